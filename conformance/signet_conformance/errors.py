@@ -1,0 +1,63 @@
+"""The error tree. Every error is one for the reader: what, where, which value, and what to do next.
+
+Messages reach the terminal as they are, so a message never holds a traceback, a secret or a raw
+control character (see :func:`printable`).
+"""
+
+from __future__ import annotations
+
+
+def printable(value: object, limit: int = 120) -> str:
+    """`value` as one line that a terminal shows harmlessly, cut to `limit` characters.
+
+    Control characters, terminal escapes and bidirectional marks come out escaped: traces and
+    command lines may be hostile, and their pieces end up in messages.
+    """
+    text = value if isinstance(value, str) else str(value)
+    if len(text) > limit:
+        text = f"{text[: limit - 1]}…"
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode("ascii") for c in text)
+
+
+class SignetConformanceError(Exception):
+    """Base of all errors that the kit raises on purpose. `exit_status` is what a command ends with."""
+
+    exit_status = 2
+
+    def __init__(self, message: str, *, where: str | None = None, remedy: str | None = None) -> None:
+        self.message = message
+        self.where = where
+        self.remedy = remedy
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        head = f"{self.where}: {self.message}" if self.where else self.message
+        return f"{head}\n  try: {self.remedy}" if self.remedy else head
+
+
+class UsageError(SignetConformanceError):
+    """Raised when the command line or a configuration value cannot be used."""
+
+
+class TraceError(SignetConformanceError):
+    """Raised when a trace file cannot be read: missing, not signet-trace/1, or damaged before its end."""
+
+
+class ContractError(SignetConformanceError):
+    """Raised when the schemas folder is missing, damaged, or lacks the version asked for."""
+
+
+class TargetError(SignetConformanceError):
+    """Raised when a target is unknown, or its profile cannot be used on this machine."""
+
+
+class NothingTestedError(SignetConformanceError):
+    """Raised when a run could not test anything: no daemon, no connector, no exchange."""
+
+    exit_status = 3
+
+
+class KitError(SignetConformanceError):
+    """Raised when a part of the kit itself failed: a crashed recorder, a rule that raised."""
+
+    exit_status = 4
