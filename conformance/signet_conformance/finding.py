@@ -1,0 +1,70 @@
+"""What a rule says of one subject, and what the engine makes of it: findings, verdicts, reason codes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Verdict(StrEnum):
+    """The outcome of one requirement over one trace, or over a whole run."""
+
+    PASS = "PASS"
+    FAIL = "FAIL"
+    WARN = "WARN"
+    NOT_APPLICABLE = "NOT-APPLICABLE"
+    INCONCLUSIVE = "INCONCLUSIVE"
+    ERROR = "ERROR"
+
+
+FOLDING_ORDER = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN, Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)
+"""The first of these that occurs among the findings of a requirement is its verdict."""
+
+
+class Reason(StrEnum):
+    """Why a verdict is what it is, as a code that programs may compare."""
+
+    CONFORMING = "conforming"
+    BREACH = "breach"
+    NO_SUBJECT = "no-subject"
+    GATED = "gated"
+    UNDECIDED = "undecided"
+    NO_RULE = "no-rule"
+    CRASHED = "crashed"
+
+
+class Side(StrEnum):
+    """Whose breach it is."""
+
+    CONNECTOR = "connector"
+    DAEMON = "daemon"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One piece of evidence. `pointer` is a JSON pointer into the first exchange's line of the trace.
+
+    `fold` groups repeats of one defect: reports show the first of a group and count the others.
+    """
+
+    verdict: Verdict
+    exchanges: tuple[int, ...]
+    message: str
+    pointer: str = ""
+    expected: str = ""
+    received: Any = None
+    side: Side = Side.CONNECTOR
+    fold: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The verdict of one requirement with what led to it. `subjects` counts what the rule looked at."""
+
+    requirement: str
+    verdict: Verdict
+    reason: Reason
+    message: str
+    findings: tuple[Finding, ...] = field(default=())
+    subjects: int = 0
