@@ -1,0 +1,115 @@
+"""How the versions of the contract differ, as data. Each field is one difference; the handlers branch on nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from signet_conformance.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """The traits of one contract version; the defaults are those of 0.145."""
+
+    contract: str
+    reported: str
+    conflict_is_409: bool = False
+    """A mid-session hook from the other runtime path is refused with 409, not skipped with 200."""
+    strips_session_prefix: bool = True
+    """A leading ``session:`` is taken off session keys."""
+    tombstones: bool = True
+    """A second end within 30 minutes is dropped."""
+    tombstone_takes_claim_path: bool = False
+    """The tombstone bears the claim's runtime path when the end had none."""
+    claims_by_agent: bool = False
+    """Claims belong to agent and key, not to the key alone."""
+    claims_persist: bool = False
+    """Claims survive a restart of the daemon."""
+    start_marks_are_key_only: bool = False
+    """A repeated start is recognised by its session key alone, and an end makes it new again."""
+    start_has_envelope: bool = False
+    """Start answers carry stableSystemPrompt, dynamicContext and the context hash."""
+    claim_only: bool = False
+    """Start knows ``claimOnly``."""
+    session_known: bool = True
+    """Prompt answers say whether the session was known."""
+    prompt_has_envelope: bool = False
+    """Prompt answers carry dynamicContext, clockContext and the context hash."""
+    prompt_limit: int | None = None
+    """How many prompts may be in flight; the next one is answered 503."""
+    end_reads_transcript: bool = True
+    """Session-end reads an inline transcript and an agent id."""
+    end_has_capture_job: bool = False
+    """Session-end answers with transcriptCaptureJobId and checks capturedAt."""
+    context_epochs: bool = True
+    """Compaction-complete opens a new recall epoch and reads agent and project."""
+    remember_is_memory_answer: bool = True
+    """hooks/remember answers as memory/remember does, not with saved and id."""
+    get_is_scoped: bool = True
+    """GET memory/:id hides rows that the agent may not see."""
+    recall_reads_agent_header: bool = False
+    """POST memory/recall reads the x-signet-agent-id header."""
+    exec_is_job: bool = True
+    """secrets/exec answers 202 with a job, not 200 with the output."""
+    health: str = "pipeline"
+    """The shape of /health: small, pipeline or workers."""
+    later_hooks: bool = True
+    """skill-invocation, session-checkpoint-extract, sessions/search and the codex note exist."""
+    notifications: bool = False
+    """hooks/notifications and hooks/transcript-capture/:id exist."""
+    checkpoint_always_skips: bool = False
+    """session-checkpoint-extract answers skipped, whatever it is given."""
+    skill_conflict_is_409: bool = False
+    """skill-invocation is refused when the other runtime path holds the session."""
+
+
+VERSIONS: Final = {
+    version.contract: version
+    for version in (
+        Behaviour(
+            contract="0.58",
+            reported="0.58.1",
+            conflict_is_409=True,
+            strips_session_prefix=False,
+            tombstones=False,
+            start_marks_are_key_only=True,
+            session_known=False,
+            end_reads_transcript=False,
+            context_epochs=False,
+            remember_is_memory_answer=False,
+            get_is_scoped=False,
+            recall_reads_agent_header=True,
+            exec_is_job=False,
+            health="small",
+            later_hooks=False,
+        ),
+        Behaviour(contract="0.145", reported="0.145.7"),
+        Behaviour(
+            contract="0.205",
+            reported="0.205.9",
+            tombstone_takes_claim_path=True,
+            claims_by_agent=True,
+            claims_persist=True,
+            start_has_envelope=True,
+            claim_only=True,
+            prompt_has_envelope=True,
+            prompt_limit=8,
+            end_has_capture_job=True,
+            health="workers",
+            notifications=True,
+            checkpoint_always_skips=True,
+            skill_conflict_is_409=True,
+        ),
+    )
+}
+
+
+def behaviour_of(version: str) -> Behaviour:
+    """The behaviour of contract version `version` (``0.58``, ``0.145``, ``0.205``, or a release of one of them)."""
+    found = VERSIONS.get(".".join(version.split(".")[:2]))
+    if not found:
+        raise UsageError(
+            f"there is no daemon version {version!r}", remedy=f"choose one of {', '.join(VERSIONS)}"
+        )
+    return found

@@ -1,0 +1,167 @@
+"""JSON values as the real daemon reads them: its language's truth, trimming and numbers, not Python's.
+
+The daemon being stood in for is written in JavaScript, and its answers to odd input follow from that:
+``0``, ``""`` and ``null`` are absent, an array has no fields, a number cannot be trimmed. Handlers that
+read request fields through this module inherit those answers instead of listing them one by one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: What the language counts as white space when it trims: the Unicode blanks and the byte order mark.
+BLANKS: Final = "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+
+_EXACT_INTEGER: Final = 2**53
+_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_NUMBER_PREFIX: Final = re.compile(r"[+-]?(?:Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)")
+_FLAGS: Final = {"1": True, "true": True, "0": False, "false": False}
+
+
+class ScriptError(Exception):
+    """Raised where the daemon's own code would throw: a method called on a value of the wrong type."""
+
+
+class UnreadableJson(Exception):
+    """Raised when a body is not JSON. `args[0]` is the text in which the real parser complains."""
+
+
+def parse_json(data: bytes) -> Any:
+    """The JSON value in `data`, read as UTF-8 with bad bytes replaced and a leading byte order mark skipped.
+
+    Raises `UnreadableJson`. Duplicate keys: the last one wins. Numbers beyond 2**53 lose precision, as they do in
+    the daemon; a lone surrogate becomes U+FFFD, because neither SQLite nor the wire can carry it.
+    """
+    from signet_conformance.daemon.json_complaints import complaint
+
+    text = data.decode("utf-8", "replace").removeprefix("\ufeff")
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant, parse_int=_integer)
+    except RecursionError:
+        raise UnreadableJson("JSON Parse error: Unable to parse JSON string") from None
+    except ValueError:
+        raise UnreadableJson(complaint(text)) from None
+    return _without_surrogates(value) if "\\u" in text else value
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(name)
+
+
+def _integer(digits: str) -> int | float:
+    if len(digits) > 400:
+        return -math.inf if digits.startswith("-") else math.inf
+    number = int(digits)
+    return number if -_EXACT_INTEGER <= number <= _EXACT_INTEGER else _float(number)
+
+
+def _float(number: int) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return _LONE_SURROGATE.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_without_surrogates(item) for item in value]
+    if isinstance(value, dict):
+        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+    return value
+
+
+def write_json(value: Any) -> bytes:
+    """`value` as the daemon writes it: whole floats without a point, infinities and NaN as null."""
+    return json.dumps(_wire(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
+
+
+def _wire(value: Any) -> Any:
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return None
+        return int(value) if value.is_integer() and abs(value) < 1e21 else value
+    if isinstance(value, dict):
+        return {key: _wire(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_wire(item) for item in value]
+    return value
+
+
+def fields_of(value: Any) -> Mapping[str, Any]:
+    """The fields that can be read from `value`: those of an object, none of any other value. Raises for null."""
+    if value is None:
+        raise ScriptError("null has no fields")
+    return value if isinstance(value, dict) else {}
+
+
+def record(value: Any) -> dict[str, Any] | None:
+    """`value` when it is an object, else None: for handlers that take nothing else."""
+    return value if isinstance(value, dict) else None
+
+
+def truthy(value: Any) -> bool:
+    """Whether the daemon counts `value` as given: everything but null, false, 0 and ``""`` (an empty list is given)."""
+    if value is None or value is False or value == "":
+        return False
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value != 0
+    return True
+
+
+def is_number(value: Any) -> bool:
+    """Whether `value` is a JSON number (true and false are none)."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def trimmed(value: Any) -> str | None:
+    """`value` without blanks at its ends; None for null. Raises `ScriptError` for anything that is no string."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise ScriptError("trim is not a function")
+    return value.strip(BLANKS)
+
+
+def text_or_none(value: Any) -> str | None:
+    """`value` trimmed when it is a string with something in it, else None: never raises."""
+    return (value.strip(BLANKS) or None) if isinstance(value, str) else None
+
+
+def number_or_none(value: Any) -> float | None:
+    """The finite number in `value`, which may also be a string that begins with one; else None."""
+    if is_number(value):
+        return value if math.isfinite(value) else None
+    if isinstance(value, str):
+        found = _NUMBER_PREFIX.match(value.strip(BLANKS))
+        number = float(found[0].replace("Infinity", "inf")) if found else math.nan
+        return number if math.isfinite(number) else None
+    return None
+
+
+def positive_integer(value: Any) -> int | None:
+    """The integer above 0 in `value` (a number, or a string that begins with one), else None."""
+    number = number_or_none(value)
+    return int(number) if number is not None and float(number).is_integer() and number > 0 else None
+
+
+def leading_integer(text: str | None, default: int) -> int | None:
+    """The integer at the start of a query parameter; `default` when it is absent or empty, None when it is no number."""
+    found = re.match(r"[+-]?\d+", (text or str(default)).strip(BLANKS))
+    return int(found[0]) if found else None
+
+
+def flag(value: Any) -> bool | None:
+    """The boolean in `value`: true, false, 1, 0 or one of these as text; None for anything else."""
+    if isinstance(value, bool):
+        return value
+    if is_number(value):
+        return {1: True, 0: False}.get(value)
+    return _FLAGS.get(value.strip(BLANKS).lower()) if isinstance(value, str) else None

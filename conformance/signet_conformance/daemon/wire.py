@@ -1,0 +1,71 @@
+"""A request and an answer as the daemon's handlers see them: free of any web framework."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from signet_conformance.daemon.values import UnreadableJson, parse_json, record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from signet_conformance.daemon.auth import Claims
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request. `path` is decoded but for its reserved characters; `params` are the path's variable segments."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    query: Mapping[str, str]
+    body: bytes
+    params: Mapping[str, str] = field(default_factory=dict)
+    claims: Claims | None = None
+    peer: str = ""
+
+    def header(self, name: str) -> str | None:
+        """The header `name` (lower case), else None."""
+        return self.headers.get(name)
+
+    def json(self) -> Any:
+        """The body's JSON value. Raises `UnreadableJson`."""
+        return parse_json(self.body)
+
+    def json_record(self) -> dict[str, Any] | None:
+        """The body when it is a JSON object, else None."""
+        try:
+            return record(self.json())
+        except UnreadableJson:
+            return None
+
+    def optional_record(self) -> dict[str, Any] | None:
+        """The body's JSON object, an empty one when the body is blank; None for anything else."""
+        return self.json_record() if self.body.strip() else {}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One response: `body` is a JSON value, or with `text` set the plain text of the answer."""
+
+    body: Any
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    text: str | None = None
+
+
+def refusal(status: int, error: str, **more: Any) -> Answer:
+    """An error answer: an object with `error` first."""
+    return Answer({"error": error, **more}, status)
+
+
+def plain(status: int, text: str) -> Answer:
+    """A plain text answer, which the daemon gives for unknown routes and for its own crashes."""
+    return Answer(None, status, text=text)
+
+
+def present(**fields: Any) -> dict[str, Any]:
+    """`fields` without those that are None: the daemon leaves undefined fields out of its answers."""
+    return {name: value for name, value in fields.items() if value is not None}

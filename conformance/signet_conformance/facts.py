@@ -1,0 +1,417 @@
+"""What one exchange means to the daemon: operation, session key, effective agent, runtime path, acceptance.
+
+A :class:`Call` is an exchange with these facts worked out once, by the daemon's own precedence
+(schemas/requirements.json, subject terms; 0.145.7). A :class:`Recording` is a trace with its calls in
+order and the indexes that rules read. Both are read-only.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import accumulate
+from math import inf
+from typing import Any
+from urllib.parse import unquote
+
+from signet_conformance.contract import REFERENCE_DAEMON, RouteTable, route_table, version_key
+from signet_conformance.trace import Body, Exchange, Mark, Trace
+
+START, PROMPT, END = "session-start", "user-prompt-submit", "session-end"
+PRE, COMPLETE, CHECKPOINT = "pre-compaction", "compaction-complete", "session-checkpoint-extract"
+SKILL, NOTIFY = "skill-invocation", "notifications"
+HOOK_REMEMBER, HOOK_RECALL = "hooks-remember", "hooks-recall"
+REMEMBER, RECALL, SEARCH_SESSIONS = "memory-remember", "memory-recall", "sessions-search"
+FEEDBACK, MEMORY_SEARCH = "memory-feedback", "memory-search"
+GET, PATCH, DELETE, MODIFY, FORGET = "memory-get", "memory-patch", "memory-delete", "memory-modify", "memory-forget"
+LIST, EXEC, EXEC_JOB, HEALTH = "memories-list", "secrets-exec", "secrets-exec-job", "health"
+
+LIFECYCLE = frozenset({START, PROMPT, END, PRE, COMPLETE, CHECKPOINT})
+"""The hooks that claim a session."""
+CLAIM_CHECKING = frozenset({HOOK_REMEMBER, HOOK_RECALL})
+SAVES = frozenset({REMEMBER, HOOK_REMEMBER})
+AGENT_CALLS = LIFECYCLE | CLAIM_CHECKING | {SKILL, REMEMBER, RECALL, SEARCH_SESSIONS, FEEDBACK}
+"""The calls that run as an agent which the connector chooses."""
+
+SPOILING_FAULTS = frozenset({"reset", "refuse", "hang", "status", "not_json", "empty", "shape"})
+"""Faults after which an answer is no acceptance, whatever its status says."""
+
+RESERVED_KEY_HEADER = "x-signet-session-key"
+AGENT_HEADER = "x-signet-agent-id"
+PATH_HEADER = "x-signet-runtime-path"
+
+EMPTY: Mapping[str, Any] = {}
+
+
+def text_or_none(value: object) -> str | None:
+    """The trimmed string, or None when it is blank: absent, not a string, empty or white space."""
+    if isinstance(value, str):
+        trimmed = value.strip()
+        return trimmed or None
+    return None
+
+
+def pattern_agent(raw_key: str | None) -> str | None:
+    """The agent that a raw key of the form `agent:<id>` or `agent:<id>:…` names."""
+    if raw_key is None or not raw_key.startswith("agent:"):
+        return None
+    return raw_key.split(":", 2)[1].strip() or None
+
+
+def normalised_key(raw_key: str | None) -> str | None:
+    """The daemon's own key: trimmed, one leading `session:` removed; None when nothing is left."""
+    if raw_key is None:
+        return None
+    return raw_key.strip().removeprefix("session:") or None
+
+
+class Call:
+    """One exchange as the daemon understands it.
+
+    `body` is the request's JSON object, empty when it has none; `answer` is the response's JSON object
+    or None. `cut` tells that the request body was recorded in part only and has no readable field.
+    """
+
+    __slots__ = (
+        "_agent", "_headers", "_raw_key", "accepted", "answer", "body", "cut", "delivered", "exchange", "fault",
+        "key", "operation", "query", "seq", "served", "status", "t0", "t1",
+    )  # fmt: skip
+
+    def __init__(self, exchange: Exchange, routes: RouteTable) -> None:
+        request, response = exchange.request, exchange.response
+        self.exchange = exchange
+        self.seq = exchange.seq
+        self.t0 = exchange.t0
+        self.t1 = exchange.t1
+        route = routes.find(request.method, request.path)
+        self.served = route is not None
+        self.operation = None if route is None or request.method in ("HEAD", "OPTIONS") else route.operation
+        self.cut = request.body is not None and request.body.kind == "cut"
+        self.body: Mapping[str, Any] = (request.body.object if request.body is not None else None) or EMPTY
+        self.query: Mapping[str, str] = {name: value for name, value in reversed(request.query)} if request.query else {}
+        self._headers: dict[str, str] | None = None
+        self.fault: str | None = None
+        if exchange.fault is not None:
+            kind = exchange.fault.get("kind")
+            self.fault = kind if isinstance(kind, str) else "unknown"
+        self.delivered = response is not None and exchange.error != "client_closed"
+        self.status = response.status if response is not None else None
+        self.answer = response.body.object if response is not None and response.body is not None else None
+        self.accepted = (
+            self.delivered
+            and self.status is not None
+            and 200 <= self.status < 300
+            and self.answer is not None
+            and self.fault not in SPOILING_FAULTS
+        )
+        self._raw_key: str | None | bool = False
+        self._agent: str | None = None
+        self.key = None if self.cut else normalised_key(self.raw_key)
+
+    @property
+    def method(self) -> str:
+        """The method in upper case."""
+        return self.exchange.request.method
+
+    @property
+    def path(self) -> str:
+        """The path as sent, without query."""
+        return self.exchange.request.path
+
+    @property
+    def is_hook(self) -> bool:
+        """Whether the request went to anything under /api/hooks/."""
+        return self.exchange.request.path.startswith("/api/hooks/")
+
+    def header(self, name: str) -> str | None:
+        """The first value of a request header by lower-case name."""
+        if self._headers is None:
+            self._headers = {pair[0].lower(): pair[1] for pair in reversed(self.exchange.request.headers)}
+        return self._headers.get(name)
+
+    @property
+    def raw_key(self) -> str | None:
+        """The first non-blank key the daemon reads for this operation, as sent."""
+        if self._raw_key is False:
+            self._raw_key = next((v for v in self._key_sources() if isinstance(v, str) and v.strip()), None)
+        return self._raw_key  # type: ignore[return-value]  # False only until here
+
+    def _key_sources(self) -> Iterable[object]:
+        operation, body = self.operation, self.body
+        if operation in (END, SKILL):
+            return body.get("sessionKey"), body.get("sessionId")
+        if operation in LIFECYCLE or operation in (HOOK_RECALL, SEARCH_SESSIONS):
+            return (body.get("sessionKey"),)
+        if operation in SAVES:
+            return self.header(RESERVED_KEY_HEADER), body.get("sessionKey")
+        if operation in (RECALL, FEEDBACK, MEMORY_SEARCH, GET):
+            return body.get("sessionKey"), self.header(RESERVED_KEY_HEADER)
+        return ()
+
+    @property
+    def runtime_path(self) -> str | None:
+        """`plugin` or `legacy`: the header if not empty, else the body; any other value is none."""
+        value = self.header(PATH_HEADER) or self.body.get("runtimePath")
+        return value if value in ("plugin", "legacy") else None
+
+    @property
+    def agent(self) -> str:
+        """The agent the daemon runs this call as, by the precedence of its operation; `default` at last."""
+        if self._agent is None:
+            sources = _AGENT_SOURCES.get(self.operation or "")
+            found = next((v for v in map(text_or_none, sources(self)) if v), None) if sources else None
+            self._agent = found or "default"
+        return self._agent
+
+    @property
+    def text(self) -> str | None:
+        """The text of a prompt: `userMessage` if not blank, else `userPrompt`; None when both are blank."""
+        for name in ("userMessage", "userPrompt"):
+            value = self.body.get(name)
+            if isinstance(value, str) and value.strip():
+                return value
+        return None
+
+    @property
+    def identity(self) -> tuple[str, str, frozenset[tuple[str, str]], object]:
+        """What makes two requests the same: method, path, query as a set, and body. Headers do not count."""
+        request = self.exchange.request
+        body: Body | None = request.body
+        if body is None:
+            content: object = None
+        elif body.kind == "cut":
+            content = ("cut", body.size, body.sha256)
+        elif (obj := body.object) is not None:
+            content = json.dumps(obj, sort_keys=True)
+        else:
+            content = json.dumps([body.kind, body.value], sort_keys=True)
+        return request.method, request.path, frozenset((n, v) for n, v in request.query), content
+
+    @property
+    def memory_id(self) -> str:
+        """The decoded segment after /api/memory/ of a request that names one memory."""
+        return unquote(self.path.removeprefix("/api/memory/"))
+
+
+def _from_query(call: Call) -> tuple[object, ...]:
+    return call.query.get("agentId"), call.query.get("agent_id"), call.header(AGENT_HEADER)
+
+
+def _hook_agent(call: Call) -> Iterable[object]:
+    return call.body.get("agentId"), pattern_agent(call.raw_key)
+
+
+def _string(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+_AGENT_SOURCES: Mapping[str, Callable[[Call], Iterable[object]]] = {
+    **dict.fromkeys((*LIFECYCLE, SKILL, NOTIFY), _hook_agent),
+    REMEMBER: lambda c: (c.body.get("agentId"), pattern_agent(c.header(RESERVED_KEY_HEADER))),
+    HOOK_REMEMBER: lambda c: (
+        c.body.get("agentId"),
+        pattern_agent(c.header(RESERVED_KEY_HEADER)),
+        pattern_agent(_string(c.body.get("sessionKey"))),
+    ),
+    RECALL: lambda c: (
+        c.body.get("agentId"),
+        pattern_agent(_string(c.body.get("sessionKey"))),
+        pattern_agent(c.header(RESERVED_KEY_HEADER)),
+    ),
+    HOOK_RECALL: lambda c: (
+        c.body.get("agentId"),
+        c.header(AGENT_HEADER),
+        pattern_agent(_string(c.body.get("sessionKey"))),
+    ),
+    SEARCH_SESSIONS: lambda c: (
+        c.body.get("agentId"),
+        c.body.get("agent_id"),
+        c.query.get("agent_id"),
+        pattern_agent(_string(c.body.get("currentSessionKey"))),
+        pattern_agent(_string(c.body.get("sessionKey"))),
+    ),
+    FEEDBACK: lambda c: (c.body.get("agentId"),),
+    GET: lambda c: (*_from_query(c), pattern_agent(c.header(RESERVED_KEY_HEADER))),
+    MEMORY_SEARCH: lambda c: (
+        *_from_query(c),
+        pattern_agent(c.header(RESERVED_KEY_HEADER)),
+        pattern_agent(c.query.get("sessionKey")),
+        pattern_agent(c.query.get("session_key")),
+    ),
+}
+"""Where each operation's agent comes from, first non-blank first (0.145.7)."""
+
+
+class Recording:
+    """A trace as rules read it: calls in order, by operation, and the lifecycle hooks of each key."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.memo: dict[object, Any] = {}
+        self.declared = trace.header.declared
+        self.daemon_version = trace.header.daemon_version or REFERENCE_DAEMON
+        routes = route_table(routes_version(self.daemon_version))
+        self.calls: list[Call] = [Call(exchange, routes) for exchange in trace.exchanges]
+        self._by_operation: dict[str, list[Call]] = {}
+        self.hooks: list[Call] = []
+        self.hooks_of: dict[str, list[Call]] = {}
+        for call in self.calls:
+            if call.operation is None:
+                continue
+            self._by_operation.setdefault(call.operation, []).append(call)
+            if call.operation in LIFECYCLE and not call.cut:
+                self.hooks.append(call)
+                if call.key is not None:
+                    self.hooks_of.setdefault(call.key, []).append(call)
+
+    def of(self, *operations: str, cut: bool = False) -> list[Call]:
+        """The calls of these operations in order; those with a cut body only on request."""
+        found = [call for name in operations for call in self._by_operation.get(name, ()) if cut or not call.cut]
+        if len(operations) > 1:
+            found.sort(key=_by_seq)
+        return found
+
+    @cached_property
+    def by_seq(self) -> Mapping[int, Call]:
+        """The calls by their number."""
+        return {call.seq: call for call in self.calls}
+
+    @cached_property
+    def keyed_hooks(self) -> list[Call]:
+        """The lifecycle hooks that have a key, in order."""
+        return [call for call in self.hooks if call.key is not None]
+
+    @cached_property
+    def _transitions(self) -> Mapping[str, tuple[list[int], list[bool]]]:
+        """For each key: the numbers at which its session opened or closed, and which of the two."""
+        result: dict[str, tuple[list[int], list[bool]]] = {}
+        for key, hooks in self.hooks_of.items():
+            numbers: list[int] = []
+            states: list[bool] = []
+            for call in hooks:
+                if call.operation in (START, PROMPT, END):
+                    opens = call.operation != END
+                    if opens != (states[-1] if states else False):
+                        numbers.append(call.seq)
+                        states.append(opens)
+            result[key] = numbers, states
+        return result
+
+    def is_open(self, key: str | None, seq: int) -> bool:
+        """Whether the session of `key` is open just before the exchange numbered `seq`."""
+        if key is None or key not in self._transitions:
+            return False
+        numbers, states = self._transitions[key]
+        index = bisect_left(numbers, seq)
+        return index > 0 and states[index - 1]
+
+    @cached_property
+    def _open_counts(self) -> tuple[list[int], list[int]]:
+        changes = sorted(
+            (number, 1 if opens else -1)
+            for numbers, states in self._transitions.values()
+            for number, opens in zip(numbers, states, strict=True)
+        )
+        return [number for number, _ in changes], list(accumulate(change for _, change in changes))
+
+    def any_open(self, seq: int) -> bool:
+        """Whether any keyed session is open just before the exchange numbered `seq`."""
+        numbers, counts = self._open_counts
+        index = bisect_left(numbers, seq)
+        return index > 0 and counts[index - 1] > 0
+
+    @cached_property
+    def abandoned_since(self) -> float:
+        """The lowest number from which on some keyed session is open and never ends; infinite if there is none."""
+        return min(
+            (numbers[-1] for numbers, states in self._transitions.values() if states and states[-1]), default=inf
+        )
+
+    @cached_property
+    def position(self) -> Mapping[int, int]:
+        """For each keyed hook by number: its place among the hooks of its key."""
+        return {call.seq: index for hooks in self.hooks_of.values() for index, call in enumerate(hooks)}
+
+    def earlier(self, call: Call) -> Sequence[Call]:
+        """The hooks of the call's key before it, in order."""
+        return self.hooks_of[call.key][: self.position[call.seq]] if call.key is not None else ()
+
+    def later(self, call: Call) -> Sequence[Call]:
+        """The hooks of the call's key after it, in order."""
+        return self.hooks_of[call.key][self.position[call.seq] + 1 :] if call.key is not None else ()
+
+    def marks(self, name: str) -> list[Mark]:
+        """The marks of one name, in order."""
+        return [mark for mark in self.trace.marks if mark.name == name]
+
+
+def _by_seq(call: Call) -> int:
+    return call.seq
+
+
+def routes_version(daemon_version: str) -> str:
+    """The contract version whose route table a daemon serves: the newest one not newer than the daemon."""
+    key = version_key(daemon_version)
+    if key >= version_key("0.182"):
+        return "0.205"
+    return "0.145" if key >= version_key("0.100") else "0.58"
+
+
+_SPEAKER = re.compile(r"(User|Human|Assistant):", re.IGNORECASE)
+
+Turn = tuple[str, str]
+"""Role (`user` or `assistant`) and trimmed text."""
+
+
+def turns(transcript: object) -> list[Turn]:
+    """The turns of a transcript: JSON lines with role and content, or lines opening with a speaker.
+
+    A transcript of any other shape has none.
+    """
+    if not isinstance(transcript, str) or not transcript.strip():
+        return []
+    lines = transcript.split("\n")
+    if transcript.lstrip()[:1] == "{":
+        return _json_turns(lines)
+    return _speaker_turns(lines)
+
+
+def _json_turns(lines: Iterable[str]) -> list[Turn]:
+    found: list[Turn] = []
+    for line in lines:
+        if not line.strip():
+            continue
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            return []
+        if isinstance(entry, dict) and not ("role" in entry and "content" in entry):
+            entry = entry.get("message")
+        if not isinstance(entry, dict) or "role" not in entry or "content" not in entry:
+            return []
+        text = _content_text(entry["content"])
+        if entry["role"] in ("user", "assistant") and text is not None:
+            found.append((entry["role"], text.strip()))
+    return found
+
+
+def _content_text(content: object) -> str | None:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
+    return None
+
+
+def _speaker_turns(lines: Iterable[str]) -> list[Turn]:
+    found: list[tuple[str, list[str]]] = []
+    for line in lines:
+        if match := _SPEAKER.match(line):
+            role = "assistant" if match[1].lower() == "assistant" else "user"
+            found.append((role, [line[match.end() :]]))
+        elif found:
+            found[-1][1].append(line)
+    return [(role, "\n".join(text).strip()) for role, text in found]

@@ -1,0 +1,107 @@
+"""The built-in rules: one visible table, requirement id to the function that checks it.
+
+A rule is a generator over a :class:`~signet_conformance.facts.Recording` that yields a plain PASS for
+a subject that conforms and a finding for one that does not, or that cannot be decided. A rule that
+yields nothing had no subject.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from signet_conformance.contract import checks, requirements
+from signet_conformance.errors import UsageError
+from signet_conformance.rules import compaction, coverage, end, identity, memory, prompt, robustness, start, transport
+from signet_conformance.rules.fields import check_fields
+from signet_conformance.rules.outcome import Rule
+
+_WRITTEN: Mapping[str, Rule] = {
+    "SIG-HTTP-001": transport.body_is_object,
+    "SIG-HTTP-002": transport.content_type_is_json,
+    "SIG-HTTP-003": transport.route_is_served,
+    "SIG-HTTP-004": transport.runtime_path_is_known,
+    "SIG-HTTP-005": transport.runtime_paths_agree,
+    "SIG-HTTP-006": transport.keyed_hook_has_runtime_path,
+    "SIG-HTTP-007": transport.key_keeps_runtime_path,
+    "SIG-HTTP-008": transport.hooks_are_not_disabled,
+    "SIG-HTTP-009": transport.token_travels_in_authorization,
+    "SIG-HTTP-010": transport.refused_request_is_not_repeated,
+    "SIG-HTTP-011": transport.backs_off_after_503,
+    "SIG-HTTP-012": transport.stops_after_conflict,
+    "SIG-HTTP-013": transport.token_is_sent,
+    "SIG-HEALTH-001": transport.health_comes_first,
+    "SIG-START-004": start.start_comes_first,
+    "SIG-START-005": start.start_is_not_repeated,
+    "SIG-START-006": start.cleared_context_is_said,
+    "SIG-START-007": start.native_agent_id_stays_apart,
+    "SIG-START-008": start.claim_only_is_recovery,
+    "SIG-PROMPT-003": prompt.one_submission_before_the_model,
+    "SIG-PROMPT-005": prompt.prompt_uses_a_started_key,
+    "SIG-PROMPT-006": prompt.unknown_session_is_started,
+    "SIG-PROMPT-007": prompt.injected_text_stays_out,
+    "SIG-PROMPT-008": prompt.few_prompts_in_flight,
+    "SIG-PROMPT-010": prompt.text_is_the_current_prompt,
+    "SIG-END-002": end.end_names_the_started_session,
+    "SIG-END-004": end.working_directory_is_the_project,
+    "SIG-END-005": end.started_key_is_ended,
+    "SIG-END-006": end.end_is_not_repeated,
+    "SIG-END-007": end.nothing_but_a_turn_follows_the_last_end,
+    "SIG-END-008": end.boundary_reason_is_given,
+    "SIG-END-009": end.clear_means_a_discarded_context,
+    "SIG-END-010": end.old_key_ends_before_the_new_starts,
+    "SIG-END-012": end.turns_stand_in_order,
+    "SIG-CKPT-001": compaction.checkpoint_is_whole,
+    "SIG-CMP-003": compaction.complete_follows_pre,
+    "SIG-CMP-004": compaction.one_complete_a_pre,
+    "SIG-CMP-007": compaction.compaction_lies_inside_the_session,
+    "SIG-CMP-008": compaction.pre_is_completed,
+    "SIG-REC-001": memory.recall_has_a_query,
+    "SIG-REC-004": memory.recall_carries_the_open_key,
+    "SIG-REM-001": memory.save_has_content,
+    "SIG-REM-002": memory.repeated_save_keeps_its_key,
+    "SIG-MEM-001": memory.memory_id_is_a_segment,
+    "SIG-MEM-003": memory.mutation_has_a_reason,
+    "SIG-MEM-004": memory.version_is_a_positive_integer,
+    "SIG-MEM-005": memory.large_forget_is_confirmed,
+    "SIG-SEC-002": memory.secret_job_is_polled_to_its_end,
+    "SIG-SEC-003": transport.canary_stays_out,
+    "SIG-AGENT-001": identity.key_keeps_its_agent,
+    "SIG-AGENT-002": identity.call_runs_as_the_declared_agent,
+    "SIG-AGENT-004": identity.body_agent_agrees_with_the_key,
+    "SIG-AGENT-005": identity.agent_is_not_the_harness,
+    "SIG-AGENT-006": identity.memory_is_read_as_the_declared_agent,
+    "SIG-SESS-001": identity.keys_are_distinct,
+    "SIG-SESS-002": identity.session_is_no_noise,
+    "SIG-SESS-003": identity.harness_is_constant,
+    "SIG-FAIL-001": robustness.turn_takes_place_without_daemon,
+    "SIG-FAIL-002": robustness.slow_call_is_abandoned,
+    "SIG-FAIL-003": robustness.bad_answer_does_not_stop_hooks,
+    "SIG-FAIL-004": robustness.bypass_is_silent,
+    "SIG-FAIL-005": robustness.odd_answer_is_tolerated,
+    "SIG-COV-001": coverage.endpoints_are_declared,
+}
+
+_added: dict[str, Rule] = {}
+
+
+def builtin_rules() -> Mapping[str, Rule]:
+    """Every built-in rule by requirement id: those written in Python, and those that are field checks."""
+    return {**_WRITTEN, **{name: check_fields(name) for name in checks()}}
+
+
+def rule_for(requirement: str) -> Callable[[Rule], Rule]:
+    """Register a rule of one's own for a requirement id; an id that has a rule already is refused."""
+
+    def register(rule: Rule) -> Rule:
+        if requirement in _WRITTEN or requirement in checks() or requirement in _added:
+            raise UsageError(f"{requirement} has a rule already", remedy="choose an id of your own, such as ACME-HTTP-001")
+        _added[requirement] = rule
+        return rule
+
+    return register
+
+
+def rules() -> Mapping[str, Rule]:
+    """All rules in the catalogue's order, those that users added last."""
+    known = builtin_rules()
+    return {**{name: known[name] for name in requirements() if name in known}, **_added}

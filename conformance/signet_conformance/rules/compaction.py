@@ -1,0 +1,133 @@
+"""Requirements on pre-compaction, compaction-complete and the checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from signet_conformance.facts import CHECKPOINT, COMPLETE, END, PRE, PROMPT, START, Call, Recording, text_or_none
+from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
+
+
+def complete_follows_pre(recording: Recording) -> Iterator[Outcome]:
+    """SIG-CMP-003. Hooks without a key share one."""
+    prepared: set[str | None] = set()
+    for call in recording.of(PRE, COMPLETE):
+        if call.operation == PRE:
+            prepared.add(call.key)
+            continue
+        if call.key in prepared:
+            yield PASS
+        else:
+            yield warn(
+                call,
+                message="compaction-complete without a pre-compaction of its key",
+                pointer="/request/path",
+                expected="pre-compaction first",
+                received=COMPLETE,
+            )
+        if call.accepted:
+            prepared.discard(call.key)
+
+
+def one_complete_a_pre(recording: Recording) -> Iterator[Outcome]:
+    """SIG-CMP-004. Hooks without a key share one."""
+    stored: dict[str | None, Call] = {}
+    for call in recording.of(PRE, COMPLETE):
+        if call.operation == PRE:
+            stored.pop(call.key, None)
+            continue
+        earlier = stored.get(call.key)
+        if earlier is None:
+            yield PASS
+        else:
+            yield fail(
+                call,
+                earlier,
+                message="a second compaction-complete for one compaction: the summary is stored twice",
+                pointer="/request/path",
+                expected="one accepted compaction-complete a pre-compaction",
+                received=COMPLETE,
+            )
+        if call.accepted and call.answer is not None and not call.answer.get("skipped"):
+            stored.setdefault(call.key, call)
+
+
+def compaction_lies_inside_the_session(recording: Recording) -> Iterator[Outcome]:
+    """SIG-CMP-007."""
+    for call in recording.of(PRE, COMPLETE):
+        if call.key is None:
+            continue
+        if recording.is_open(call.key, call.seq):
+            yield PASS
+        elif earlier := recording.earlier(call):
+            yield warn(
+                call,
+                earlier[-1],
+                message=f"{call.operation} while its session is not open",
+                pointer="/request/path",
+                expected="between start and end of its key",
+                received=f"after {earlier[-1].operation}",
+                fold=str(call.operation),
+            )
+        else:
+            yield undecided(call, message="the session of this key was not seen before")
+
+
+def pre_is_completed(recording: Recording) -> Iterator[Outcome]:
+    """SIG-CMP-008."""
+    for hooks in recording.hooks_of.values():
+        waiting: list[Call] = []
+        for call in hooks:
+            if call.operation == PRE:
+                waiting.append(call)
+            elif call.operation == COMPLETE:
+                for _ in waiting:
+                    yield PASS
+                waiting = []
+            elif call.operation in (PROMPT, END) or (call.operation == START and call.body.get("source") == "compact"):
+                for pre in waiting:
+                    yield warn(
+                        pre,
+                        call,
+                        message=f"pre-compaction is followed by {call.operation}, not by compaction-complete",
+                        pointer="/request/path",
+                        expected="compaction-complete before the next prompt, end or start after compaction",
+                        received=call.operation,
+                        fold=str(call.operation),
+                    )
+                waiting = []
+        for pre in waiting:
+            yield undecided(pre, message="nothing after the pre-compaction tells whether it was completed")
+
+
+def checkpoint_is_whole(recording: Recording) -> Iterator[Outcome]:
+    """SIG-CKPT-001."""
+    for call in recording.of(CHECKPOINT):
+        body = call.body
+        missing = next((n for n in ("harness", "sessionKey") if text_or_none(body.get(n)) is None), None)
+        if missing is not None:
+            yield fail(
+                call,
+                message=f"a checkpoint without {missing} is refused",
+                pointer=in_body(missing),
+                expected="a non-blank string",
+                received=body.get(missing),
+            )
+        elif text_or_none(body.get("transcript")) is None and text_or_none(body.get("transcriptPath")) is None:
+            yield warn(
+                call,
+                message="a checkpoint without transcript or transcriptPath: nothing is extracted",
+                pointer=in_body("transcript"),
+                expected="a non-blank transcript or transcriptPath",
+                received=body.get("transcript"),
+            )
+        elif not recording.is_open(call.key, call.seq):
+            yield warn(
+                call,
+                message="a checkpoint outside its session",
+                pointer="/request/path",
+                expected="between start and end of its key",
+                received=call.key,
+            )
+        else:
+            yield PASS

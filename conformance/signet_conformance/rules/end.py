@@ -1,0 +1,359 @@
+"""Requirements on session-end and on what may follow it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from signet_conformance.facts import (
+    CHECKPOINT,
+    COMPLETE,
+    END,
+    PRE,
+    PROMPT,
+    START,
+    Call,
+    Recording,
+    Turn,
+    text_or_none,
+)
+from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
+from signet_conformance.rules.steps import marked_replies, outage_lasts
+from signet_conformance.rules.transcripts import pairs_of, transcripts_of
+
+BOUNDARY_REASONS = frozenset(
+    {
+        "clear",
+        "session.deleted",
+        "session_branch",
+        "session_fork",
+        "session_shutdown",
+        "session_switch",
+        "stale-session-sweep",
+    }
+)
+
+
+def end_names_the_started_session(recording: Recording) -> Iterator[Outcome]:
+    """SIG-END-002."""
+    starts = recording.of(START)
+    any_started = any(c.key is not None for c in starts)
+    first_keyless = min((c.seq for c in starts if c.key is None), default=None)
+    for call in recording.of(END):
+        if call.key is None:
+            if first_keyless is not None and first_keyless < call.seq:
+                if any_started:
+                    yield undecided(call, message="an end without a key, after a start without one")
+            elif recording.any_open(call.seq):
+                yield fail(
+                    call,
+                    message="an end without a key while a keyed session is open: its claim lingers for hours",
+                    pointer=in_body("sessionKey"),
+                    expected="sessionKey or sessionId of the started session",
+                    received=call.body.get("sessionKey"),
+                )
+        elif recording.earlier(call):
+            yield PASS
+        elif recording.abandoned_since < call.seq:
+            yield fail(
+                call,
+                message="the end names a key that was never used, while an open session is never ended",
+                pointer=in_body("sessionKey"),
+                expected="the key of the started session",
+                received=call.key,
+            )
+        else:
+            yield undecided(call, message="a lone end: its session may have begun before the recording")
+
+
+def working_directory_is_the_project(recording: Recording) -> Iterator[Outcome]:
+    """SIG-END-004."""
+    projects: dict[str, str] = {}
+    for call in recording.hooks:
+        if call.operation == START and call.key is not None:
+            project = call.body.get("project")
+            if isinstance(project, str) and project.strip():
+                projects[call.key] = project
+        elif call.operation == END:
+            cwd = call.body.get("cwd")
+            if text_or_none(cwd) is None:
+                yield warn(
+                    call,
+                    message="session-end without cwd",
+                    pointer=in_body("cwd"),
+                    expected="cwd: the project of the session",
+                    received=cwd,
+                )
+            elif call.key in projects and cwd != projects[call.key]:
+                yield warn(
+                    call,
+                    message="cwd is not the project that the session was started for",
+                    pointer=in_body("cwd"),
+                    expected=projects[call.key],
+                    received=cwd,
+                )
+            else:
+                yield PASS
+
+
+def started_key_is_ended(recording: Recording) -> Iterator[Outcome]:
+    """SIG-END-005."""
+    for hooks in recording.hooks_of.values():
+        start = next((c for c in hooks if c.operation == START), None)
+        if start is None:
+            continue
+        last_end = max((i for i, c in enumerate(hooks) if c.operation == END), default=None)
+        if last_end is None:
+            if outage_lasts(recording):
+                yield undecided(start, message="no end, and the daemon was away until the recording's end")
+            else:
+                yield warn(start, message="started and never ended", expected="a session-end of this key", fold="no end")
+        elif last_end + 1 < len(hooks):
+            yield warn(
+                start,
+                hooks[last_end],
+                *hooks[last_end + 1 : last_end + 11],
+                message="used again after its last end, and never ended since",
+                pointer="/request/path",
+                expected="a session-end after the last hook of this key",
+                received=hooks[-1].operation,
+                fold="used after end",
+            )
+        else:
+            yield PASS
+
+
+def end_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
+    """SIG-END-006."""
+    for hooks in recording.hooks_of.values():
+        ended: Call | None = None
+        for call in hooks:
+            if call.operation != END:
+                ended = None
+                continue
+            if ended is not None:
+                yield warn(
+                    call,
+                    ended,
+                    message="a second end with no hook between: the daemon drops it with its transcript",
+                    pointer="/request/path",
+                    expected="one end after the last hook of the key",
+                    received=END,
+                    fold="second end",
+                )
+            else:
+                yield PASS
+            if call.accepted and call.answer is not None and not call.answer.get("skipped"):
+                ended = call
+
+
+def nothing_but_a_turn_follows_the_last_end(recording: Recording) -> Iterator[Outcome]:
+    """SIG-END-007."""
+    for hooks in recording.hooks_of.values():
+        last_end = max((i for i, c in enumerate(hooks) if c.operation == END), default=None)
+        if last_end is None:
+            continue
+        stray: list[Call] = []
+        for call in hooks[last_end + 1 :]:
+            if call.operation in (START, PROMPT):
+                break
+            stray.append(call)
+        if stray:
+            yield warn(
+                *stray[:20],
+                hooks[last_end],
+                message=f"{stray[0].operation} after the last end claims an ended session again",
+                pointer="/request/path",
+                expected="only a start or a prompt after the end",
+                received=stray[0].operation,
+            )
+        else:
+            yield PASS
+
+
+def boundary_reason_is_given(recording: Recording) -> Iterator[Outcome]:
+    """SIG-END-008."""
+    for hooks in recording.hooks_of.values():
+        last_turn = max((i for i, c in enumerate(hooks) if c.operation in (START, PROMPT)), default=-1)
+        for index, call in enumerate(hooks):
+            if call.operation != END:
+                continue
+            bounded = call.body.get("reason") in BOUNDARY_REASONS
+            if index < last_turn:
+                if not bounded:
+                    yield PASS
+            elif bounded or any(
+                c.operation == END and c.body.get("reason") in BOUNDARY_REASONS for c in hooks[index + 1 :]
+            ):
+                yield PASS
+            else:
+                yield warn(
+                    call,
+                    message="the last end of its session carries no boundary reason: it counts as a turn's checkpoint",
+                    pointer=in_body("reason"),
+                    expected=f"one of {', '.join(sorted(BOUNDARY_REASONS))}",
+                    received=call.body.get("reason"),
+                )
+
+
+def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
+    """SIG-END-009."""
+    starts = recording.of(START)
+    last_start = starts[-1].seq if starts else -1
+    for call in recording.of(END):
+        if call.body.get("reason") != "clear":
+            continue
+        following = next(iter(recording.later(call)), None)
+        if following is not None and following.operation != START:
+            yield fail(
+                call,
+                following,
+                message=f'reason:"clear", and the session goes on with {following.operation}: nothing was summarised',
+                pointer=in_body("reason"),
+                expected="a start next, or another reason",
+                received="clear",
+            )
+        elif last_start > call.seq:
+            yield PASS
+        else:
+            yield undecided(call, message='reason:"clear", and no start follows that would show a fresh context')
+
+
+def old_key_ends_before_the_new_starts(recording: Recording) -> Iterator[Outcome]:
+    """SIG-END-010."""
+    yield from _switches(recording)
+    yield from _first_starts(recording)
+
+
+def _first_starts(recording: Recording) -> Iterator[Outcome]:
+    started: set[str] = set()
+    last: Call | None = None
+    last_of_another: Call | None = None
+    for call in recording.keyed_hooks:
+        key = str(call.key)
+        if call.operation == START and key not in started:
+            before = last if last is not None and last.key != key else last_of_another
+            if started and before is not None and before.operation == END:
+                yield PASS
+            started.add(key)
+        if last is not None and last.key != key:
+            last_of_another = last
+        last = call
+
+
+def _switches(recording: Recording) -> Iterator[Outcome]:
+    several_agents = len(recording.declared.agents) > 1
+    troubled = [c.seq for c in recording.calls if c.fault is not None or c.exchange.error is not None]
+    last_use = {k: max((c.seq for c in h if c.operation != END), default=-1) for k, h in recording.hooks_of.items()}
+    # The last turn of each key (its last start or prompt so far) while its session is open, oldest first.
+    open_turns: dict[str, Call] = {}
+    previous: Call | None = None
+    for call in recording.keyed_hooks:
+        key = str(call.key)
+        if call.operation == START and previous is not None and previous.key != key:
+            for old, turn in list(open_turns.items()):
+                if old == key or turn.body.get("harness") != call.body.get("harness"):
+                    continue
+                if several_agents and turn.agent != call.agent:
+                    continue
+                if last_use[old] > call.seq:
+                    yield PASS
+                    continue
+                yield _left_open(recording, call, old, turn, troubled)
+                if recording.hooks_of[old][-1].seq < call.seq:
+                    # Never seen again: each later start would say the same of it.
+                    del open_turns[old]
+        if call.operation in (START, PROMPT):
+            open_turns[key] = call
+        elif call.operation == END:
+            open_turns.pop(key, None)
+        previous = call
+
+
+def _left_open(recording: Recording, start: Call, old: str, turn: Call, troubled: list[int]) -> Outcome:
+    first_end = next((c for c in recording.hooks_of[old] if c.seq > start.seq), None)
+    if first_end is None:
+        return warn(
+            turn,
+            start,
+            message="a new session starts, and the old one is never ended nor used again",
+            expected="session-end of the old key before the new start",
+            received=f"start of {start.key!r}",
+            fold="never ended",
+        )
+    used = any(
+        c.operation != END and start.seq < c.seq < first_end.seq for c in recording.hooks_of[str(start.key)]
+    )
+    clean = not any(turn.seq <= seq <= first_end.seq for seq in troubled)
+    if used and clean:
+        return warn(
+            first_end,
+            start,
+            message="the old session is ended only after the new one was started and used",
+            expected="session-end of the old key before the new start",
+            received=f"end after #{start.seq}",
+            fold="late end",
+        )
+    return undecided(start, first_end, message="the old session's end follows the new start at once or was in trouble")
+
+
+def turns_stand_in_order(recording: Recording) -> Iterator[Outcome]:
+    """SIG-END-012."""
+    replies = marked_replies(recording)
+    for call, found in transcripts_of(recording):
+        if len(found) < 2:
+            continue
+        clash = _reversed_elsewhere(recording, call, found)
+        if clash is not None:
+            yield warn(
+                call,
+                clash,
+                message="two transcripts of one session show the same two turns in opposite order",
+                pointer=in_body("transcript"),
+                expected="turns in the order of the conversation",
+                fold="opposite order",
+            )
+        elif _answer_before_question(found, replies):
+            yield warn(
+                call,
+                message="the transcript shows a reply before the prompt that it answers",
+                pointer=in_body("transcript"),
+                expected="turns in the order of the conversation",
+                fold="opposite order",
+            )
+        elif not replies and _may_be_reversed(found):
+            yield undecided(call, message="assistant first and user last throughout: the pairs may be reversed")
+        else:
+            yield PASS
+
+
+def _reversed_elsewhere(recording: Recording, call: Call, found: list[Turn]) -> Call | None:
+    pairs = pairs_of(recording, str(call.key))
+    once = Counter(found)
+    for one, other in zip(found, found[1:], strict=False):
+        if one[0] != other[0] and once[one] == 1 == once[other] and (other, one) in pairs:
+            return next((place.call for place in pairs[other, one] if place.call is not call), None)
+    return None
+
+
+def _answer_before_question(found: list[Turn], replies: object) -> bool:
+    if not isinstance(replies, dict):
+        return False
+    once = Counter(found)
+    return any(
+        one[0] == "assistant"
+        and other[0] == "user"
+        and replies.get(other[1]) == one[1]
+        and once[one] == 1 == once[other]
+        for one, other in zip(found, found[1:], strict=False)
+    )
+
+
+def _may_be_reversed(found: list[Turn]) -> bool:
+    return (
+        found[0][0] == "assistant"
+        and found[-1][0] == "user"
+        and all(one[0] != other[0] for one, other in zip(found, found[1:], strict=False))
+    )
+
+

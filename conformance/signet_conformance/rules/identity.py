@@ -1,0 +1,235 @@
+"""Requirements on who a call runs as and which session it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from signet_conformance.facts import (
+    AGENT_CALLS,
+    AGENT_HEADER,
+    CLAIM_CHECKING,
+    COMPLETE,
+    END,
+    GET,
+    LIFECYCLE,
+    SEARCH_SESSIONS,
+    SKILL,
+    START,
+    Call,
+    Recording,
+    pattern_agent,
+    text_or_none,
+)
+from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
+
+CONSTANT_KEYS = frozenset({"hermes-default", "default", "main", "session", "unknown", "none", "null", "undefined"})
+NOISE_PATHS = ("/tmp/", "/private/tmp/")
+NOISE_KEYS = ("test-", "spec-", "fixture-", "synthetic-", "tmp-")
+
+
+def _agent_calls(recording: Recording) -> list[Call]:
+    return [c for c in recording.calls if c.operation in AGENT_CALLS and not c.cut]
+
+
+def key_keeps_its_agent(recording: Recording) -> Iterator[Outcome]:
+    """SIG-AGENT-001."""
+    calls_of: dict[str, list[Call]] = {}
+    for call in _agent_calls(recording):
+        if call.key is not None and call.operation != SEARCH_SESSIONS:
+            calls_of.setdefault(call.key, []).append(call)
+    for calls in calls_of.values():
+        if len(calls) < 2:
+            continue
+        owner = next((c for c in calls if c.operation == START), calls[0])
+        strays = [c for c in calls if c.agent != owner.agent]
+        if not strays:
+            yield PASS
+            continue
+        for call in strays:
+            yield fail(
+                call,
+                owner,
+                message=f"the session runs as {owner.agent!r}, its {call.operation} as {call.agent!r}",
+                pointer=in_body("agentId"),
+                expected=owner.agent,
+                received=_as_sent(call),
+                fold=f"{call.operation} as {call.agent}",
+            )
+
+
+def _as_sent(call: Call) -> object:
+    """What the connector sent as agent, wherever; for the reader of a finding."""
+    sent = call.body.get("agentId")
+    if sent is None and (header := call.header(AGENT_HEADER)) is not None:
+        return f"only the header {AGENT_HEADER}: {header}"
+    return sent
+
+
+def call_runs_as_the_declared_agent(recording: Recording) -> Iterator[Outcome]:
+    """SIG-AGENT-002."""
+    declared = set(recording.declared.agents)
+    session_agent: dict[str, str] = {}
+    for start in recording.of(START):
+        if start.key is not None and start.agent in declared:
+            session_agent.setdefault(start.key, start.agent)
+    for call in _agent_calls(recording):
+        if not declared:
+            yield undecided(call, message="no agent is declared for the trace")
+            continue
+        wanted = {session_agent[call.key]} if call.key in session_agent else declared
+        if call.agent in wanted:
+            yield PASS
+        else:
+            yield fail(
+                call,
+                message=f"{call.operation} runs as {call.agent!r}",
+                pointer=in_body("agentId"),
+                expected=" or ".join(sorted(wanted)),
+                received=_as_sent(call),
+                fold=f"{call.operation} as {call.agent}",
+            )
+
+
+def body_agent_agrees_with_the_key(recording: Recording) -> Iterator[Outcome]:
+    """SIG-AGENT-004."""
+    for call in _agent_calls(recording):
+        named = pattern_agent(call.raw_key)
+        if named is None:
+            continue
+        sent = text_or_none(call.body.get("agentId"))
+        if sent in (None, named):
+            yield PASS
+        else:
+            yield warn(
+                call,
+                message="the key names one agent, agentId another",
+                pointer=in_body("agentId"),
+                expected=named,
+                received=sent,
+            )
+
+
+def agent_is_not_the_harness(recording: Recording) -> Iterator[Outcome]:
+    """SIG-AGENT-005."""
+    for call in recording.calls:
+        body, header = call.body.get("agentId"), call.header(AGENT_HEADER)
+        sent = [v for v in (body, header) if isinstance(v, str)]
+        if not sent:
+            continue
+        harnesses = {h for h in (recording.declared.harness, call.body.get("harness")) if isinstance(h, str)}
+        wrong = next((v for v in sent if not v.strip() or v.strip() in harnesses), None)
+        if wrong is None:
+            yield PASS
+        else:
+            yield warn(
+                call,
+                message="a blank agent id" if not wrong.strip() else "the harness name is used as agent id",
+                pointer=in_body("agentId") if wrong == body else "/request/headers",
+                expected="a Signet agent id",
+                received=wrong,
+            )
+
+
+def memory_is_read_as_the_declared_agent(recording: Recording) -> Iterator[Outcome]:
+    """SIG-AGENT-006."""
+    declared = set(recording.declared.agents)
+    if declared == {"default"}:
+        return
+    for call in recording.of(GET):
+        if call.memory_id.strip().lower() == "stats":
+            continue
+        if not declared:
+            yield undecided(call, message="no agent is declared for the trace")
+        elif call.agent in declared:
+            yield PASS
+        else:
+            yield warn(
+                call,
+                message=f"GET memory/:id runs as {call.agent!r}: a row of another agent is not found",
+                pointer="/request/query",
+                expected=f"query agentId={' or '.join(sorted(declared))}",
+                received=call.query.get("agentId"),
+            )
+
+
+def keys_are_distinct(recording: Recording) -> Iterator[Outcome]:
+    """SIG-SESS-001."""
+    clean = 0
+    for key, hooks in recording.hooks_of.items():
+        ids = {i for c in hooks if (i := text_or_none(c.body.get("sessionId"))) is not None}
+        projects = {p for c in hooks if c.operation == START and (p := text_or_none(c.body.get("project"))) is not None}
+        problem = None
+        if key.lower() in CONSTANT_KEYS:
+            problem = f"the key {key!r} is a constant"
+        elif len(ids) > 1:
+            problem = f"one key for {len(ids)} session ids"
+        elif len(projects) > 1:
+            problem = f"one key for {len(projects)} projects"
+        if problem is None:
+            clean += 1
+            continue
+        yield warn(
+            *hooks[:20],
+            message=f"{problem}: sessions are mixed into one transcript",
+            pointer=in_body("sessionKey"),
+            expected="a key of its own for each session",
+            received=key,
+        )
+    if clean and len(recording.hooks_of) >= 2:
+        yield PASS
+    elif clean:
+        yield undecided(message="one session only: whether keys differ cannot be seen")
+
+
+def session_is_no_noise(recording: Recording) -> Iterator[Outcome]:
+    """SIG-SESS-002."""
+    for call in recording.hooks:
+        member = "cwd" if call.operation == END else "project"
+        path = call.body.get(member)
+        if isinstance(path, str) and path.startswith(NOISE_PATHS):
+            yield warn(
+                call,
+                message="a path under /tmp makes the session noise: nothing of it is stored",
+                pointer=in_body(member),
+                expected="a path outside /tmp and /private/tmp",
+                received=path,
+            )
+        elif text_or_none(path) is None and call.operation in (END, COMPLETE) and _noisy(call):
+            yield warn(
+                call,
+                message="without a path, this key or harness makes the session noise: nothing of it is stored",
+                pointer=in_body("sessionKey"),
+                expected=f"a path, or a key without the prefixes {', '.join(NOISE_KEYS)}",
+                received=call.key,
+            )
+        else:
+            yield PASS
+
+
+def _noisy(call: Call) -> bool:
+    return (call.key or "").lower().startswith(NOISE_KEYS) or call.body.get("harness") == "test"
+
+
+def harness_is_constant(recording: Recording) -> Iterator[Outcome]:
+    """SIG-SESS-003."""
+    calls = [
+        c
+        for c in recording.calls
+        if not c.cut
+        and (c.operation in LIFECYCLE or c.operation == SKILL or c.operation in CLAIM_CHECKING)
+        and isinstance(c.body.get("harness"), str)
+    ]
+    if not calls:
+        return
+    expected = recording.declared.harness if recording.declared.harness is not None else calls[0].body["harness"]
+    for call in calls:
+        if call.body["harness"] == expected:
+            yield PASS
+        else:
+            yield warn(
+                call,
+                message="the harness name changes: repeated starts and presence no longer meet",
+                pointer=in_body("harness"),
+                expected=expected,
+                received=call.body["harness"],
+            )

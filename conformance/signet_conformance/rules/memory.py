@@ -1,0 +1,307 @@
+"""Requirements on recall, remember, modify, forget and on secret jobs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from signet_conformance.facts import (
+    DELETE,
+    EXEC,
+    EXEC_JOB,
+    FORGET,
+    GET,
+    HOOK_RECALL,
+    HOOK_REMEMBER,
+    MEMORY_SEARCH,
+    MODIFY,
+    PATCH,
+    RECALL,
+    REMEMBER,
+    SEARCH_SESSIONS,
+    Call,
+    Recording,
+    text_or_none,
+)
+from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
+
+MAX_UNCONFIRMED = 25
+MAX_POLLS = 20
+TIGHT_POLL_S = 0.1
+TERMINAL = ("completed", "failed")
+NO_IDS = frozenset({"", "stats", "undefined", "null", "none", "nan", "[object object]"})
+
+
+def recall_has_a_query(recording: Recording) -> Iterator[Outcome]:
+    """SIG-REC-001."""
+    for call in recording.of(RECALL, HOOK_RECALL, SEARCH_SESSIONS, MEMORY_SEARCH, cut=True):
+        if call.operation == MEMORY_SEARCH:
+            missing = None if text_or_none(call.query.get("q")) else "q"
+            received: object = call.query.get("q")
+        elif call.cut:
+            yield PASS if call.accepted else undecided(call, message="the body was recorded in part only")
+            continue
+        else:
+            wanted = ("query", "harness") if call.operation == HOOK_RECALL else ("query",)
+            missing = next((n for n in wanted if text_or_none(call.body.get(n)) is None), None)
+            received = call.body.get(missing) if missing else None
+        if missing is None:
+            yield PASS
+        else:
+            yield fail(
+                call,
+                message=f"{call.operation} without {missing} is refused",
+                pointer="/request/query" if missing == "q" else in_body(missing),
+                expected="a non-blank string",
+                received=received,
+            )
+
+
+def recall_carries_the_open_key(recording: Recording) -> Iterator[Outcome]:
+    """SIG-REC-004."""
+    for call in recording.of(RECALL, HOOK_RECALL):
+        if not recording.any_open(call.seq):
+            continue
+        if recording.is_open(call.key, call.seq):
+            yield PASS
+        else:
+            yield warn(
+                call,
+                message="a recall inside an open session without its key: what was shown before comes again"
+                if call.key is None
+                else "a recall inside an open session with the key of no open session",
+                pointer=in_body("sessionKey"),
+                expected="sessionKey of an open session",
+                received=call.key,
+            )
+
+
+def save_has_content(recording: Recording) -> Iterator[Outcome]:
+    """SIG-REM-001."""
+    for call in recording.of(REMEMBER, HOOK_REMEMBER, cut=True):
+        if call.cut:
+            yield PASS if call.accepted else undecided(call, message="the body was recorded in part only")
+            continue
+        wanted = ("content", "harness") if call.operation == HOOK_REMEMBER else ("content",)
+        missing = next((n for n in wanted if text_or_none(call.body.get(n)) is None), None)
+        if missing is None:
+            yield PASS
+        else:
+            yield fail(
+                call,
+                message=f"{call.operation} without {missing} is refused",
+                pointer=in_body(missing),
+                expected="a non-blank string",
+                received=call.body.get(missing),
+            )
+
+
+def idempotency_key(call: Call) -> str | None:
+    """The idempotency key of a save, wherever it may stand."""
+    metadata = call.body.get("metadata")
+    places: list[Any] = [call.body, metadata if isinstance(metadata, dict) else {}]
+    for place in places:
+        for name in ("idempotencyKey", "idempotency_key"):
+            if (value := text_or_none(place.get(name))) is not None:
+                return value
+    return None
+
+
+def repeated_save_keeps_its_key(recording: Recording) -> Iterator[Outcome]:
+    """SIG-REM-002."""
+    first_of: dict[str, Call] = {}
+    failed: dict[tuple[str, str], Call] = {}
+    for call in recording.of(REMEMBER, HOOK_REMEMBER):
+        content = call.body.get("content")
+        key = idempotency_key(call)
+        what = (call.agent, content) if isinstance(content, str) else None
+        lost = failed.get(what) if what is not None else None
+        named = first_of.get(key) if key is not None else None
+        if named is not None and named.body.get("content") != content:
+            yield warn(
+                call,
+                named,
+                message="one idempotency key for two contents: the daemon answers with the first, the second is lost",
+                pointer=in_body("idempotencyKey"),
+                expected="another key for another content",
+                received=key,
+            )
+        elif lost is not None:
+            if idempotency_key(lost) is not None and idempotency_key(lost) == key:
+                yield PASS
+            else:
+                yield warn(
+                    call,
+                    lost,
+                    message="a failed save is repeated without its idempotency key: it may be stored twice",
+                    pointer=in_body("idempotencyKey"),
+                    expected=str(idempotency_key(lost) or "the same idempotency key on both"),
+                    received=key,
+                )
+        elif key is not None:
+            yield PASS
+        if key is not None:
+            first_of.setdefault(key, call)
+        if what is not None:
+            if call.accepted:
+                failed.pop(what, None)
+            else:
+                failed.setdefault(what, call)
+
+
+def memory_id_is_a_segment(recording: Recording) -> Iterator[Outcome]:
+    """SIG-MEM-001."""
+    for call in recording.calls:
+        if call.method not in ("GET", "PATCH", "DELETE") or not call.path.startswith("/api/memory/"):
+            continue
+        if call.served and call.operation not in (GET, PATCH, DELETE):
+            continue
+        segments = call.path.removeprefix("/api/memory/").split("/")
+        identifier = call.memory_id
+        reserved = identifier.strip().lower() in NO_IDS
+        if len(segments) > 1 or reserved or re.search(r"[\s?#]", identifier):
+            yield fail(
+                call,
+                message=f"{identifier[:60]!r} is no memory id" if not len(segments) > 1 else "the id is not encoded",
+                pointer="/request/path",
+                expected="one encoded path segment that names a memory",
+                received=call.path,
+                fold="reserved" if reserved else "not encoded",
+            )
+        else:
+            yield PASS
+
+
+def mutation_has_a_reason(recording: Recording) -> Iterator[Outcome]:
+    """SIG-MEM-003."""
+    for call in recording.of(PATCH, DELETE, FORGET):
+        if call.operation == FORGET and call.body.get("mode") != "execute":
+            continue
+        reason = text_or_none(call.body.get("reason"))
+        if reason is None and call.operation == DELETE:
+            reason = text_or_none(call.query.get("reason"))
+        if reason is not None:
+            yield PASS
+        else:
+            yield fail(
+                call,
+                message=f"{call.operation} without a reason is refused",
+                pointer=in_body("reason"),
+                expected="a non-blank string",
+                received=call.body.get("reason"),
+            )
+
+
+def version_is_a_positive_integer(recording: Recording) -> Iterator[Outcome]:
+    """SIG-MEM-004."""
+    for call in recording.of(PATCH, DELETE, MODIFY, FORGET):
+        if call.operation == FORGET:
+            if "if_version" in call.body:
+                yield fail(
+                    call,
+                    message="if_version is refused on a batch forget",
+                    pointer=in_body("if_version"),
+                    expected="no if_version",
+                    received=call.body["if_version"],
+                )
+            else:
+                yield PASS
+            continue
+        sent = [(in_body("if_version"), call.body["if_version"])] if "if_version" in call.body else []
+        if "if_version" in call.query:
+            sent.append(("/request/query", call.query["if_version"]))
+        patches = call.body.get("patches")
+        if call.operation == MODIFY and isinstance(patches, list):
+            sent += [
+                (in_body("patches", index, "if_version"), patch["if_version"])
+                for index, patch in enumerate(patches)
+                if isinstance(patch, dict) and "if_version" in patch
+            ]
+        wrong = next(((pointer, value) for pointer, value in sent if not _is_version(value)), None)
+        if wrong is not None:
+            yield fail(
+                call,
+                message="if_version is no positive whole number",
+                pointer=wrong[0],
+                expected="1, 2, 3, …",
+                received=wrong[1],
+            )
+        elif sent:
+            yield PASS
+
+
+def _is_version(value: object) -> bool:
+    if isinstance(value, str):
+        return re.fullmatch(r"\s*0*[1-9]\d*\s*", value) is not None
+    if isinstance(value, float):
+        return value.is_integer() and value > 0
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def large_forget_is_confirmed(recording: Recording) -> Iterator[Outcome]:
+    """SIG-MEM-005."""
+    tokens: set[str] = set()
+    for call in recording.of(FORGET, cut=True):
+        if not call.cut and call.body.get("mode") == "execute":
+            ids = call.body.get("ids")
+            many = isinstance(ids, list) and len(ids) > MAX_UNCONFIRMED
+            asked = call.answer is not None and call.answer.get("requiresConfirm") is True
+            if many or asked:
+                if call.body.get("confirm_token") in tokens:
+                    yield PASS
+                else:
+                    yield fail(
+                        call,
+                        message=f"a forget of more than {MAX_UNCONFIRMED} rows without the token of a preview",
+                        pointer=in_body("confirm_token"),
+                        expected="the confirmToken of an earlier forget answer",
+                        received=call.body.get("confirm_token"),
+                    )
+        token = call.answer.get("confirmToken") if call.answer is not None else None
+        if isinstance(token, str):
+            tokens.add(token)
+
+
+def secret_job_is_polled_to_its_end(recording: Recording) -> Iterator[Outcome]:
+    """SIG-SEC-002."""
+    polls_of: dict[str, list[Call]] = {}
+    for poll in recording.of(EXEC_JOB, cut=True):
+        polls_of.setdefault(poll.path.rsplit("/", 1)[-1], []).append(poll)
+    for job in recording.of(EXEC, cut=True):
+        identifier = job.answer.get("id") if job.answer is not None else None
+        if not job.accepted or job.status != 202 or not isinstance(identifier, str):
+            continue
+        polls = [p for p in polls_of.get(identifier, ()) if p.seq > job.seq]
+        done = _is_terminal(job)
+        terminal = -1 if done else next((i for i, p in enumerate(polls) if _is_terminal(p)), None)
+        if terminal is not None and terminal + 1 < len(polls):
+            yield fail(
+                polls[terminal + 1],
+                job,
+                message="the job is polled after its end",
+                pointer="/request/path",
+                expected="no further poll",
+                received=f"{len(polls) - terminal - 1} more",
+            )
+        elif terminal is not None:
+            yield PASS
+        elif len(polls) > MAX_POLLS and all(
+            later.t0 - earlier.t0 < TIGHT_POLL_S for earlier, later in zip(polls, polls[1:], strict=False)
+        ):
+            yield fail(
+                polls[-1],
+                job,
+                message="the job is polled in a tight loop without end",
+                pointer="/request/path",
+                expected=f"a pause of {TIGHT_POLL_S} s or more between polls",
+                received=f"{len(polls)} polls",
+            )
+        else:
+            yield undecided(job, message="no poll saw the job's end: its id may have been handed to the caller")
+
+
+def _is_terminal(call: Call) -> bool:
+    if not call.delivered:
+        return False
+    return call.status == 404 or (call.answer is not None and call.answer.get("status") in TERMINAL)

@@ -1,0 +1,295 @@
+"""Requirements on user-prompt-submit: one a turn, before the model, of a started session, free of injected text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from signet_conformance.contract import MUST, requirements
+from signet_conformance.facts import LIFECYCLE, PROMPT, SAVES, START, Call, Recording
+from signet_conformance.finding import Finding
+from signet_conformance.rules.needles import Needles
+from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
+from signet_conformance.rules.steps import PromptStep, prompt_steps
+from signet_conformance.rules.transcripts import pairs_of
+
+MAX_IN_FLIGHT = 8
+SHORTEST_INJECT = 40
+"""Injected text under this many characters is too common to be recognised when it comes back."""
+_DATE_HEADING = "# Current Date & Time"
+_INJECTABLE = ("userMessage", "userPrompt", "transcript", "summary", "content")
+
+
+def one_submission_before_the_model(recording: Recording) -> Iterator[Outcome]:
+    """SIG-PROMPT-003."""
+    prompts = recording.of(PROMPT)
+    settled: set[int] = set()
+    for twice in _submitted_twice(recording):
+        settled.update(twice.exchanges)
+        yield twice
+    for late, transcript, _ in _answered_before(recording):
+        settled.add(late.seq)
+        yield warn(
+            late,
+            transcript,
+            message="submitted late: a transcript shows that the model had already answered this very text",
+            pointer=in_body("lastAssistantMessage"),
+            expected="user-prompt-submit before the model's turn",
+            received=late.text,
+            fold="late",
+        )
+    steps = prompt_steps(recording)
+    for step in steps:
+        for outcome in _marked_turn(step):
+            if isinstance(outcome, Finding):
+                settled.update(outcome.exchanges)
+            yield outcome
+        settled.update(p.seq for p in step.prompts)
+    rest = [p for p in prompts if p.seq not in settled]
+    if rest:
+        yield undecided(*rest[:20], message="without step marks HTTP does not show when the model's turn began")
+
+
+def _submitted_twice(recording: Recording) -> Iterator[Finding]:
+    for hooks in recording.hooks_of.values():
+        for before, call in zip(hooks, hooks[1:], strict=False):
+            if (
+                before.operation == call.operation == PROMPT
+                and call.text is not None
+                and call.text == before.text
+                and call.body.get("lastAssistantMessage") == before.body.get("lastAssistantMessage")
+            ):
+                yield warn(
+                    call,
+                    before,
+                    message="the same prompt is submitted twice with no hook between",
+                    pointer=in_body("userMessage"),
+                    expected="one submission a user turn",
+                    received=call.text,
+                    fold="twice",
+                )
+
+
+def _answered_before(recording: Recording) -> Iterator[tuple[Call, Call, bool]]:
+    """Prompts whose text and reply already stand in a later transcript, with it, and whether newer user turns follow."""
+    for key, hooks in recording.hooks_of.items():
+        for prompt in hooks:
+            reply = prompt.body.get("lastAssistantMessage")
+            if prompt.operation != PROMPT or prompt.text is None or not isinstance(reply, str) or not reply.strip():
+                continue
+            asked, answered = ("user", prompt.text.strip()), ("assistant", reply.strip())
+            for place in pairs_of(recording, key).get((asked, answered), ()):
+                if place.call.seq > prompt.seq:
+                    yield prompt, place.call, place.newer_user_turn
+                    break
+
+
+def _marked_turn(step: PromptStep) -> Iterator[Outcome]:
+    accepted: Call | None = None
+    for call in step.prompts:
+        if accepted is not None and accepted.key == call.key and accepted.text == call.text:
+            yield warn(
+                call,
+                accepted,
+                message="two submissions for one user turn",
+                pointer=in_body("userMessage"),
+                expected="one submission a user turn",
+                received=call.text,
+                fold="twice",
+            )
+        elif step.model_seq is not None and call.seq > step.model_seq:
+            yield warn(
+                call,
+                message="submitted after the model's turn had begun",
+                pointer="/request/path",
+                expected="user-prompt-submit before the model's turn",
+                received=call.text,
+                fold="late",
+            )
+        else:
+            yield PASS
+        if call.accepted:
+            accepted = call
+
+
+def text_is_the_current_prompt(recording: Recording) -> Iterator[Outcome]:
+    """SIG-PROMPT-010."""
+    settled: set[int] = set()
+    for late, transcript, newer_follow in _answered_before(recording):
+        if newer_follow:
+            settled.add(late.seq)
+            yield warn(
+                late,
+                transcript,
+                message="a stale text: a transcript shows it answered and followed by a newer user turn",
+                pointer=in_body("userMessage"),
+                expected="the prompt of the turn about to run",
+                received=late.text,
+                fold="stale",
+            )
+    steps = prompt_steps(recording)
+    marked = {step.text for step in steps}
+    for step in steps:
+        for call in step.prompts:
+            text = (call.text or "").strip()
+            if call.seq in settled or not text:
+                continue
+            settled.add(call.seq)
+            if text == step.text:
+                yield PASS
+            elif text in marked or step.text in text:
+                yield warn(
+                    call,
+                    message="the text of another turn" if text in marked else "the prompt in the host's envelope",
+                    pointer=in_body("userMessage"),
+                    expected=step.text,
+                    received=text,
+                    fold="stale" if text in marked else "envelope",
+                )
+            else:
+                yield undecided(call, message="a text that no step gave")
+    rest = [p for p in recording.of(PROMPT) if p.seq not in settled]
+    if rest:
+        yield undecided(*rest[:20], message="without step marks the prompt of the turn is not known")
+
+
+def prompt_uses_a_started_key(recording: Recording) -> Iterator[Outcome]:
+    """SIG-PROMPT-005."""
+    starts = recording.of(START)
+    started = {c.key for c in starts if c.key is not None}
+    first_keyless = min((c.seq for c in starts if c.key is None), default=None)
+    for call in recording.of(PROMPT, cut=True):
+        if call.cut:
+            yield undecided(call, message="the body was recorded in part only")
+        elif call.key is None:
+            yield from _keyless(recording, call, bool(started), first_keyless)
+        elif started:
+            if call.key in started:
+                yield PASS
+            elif call.accepted and call.answer is not None and call.answer.get("sessionKnown") is True:
+                yield undecided(call, message="the daemon knew the session: it began before the recording")
+            else:
+                yield fail(
+                    call,
+                    message="the key of this prompt was never started, while others were",
+                    pointer=in_body("sessionKey"),
+                    expected="the key of a session-start",
+                    received=call.key,
+                )
+
+
+def _keyless(
+    recording: Recording, call: Call, any_started: bool, first_keyless: int | None
+) -> Iterator[Outcome]:
+    if first_keyless is not None and first_keyless < call.seq:
+        if any_started:
+            yield undecided(call, message="without a key, after a start without one: whose it is cannot be seen")
+    elif recording.any_open(call.seq):
+        yield fail(
+            call,
+            message=f"{call.operation} without a key while a keyed session is open",
+            pointer=in_body("sessionKey"),
+            expected="the key of the started session",
+            received=call.body.get("sessionKey"),
+        )
+
+
+def unknown_session_is_started(recording: Recording) -> Iterator[Outcome]:
+    """SIG-PROMPT-006."""
+    for hooks in recording.hooks_of.values():
+        pending: Call | None = None
+        for call in hooks:
+            if pending is not None and call.operation in (START, PROMPT):
+                if call.operation == START:
+                    yield PASS
+                else:
+                    yield warn(
+                        pending,
+                        call,
+                        message="answered sessionKnown:false, and the next prompt comes without a start between",
+                        pointer="/response/body/json/sessionKnown",
+                        expected="session-start of this key before its next prompt",
+                        received=False,
+                    )
+                pending = None
+            if (
+                call.operation == PROMPT
+                and call.accepted
+                and call.answer is not None
+                and call.answer.get("sessionKnown") is False
+                and not call.answer.get("skipped")
+            ):
+                pending = call
+        if pending is not None:
+            yield undecided(pending, message="answered sessionKnown:false, and nothing of the key follows")
+
+
+def injected_text_stays_out(recording: Recording) -> Iterator[Outcome]:
+    """SIG-PROMPT-007."""
+    must = requirements()["SIG-PROMPT-007"].level_at(recording.daemon_version) == MUST
+    since: dict[str, int] = {}
+    first_inject: int | None = None
+    for source in recording.calls:
+        if source.accepted and source.answer is not None:
+            inject = source.answer.get("inject")
+            if isinstance(inject, str) and len(inject) >= SHORTEST_INJECT:
+                first_inject = source.seq if first_inject is None else first_inject
+                for text in _recognisable(inject):
+                    since.setdefault(text, source.seq)
+    if first_inject is None:
+        return
+    needles = Needles(since)
+    for call in recording.calls:
+        if call.cut or call.seq <= first_inject or not (call.operation in LIFECYCLE or call.operation in SAVES):
+            continue
+        fields = [(name, v) for name in _INJECTABLE if isinstance(v := call.body.get(name), str)]
+        if not fields:
+            continue
+        hit = next(((n, s) for n, v in fields if (s := needles.first_in(v, before=call.seq)) is not None), None)
+        if hit is None:
+            yield PASS
+        else:
+            yield (fail if must else warn)(
+                call,
+                recording.by_seq[hit[1]],
+                message=f"text that the daemon injected comes back in {hit[0]}",
+                pointer=in_body(hit[0]),
+                expected="the conversation without injected text",
+                received=f"the inject of #{hit[1]}",
+                fold=hit[0],
+            )
+
+
+def _recognisable(inject: str) -> Iterator[str]:
+    """The trimmed inject, and the whole of it without the date heading and the line after, where long enough."""
+    whole = inject.strip()
+    if len(whole) >= SHORTEST_INJECT:
+        yield whole
+    lines = whole.split("\n")
+    for index, line in enumerate(lines):
+        if line.strip() == _DATE_HEADING:
+            rest = "\n".join(lines[:index] + lines[index + 2 :]).strip()
+            if len(rest) >= SHORTEST_INJECT:
+                yield rest
+            return
+
+
+def few_prompts_in_flight(recording: Recording) -> Iterator[Outcome]:
+    """SIG-PROMPT-008."""
+    prompts = recording.of(PROMPT, cut=True)
+    ends: list[float] = []
+    for call in sorted(prompts, key=lambda c: c.t0):
+        ends = [t for t in ends if t > call.t0]
+        ends.append(call.t1)
+        if len(ends) > MAX_IN_FLIGHT:
+            yield fail(
+                call,
+                message="more prompts in flight than the daemon takes",
+                pointer="/request/path",
+                expected=f"at most {MAX_IN_FLIGHT} at once",
+                received=len(ends),
+                fold="in flight",
+            )
+        else:
+            yield PASS
+
+

@@ -1,0 +1,210 @@
+"""Requirements on session-start: order, repeats, cleared contexts, sub-agents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from signet_conformance.facts import (
+    CLAIM_CHECKING,
+    COMPLETE,
+    END,
+    LIFECYCLE,
+    PROMPT,
+    SKILL,
+    START,
+    Call,
+    Recording,
+    text_or_none,
+)
+from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
+from signet_conformance.rules.steps import step_before
+
+
+def start_comes_first(recording: Recording) -> Iterator[Outcome]:
+    """SIG-START-004."""
+    for hooks in recording.hooks_of.values():
+        first = hooks[0]
+        if first.operation == START:
+            yield PASS
+        elif first.operation == END:
+            yield undecided(first, message="a lone end: its session may have begun before the recording")
+        elif first.operation != PROMPT:
+            yield fail(
+                first,
+                message=f"{first.operation} is the first hook of its key",
+                pointer="/request/path",
+                expected="session-start first",
+                received=first.operation,
+            )
+        else:
+            yield _prompt_first(first, hooks[1] if len(hooks) > 1 else None)
+
+
+def _prompt_first(first: Call, following: Call | None) -> Outcome:
+    known = first.answer.get("sessionKnown") if first.accepted and first.answer is not None else None
+    if known is not False:
+        return undecided(first, message="a prompt comes first, and no answer says that its session was unknown")
+    if following is not None and following.operation == START:
+        return PASS
+    return fail(
+        first,
+        *(() if following is None else (following,)),
+        message="a prompt comes first, was answered sessionKnown:false, and no session-start follows at once",
+        pointer="/request/path",
+        expected="session-start first, or as the very next hook of the key",
+        received=None if following is None else following.operation,
+    )
+
+
+def is_stub(call: Call) -> bool:
+    """Whether a start was answered with the stub that a repeated start gets instead of context."""
+    answer = call.answer
+    if answer is None:
+        return False
+    identity, inject = answer.get("identity"), answer.get("inject")
+    return (
+        answer.get("memories") == []
+        and identity == {"name": "Agent"}
+        and isinstance(inject, str)
+        and inject.startswith("[memory active")
+    )
+
+
+def _dedupe_key(call: Call) -> tuple[object, ...]:
+    project = call.body.get("project")
+    return call.agent, call.body.get("harness"), project if isinstance(project, str) else ""
+
+
+def start_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
+    """SIG-START-005."""
+    for hooks in recording.hooks_of.values():
+        last: Call | None = None
+        reset = False
+        for call in hooks:
+            if call.operation == START:
+                clear = call.body.get("source") == "clear"
+                if (
+                    last is not None
+                    and not reset
+                    and not clear
+                    and call.accepted
+                    and is_stub(call)
+                    and _dedupe_key(last) == _dedupe_key(call)
+                ):
+                    yield warn(
+                        call,
+                        last,
+                        message="started again inside an open session: answered with the stub instead of context",
+                        pointer=in_body("sessionKey"),
+                        expected="one start, or a boundary before the next one (end, compaction-complete, clear)",
+                        received=f"source {call.body.get('source')!r}",
+                    )
+                else:
+                    yield PASS
+                if call.accepted:
+                    last, reset = call, False
+                elif clear:
+                    reset = True
+            elif (
+                call.operation == END
+                or (call.operation == COMPLETE and call.accepted)
+                or (
+                    call.operation == PROMPT
+                    and call.accepted
+                    and call.answer is not None
+                    and call.answer.get("sessionKnown") is False
+                )
+            ):
+                reset = True
+
+
+def cleared_context_is_said(recording: Recording) -> Iterator[Outcome]:
+    """SIG-START-006."""
+    for hooks in recording.hooks_of.values():
+        before: Call | None = None
+        for call in hooks:
+            if call.operation == START:
+                source = text_or_none(call.body.get("source"))
+                after_end = before is not None and before.operation == END
+                if source == "clear":
+                    yield PASS
+                elif after_end and before is not None:
+                    if before.body.get("reason") == "clear" or source is not None:
+                        yield PASS
+                    else:
+                        yield _restart_without_source(recording, call, before)
+            before = call
+
+
+def _restart_without_source(recording: Recording, call: Call, end: Call) -> Outcome:
+    step = step_before(recording, call.seq)
+    if step is None:
+        return undecided(call, end, message="no source: whether the context was cleared cannot be seen")
+    if step.data.get("step") != "clear":
+        return PASS
+    return warn(
+        call,
+        end,
+        message="the context was cleared, and neither the end nor the start says so",
+        pointer=in_body("source"),
+        expected='source:"clear" on the start, or reason:"clear" on the end',
+        received=None,
+    )
+
+
+_PARENTS = ("parentSessionKey", "parentKey", "parentId", "parentID")
+
+
+def native_agent_id_stays_apart(recording: Recording) -> Iterator[Outcome]:
+    """SIG-START-007."""
+    declared = set(recording.declared.agents)
+    calls = [
+        c
+        for c in recording.calls
+        if not c.cut and (c.operation in LIFECYCLE or c.operation == SKILL or c.operation in CLAIM_CHECKING)
+    ]
+    native = {n for c in calls if (n := text_or_none(c.body.get("harnessAgentId"))) is not None}
+    for call in calls:
+        agent = text_or_none(call.body.get("agentId"))
+        marked = any(text_or_none(call.body.get(name)) for name in ("harnessAgentId", *_PARENTS))
+        foreign = agent is not None and agent not in declared
+        if not marked and not (foreign and agent in native):
+            continue
+        if foreign and not declared:
+            yield undecided(call, message="no agent is declared: a native id cannot be told from a Signet agent")
+        elif foreign:
+            yield fail(
+                call,
+                message="a native sub-agent id is sent as agentId: its memories land in a scope of their own",
+                pointer=in_body("agentId"),
+                expected=f"agentId absent or one of {sorted(declared)}, the native id in harnessAgentId",
+                received=agent,
+            )
+        else:
+            yield PASS
+
+
+def claim_only_is_recovery(recording: Recording) -> Iterator[Outcome]:
+    """SIG-START-008."""
+    for call in recording.of(START):
+        if call.body.get("claimOnly") is not True:
+            continue
+        started = call.key is not None and any(c.operation == START for c in recording.earlier(call))
+        if call.runtime_path is None:
+            yield fail(
+                call,
+                message="claimOnly without a runtime path is refused",
+                pointer=in_body("claimOnly"),
+                expected="a runtime path",
+                received=None,
+            )
+        elif not started:
+            yield fail(
+                call,
+                message="claimOnly for a key that was never started",
+                pointer=in_body("claimOnly"),
+                expected="an earlier start of the key",
+                received=call.key,
+            )
+        else:
+            yield PASS

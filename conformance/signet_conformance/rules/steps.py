@@ -1,0 +1,71 @@
+"""What the kit's own marks tell: which step the connector was performing, and when the model's turn began."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from signet_conformance.facts import PROMPT, Call, Recording, text_or_none
+from signet_conformance.trace import Mark
+
+_OUTAGES = frozenset({"refuse", "reset", "hang"})
+
+
+def step_before(recording: Recording, seq: int) -> Mark | None:
+    """The last step mark before an exchange number; None in a recording without step marks."""
+    steps = recording.marks("step")
+    index = bisect_left([mark.seq for mark in steps], seq)
+    return steps[index - 1] if index else None
+
+
+def switched_on(mark: Mark) -> bool:
+    """Whether a fault or bypass mark says 'on'. A mark that does not say is one."""
+    for name in ("on", "enabled", "active", "value"):
+        if name in mark.data:
+            return mark.data[name] not in (False, 0, None, "off", "0", "false")
+    return mark.data.get("state", "on") not in ("off", "end", "ended", "stop", False)
+
+
+def outage_lasts(recording: Recording) -> bool:
+    """Whether marks say that the daemon was away until the end of the recording."""
+    lasting = False
+    for mark in recording.trace.marks:
+        if mark.name == "outage" or (mark.name == "fault" and mark.data.get("kind") in _OUTAGES):
+            lasting = switched_on(mark)
+    return lasting
+
+
+@dataclass(frozen=True, slots=True)
+class PromptStep:
+    """One marked user turn: its text, where it ends, where the model's turn began, the prompts sent in it."""
+
+    text: str
+    mark: Mark
+    model_seq: int | None
+    prompts: tuple[Call, ...]
+
+
+def prompt_steps(recording: Recording) -> list[PromptStep]:
+    """The marked user turns with the prompts that were sent during each."""
+    steps = recording.marks("step")
+    models = [mark.seq for mark in recording.marks("model")]
+    prompts = recording.of(PROMPT)
+    found: list[PromptStep] = []
+    for index, mark in enumerate(steps):
+        text = text_or_none(mark.data.get("text"))
+        if mark.data.get("step") != "prompt" or text is None:
+            continue
+        end = steps[index + 1].seq if index + 1 < len(steps) else float("inf")
+        model = next((seq for seq in models if mark.seq < seq < end), None)
+        found.append(PromptStep(text, mark, model, tuple(p for p in prompts if mark.seq < p.seq < end)))
+    return found
+
+
+def marked_replies(recording: Recording) -> Mapping[str, str]:
+    """What the model replied to each marked prompt text."""
+    return {
+        text: reply
+        for mark in recording.marks("step")
+        if (text := text_or_none(mark.data.get("text"))) and (reply := text_or_none(mark.data.get("reply")))
+    }

@@ -1,0 +1,429 @@
+"""Requirements on every request: body, content type, route, runtime path, tokens, repeats, health first."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from signet_conformance.facts import (
+    CLAIM_CHECKING,
+    DELETE,
+    EXEC,
+    FEEDBACK,
+    FORGET,
+    GET,
+    HEALTH,
+    LIFECYCLE,
+    LIST,
+    MEMORY_SEARCH,
+    MODIFY,
+    PATCH,
+    PATH_HEADER,
+    RECALL,
+    REMEMBER,
+    SEARCH_SESSIONS,
+    SKILL,
+    START,
+    END,
+    Call,
+    Recording,
+)
+from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
+
+RETRYABLE_4XX = frozenset({408, 425, 429})
+TIGHT_LOOP_S = 0.05
+FIRST_CALLS = LIFECYCLE | CLAIM_CHECKING | {
+    SKILL, RECALL, REMEMBER, MEMORY_SEARCH, MODIFY, FORGET, FEEDBACK, GET, PATCH, DELETE, LIST, SEARCH_SESSIONS, EXEC,
+}  # fmt: skip
+"""What counts as the first hook or memory request; catalogue polls, policies and heartbeats do not."""
+
+
+def body_is_object(recording: Recording) -> Iterator[Outcome]:
+    """SIG-HTTP-001."""
+    for call in recording.calls:
+        if call.method not in ("POST", "PATCH", "PUT") or call.path == "/mcp" or call.path.endswith("/renew"):
+            continue
+        body = call.exchange.request.body
+        if call.cut:
+            yield PASS if call.accepted else undecided(call, message="the body was recorded in part only")
+        elif body is not None and (body.object is not None):
+            yield PASS
+        else:
+            received = None if body is None else body.value
+            yield fail(
+                call,
+                message="the request has no body" if body is None else "the body is no JSON object",
+                pointer="/request/body",
+                expected="a JSON object",
+                received=received,
+                fold=f"{call.method} {call.path}",
+            )
+
+
+def content_type_is_json(recording: Recording) -> Iterator[Outcome]:
+    """SIG-HTTP-002."""
+    for call in recording.calls:
+        if call.exchange.request.body is None or call.method == "GET":
+            continue
+        sent = call.header("content-type")
+        if sent is not None and sent.split(";", 1)[0].strip().lower() == "application/json":
+            yield PASS
+        else:
+            yield warn(
+                call,
+                message="a body without content-type" if sent is None else "a body of another content-type",
+                pointer="/request/headers",
+                expected="content-type: application/json",
+                received=sent,
+            )
+
+
+def route_is_served(recording: Recording) -> Iterator[Outcome]:
+    """SIG-HTTP-003."""
+    for call in recording.calls:
+        if call.served:
+            yield PASS
+        else:
+            yield fail(
+                call,
+                message=f"daemon {recording.daemon_version} serves no {call.method} {call.path}",
+                pointer="/request/path",
+                expected="a served method and path",
+                received=f"{call.method} {call.path}",
+            )
+
+
+def runtime_path_is_known(recording: Recording) -> Iterator[Outcome]:
+    """SIG-HTTP-004."""
+    for call in recording.calls:
+        header = call.header(PATH_HEADER)
+        bad_body = None
+        if call.operation in LIFECYCLE or call.operation in CLAIM_CHECKING:
+            value = call.body.get("runtimePath")
+            if isinstance(value, str) and value and value not in ("plugin", "legacy"):
+                bad_body = value
+        if header is not None and header not in ("plugin", "legacy"):
+            yield fail(
+                call,
+                message=f"{PATH_HEADER} is neither plugin nor legacy: the daemon ignores it",
+                pointer="/request/headers",
+                expected="plugin or legacy",
+                received=header,
+            )
+        elif bad_body is not None:
+            yield fail(
+                call,
+                message="runtimePath is neither plugin nor legacy: the daemon ignores it",
+                pointer=in_body("runtimePath"),
+                expected="plugin or legacy",
+                received=bad_body,
+            )
+        elif header is not None:
+            yield PASS
+
+
+def runtime_paths_agree(recording: Recording) -> Iterator[Outcome]:
+    """SIG-HTTP-005."""
+    for call in recording.calls:
+        body = call.body.get("runtimePath")
+        if not (isinstance(body, str) and body):
+            continue
+        header = call.header(PATH_HEADER)
+        if not header:
+            continue
+        if header == body:
+            yield PASS
+        else:
+            yield fail(
+                call,
+                message="header and body name different runtime paths: the daemon takes the header",
+                pointer=in_body("runtimePath"),
+                expected=header,
+                received=body,
+            )
+
+
+def keyed_hook_has_runtime_path(recording: Recording) -> Iterator[Outcome]:
+    """SIG-HTTP-006."""
+    for call in recording.keyed_hooks:
+        if call.runtime_path is not None:
+            yield PASS
+        else:
+            yield warn(
+                call,
+                message=f"{call.operation} names a session but no runtime path: the session is never claimed",
+                pointer="/request/headers",
+                expected=f"{PATH_HEADER}: plugin (or legacy), or runtimePath in the body",
+                received=call.header(PATH_HEADER) or call.body.get("runtimePath"),
+            )
+
+
+def key_keeps_runtime_path(recording: Recording) -> Iterator[Outcome]:
+    """SIG-HTTP-007."""
+    owners: dict[str, Call] = {}
+    checking = [c for c in recording.of(*CLAIM_CHECKING) if c.key is not None]
+    for call in sorted([*recording.keyed_hooks, *checking], key=lambda c: c.seq):
+        path = call.runtime_path
+        if path is None or call.key is None:
+            continue
+        owner = owners.get(call.key)
+        if owner is not None and owner.runtime_path != path:
+            yield fail(
+                call,
+                owner,
+                message=f"the session of this key is claimed on {owner.runtime_path}, this call comes on {path}",
+                pointer="/request/headers",
+                expected=str(owner.runtime_path),
+                received=path,
+            )
+            continue
+        if call.operation == END:
+            owners.pop(call.key, None)
+        elif owner is None and call.operation in LIFECYCLE:
+            owners[call.key] = call
+        yield PASS
+
+
+def hooks_are_not_disabled(recording: Recording) -> Iterator[Outcome]:
+    """SIG-HTTP-008."""
+    for call in recording.calls:
+        if not call.is_hook:
+            continue
+        if call.header("x-signet-no-hooks") == "1":
+            yield fail(
+                call,
+                message="x-signet-no-hooks: 1 turns the hook into an empty success: nothing is stored or injected",
+                pointer="/request/headers",
+                expected="no such header",
+                received="1",
+            )
+        else:
+            yield PASS
+
+
+_TOKEN = re.compile(
+    r"sig_sk_[A-Za-z0-9_-]{8,}"
+    r"|eyJ[A-Za-z0-9_-]{7,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"
+    r"|Bearer [A-Za-z0-9._~+/=-]{16,}"
+    r"|<redacted:\d+>"
+)
+_BEARER = re.compile(r"Bearer \S+")
+_TOKEN_HINTS = (b"sig_sk_", b"eyJ", b"Bearer ", b"<redacted:", b"\\u00")
+
+
+def token_travels_in_authorization(recording: Recording) -> Iterator[Outcome]:
+    """SIG-HTTP-009."""
+    for call in recording.calls:
+        authorization = call.header("authorization")
+        # A line without any of these holds no token; the walk through its strings is for the others.
+        raw = call.exchange.raw
+        stray = _stray_token(call) if any(hint in raw for hint in _TOKEN_HINTS) else None
+        if stray is not None:
+            pointer, value = stray
+            yield fail(
+                call,
+                message="a token stands outside the Authorization header",
+                pointer=pointer,
+                expected="tokens in Authorization only",
+                received=value[:12] + "…",
+            )
+        elif authorization is not None:
+            if _BEARER.fullmatch(authorization):
+                yield PASS
+            else:
+                yield fail(
+                    call,
+                    message="Authorization is not `Bearer <token>`",
+                    pointer="/request/headers",
+                    expected="Bearer <token>",
+                    received=authorization.split(" ", 1)[0][:20] + " …",
+                )
+
+
+def _stray_token(call: Call) -> tuple[str, str] | None:
+    request = call.exchange.request
+    if match := _TOKEN.search(request.path):
+        return "/request/path", match[0]
+    for name, value in request.query:
+        if match := _TOKEN.search(name) or _TOKEN.search(value):
+            return "/request/query", match[0]
+    for name, value in request.headers:
+        if name.lower() != "authorization" and (match := _TOKEN.search(value)):
+            return "/request/headers", match[0]
+    if request.body is None:
+        return None
+    for pointer, text in strings(request.body.value):
+        if match := _TOKEN.search(text):
+            return f"/request/body/{'json' if request.body.kind == 'json' else 'text'}{pointer}", match[0]
+    return None
+
+
+def strings(value: object) -> Iterator[tuple[str, str]]:
+    """Every string of a JSON value with its pointer, member names too; iterative, whatever the depth."""
+    pending: list[tuple[str, object]] = [("", value)]
+    while pending:
+        pointer, node = pending.pop()
+        if isinstance(node, str):
+            yield pointer, node
+        elif isinstance(node, dict):
+            for name, child in node.items():
+                step = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
+                yield step, name
+                pending.append((step, child))
+        elif isinstance(node, list):
+            pending.extend((f"{pointer}/{index}", child) for index, child in enumerate(node))
+
+
+def refused_request_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
+    """SIG-HTTP-010."""
+    refused = [
+        c
+        for c in recording.calls
+        if c.delivered and c.status is not None and 400 <= c.status < 500 and c.status not in RETRYABLE_4XX
+    ]
+    if not refused:
+        return
+    routes = {(c.method, c.path) for c in refused}
+    standing: dict[object, Call] = {}
+    subjects = {c.seq for c in refused}
+    for call in recording.calls:
+        if (call.method, call.path) not in routes:
+            continue
+        identity = call.identity
+        earlier = standing.get(identity)
+        if earlier is not None:
+            yield warn(
+                call,
+                earlier,
+                message=f"the request that was answered {earlier.status} is sent again unchanged",
+                expected="a changed request, or none",
+                received=f"{call.method} {call.path}",
+            )
+        if call.seq in subjects:
+            standing[identity] = call
+            if earlier is None:
+                yield PASS
+        elif call.delivered and call.status is not None and call.status < 400:
+            standing.pop(identity, None)
+
+
+def backs_off_after_503(recording: Recording) -> Iterator[Outcome]:
+    """SIG-HTTP-011."""
+    unavailable = [c for c in recording.calls if c.delivered and c.status == 503]
+    if not unavailable:
+        return
+    routes = {(c.method, c.path) for c in unavailable}
+    rows: dict[object, tuple[Call, float | None]] = {}
+    for call in recording.calls:
+        if (call.method, call.path) not in routes:
+            continue
+        identity = call.identity
+        row = rows.get(identity)
+        gap = None
+        if row is not None:
+            before, gap_before = row
+            gap = call.t0 - before.t1
+            if gap < TIGHT_LOOP_S or (gap_before is not None and gap <= gap_before):
+                yield fail(
+                    call,
+                    before,
+                    message="repeated too soon after a 503",
+                    expected=f"later than {max(TIGHT_LOOP_S, gap_before or 0.0):.3f} s after it, or not at all",
+                    received=f"{gap:.3f} s after it",
+                    fold=f"{call.method} {call.path}",
+                )
+        if call.delivered and call.status == 503:
+            rows[identity] = (call, gap)
+            yield PASS
+        else:
+            rows.pop(identity, None)
+
+
+def stops_after_conflict(recording: Recording) -> Iterator[Outcome]:
+    """SIG-HTTP-012."""
+    for start in recording.of(START):
+        if start.key is None or not start.delivered or start.status != 409:
+            continue
+        later = [c for c in recording.later(start) if c.runtime_path == start.runtime_path]
+        if later:
+            yield warn(
+                *later[:20],
+                start,
+                message="hooks go on for a session whose start was refused with 409",
+                expected="no lifecycle hook of this key on this runtime path",
+                received=f"{len(later)} more",
+            )
+        else:
+            yield PASS
+
+
+def health_comes_first(recording: Recording) -> Iterator[Outcome]:
+    """SIG-HEALTH-001."""
+    first: Call | None = None
+    for call in recording.calls:
+        if call.operation in FIRST_CALLS and (first is None or call.t0 < first.t0):
+            first = call
+    if first is None:
+        return
+    probes = recording.of(HEALTH, cut=True)
+    if any(p.accepted and p.status == 200 and p.t1 <= first.t0 for p in probes):
+        yield PASS
+        return
+    yield warn(
+        first,
+        message="no GET /health answered 200 before the first call"
+        if not probes
+        else "the first call does not wait for a GET /health answered 200",
+        pointer="/request/path",
+        expected="GET /health, answered 200, before it",
+        received=f"{first.method} {first.path}",
+    )
+
+
+def token_is_sent(recording: Recording) -> Iterator[Outcome]:
+    """SIG-HTTP-013."""
+    if not recording.declared.token:
+        return
+    for call in recording.calls:
+        if call.path == "/health":
+            continue
+        if call.header("authorization"):
+            yield PASS
+        else:
+            yield fail(
+                call,
+                message="a request without the token that the connector was given",
+                pointer="/request/headers",
+                expected="Authorization: Bearer <token>",
+                received=None,
+                fold=f"{call.method} {call.operation or call.path}",
+            )
+
+
+def canary_stays_out(recording: Recording) -> Iterator[Outcome]:
+    """SIG-SEC-003."""
+    canaries = recording.declared.canaries
+    if recording.calls and not canaries:
+        yield undecided(message="no secret value (canary) is declared for the trace")
+        return
+    for call in recording.calls:
+        request = call.exchange.request
+        places = [("/request/path", request.path), *(("/request/query", f"{n}={v}") for n, v in request.query)]
+        # The token itself belongs into Authorization; a canary anywhere else is a leak.
+        places += [("/request/headers", v) for n, v in request.headers if n.lower() != "authorization"]
+        if request.body is not None and any(json.dumps(c)[1:-1].encode() in call.exchange.raw or c.encode() in call.exchange.raw for c in canaries):
+            places += [(f"/request/body/{request.body.kind}{p}", s) for p, s in strings(request.body.value)]
+        leak = next(((p, c) for p, s in places for c in canaries if c and c in s), None)
+        if leak is None:
+            yield PASS
+        else:
+            yield fail(
+                call,
+                message=f"the secret {canaries[leak[1]]!r} occurs in a request",
+                pointer=leak[0],
+                expected="no secret value",
+                received=leak[1],
+            )
+
+
