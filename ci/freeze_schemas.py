@@ -1,0 +1,66 @@
+"""Renews the SHA-256 of every file that a frozen contract version names.
+
+    python ci/freeze_schemas.py            write schemas/versions/*.json anew
+    python ci/freeze_schemas.py --check    write nothing; exit 1 and name the files that differ
+
+A schema is edited on purpose, then frozen again: the changed hash in the diff is what a reviewer sees.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+SCHEMAS = Path(__file__).resolve().parent.parent / "schemas"
+
+
+def frozen_entries(version: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str, str]]:
+    """Every (object, member with the file name, member with its hash) of a frozen version."""
+    yield version, "routes", "routes_sha256"
+    for sides in version["operations"].values():
+        for entry in sides.values():
+            yield entry, "file", "sha256"
+
+
+def renew(version: dict[str, Any], schemas: Path) -> list[str]:
+    """Set the hashes of `version` to those of the files; return the names of the files whose hash differed."""
+    differing = []
+    for entry, name, digest in frozen_entries(version):
+        actual = hashlib.sha256((schemas / entry[name]).read_bytes()).hexdigest()
+        if entry[digest] != actual:
+            differing.append(entry[name])
+            entry[digest] = actual
+    return differing
+
+
+def main(arguments: list[str] | None = None, schemas: Path = SCHEMAS) -> int:
+    """Freeze or check every version of `schemas`; return the exit status."""
+    parser = argparse.ArgumentParser(description="Renew the hashes of the frozen contract versions.")
+    parser.add_argument("--check", action="store_true", help="write nothing, fail on a difference")
+    check = parser.parse_args(arguments).check
+    differences = 0
+    for path in sorted((schemas / "versions").glob("*.json")):
+        version = json.loads(path.read_text("utf-8"))
+        try:
+            differing = renew(version, schemas)
+        except FileNotFoundError as missing:
+            print(f"{path.name}: {missing.filename} is missing; restore it or take it out of {path.name}", file=sys.stderr)
+            return 2
+        differences += len(differing)
+        for name in differing:
+            print(f"{path.name}: {name} {'differs from its frozen hash' if check else 'renewed'}")
+        if differing and not check:
+            path.write_text(json.dumps(version, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    if check and differences:
+        print("if the edit is meant: python ci/freeze_schemas.py", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
