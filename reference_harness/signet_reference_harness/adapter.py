@@ -1,0 +1,112 @@
+"""The interface by which a harness joins Signet: five lifecycle events, each one daemon call.
+
+An implementation translates and nothing more. It never raises for anything the daemon does or fails
+to do: every result carries a :class:`~signet_reference_harness.reply.Reply` instead.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from signet_reference_harness.identity import SessionIdentity
+from signet_reference_harness.reply import Reply
+
+StartSource = Literal["startup", "resume", "compact", "clear"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionStartParams:
+    """A session begins: `source` says why."""
+
+    session: SessionIdentity
+    source: StartSource = "startup"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionStartResult:
+    """`inject` is context for the model, empty when there is none; `memories` are rows as the daemon gave them."""
+
+    reply: Reply
+    inject: str = ""
+    memories: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptSubmitParams:
+    """The user's own words, before the model sees them; `last_assistant_message` is what they answer to."""
+
+    session: SessionIdentity
+    user_message: str
+    last_assistant_message: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptSubmitResult:
+    """`inject` is context for this turn. `session_known` is None when the daemon did not say."""
+
+    reply: Reply
+    inject: str = ""
+    session_known: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionEndParams:
+    """A session is over: its transcript as JSON lines of `role` and `content`, and the boundary that ended it."""
+
+    session: SessionIdentity
+    transcript: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreCompactionParams:
+    """The conversation of `message_count` messages is about to be replaced by a summary."""
+
+    session: SessionIdentity
+    message_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreCompactionResult:
+    """`summary_prompt` and `guidelines` are what the daemon asks of the summary; empty when it asks nothing."""
+
+    reply: Reply
+    summary_prompt: str = ""
+    guidelines: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionCompleteParams:
+    """The summary that took the conversation's place."""
+
+    session: SessionIdentity
+    summary: str
+
+
+class RuntimeAdapter(ABC):
+    """What a harness implements to be on Signet. `harness` names it, the same on every call."""
+
+    harness: str
+
+    @abstractmethod
+    async def on_session_start(self, params: SessionStartParams) -> SessionStartResult:
+        """POST session-start: claims the key and brings the context of the first turn."""
+
+    @abstractmethod
+    async def on_user_prompt_submit(self, params: PromptSubmitParams) -> PromptSubmitResult:
+        """POST user-prompt-submit: records the prompt and brings the context of this turn."""
+
+    @abstractmethod
+    async def on_session_end(self, params: SessionEndParams) -> Reply:
+        """POST session-end: releases the key and hands over the transcript."""
+
+    @abstractmethod
+    async def on_pre_compaction(self, params: PreCompactionParams) -> PreCompactionResult:
+        """POST pre-compaction: asks how to summarise."""
+
+    @abstractmethod
+    async def on_compaction_complete(self, params: CompactionCompleteParams) -> Reply:
+        """POST compaction-complete: hands over the summary. Each call that arrives stores one more summary."""

@@ -1,0 +1,281 @@
+"""The daemon client of the harness: every operation of the integration contract, failing open.
+
+One client serves all sessions of a process over one pool of kept connections. No call is made before a
+GET /health was answered 200, and after the daemon was lost sight of it is asked again first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+from uuid import NAMESPACE_URL, uuid5
+
+from signet_reference_harness.adapter import (
+    CompactionCompleteParams,
+    PreCompactionParams,
+    PreCompactionResult,
+    PromptSubmitParams,
+    PromptSubmitResult,
+    RuntimeAdapter,
+    SessionEndParams,
+    SessionStartParams,
+    SessionStartResult,
+)
+from signet_reference_harness.config import HarnessConfig
+from signet_reference_harness.identity import HARNESS_NAME, RUNTIME_PATH, SessionIdentity
+from signet_reference_harness.outgoing import EnvelopeGuard, without_tokens
+from signet_reference_harness.reply import FailureClass, Reply, held_back
+from signet_reference_harness.secret_jobs import outcome_of_job
+from signet_reference_harness.shapes import checked
+from signet_reference_harness.wire import Wire
+
+PROMPTS_AT_ONCE: Final = 8
+HTTP_OK: Final = 200
+JOB_GRACE_S: Final = 5.0
+"""How long a secret job is looked at beyond its own time limit."""
+SAVE_NAMESPACE: Final = uuid5(NAMESPACE_URL, "signet-reference-harness/remember")
+
+OPERATIONS: Final = (
+    "health",
+    "session-start",
+    "user-prompt-submit",
+    "session-end",
+    "pre-compaction",
+    "compaction-complete",
+    "session-checkpoint-extract",
+    "memory-recall",
+    "hooks-remember",
+    "memory-get",
+    "memory-modify",
+    "memory-forget",
+    "secrets-exec",
+    "secrets-exec-job",
+)
+
+
+class AdapterClient(RuntimeAdapter):
+    """A :class:`RuntimeAdapter` over HTTP, with the memory and secret operations beside the five hooks.
+
+    Nothing here raises for what the daemon does. Close it with :meth:`aclose`.
+    """
+
+    harness = HARNESS_NAME
+
+    def __init__(self, config: HarnessConfig) -> None:
+        self.config = config
+        self._envelopes = EnvelopeGuard()
+        self._wire = Wire(config)
+        self._prompt_slots = asyncio.Semaphore(PROMPTS_AT_ONCE)
+        self._probe = asyncio.Lock()
+        self._seen = False
+        self._in_sight = False
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._wire.aclose()
+
+    def outgoing(self, text: str) -> str:
+        """`text` as it may be sent: without credentials, and without anything the daemon ever injected."""
+        return self._envelopes.strip(without_tokens(text, self.config.token))
+
+    async def health(self) -> Reply:
+        """GET /health, without credentials."""
+        if self.config.bypassed:
+            return held_back("health", "Signet is bypassed by the environment")
+        reply = checked(await self._wire.exchange("health", "GET", "/health", headers={}))
+        self._in_sight = reply.accepted and reply.status == HTTP_OK
+        self._seen = self._seen or self._in_sight
+        return reply
+
+    async def on_session_start(self, params: SessionStartParams) -> SessionStartResult:
+        """POST /api/hooks/session-start."""
+        body = {**self._hook(params.session), "project": params.session.project, "source": params.source}
+        reply = await self._post("session-start", "/api/hooks/session-start", body)
+        inject = self._injected(reply)
+        rows = reply.body.get("memories")
+        memories = tuple(row for row in rows if isinstance(row, dict)) if isinstance(rows, list) else ()
+        return SessionStartResult(reply=reply, inject=inject, memories=memories)
+
+    async def on_user_prompt_submit(self, params: PromptSubmitParams) -> PromptSubmitResult:
+        """POST /api/hooks/user-prompt-submit, at most eight at once."""
+        body = {
+            **self._hook(params.session),
+            "project": params.session.project,
+            "userMessage": self.outgoing(params.user_message),
+        }
+        if params.last_assistant_message is not None:
+            body["lastAssistantMessage"] = self.outgoing(params.last_assistant_message)
+        reply = await self._post(
+            "user-prompt-submit", "/api/hooks/user-prompt-submit", body, slots=self._prompt_slots
+        )
+        known = reply.body.get("sessionKnown")
+        return PromptSubmitResult(
+            reply=reply,
+            inject=self._injected(reply),
+            session_known=known if isinstance(known, bool) and reply.settled else None,
+        )
+
+    async def on_session_end(self, params: SessionEndParams) -> Reply:
+        """POST /api/hooks/session-end. Tried even while the daemon is out of sight: it holds the transcript."""
+        body = {
+            **self._hook(params.session),
+            "cwd": params.session.project,
+            "transcript": params.transcript,
+            "reason": params.reason,
+        }
+        return await self._post("session-end", "/api/hooks/session-end", body, probe=False)
+
+    async def on_pre_compaction(self, params: PreCompactionParams) -> PreCompactionResult:
+        """POST /api/hooks/pre-compaction."""
+        body = {**self._hook(params.session), "messageCount": params.message_count}
+        reply = await self._post("pre-compaction", "/api/hooks/pre-compaction", body)
+        return PreCompactionResult(
+            reply=reply, summary_prompt=reply.text("summaryPrompt"), guidelines=reply.text("guidelines")
+        )
+
+    async def on_compaction_complete(self, params: CompactionCompleteParams) -> Reply:
+        """POST /api/hooks/compaction-complete. The caller repeats it only if it surely was not sent."""
+        body = {
+            **self._hook(params.session),
+            "project": params.session.project,
+            "summary": self.outgoing(params.summary),
+        }
+        return await self._post("compaction-complete", "/api/hooks/compaction-complete", body, probe=False)
+
+    async def checkpoint(self, session: SessionIdentity, transcript: str) -> Reply:
+        """POST /api/hooks/session-checkpoint-extract: hands over the transcript of a session that goes on."""
+        body = {**self._hook(session), "project": session.project, "transcript": transcript}
+        return await self._post("session-checkpoint-extract", "/api/hooks/session-checkpoint-extract", body)
+
+    async def recall(self, session: SessionIdentity, query: str, limit: int) -> Reply:
+        """POST /api/memory/recall: up to `limit` (1 to 100) rows that the session has not been shown yet."""
+        body = {"query": query, "limit": limit, "sessionKey": session.key, "agentId": session.agent}
+        return await self._post("memory-recall", "/api/memory/recall", body)
+
+    async def remember(self, session: SessionIdentity, content: str, extra: Mapping[str, Any]) -> Reply:
+        """POST /api/hooks/remember, under an idempotency key that agent and content determine.
+
+        So a repeat of a lost save carries the key of the first, in whichever session it is repeated.
+        """
+        content = self.outgoing(content)
+        if not content.strip():
+            return held_back("hooks-remember", "nothing but injected text would have been saved")
+        key = uuid5(SAVE_NAMESPACE, f"{session.agent}\0{content}".encode(errors="surrogatepass").hex())
+        body = {
+            **extra,
+            **self._hook(session),
+            "project": session.project,
+            "content": content,
+            "idempotencyKey": str(key),
+        }
+        return await self._post("hooks-remember", "/api/hooks/remember", body)
+
+    async def memory(self, session: SessionIdentity, memory_id: str) -> Reply:
+        """GET /api/memory/:id as the session's agent. `memory_id` needs no percent-encoding."""
+        return await self._call(
+            "memory-get", "GET", f"/api/memory/{memory_id}", headers=self._headers(), query={"agentId": session.agent}
+        )
+
+    async def modify(self, session: SessionIdentity, patches: Sequence[Mapping[str, Any]]) -> Reply:
+        """POST /api/memory/modify with 1 to 200 patches; each has its own status in the answer's `results`."""
+        body = {"patches": [dict(patch) for patch in patches], "agentId": session.agent}
+        return await self._post("memory-modify", "/api/memory/modify", body)
+
+    async def forget(self, session: SessionIdentity, body: Mapping[str, Any]) -> Reply:
+        """POST /api/memory/forget, a preview or an execution as `body` says."""
+        return await self._post("memory-forget", "/api/memory/forget", {**body, "agentId": session.agent})
+
+    async def secret_exec(
+        self, session: SessionIdentity, command: str, secrets: Mapping[str, str], timeout_ms: int
+    ) -> Reply:
+        """POST /api/secrets/exec, then the job's status until it is terminal or can no longer be.
+
+        `secrets` maps names of environment variables to names of secrets. The reply is that of the last
+        look at the job.
+        """
+        body = {
+            "command": command,
+            "secrets": dict(secrets),
+            "timeoutMs": timeout_ms,
+            "agentId": session.agent,
+        }
+        started = await self._post("secrets-exec", "/api/secrets/exec", body)
+        return await outcome_of_job(started, self._job_status, timeout_ms / 1000 + JOB_GRACE_S)
+
+    async def _job_status(self, job: str) -> Reply:
+        return await self._call(
+            "secrets-exec-job", "GET", f"/api/secrets/exec/{job}", headers=self._headers(), probe=False
+        )
+
+    def _hook(self, session: SessionIdentity) -> dict[str, Any]:
+        return {
+            "harness": self.harness,
+            "sessionKey": session.key,
+            "agentId": session.agent,
+            "runtimePath": RUNTIME_PATH,
+        }
+
+    def _headers(self) -> dict[str, str]:
+        headers = {
+            "x-signet-runtime-path": RUNTIME_PATH,
+            "x-signet-actor": f"{self.harness}-harness",
+            "x-signet-actor-type": "harness",
+        }
+        if self.config.token is not None:
+            headers["authorization"] = f"Bearer {self.config.token}"
+        return headers
+
+    def _injected(self, reply: Reply) -> str:
+        inject = reply.text("inject")
+        self._envelopes.remember(inject)
+        return inject
+
+    async def _post(
+        self,
+        operation: str,
+        path: str,
+        body: Mapping[str, Any],
+        *,
+        slots: asyncio.Semaphore | None = None,
+        probe: bool = True,
+    ) -> Reply:
+        return await self._call(operation, "POST", path, headers=self._headers(), body=body, slots=slots, probe=probe)
+
+    async def _call(
+        self,
+        operation: str,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str],
+        body: Mapping[str, Any] | None = None,
+        query: Mapping[str, str] | None = None,
+        slots: asyncio.Semaphore | None = None,
+        probe: bool = True,
+    ) -> Reply:
+        if self.config.bypassed:
+            return held_back(operation, "Signet is bypassed by the environment")
+        if not self._seen or (probe and not self._in_sight):
+            lost = await self._out_of_sight()
+            if lost is not None:
+                return replace(lost, operation=operation, sent=False, reached=False, detail=f"health: {lost.detail}")
+        reply = checked(
+            await self._wire.exchange(operation, method, path, headers=headers, body=body, query=query, slots=slots)
+        )
+        if reply.failure in {FailureClass.OFFLINE, FailureClass.TIMEOUT}:
+            self._in_sight = False
+        return reply
+
+    async def _out_of_sight(self) -> Reply | None:
+        """Probe the daemon, once for all calls that wait for it; None when it is there."""
+        async with self._probe:
+            if self._in_sight:
+                return None
+            reply = await self.health()
+        if self._in_sight:
+            return None
+        return replace(
+            reply, status=None, body={}, is_object=False, failure=reply.failure or FailureClass.SHAPE
+        )

@@ -1,0 +1,116 @@
+"""The harness's settings, read once from the environment variables that Signet connectors share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import urlsplit
+
+from signet_reference_harness.errors import ConfigError
+
+DEFAULT_ORIGIN: Final = "http://127.0.0.1:3850"
+DEFAULT_AGENT: Final = "default"
+DEFAULT_TIMEOUTS_S: Final[Mapping[str, float]] = {
+    "health": 0.5,
+    # A user waits for these two, so they stay below one second.
+    "session-start": 0.9,
+    "user-prompt-submit": 0.9,
+}
+OTHER_TIMEOUT_S: Final = 5.0
+LONGEST_TIMEOUT_MS: Final = 120_000
+TIMEOUT_VARIABLES: Final = {
+    "session-start": "SIGNET_SESSION_START_TIMEOUT",
+    "user-prompt-submit": "SIGNET_PROMPT_SUBMIT_TIMEOUT",
+}
+ON: Final = frozenset({"1", "true", "yes", "on"})
+OFF: Final = frozenset({"0", "false", "no", "off"})
+
+
+@dataclass(frozen=True, slots=True)
+class HarnessConfig:
+    """Where the daemon is and how it may be spoken to.
+
+    `origin` is scheme, host and port. `bypassed` means that no request at all is made. `timeouts_s`
+    holds whole-exchange deadlines in seconds by operation; an operation it lacks has five seconds.
+    """
+
+    origin: str = DEFAULT_ORIGIN
+    token: str | None = None
+    agent: str = DEFAULT_AGENT
+    bypassed: bool = False
+    timeouts_s: Mapping[str, float] = field(default_factory=lambda: DEFAULT_TIMEOUTS_S)
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str]) -> HarnessConfig:
+        """The settings in `environ`; a blank variable counts as absent.
+
+        SIGNET_DAEMON_URL (else SIGNET_HOST and SIGNET_PORT), SIGNET_API_KEY (else SIGNET_TOKEN),
+        SIGNET_AGENT_ID, SIGNET_BYPASS, SIGNET_NO_HOOKS, SIGNET_ENABLED, and in milliseconds
+        SIGNET_SESSION_START_TIMEOUT and SIGNET_PROMPT_SUBMIT_TIMEOUT. Raises ConfigError.
+        """
+        given = {name: value.strip() for name, value in environ.items() if value.strip()}
+        timeouts = dict(DEFAULT_TIMEOUTS_S)
+        for operation, variable in TIMEOUT_VARIABLES.items():
+            if variable in given:
+                timeouts[operation] = _milliseconds(variable, given[variable]) / 1000
+        return cls(
+            origin=_origin(given),
+            token=_token(given),
+            agent=given.get("SIGNET_AGENT_ID", DEFAULT_AGENT),
+            bypassed=_bypassed(given),
+            timeouts_s=timeouts,
+        )
+
+    def timeout_s(self, operation: str) -> float:
+        """The deadline of a whole exchange of `operation`, in seconds."""
+        return self.timeouts_s.get(operation, OTHER_TIMEOUT_S)
+
+
+def _bypassed(given: Mapping[str, str]) -> bool:
+    asked = any(given.get(name, "").lower() in ON for name in ("SIGNET_BYPASS", "SIGNET_NO_HOOKS"))
+    return asked or given.get("SIGNET_ENABLED", "").lower() in OFF
+
+
+def _origin(given: Mapping[str, str]) -> str:
+    url = given.get("SIGNET_DAEMON_URL")
+    if url is None:
+        if "SIGNET_HOST" not in given and "SIGNET_PORT" not in given:
+            return DEFAULT_ORIGIN
+        url = f"http://{given.get('SIGNET_HOST', '127.0.0.1')}:{given.get('SIGNET_PORT', '3850')}"
+    remedy = f"set SIGNET_DAEMON_URL to an origin such as {DEFAULT_ORIGIN}"
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise ConfigError("the daemon's address cannot be read as a URL", remedy=remedy) from error
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ConfigError("the daemon's address is not an http or https URL", remedy=remedy)
+    if parts.username is not None or parts.password is not None:
+        # They would travel as Basic credentials, which the contract forbids; and are not echoed here.
+        raise ConfigError("the daemon's address holds credentials", remedy="set SIGNET_TOKEN instead")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{parts.scheme}://{host}" if port is None else f"{parts.scheme}://{host}:{port}"
+
+
+def _token(given: Mapping[str, str]) -> str | None:
+    token = given.get("SIGNET_API_KEY") or given.get("SIGNET_TOKEN")
+    if token is not None and not all("!" <= character <= "~" for character in token):
+        raise ConfigError(
+            "the token holds blanks or characters that no header can carry",
+            remedy="set SIGNET_TOKEN to the bare token, without 'Bearer'",
+        )
+    return token
+
+
+def _milliseconds(variable: str, value: str) -> float:
+    try:
+        milliseconds = float(value)
+    except ValueError:
+        milliseconds = 0.0
+    if not 0 < milliseconds <= LONGEST_TIMEOUT_MS:
+        raise ConfigError(
+            f"{variable} is {value!r}, not a number of milliseconds up to {LONGEST_TIMEOUT_MS}",
+            remedy=f"set {variable}=900, or unset it",
+        )
+    return milliseconds

@@ -1,0 +1,80 @@
+"""The conversation of one session: what the model still sees of it, and what is told to the daemon."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from signet_reference_harness.providers import Message, Role
+
+TRANSCRIPT_LIMIT: Final = 1_500_000
+"""Characters. The daemon refuses bodies of over 10 MiB, and a character can take six bytes."""
+DIGEST_LIMIT: Final = 2_000
+UNTAKEN: Final = {"role": "system", "content": "This session holds no turn."}
+LINE_BREAKS: Final = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+"""Characters that JSON leaves as they are although many a reader splits lines at them."""
+
+
+class Conversation:
+    """Completed turns only: an interrupted one leaves no trace.
+
+    The transcript is never shortened by a compaction or a clear. The daemon keeps one transcript a session
+    key and prefers the longer, so one that shrank would be ignored.
+    """
+
+    def __init__(self) -> None:
+        self._turns: list[tuple[Role, str]] = []
+        self._messages: list[Message] = []
+        self.summary = ""
+        """What took the place of the messages of before the last compaction."""
+        self.last_reply: str | None = None
+        """The model's last words in the present context."""
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """The messages that the model still sees."""
+        return tuple(self._messages)
+
+    def add_turn(self, prompt: str, reply: str, messages: Sequence[Message]) -> None:
+        """Keep a completed turn; `messages` is the model's whole context after it."""
+        self._messages = list(messages)
+        self._turns += [("user", prompt), ("assistant", reply)]
+        self.last_reply = reply if reply.strip() else None
+
+    def clear(self) -> None:
+        """Take everything from the model."""
+        self._messages = []
+        self.summary = ""
+        self.last_reply = None
+
+    def compact(self, summary: str) -> None:
+        """Put a summary in the place of the messages."""
+        self._messages = []
+        self.summary = summary
+
+    def transcript(self, outgoing: Callable[[str], str]) -> str:
+        """The turns in order, one JSON object of role and content a line; never blank.
+
+        `outgoing` takes from each text what may not be sent; a turn of which nothing is left is left out.
+        Without a turn there is one line of another role that says so.
+        """
+        lines: list[str] = []
+        size = 0
+        for role, content in reversed(self._turns):
+            told = outgoing(content)
+            if not told.strip():
+                continue
+            line = json.dumps({"role": role, "content": told}, ensure_ascii=False).translate(LINE_BREAKS)
+            size += len(line) + 1
+            if size > TRANSCRIPT_LIMIT and lines:
+                break
+            lines.append(line)
+        return "\n".join(reversed(lines)) if lines else json.dumps(UNTAKEN)
+
+    def digest(self) -> str:
+        """A summary made without a model, from what the user asked last: never blank."""
+        asked = "\n".join(f"- {content.strip()}" for role, content in self._turns if role == "user")
+        if not asked:
+            return "No turn has been taken yet."
+        return f"The user asked, most recently last:\n{asked[-DIGEST_LIMIT:]}"

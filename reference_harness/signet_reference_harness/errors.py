@@ -1,0 +1,35 @@
+"""The harness's own errors: each is raised for input that is wrong before any request is made.
+
+What the daemon does never raises: it comes back as a :class:`~signet_reference_harness.reply.Reply`.
+"""
+
+from __future__ import annotations
+
+
+class HarnessError(Exception):
+    """Base of the errors that the harness raises on purpose: `message`, and in `remedy` what to do next."""
+
+    def __init__(self, message: str, *, remedy: str | None = None) -> None:
+        self.message = message
+        self.remedy = remedy
+        super().__init__(f"{message}\n  try: {remedy}" if remedy else message)
+
+
+class ConfigError(HarnessError):
+    """Raised when an environment variable cannot be used."""
+
+
+class IdentityError(HarnessError):
+    """Raised when a session key, an agent id or a project cannot name a session."""
+
+
+class ToolInputError(HarnessError):
+    """Raised by a tool whose arguments the daemon would refuse; the model is told, no request is made."""
+
+
+class ProviderError(HarnessError):
+    """Raised by a provider that cannot complete; the turn is then undone, the session goes on."""
+
+
+class StepError(HarnessError):
+    """Raised when a line of the driver protocol, or the step in it, cannot be performed."""

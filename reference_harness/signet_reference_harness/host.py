@@ -1,0 +1,108 @@
+"""The sessions of one process, by the names that the host gives them, over one shared client."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Sequence
+from typing import Final
+from uuid import uuid4
+
+from signet_reference_harness.adapter import StartSource
+from signet_reference_harness.client import AdapterClient
+from signet_reference_harness.config import HarnessConfig
+from signet_reference_harness.errors import StepError
+from signet_reference_harness.identity import SessionIdentity
+from signet_reference_harness.memory_tools import BUILT_IN
+from signet_reference_harness.reply import Reply
+from signet_reference_harness.session import SHUTDOWN, Session
+from signet_reference_harness.tools import Tool, ToolRegistry
+
+SWITCH: Final = "session_switch"
+
+
+class SessionHost:
+    """Any number of sessions, of any number of agents, at the same time. Close it with :meth:`aclose`."""
+
+    def __init__(self, config: HarnessConfig, tools: Sequence[Tool] = BUILT_IN) -> None:
+        self.client = AdapterClient(config)
+        self._tools = ToolRegistry(tools)
+        self._sessions: dict[str, Session] = {}
+        self._hooks = itertools.count(1)
+
+    def session(self, name: str) -> Session:
+        """The session of that name. Raises StepError when there is none."""
+        try:
+            return self._sessions[name]
+        except KeyError:
+            raise StepError(f"there is no session {name!r}", remedy="start it first") from None
+
+    def session_for(self, name: str, *, project: str | None, agent: str | None, key: str | None) -> Session:
+        """The session of that name, made if it is new.
+
+        None means: as before, or for a new session a fresh key, and the agent that the key or else the
+        environment names. Raises StepError when a new session lacks a project, when an old one is given
+        another identity, or when its key is in use; IdentityError for an identity the contract forbids.
+        """
+        known = self._sessions.get(name)
+        if known is not None:
+            self._check_unchanged(known, name, project=project, agent=agent, key=key)
+            return known
+        if project is None:
+            raise StepError(f"session {name!r} has no project", remedy="give its working directory as 'project'")
+        key = str(uuid4()) if key is None else key
+        identity = SessionIdentity(key, agent or agent_in(key) or self.client.config.agent, project)
+        for other, session in self._sessions.items():
+            if session.identity.key == identity.key:
+                raise StepError(f"key {identity.key!r} is that of session {other!r}", remedy="give each its own key")
+        session = Session(identity, self.client, self._tools, lambda: next(self._hooks))
+        self._sessions[name] = session
+        return session
+
+    async def start(self, session: Session, source: StartSource, replaces: Session | None = None) -> bool:
+        """Open a session, after the end of the one it `replaces`; False when it was open already."""
+        if replaces is not None and replaces is not session:
+            await replaces.end(SWITCH)
+        if source == "clear" and session.is_open:
+            await session.clear()
+            return True
+        return await session.start(source)
+
+    async def end(self, session: Session, reason: str = SHUTDOWN) -> Reply:
+        """Close a session.
+
+        If another session of the agent was started since its last hook, a checkpoint goes before the end:
+        to the daemon it would otherwise look like one that was left behind when the other took its place.
+        """
+        if session.is_open and self._is_overtaken(session):
+            await session.checkpoint()
+        return await session.end(reason)
+
+    async def aclose(self) -> None:
+        """Repeat the ends that were lost, end what is open, close the connections."""
+        sessions = self._sessions.values()
+        await asyncio.gather(*(session.repeat_lost_end() for session in sessions))
+        await asyncio.gather(*(self.end(session) for session in sessions if session.is_open))
+        await self.client.aclose()
+
+    def _is_overtaken(self, session: Session) -> bool:
+        return any(
+            other.identity.agent == session.identity.agent and other.last_start > session.last_hook
+            for other in self._sessions.values()
+        )
+
+    @staticmethod
+    def _check_unchanged(session: Session, name: str, **given: str | None) -> None:
+        for field, value in given.items():
+            known = getattr(session.identity, field)
+            if value is not None and value.strip().removeprefix("session:") != known:
+                raise StepError(
+                    f"session {name!r} has the {field} {known!r}, not {value!r}",
+                    remedy="give another identity to a session of another name",
+                )
+
+
+def agent_in(key: str) -> str | None:
+    """The agent that a key of the form `agent:<id>:…` names, else None."""
+    scheme, _, rest = key.strip().partition(":")
+    return rest.partition(":")[0].strip() or None if scheme == "agent" else None

@@ -1,0 +1,71 @@
+"""What became of one operation: :class:`Reply`, and the classes of failure it can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+OK_FIRST: Final = 200
+OK_LAST: Final = 299
+
+
+class FailureClass(StrEnum):
+    """Why an operation brought nothing usable. All of them leave the user's turn alone."""
+
+    OFFLINE = "offline"
+    """Nobody listens there, or the connection broke before an answer began."""
+    TIMEOUT = "timeout"
+    """The whole exchange took longer than the operation's deadline, however busily bytes were dripping."""
+    HTTP = "http"
+    """The answer's status is not 2xx."""
+    BODY_READ = "body-read"
+    """The answer began and broke off, or is larger than the harness reads."""
+    INVALID_JSON = "invalid-json"
+    """The answer's body is not JSON."""
+    SHAPE = "shape"
+    """The answer is JSON of another shape than the operation's."""
+    HELD_BACK = "held-back"
+    """No request was made, because it would have broken the contract or could not have succeeded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The outcome of one operation. `body` is the JSON object of a 2xx answer, else empty.
+
+    `error` is the daemon's own `error` text of a refused call. `sent` tells whether any of the request
+    may have reached the daemon, `reached` whether it surely did: in between lies a kept connection that
+    turned out to be dead.
+    """
+
+    operation: str
+    status: int | None = None
+    body: Mapping[str, Any] = field(default_factory=dict)
+    failure: FailureClass | None = None
+    detail: str = ""
+    error: str = ""
+    sent: bool = False
+    reached: bool = False
+    retry_after_s: float = 0.0
+    is_object: bool = False
+
+    @property
+    def accepted(self) -> bool:
+        """True for a 2xx answer whose body is a JSON object, of whatever shape."""
+        return self.is_object and self.status is not None and OK_FIRST <= self.status <= OK_LAST
+
+    @property
+    def settled(self) -> bool:
+        """True when the daemon took the call and did not set it aside for another runtime path."""
+        return self.accepted and self.body.get("skipped") is not True
+
+    def text(self, name: str) -> str:
+        """The string at `name` in the body; empty when it is absent or of another type."""
+        value = self.body.get(name)
+        return value if isinstance(value, str) else ""
+
+
+def held_back(operation: str, reason: str) -> Reply:
+    """A reply for a call that was not made, with the reason."""
+    return Reply(operation, failure=FailureClass.HELD_BACK, detail=reason)

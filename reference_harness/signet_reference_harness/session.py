@@ -1,0 +1,319 @@
+"""One session: the turns with the model, and beside them the lifecycle hooks in the contract's order.
+
+Whatever the daemon does, the turn takes place. What the daemon has not been told is told before the next
+hook that builds on it: a start before a prompt, the end of a compaction before anything else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from signet_reference_harness.adapter import (
+    CompactionCompleteParams,
+    PreCompactionParams,
+    PreCompactionResult,
+    PromptSubmitParams,
+    SessionEndParams,
+    SessionStartParams,
+    StartSource,
+)
+from signet_reference_harness.client import AdapterClient
+from signet_reference_harness.conversation import Conversation
+from signet_reference_harness.errors import ProviderError
+from signet_reference_harness.identity import SessionIdentity
+from signet_reference_harness.providers import CompletionOptions, Message, Provider, ToolCall
+from signet_reference_harness.reply import Reply, held_back
+from signet_reference_harness.tools import ToolContext, ToolRegistry, ToolResult
+
+MOST_ROUNDS: Final = 8
+"""Rounds of tool calls in one turn; then the model's last words are taken as its reply."""
+CLAIMED: Final = 409
+CLEAR: Final = "clear"
+BOUNDARIES: Final = frozenset(
+    {
+        CLEAR,
+        "session.deleted",
+        "session_branch",
+        "session_fork",
+        "session_shutdown",
+        "session_switch",
+        "stale-session-sweep",
+    }
+)
+SHUTDOWN: Final = "session_shutdown"
+"""The reason of an end for which the host gave none that names a boundary."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnResult:
+    """A turn as the user saw it. `error` is set when the model, not the daemon, prevented it."""
+
+    reply: str = ""
+    injected: bool = False
+    tool_results: tuple[ToolResult, ...] = ()
+    error: str | None = None
+
+
+@dataclass(slots=True)
+class _Daemon:
+    """What the daemon has been told of the session, as far as the harness can know."""
+
+    wants_start: bool = True
+    wants_end: bool = False
+    """A start may have arrived that no end has answered yet."""
+    claimed_elsewhere: bool = False
+    next_source: StartSource = "startup"
+    pre_arrived: bool = False
+    """A pre-compaction arrived whose compaction has not been completed."""
+    summary: str | None = None
+    """The summary of a compaction that has not been told yet."""
+    last_prompt: tuple[str, str | None] | None = None
+    """The prompt that was the last hook of the session, if it was one."""
+    lost_end: str | None = None
+    """The reason of an end that was not accepted."""
+
+
+@dataclass(slots=True, eq=False)
+class Session:
+    """A session of one agent in one project, for one task at a time.
+
+    `tick` numbers the hooks of all sessions of a host, so that `last_start` and `last_hook` compare.
+    """
+
+    identity: SessionIdentity
+    client: AdapterClient
+    tools: ToolRegistry
+    tick: Callable[[], int]
+    is_open: bool = False
+    last_start: int = 0
+    last_hook: int = 0
+    conversation: Conversation = field(default_factory=Conversation)
+    replies: list[Reply] = field(default_factory=list)
+    """What became of the calls since :meth:`take_replies`."""
+    _contexts: list[str] = field(default_factory=list)
+    _daemon: _Daemon = field(default_factory=_Daemon)
+
+    async def start(self, source: StartSource = "startup") -> bool:
+        """Open the session; False, and nothing happens, when it is open already."""
+        if self.is_open:
+            return False
+        self._open(source)
+        await self._announce()
+        return True
+
+    async def turn(self, prompt: str, provider: Provider) -> TurnResult:
+        """One turn: the prompt to the daemon, then to the model, and its tool calls until it is done."""
+        turn_context = await self._submit(prompt)
+        research = await self._research(prompt)
+        system = "\n\n".join(filter(None, (*self._contexts, turn_context, self.conversation.summary, research)))
+        options = CompletionOptions(tools=self.tools.definitions, system_prompt=system)
+        messages = [*self.conversation.messages, Message("user", prompt)]
+        results: list[ToolResult] = []
+        try:
+            for _ in range(MOST_ROUNDS):
+                completion = await provider.complete(messages, options)
+                messages.append(Message("assistant", completion.content, completion.tool_calls))
+                if not completion.tool_calls:
+                    break
+                for call in completion.tool_calls:
+                    result = await self._use(call.name, call.arguments)
+                    results.append(result)
+                    messages.append(_answer(call, result))
+        except ProviderError as error:
+            return TurnResult(tool_results=tuple(results), error=error.message)
+        self.conversation.add_turn(prompt, completion.content, messages)
+        injected = bool(turn_context or any(self._contexts))
+        return TurnResult(reply=completion.content, injected=injected, tool_results=tuple(results))
+
+    async def use_tool(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+        """Run one tool outside a turn."""
+        return await self._use(name, arguments)
+
+    async def pre_compaction(self) -> PreCompactionResult:
+        """Tell the daemon that the conversation is about to be summarised, and learn how it wants that done."""
+        await self._finish_compaction()
+        return await self._before_compaction()
+
+    async def compaction_complete(self, summary: str) -> Reply:
+        """Put `summary` (a made one if blank) in the place of the conversation, and tell the daemon."""
+        summary = summary if summary.strip() else self.conversation.digest()
+        self.conversation.compact(summary)
+        self._daemon.summary = summary
+        return await self._after_compaction()
+
+    async def checkpoint(self) -> Reply:
+        """Hand over the transcript of the session as it stands."""
+        if not await self._is_started():
+            return held_back("session-checkpoint-extract", "the session has not been started at the daemon")
+        transcript = self.conversation.transcript(self.client.outgoing)
+        return self._told(await self.client.checkpoint(self.identity, transcript))
+
+    async def clear(self) -> None:
+        """Take the conversation from the model; the same session then begins anew."""
+        await self._end(CLEAR)
+        self.conversation.clear()
+        self._contexts.clear()
+        self._open(CLEAR)
+        await self._announce()
+
+    async def end(self, reason: str = SHUTDOWN) -> Reply:
+        """Close the session. A `reason` that names no boundary is sent as a shutdown."""
+        if not self.is_open:
+            return held_back("session-end", "the session is not open")
+        return await self._end(reason if reason in BOUNDARIES else SHUTDOWN)
+
+    async def repeat_lost_end(self) -> None:
+        """Send once more an end that was not accepted; at most once, and nothing if there is none."""
+        reason, self._daemon.lost_end = self._daemon.lost_end, None
+        if reason is not None and not self.is_open:
+            await self._send_end(reason)
+
+    def take_replies(self) -> tuple[Reply, ...]:
+        """The replies since the last call of this method, in order."""
+        taken = tuple(self.replies)
+        self.replies.clear()
+        return taken
+
+    def _open(self, source: StartSource) -> None:
+        self.is_open = True
+        self._daemon.lost_end = None
+        self._daemon.wants_start = True
+        # A clear that the daemon has not heard of is not forgotten over a later resume.
+        if self._daemon.next_source != CLEAR:
+            self._daemon.next_source = source
+
+    async def _announce(self) -> str:
+        """Send the start; returns the context that it brought, which later turns keep."""
+        daemon = self._daemon
+        if daemon.claimed_elsewhere:
+            return ""
+        params = SessionStartParams(session=self.identity, source=daemon.next_source)
+        result = await self.client.on_session_start(params)
+        reply = self._told(result.reply)
+        self.last_start = self.last_hook
+        daemon.claimed_elsewhere = reply.status == CLAIMED
+        daemon.wants_end = (daemon.wants_end or reply.sent) and not daemon.claimed_elsewhere
+        if reply.reached:
+            daemon.wants_start = False
+            daemon.next_source = "resume"
+        if result.inject and result.inject not in self._contexts:
+            self._contexts.append(result.inject)
+        return result.inject
+
+    async def _is_started(self) -> bool:
+        if self.is_open and self._daemon.wants_start:
+            await self._announce()
+        return self.is_open and not self._daemon.wants_start and not self._daemon.claimed_elsewhere
+
+    async def _submit(self, prompt: str) -> str:
+        """Tell the daemon the prompt; returns the context of this turn."""
+        if not await self._finish_compaction() or not await self._is_started():
+            return ""
+        told = self.client.outgoing(prompt)
+        if not told.strip():
+            return ""
+        last_reply = self.conversation.last_reply
+        last = self.client.outgoing(last_reply) if last_reply else None
+        submission = (told, last if last and last.strip() else None)
+        if submission == self._daemon.last_prompt:
+            # Same words to the same reply: left out, the reply tells this turn from a repeated submission.
+            submission = (told, None)
+        if submission == self._daemon.last_prompt:
+            # Still the turn of before, which the model failed to answer: the daemon has it.
+            return ""
+        params = PromptSubmitParams(
+            session=self.identity, user_message=told, last_assistant_message=submission[1]
+        )
+        result = await self.client.on_user_prompt_submit(params)
+        reply = self._told(result.reply)
+        if reply.sent:
+            self._daemon.last_prompt = submission
+        if result.session_known is False:
+            self._daemon.wants_start = True
+            # A daemon that knew nothing of the session now sends all of its context again.
+            context = await self._announce()
+            self._contexts = [context] if context else self._contexts
+        return result.inject
+
+    async def _research(self, prompt: str) -> str:
+        found = []
+        for name in self.tools.before_generation:
+            result = await self._use(name, {"query": prompt})
+            if result.ok:
+                found.append(json.dumps(result.content))
+        return "\n".join(found)
+
+    async def _use(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+        if not await self._is_started():
+            return ToolResult(name, False, {}, "the daemon does not hold this session")
+        result = await self.tools.execute(name, arguments, ToolContext(self.identity, self.client))
+        if result.reply is not None:
+            self.replies.append(result.reply)
+        return result
+
+    async def _before_compaction(self) -> PreCompactionResult:
+        if not await self._is_started():
+            return PreCompactionResult(reply=held_back("pre-compaction", "the daemon does not hold this session"))
+        count = len(self.conversation.messages)
+        result = await self.client.on_pre_compaction(PreCompactionParams(session=self.identity, message_count=count))
+        self._told(result.reply)
+        self._daemon.pre_arrived = self._daemon.pre_arrived or result.reply.reached
+        return result
+
+    async def _after_compaction(self) -> Reply:
+        daemon = self._daemon
+        if daemon.summary is not None and not daemon.pre_arrived:
+            await self._before_compaction()
+        if daemon.summary is None or not daemon.pre_arrived or not await self._is_started():
+            return held_back("compaction-complete", "the daemon has not been told of a compaction")
+        summary = daemon.summary if self.client.outgoing(daemon.summary).strip() else self.conversation.digest()
+        params = CompactionCompleteParams(session=self.identity, summary=summary)
+        reply = self._told(await self.client.on_compaction_complete(params))
+        if reply.sent:
+            # It may have arrived, and each one that arrives is stored: it is never repeated.
+            daemon.summary, daemon.pre_arrived = None, False
+        return reply
+
+    async def _finish_compaction(self) -> bool:
+        """Tell what is untold of a compaction; False when the daemon still waits for the end of one."""
+        if self._daemon.pre_arrived and self._daemon.summary is None:
+            self._daemon.summary = self.conversation.digest()
+        if self._daemon.summary is not None:
+            await self._after_compaction()
+        return not self._daemon.pre_arrived
+
+    async def _end(self, reason: str) -> Reply:
+        await self._finish_compaction()
+        self.is_open = False
+        self._daemon.wants_start = True
+        self._daemon.summary, self._daemon.pre_arrived = None, False
+        if not self._daemon.wants_end:
+            return held_back("session-end", "the daemon does not hold this session")
+        reply = await self._send_end(reason)
+        if not reply.accepted and reason != CLEAR:
+            self._daemon.lost_end = reason
+        return reply
+
+    async def _send_end(self, reason: str) -> Reply:
+        transcript = self.conversation.transcript(self.client.outgoing)
+        params = SessionEndParams(session=self.identity, transcript=transcript, reason=reason)
+        reply = self._told(await self.client.on_session_end(params))
+        if reply.accepted:
+            self._daemon.wants_end = False
+        return reply
+
+    def _told(self, reply: Reply) -> Reply:
+        """Note a lifecycle hook."""
+        self.replies.append(reply)
+        if reply.sent:
+            self.last_hook = self.tick()
+            self._daemon.last_prompt = None
+        return reply
+
+
+def _answer(call: ToolCall, result: ToolResult) -> Message:
+    content = json.dumps(result.content if result.ok else {"error": result.error})
+    return Message("tool", content, tool_call_id=call.id)
