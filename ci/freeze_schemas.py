@@ -49,7 +49,8 @@ def main(arguments: list[str] | None = None, schemas: Path = SCHEMAS) -> int:
         try:
             differing = renew(version, schemas)
         except FileNotFoundError as missing:
-            print(f"{path.name}: {missing.filename} is missing; restore it or take it out of {path.name}", file=sys.stderr)
+            gone = Path(missing.filename).relative_to(schemas)
+            print(f"{path.name}: {gone} is missing: restore it, or take it out of {path.name}", file=sys.stderr)
             return 2
         differences += len(differing)
         for name in differing:

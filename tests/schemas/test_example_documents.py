@@ -1,0 +1,45 @@
+"""The example documents: each is valid or invalid as it claims, and for the reason it gives."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
+FORMATS = {
+    "requirements": "requirements.schema.json",
+    "trace": "trace/signet-trace-1.schema.json",
+    "report": "report/signet-report-1.schema.json",
+}
+GROUPS = sorted({str(p.parent.relative_to(SCHEMAS / "examples")) for p in (SCHEMAS / "examples").rglob("*.json")})
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_documents_are_valid_and_invalid_as_claimed(schema: Any, group: str) -> None:
+    """Valid documents pass; invalid ones break the place (JSON pointer) or the keyword that they name."""
+    checked = schema(FORMATS.get(group) or f"operations/{group}.schema.json")
+    for path in sorted((SCHEMAS / "examples" / group).glob("*.json")):
+        example = json.loads(path.read_text("utf-8"))
+        assert example["description"].endswith("."), path.name
+        if path.name.startswith("valid-"):
+            assert set(example) == {"description", "document"}, path.name
+            checked.demand(example["document"], path.name)
+        else:
+            assert path.name.startswith("invalid-"), path.name
+            complaints = checked.complaints(example["document"])
+            broken = {error.validator for error in complaints}
+            broken |= {"".join(f"/{part}" for part in error.absolute_path) for error in complaints}
+            assert example["breaks"] in broken, f"{path.name}: {sorted(map(str, broken))}"
+
+
+def test_every_schema_of_an_operation_has_both_kinds(load: Any) -> None:
+    """Each request and each answer comes with a valid and an invalid document, and so do the formats."""
+    wanted = {f"{name}/{side}" for name in load("operations.json")["operations"] for side in ("request", "response")}
+    wanted |= set(FORMATS)
+    assert set(GROUPS) == wanted
+    for group in GROUPS:
+        kinds = {path.name.partition("-")[0] for path in (SCHEMAS / "examples" / group).glob("*.json")}
+        assert kinds == {"valid", "invalid"}, group

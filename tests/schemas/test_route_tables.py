@@ -1,0 +1,63 @@
+"""The route tables: well-formed, free of shadowed rows, and borne out by a real daemon."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+VERSIONS = ("0.58", "0.145", "0.205")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_table_satisfies_the_schema(schema: Any, load: Any, version: str) -> None:
+    """Every route table is what the schema of route tables describes."""
+    schema("routes.schema.json").demand(load(f"routes/{version}.json"), version)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_no_route_hides_behind_an_earlier_one(load: Any, version: str) -> None:
+    """The first match wins, so a pattern never stands before a literal path that it would swallow."""
+    rows = [(r["method"], r["path"].split("/")) for r in load(f"routes/{version}.json")["routes"]]
+    for index, (method, parts) in enumerate(rows):
+        for earlier_method, earlier in rows[:index]:
+            swallowed = len(earlier) == len(parts) and all(
+                e == p or e.startswith(":") for e, p in zip(earlier, parts, strict=True)
+            )
+            assert not (swallowed and earlier_method in (method, "*")), f"{method} {'/'.join(parts)}"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_operations_of_a_table_are_those_of_the_version(load: Any, version: str) -> None:
+    """A table names exactly the operations that its frozen version describes."""
+    routes = load(f"routes/{version}.json")["routes"]
+    assert {r["operation"] for r in routes} - {None} == set(load(f"versions/{version}.json")["operations"])
+
+
+def test_index_and_table_agree_on_method_and_path(load: Any) -> None:
+    """Where the index gives an operation one path, the table serves it there, aliases included."""
+    routes = [r for v in ("0.145", "0.205") for r in load(f"routes/{v}.json")["routes"]]
+    served = {(r["method"], r["path"], r["operation"]) for r in routes}
+    for name, operation in load("operations.json")["operations"].items():
+        for path in (operation["path"], *operation.get("aliases", ())):
+            if path.endswith("/**"):
+                assert any(p.startswith(path[:-2]) for _, p, o in served if o == name), name
+            else:
+                assert (operation["method"], path, name) in served, name
+
+
+def test_a_real_daemon_serves_exactly_the_routes_of_the_table(shared: Path, find_operation: Any) -> None:
+    """Each probe of a real 0.145.7 found its route if and only if the table has it."""
+    differing = []
+    for line in (shared / "daemon-truth-table.jsonl").read_text("utf-8").splitlines():
+        probe = json.loads(line)
+        served = not (probe["status"] == 404 and probe["response_body"] == "404 Not Found")
+        try:
+            find_operation(probe["request"]["method"], probe["request"]["path"].partition("?")[0])
+        except KeyError:
+            served = not served
+        if not served:
+            differing.append(probe["id"])
+    assert differing == []
