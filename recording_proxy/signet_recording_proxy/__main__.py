@@ -1,0 +1,199 @@
+"""`python -m signet_recording_proxy`: records between connectors and a daemon.
+
+    python -m signet_recording_proxy --upstream http://127.0.0.1:3850 --out trace.jsonl
+
+When it listens, it prints one line, `{"url": "http://127.0.0.1:PORT", "out": FILE}`; give that URL
+to the connector in place of the daemon's. It ends on SIGTERM or SIGINT, and with `--control` also
+when stdin ends. Exit status: 0 ended as asked, 2 the command line cannot be used (or, with
+`--require-upstream`, nobody answers there), 4 the recorder itself failed.
+
+Control channel (`--control`): JSON objects, one a line, on stdin; each is answered by one line on
+stdout, in order. `{"ok": false, "error": …, "remedy": …}` refuses a command.
+
+    {"op": "mark", "name": "step", "data": {…}}        -> {"ok": true, "seq": n}
+    {"op": "trace", "out": FILE, "header": {"target": …, "declared": {…}}}
+        begins a new file, with numbers from 1 and time zero; exchanges in flight end in the old one
+    {"op": "fault", "fault": {"kind": …, …}, "match": {"method": …, "path": PATTERN}, "count": n}
+        -> {"ok": true, "id": k}; match and count may lack; also marked in the trace
+    {"op": "fault_off", "id": k}                       -> {"ok": true, "off": [k, …]}; null: all
+    {"op": "idle", "timeout_s": 5}                     -> when no exchange is in flight, or ok false
+    {"op": "upstream", "url": URL}                     -> {"ok": true, "daemon_version": …}
+    {"op": "counts"}                                   -> {"ok": true, "written": n, "in_flight": n, …}
+    {"op": "exit"}
+
+Faults, with their parameters: refuse (nothing listens; no match, no count), reset, hang (until the
+client leaves or the fault goes off, which resets it), delay and slow_body (delay_s), status
+(status, retry_after_s, body), not_json, empty, truncated, shape (body), extra_fields (fields).
+Where several match, the one that was switched on first acts. PATTERN is one of `fnmatch`, against
+the path without its query.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import ipaddress
+import logging
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from signet_conformance.errors import KitError, SignetConformanceError, UsageError, printable
+from signet_conformance.trace import Declared, Header
+from signet_recording_proxy.redaction import Redactor
+from signet_recording_proxy.trace_file import TraceFile
+from signet_recording_proxy.upstream import Upstream
+from signet_recording_proxy.health import ask
+
+DEFAULT_BODY_LIMIT = 8 * 1024 * 1024
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the recorder until it is ended; return the exit status."""
+    options = _parser().parse_args(arguments)
+    # Log lines of libraries may quote traffic.
+    logging.disable(logging.CRITICAL)
+    try:
+        return asyncio.run(_record(options))
+    except SignetConformanceError as failure:
+        print(f"signet_recording_proxy: {failure}", file=sys.stderr)
+        return failure.exit_status
+    except KeyboardInterrupt:
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m signet_recording_proxy",
+        description="Record what connectors and a Signet daemon say to each other.",
+        epilog="The control channel is described by: python -m pydoc signet_recording_proxy.__main__",
+    )
+    add = parser.add_argument
+    add("--upstream", required=True, metavar="URL", help="the daemon, such as http://127.0.0.1:3850")
+    add("--out", required=True, metavar="FILE", help="the trace to write; it must not exist")
+    add("--host", default="127.0.0.1", metavar="ADDRESS", help="where to listen (default: 127.0.0.1)")
+    add("--port", type=int, default=0, help="where to listen (default: a free port)")
+    add("--allow-non-loopback", action="store_true", help="let other machines connect to --host")
+    add("--require-upstream", action="store_true", help="exit with 2 when nobody answers at --upstream")
+    add("--control", action="store_true", help="take commands on stdin, answer on stdout")
+    add("--target", metavar="NAME", help="name of the connector, for the header")
+    add("--agent", action="append", default=[], metavar="ID", help="an agent id the connector acts as")
+    add("--harness", metavar="NAME", help="the harness the connector names")
+    add("--bound", action="append", default=[], metavar="NAME=SECONDS", help="a declared bound, such as start=15")
+    add("--capability", action="append", metavar="OPERATION", help="an operation the connector declares")
+    add("--token-declared", action="store_true", help="the connector was given a token")
+    add("--canary-env", action="append", default=[], metavar="NAME", help="redact the value of this variable anywhere")
+    add("--body-limit", type=int, default=DEFAULT_BODY_LIMIT, metavar="BYTES", help="cut larger bodies (default: 8 MiB)")
+    return parser
+
+
+def _declared(options: argparse.Namespace) -> Declared:
+    bounds: dict[str, object] = {}
+    for bound in options.bound:
+        name, _, seconds = bound.partition("=")
+        try:
+            bounds[name] = float(seconds)
+        except ValueError:
+            raise UsageError(
+                f"{printable(bound)} is no bound", where="--bound", remedy="write it as --bound start=15"
+            ) from None
+    return Declared.from_json(
+        {
+            "agents": options.agent,
+            "harness": options.harness,
+            "bounds_s": bounds,
+            "capabilities": options.capability,
+            "token": options.token_declared,
+        },
+        "the command line",
+    )
+
+
+def _canaries(names: Sequence[str]) -> dict[str, str]:
+    values = {name: os.environ.get(name, "") for name in names}
+    for name, value in values.items():
+        if len(value) < Redactor.MIN_CANARY:
+            raise UsageError(
+                f"{printable(name, 60)} is unset or shorter than {Redactor.MIN_CANARY} characters",
+                where="--canary-env",
+                remedy="set it to a value that cannot occur by chance",
+            )
+    return values
+
+
+def _check_host(options: argparse.Namespace) -> None:
+    try:
+        loopback = options.host == "localhost" or ipaddress.ip_address(options.host).is_loopback
+    except ValueError:
+        loopback = False
+    if not loopback and not options.allow_non_loopback:
+        raise UsageError(
+            f"{printable(options.host)} is reachable from other machines, which could speak to the daemon through it",
+            where="--host",
+            remedy="leave --host out, or add --allow-non-loopback when that is wanted",
+        )
+    if not 0 <= options.port <= 65535:
+        raise UsageError(f"{options.port} is no port", where="--port", remedy="give 0 to 65535; 0 is a free one")
+    if options.body_limit < 0:
+        raise UsageError("a size cannot be negative", where="--body-limit", remedy="give a number of bytes")
+
+
+async def _record(options: argparse.Namespace) -> int:
+    _check_host(options)
+    upstream = Upstream(options.upstream)
+    redactor = Redactor(_canaries(options.canary_env))
+    declared = _declared(options)
+    probe = asyncio.create_task(ask(upstream))
+    await asyncio.sleep(0)  # lets the question out before the heavy imports, so that both go on at once
+    from signet_recording_proxy.control import Control, write_line
+    from signet_recording_proxy.proxy import Proxy, reserve
+    from signet_recording_proxy.recorder import Recorder
+
+    daemon = await probe
+    if not daemon.answered:
+        _tell_upstream_is_down(upstream, required=options.require_upstream)
+    header = Header(None, options.target, upstream.url, daemon.version, declared)
+    reserved = reserve(options.host, options.port)
+    recorder = Recorder(TraceFile(options.out, redactor.header(header)), redactor, options.body_limit)
+    proxy = Proxy(upstream, recorder, reserved, rewrite_any_host=options.allow_non_loopback)
+    await proxy.accept()
+    write_line({"url": proxy.url, "out": options.out})
+
+    ended = _signalled()
+    waiting: list[asyncio.Future[Any]] = [ended, recorder.failure]
+    if options.control:
+        waiting.append(asyncio.create_task(Control(recorder, proxy, header).serve()))
+    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    proxy.close()
+    recorder.abandon("the recorder ended")
+    if recorder.failure.done():
+        raise recorder.failure.result()
+    for task in waiting[2:]:
+        if task.done():
+            task.result()
+    return KitError.exit_status if recorder.internal_errors else 0
+
+
+def _signalled() -> asyncio.Future[None]:
+    loop = asyncio.get_running_loop()
+    ended = loop.create_future()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, lambda: ended.done() or ended.set_result(None))
+    return ended
+
+
+def _tell_upstream_is_down(upstream: Upstream, *, required: bool) -> None:
+    remedy = "start the daemon, or give its address with --upstream"
+    if required:
+        raise UsageError("nobody answers GET /health", where=upstream.url, remedy=remedy)
+    print(
+        f"signet_recording_proxy: warning: {upstream.url}: nobody answers GET /health yet\n  try: {remedy}",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

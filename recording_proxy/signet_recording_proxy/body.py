@@ -1,0 +1,142 @@
+"""From the bytes of a message to the body of a trace line: decoded, named, and cut when too large."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import re
+from dataclasses import dataclass, field
+from email.message import Message
+from typing import Any
+
+from signet_recording_proxy.content_coding import undo
+
+MAX_JSON_DEPTH = 100
+_STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
+_JSON_STARTS = frozenset('{["-0123456789tfn')
+_SINGLE_BYTE_CHARSETS = frozenset({"iso-8859-1", "latin-1", "latin1", "windows-1252", "cp1252"})
+
+
+@dataclass(slots=True)
+class KeptBody:
+    """The bytes of one message as they passed: all of them up to `limit`, then size and SHA-256 only."""
+
+    limit: int
+    size: int = 0
+    _chunks: list[bytes] = field(default_factory=list)
+    _digest: Any = None
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes."""
+        before, self.size = self.size, self.size + len(data)
+        if self._digest is not None:
+            self._digest.update(data)
+            return
+        if self.size <= self.limit:
+            self._chunks.append(data)
+            return
+        self._digest = hashlib.sha256()
+        for chunk in self._chunks:
+            self._digest.update(chunk)
+        self._digest.update(data)
+        self._chunks.append(data[: self.limit - before])
+
+    @property
+    def cut(self) -> bool:
+        """Whether more bytes passed than were kept."""
+        return self._digest is not None
+
+    def kept(self) -> bytes:
+        """The first `limit` bytes."""
+        return b"".join(self._chunks)
+
+    def sha256(self) -> str:
+        """The SHA-256 of everything that passed, in hexadecimal."""
+        return str((self._digest or hashlib.sha256(self.kept())).hexdigest())
+
+
+def describe(body: KeptBody, media_type: str | None, content_encoding: str | None) -> dict[str, Any] | None:
+    """The `body` member of a trace line, or None when no byte was sent.
+
+    The content coding is undone. A body over the limit, as carried or once decoded, keeps the size
+    and SHA-256 of what was carried, and the text of its beginning.
+    """
+    if not body.size:
+        return None
+    data, whole = body.kept(), not body.cut
+    if content_encoding:
+        undone = undo(data, content_encoding, body.limit)
+        if undone is None:
+            if whole:
+                return _binary(data, media_type)
+            data = b""
+        else:
+            data, complete = undone
+            # Carried data that ends early is a broken body, kept as far as it goes; not one of ours to cut.
+            whole = whole and (complete or len(data) < body.limit)
+    if not whole:
+        text = data.decode("utf-8", "replace")
+        return {"cut": True, "size": body.size, "sha256": body.sha256(), "text": text, "media_type": media_type}
+    decoded = _text(data, media_type)
+    if decoded is None:
+        return _binary(data, media_type)
+    is_json, value = parse_json(decoded)
+    return {"json": value} if is_json else {"text": decoded, "media_type": media_type}
+
+
+def parse_json(text: str) -> tuple[bool, Any]:
+    """Whether `text` is JSON that a trace can hold, and its value.
+
+    A trace holds no number that JSON cannot write and nothing nested deeper than 100 levels.
+    """
+    start = text.lstrip("\ufeff \t\r\n")[:1]
+    if not start or start not in _JSON_STARTS:
+        return False, None
+    if text.count("[") + text.count("{") > MAX_JSON_DEPTH and _too_deep(text):
+        return False, None
+    try:
+        return True, json.loads(text.removeprefix("\ufeff"), parse_constant=_refused, parse_float=_finite)
+    except (ValueError, RecursionError):
+        return False, None
+
+
+def _finite(literal: str) -> float:
+    number = float(literal)
+    if math.isinf(number):
+        raise ValueError(literal)
+    return number
+
+
+def _refused(literal: str) -> float:
+    raise ValueError(literal)
+
+
+def _too_deep(text: str) -> bool:
+    depth = 0
+    for match in _STRING_OR_BRACKET.finditer(text.encode("utf-8", "surrogatepass")):
+        token = match[0]
+        if token in b"[{":
+            depth += 1
+            if depth > MAX_JSON_DEPTH:
+                return True
+        elif token in b"]}":
+            depth -= 1
+    return False
+
+
+def _binary(data: bytes, media_type: str | None) -> dict[str, Any]:
+    return {"base64": base64.b64encode(data).decode("ascii"), "media_type": media_type}
+
+
+def _text(data: bytes, media_type: str | None) -> str | None:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        if not media_type or "charset" not in media_type.lower():
+            return None
+    header = Message()
+    header["content-type"] = media_type
+    charset = header.get_content_charset()
+    return data.decode("latin-1") if charset in _SINGLE_BYTE_CHARSETS else None

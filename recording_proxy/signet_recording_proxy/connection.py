@@ -1,0 +1,310 @@
+"""One client connection: what mitmproxy's reverse mode tells of it becomes exchanges; faults act here.
+
+The only module that names mitmproxy, beside `proxy`. Its answers of its own making (502 and the
+like) never reach the client: where the daemon gave no answer, the client gets none either.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import socket
+import struct
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from mitmproxy.http import HTTPFlow, Response
+from mitmproxy.proxy import events, layer, layers
+from mitmproxy.proxy.commands import StartHook
+from mitmproxy.proxy.layers.http import HTTPMode
+from mitmproxy.proxy.server import LiveConnectionHandler
+from mitmproxy.proxy.server_hooks import ServerConnectionHookData
+
+from signet_conformance.errors import KitError
+from signet_recording_proxy.body import parse_json
+from signet_recording_proxy.faults import Answer, Fault
+from signet_recording_proxy.recorder import Headers, Ongoing
+
+if TYPE_CHECKING:
+    from signet_recording_proxy.proxy import Proxy
+
+_EXCHANGE = "signet-exchange"
+_DRIP_S = 0.25
+_RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+
+
+class ClientConnection(LiveConnectionHandler):
+    """Carries one client's requests to the daemon, one at a time, and records them."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, proxy: Proxy, number: int) -> None:
+        super().__init__(reader, writer, proxy.options, proxy.mode)
+        self._proxy = proxy
+        self._recorder = proxy.recorder
+        self._number = number
+        self._stream = writer
+        self._exchange: Ongoing | None = None
+        self._gone = asyncio.Event()
+        self._gone_at: float | None = None
+        self._closed_by_us = False
+        self._timed_out = False
+        self._connect_error: str | None = None
+        self._hooks: dict[str, Callable[[Any], Awaitable[None] | None]] = {
+            "next_layer": _next_layer,
+            "server_connect_error": self._connect_failed,
+            "tls_start_server": proxy.start_tls,
+            "requestheaders": self._request_head,
+            "request": self._request,
+            "responseheaders": self._response_head,
+            "response": self._response,
+            "error": self._error,
+        }
+
+    async def server_event(self, event: events.Event) -> None:
+        """Note the instant at which the client leaves, whatever a hook is waiting for."""
+        if isinstance(event, events.ConnectionClosed) and event.connection is self.client and not self._closed_by_us:
+            self._gone_at = time.monotonic()
+            self._gone.set()
+        await super().server_event(event)
+
+    async def on_timeout(self) -> None:
+        """Nothing passed for mitmproxy's ten minutes."""
+        self._timed_out = True
+        await super().on_timeout()
+
+    async def handle_hook(self, hook: StartHook) -> None:
+        """Run ours for the hook. A bug of ours ends this connection, loudly, and no other."""
+        handler = self._hooks.get(hook.name)
+        if handler is None:
+            return
+        try:
+            waiting = handler(*hook.args())
+            if waiting is not None:
+                await waiting
+        except Exception as bug:
+            self._crashed(hook.name, bug)
+
+    def log(self, message: str, level: int = 0, exc_info: Any = None) -> None:
+        """Drop mitmproxy's log lines, they quote traffic; a crash of its is one of the recorder."""
+        if isinstance(exc_info, BaseException) or exc_info:
+            self._crashed("mitmproxy", None)
+
+    def reset(self) -> None:
+        """Send the client a reset in place of whatever it waits for."""
+        self._closed_by_us = True
+        connection: socket.socket | None = self._stream.get_extra_info("socket")
+        if connection is not None and not self._stream.is_closing():
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
+        self._stream.transport.abort()
+
+    def cut_off(self, fault: Fault) -> None:
+        """Reset the client because `fault` takes the whole daemon away."""
+        if self._exchange is not None and not self._exchange.done:
+            self._exchange.fault, self._exchange.faulted = fault, True
+            self._recorder.finish(self._exchange, "upstream_reset")
+        self.reset()
+
+    def _crashed(self, where: str, bug: BaseException | None) -> None:
+        kind = type(bug).__name__ if bug is not None else "its error"
+        self._proxy.report(KitError(f"the recorder failed on an exchange, in {where} ({kind})"))
+        if self._exchange is not None:
+            self._recorder.finish(self._exchange, "upstream_reset", note="the recorder failed on this exchange")
+        self.reset()
+
+    # ---- the request
+
+    def _request_head(self, flow: HTTPFlow) -> None:
+        request = flow.request
+        exchange = self._recorder.begin(self._number, request.method, request.path, _headers(request.headers.fields))
+        flow.metadata[_EXCHANGE] = self._exchange = exchange
+        self._proxy.direct(request)
+
+    async def _request(self, flow: HTTPFlow) -> None:
+        exchange: Ongoing = flow.metadata[_EXCHANGE]
+        exchange.request.body.feed(flow.request.raw_content or b"")
+        fault = exchange.fault
+        if fault is None:
+            return
+        if fault.kind in ("reset", "hang"):
+            exchange.faulted = True
+            if fault.kind == "hang" and not await self._hold(fault, None):
+                self._recorder.finish(exchange, "client_closed", at=self._gone_at)
+            else:
+                self._recorder.finish(exchange, "upstream_reset")
+                self.reset()
+            flow.kill()
+            return
+        answer = fault.answer()
+        if answer is not None:
+            exchange.faulted = True
+            flow.response = _response(answer)
+
+    # ---- the answer
+
+    async def _response_head(self, flow: HTTPFlow) -> None:
+        exchange: Ongoing = flow.metadata[_EXCHANGE]
+        response = flow.response
+        assert response is not None
+        sent = exchange.answered(response.status_code, _headers(response.headers.fields))
+        fault = exchange.fault
+        kind = None if fault is None else fault.kind
+        if exchange.faulted:
+            return
+        endless = (sent.header("content-type") or "").startswith("text/event-stream")
+        if fault is not None and kind == "slow_body":
+            exchange.faulted = True
+            response.stream = self._keep_back(exchange)
+        elif kind in ("delay", "extra_fields") and not endless:
+            pass  # buffered: what is done to it is done in the response hook
+        else:
+            if fault is not None and kind == "delay":
+                exchange.faulted = True
+                await self._hold(fault, fault.delay_s)
+            response.stream = self._pass_on(exchange)
+
+    def _pass_on(self, exchange: Ongoing) -> Callable[[bytes], bytes]:
+        assert exchange.response is not None
+        body = exchange.response.body
+        length = exchange.response.header("content-length")
+        total = int(length) if length is not None and length.isdecimal() else None
+
+        def tee(data: bytes) -> bytes:
+            body.feed(data)
+            # Who has heard the end finds the line on disk: it is written before the last bytes go out.
+            if not data or body.size == total:
+                self._finish_now(exchange)
+            return data
+
+        return tee
+
+    def _keep_back(self, exchange: Ongoing) -> Callable[[bytes], list[bytes]]:
+        assert exchange.response is not None
+        body = exchange.response.body
+
+        def tee(data: bytes) -> list[bytes]:
+            body.feed(data)
+            exchange.kept_back.append(data)
+            return []
+
+        return tee
+
+    async def _response(self, flow: HTTPFlow) -> None:
+        exchange: Ongoing = flow.metadata[_EXCHANGE]
+        response, sent, fault = flow.response, exchange.response, exchange.fault
+        if exchange.done or response is None or sent is None:
+            return
+        if fault is not None and fault.kind == "slow_body" and sent.body.size:
+            await self._drip(exchange, fault, "chunked" in (sent.header("transfer-encoding") or "").lower())
+            return
+        if fault is not None and fault.kind == "extra_fields" and _add_members(response, fault):
+            exchange.faulted = True
+            sent = exchange.answered(response.status_code, _headers(response.headers.fields))
+        if not sent.body.size:
+            sent.body.feed(response.raw_content or b"")
+        if fault is not None and fault.kind == "delay" and not exchange.faulted:
+            exchange.faulted = True
+            await self._hold(fault, fault.delay_s)
+        self._finish_now(exchange)
+
+    async def _drip(self, exchange: Ongoing, fault: Fault, chunked: bool) -> None:
+        """Send a kept-back body piece by piece, the last piece when the delay is over."""
+        body = b"".join(exchange.kept_back)
+        pieces = min(len(body), max(2, math.ceil(fault.delay_s / _DRIP_S)))
+        size = math.ceil(len(body) / pieces)
+        starts = range(0, len(body), size)
+        for start in starts:
+            if not await self._hold(fault, fault.delay_s / len(starts)):
+                break
+            if start == starts[-1]:
+                self._finish_now(exchange)
+            piece = body[start : start + size]
+            # mitmproxy has sent the head and waits for this hook; it has no way to send the body slowly.
+            self._stream.write(b"%x\r\n%s\r\n" % (len(piece), piece) if chunked else piece)
+        self._finish_now(exchange)
+
+    # ---- the ends
+
+    def _error(self, flow: HTTPFlow) -> None:
+        exchange: Ongoing | None = flow.metadata.get(_EXCHANGE)
+        if exchange is None or self._gone_at is not None:
+            if exchange is not None:
+                self._finish_now(exchange)
+            return
+        begun = exchange.response is not None and not exchange.done
+        if self._timed_out:
+            self._recorder.finish(exchange, "upstream_timeout", note="nothing passed for ten minutes")
+        elif self._connect_error is not None:
+            timed_out = "Errno 110" in self._connect_error or "timed out" in self._connect_error
+            self._recorder.finish(exchange, "upstream_timeout" if timed_out else "upstream_refused")
+        else:
+            where = "in the middle of its answer" if begun else "before it answered"
+            self._recorder.finish(exchange, "upstream_reset", note=f"the daemon closed the connection {where}")
+        if begun and flow.response is not None and flow.response.stream:
+            self._closed_by_us = True
+        else:
+            self.reset()
+
+    def _connect_failed(self, data: ServerConnectionHookData) -> None:
+        self._connect_error = data.server.error or "failed"
+
+    def _finish_now(self, exchange: Ongoing) -> None:
+        if self._gone_at is None:
+            self._recorder.finish(exchange)
+        else:
+            self._recorder.finish(exchange, "client_closed", at=self._gone_at)
+
+    async def _hold(self, fault: Fault, seconds: float | None) -> bool:
+        """Wait `seconds` (None: no end), shorter when the fault goes off or the client leaves. True: it is still there."""
+        waiting = [asyncio.create_task(self._gone.wait()), asyncio.create_task(fault.off.wait())]
+        try:
+            await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in waiting:
+                task.cancel()
+        return not self._gone.is_set()
+
+
+def _next_layer(data: layer.NextLayer) -> None:
+    if any(isinstance(above, layers.modes.ReverseProxy) for above in data.context.layers):
+        data.layer = layers.HttpLayer(data.context, HTTPMode.transparent)
+    else:
+        data.layer = layers.modes.ReverseProxy(data.context)
+
+
+def _headers(fields: tuple[tuple[bytes, bytes], ...]) -> Headers:
+    return [
+        (name.decode("utf-8", "surrogateescape").lower(), value.decode("utf-8", "surrogateescape"))
+        for name, value in fields
+    ]
+
+
+def _response(answer: Answer) -> Response:
+    import json
+
+    text = json.dumps(answer.json) if answer.text is None else answer.text
+    response = Response.make(answer.status, text.encode())
+    response.headers.clear()
+    if answer.media_type is not None:
+        response.headers["content-type"] = answer.media_type
+    response.headers["content-length"] = str(len(text.encode()) if answer.promised is None else answer.promised)
+    for name, value in answer.headers:
+        response.headers[name] = value
+    return response
+
+
+def _add_members(response: Response, fault: Fault) -> bool:
+    """Add the fault's unknown members to a JSON object answer; False when the answer is no such thing."""
+    import json
+
+    try:
+        content = response.content
+    except ValueError:
+        return False
+    try:
+        is_json, value = parse_json((content or b"").decode())
+    except UnicodeDecodeError:
+        return False
+    if not is_json or not isinstance(value, dict):
+        return False
+    response.content = json.dumps({**value, **fault.unknown_members()}, ensure_ascii=False).encode()
+    return True

@@ -1,0 +1,99 @@
+"""Undoes gzip, deflate, br and zstd, never producing more than it was allowed to: traffic may be hostile."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+
+Undone = tuple[bytes, bool]
+"""What was decoded, and whether that is the whole content."""
+
+
+def undo(data: bytes, codings: str, limit: int) -> Undone | None:
+    """Undo the `Content-Encoding` value `codings` on `data`, up to `limit` bytes of content.
+
+    None when a coding is unknown or the data is not in it. Data that ends early gives what it holds.
+    """
+    content, whole = data, True
+    for coding in reversed([name.strip().lower() for name in codings.split(",")]):
+        if coding in ("", "identity"):
+            continue
+        decoder = _DECODERS.get(coding)
+        if decoder is None:
+            return None
+        try:
+            content, complete = decoder(content, limit)
+        except (ValueError, OSError, ImportError, zlib.error, *_codec_errors()):
+            return None
+        whole = whole and complete
+    return content, whole
+
+
+def _codec_errors() -> tuple[type[Exception], ...]:
+    errors: list[type[Exception]] = []
+    try:
+        import brotli
+
+        errors.append(brotli.error)
+    except ImportError:
+        pass
+    try:
+        import zstandard
+
+        errors.append(zstandard.ZstdError)
+    except ImportError:
+        pass
+    return tuple(errors)
+
+
+def _gzip(data: bytes, limit: int) -> Undone:
+    out = bytearray()
+    while True:
+        decoder = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        out += decoder.decompress(data, limit + 1 - len(out))
+        data = decoder.unused_data
+        if not decoder.eof or not data or len(out) > limit:
+            return bytes(out[:limit]), decoder.eof and len(out) <= limit
+
+
+def _deflate(data: bytes, limit: int) -> Undone:
+    # Servers send either the zlib form the standard asks for, or the bare form.
+    try:
+        return _inflate(data, limit, zlib.MAX_WBITS)
+    except zlib.error:
+        return _inflate(data, limit, -zlib.MAX_WBITS)
+
+
+def _inflate(data: bytes, limit: int, bits: int) -> Undone:
+    decoder = zlib.decompressobj(bits)
+    out = decoder.decompress(data, limit + 1)
+    return out[:limit], decoder.eof and len(out) <= limit
+
+
+def _brotli(data: bytes, limit: int) -> Undone:
+    import brotli
+
+    decoder = brotli.Decompressor()
+    out = bytearray()
+    # The decoder has no output limit of its own: small steps keep a bomb from going off at once.
+    for start in range(0, len(data), 256):
+        out += decoder.process(data[start : start + 256])
+        if len(out) > limit:
+            return bytes(out[:limit]), False
+    return bytes(out), bool(decoder.is_finished())
+
+
+def _zstd(data: bytes, limit: int) -> Undone:
+    import zstandard
+
+    out = zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True).read(limit + 1)
+    return out[:limit], len(out) <= limit
+
+
+_DECODERS: dict[str, Callable[[bytes, int], Undone]] = {
+    "gzip": _gzip,
+    "x-gzip": _gzip,
+    "deflate": _deflate,
+    "br": _brotli,
+    "zstd": _zstd,
+}

@@ -1,0 +1,175 @@
+"""The control channel: one JSON object a line on stdin, one answer a line on stdout, in order.
+
+The commands are described in `__main__`. A command that makes no sense is answered with
+`{"ok": false, "error": …, "remedy": …}`; the recording goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import threading
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+from signet_conformance.errors import SignetConformanceError, UsageError, printable
+from signet_conformance.trace import Declared, Header
+from signet_recording_proxy.health import ask
+from signet_recording_proxy.proxy import Proxy
+from signet_recording_proxy.recorder import Recorder
+from signet_recording_proxy.upstream import Upstream
+
+MAX_COMMAND_BYTES = 16 * 1024 * 1024
+Answer = dict[str, Any]
+
+
+class Control:
+    """Performs commands against a recorder and its proxy, one after the other."""
+
+    def __init__(self, recorder: Recorder, proxy: Proxy, header: Header) -> None:
+        self._recorder = recorder
+        self._proxy = proxy
+        self._header = header
+        self._commands: dict[str, Callable[[Answer], Awaitable[Answer]]] = {
+            "mark": self._mark,
+            "trace": self._trace,
+            "fault": self._fault,
+            "fault_off": self._fault_off,
+            "idle": self._idle,
+            "upstream": self._upstream,
+            "counts": self._counts,
+        }
+
+    async def serve(self) -> None:
+        """Answer commands until `exit`, or until stdin ends."""
+        lines: asyncio.Queue[bytes | None] = asyncio.Queue()
+        _read_stdin(asyncio.get_running_loop(), lines)
+        while (line := await lines.get()) is not None:
+            if not line.strip():
+                continue
+            try:
+                command = _parse(line)
+                answer = {"ok": True} if command["op"] == "exit" else await self._perform(command)
+            except SignetConformanceError as refusal:
+                command, answer = {"op": None}, {"ok": False, "error": refusal.message, "remedy": refusal.remedy}
+            write_line(answer)
+            if command["op"] == "exit":
+                return
+
+    async def _perform(self, command: Answer) -> Answer:
+        perform = self._commands.get(command["op"])
+        if perform is None:
+            raise UsageError(
+                f"op is {printable(repr(command['op']), 60)}", remedy=f"one of: {', '.join(self._commands)}, exit"
+            )
+        return await perform(command)
+
+    async def _mark(self, command: Answer) -> Answer:
+        name, data = command.get("name"), command.get("data", {})
+        if not isinstance(name, str) or not name or not isinstance(data, dict):
+            raise UsageError("a mark has a name and may have a data object", remedy='{"op":"mark","name":"step"}')
+        return {"ok": True, "seq": self._recorder.mark(name, data)}
+
+    async def _trace(self, command: Answer) -> Answer:
+        path, given = command.get("out"), command.get("header", {})
+        if not isinstance(path, str) or not path or not isinstance(given, dict):
+            raise UsageError("trace needs out, and may have a header object", remedy='{"op":"trace","out":"b.jsonl"}')
+        header = replace(self._header, upstream=self._proxy.upstream.url)
+        if header.daemon_version is None:
+            header = replace(header, daemon_version=(await ask(self._proxy.upstream)).version)
+        self._header = header
+        if isinstance(given.get("target"), str):
+            header = replace(header, target=given["target"])
+        if isinstance(given.get("declared"), dict):
+            header = replace(header, declared=Declared.from_json(given["declared"]))
+        self._recorder.switch(path, header)
+        return {"ok": True}
+
+    async def _fault(self, command: Answer) -> Answer:
+        fault = self._recorder.switch_on(command.get("fault"), command.get("match"), command.get("count"))
+        if fault.kind == "refuse":
+            self._proxy.refuse(fault)
+        return {"ok": True, "id": fault.id}
+
+    async def _fault_off(self, command: Answer) -> Answer:
+        number = command.get("id")
+        off = self._recorder.switch_off(number)
+        if any(fault.kind == "refuse" for fault in off):
+            await self._proxy.accept()
+        if number is not None and not off:
+            raise UsageError(f"no fault {printable(number, 40)} is on", remedy="use the id that fault answered, or null")
+        return {"ok": True, "off": [fault.id for fault in off]}
+
+    async def _idle(self, command: Answer) -> Answer:
+        timeout_s = command.get("timeout_s", 5)
+        if not isinstance(timeout_s, (int, float)) or isinstance(timeout_s, bool) or timeout_s < 0:
+            raise UsageError("timeout_s is no number of seconds", remedy='{"op":"idle","timeout_s":5}')
+        if await self._recorder.idle(timeout_s):
+            return {"ok": True}
+        count = self._recorder.in_flight
+        return {
+            "ok": False,
+            "in_flight": count,
+            "error": f"{count} exchange(s) still in flight after {timeout_s:g} s",
+            "remedy": "wait longer, or switch off the fault that holds them",
+        }
+
+    async def _upstream(self, command: Answer) -> Answer:
+        url = command.get("url")
+        upstream = Upstream(url if isinstance(url, str) else "")
+        version = (await ask(upstream)).version
+        self._proxy.upstream = upstream
+        self._header = replace(self._header, upstream=upstream.url, daemon_version=version)
+        return {"ok": True, "daemon_version": version}
+
+    async def _counts(self, _command: Answer) -> Answer:
+        recorder = self._recorder
+        return {
+            "ok": True,
+            "written": recorder.file.written,
+            "in_flight": recorder.in_flight,
+            "internal_errors": recorder.internal_errors,
+        }
+
+
+def write_line(answer: Answer) -> None:
+    """Write one JSON line on stdout at once."""
+    os.write(1, json.dumps(answer).encode() + b"\n")
+
+
+def _parse(line: bytes) -> Answer:
+    if len(line) > MAX_COMMAND_BYTES:
+        raise UsageError("a command line is longer than 16 MiB", remedy="send less at once")
+    try:
+        command = json.loads(line)
+    except (ValueError, RecursionError):
+        command = None
+    if not isinstance(command, dict) or not isinstance(command.get("op"), str):
+        raise UsageError("a command is one JSON object a line, with op", remedy='{"op":"counts"}')
+    return command
+
+
+def _read_stdin(loop: asyncio.AbstractEventLoop, lines: asyncio.Queue[bytes | None]) -> None:
+    # A thread, since stdin may be a file or a terminal, which event loops cannot wait for; and
+    # os.read, since a buffered reader holds a lock that spoils the interpreter's end.
+    def read() -> None:
+        rest = b""
+        while True:
+            try:
+                data = os.read(0, 65536)
+            except OSError:
+                data = b""
+            *whole, rest = (rest + data).split(b"\n")
+            rest = rest[: MAX_COMMAND_BYTES + 1]
+            try:
+                for line in whole:
+                    loop.call_soon_threadsafe(lines.put_nowait, line)
+                if not data:
+                    loop.call_soon_threadsafe(lines.put_nowait, None)
+                    return
+            except RuntimeError:  # the loop has ended before us
+                return
+
+    threading.Thread(target=read, name="stdin", daemon=True).start()

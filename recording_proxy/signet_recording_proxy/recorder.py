@@ -1,0 +1,214 @@
+"""The recording itself: exchanges that begin and end, marks, faults, the file of the moment.
+
+Knows nothing of sockets or of the proxy underneath. All of it runs on one thread, in the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl
+
+from signet_conformance.errors import KitError, SignetConformanceError
+from signet_conformance.trace import Header
+from signet_recording_proxy import faults
+from signet_recording_proxy.body import KeptBody, describe
+from signet_recording_proxy.faults import Fault
+from signet_recording_proxy.redaction import Redactor
+from signet_recording_proxy.trace_file import TraceFile
+
+Headers = list[tuple[str, str]]
+
+
+@dataclass(slots=True)
+class Sent:
+    """What one side has sent so far."""
+
+    headers: Headers
+    body: KeptBody
+
+    def header(self, name: str) -> str | None:
+        """The first value of the header with this lower-case name."""
+        return next((value for key, value in self.headers if key == name), None)
+
+    def body_json(self) -> dict[str, Any] | None:
+        """The `body` member of the trace line."""
+        return describe(self.body, self.header("content-type"), self.header("content-encoding"))
+
+
+@dataclass(slots=True, eq=False)
+class Ongoing:
+    """An exchange that has begun and has no line yet. Instants are those of `time.monotonic()`."""
+
+    file: TraceFile
+    seq: int
+    conn: int
+    begun: float
+    method: str
+    target: str
+    request: Sent
+    status: int | None = None
+    response: Sent | None = None
+    fault: Fault | None = None
+    faulted: bool = False
+    done: bool = False
+    kept_back: list[bytes] = field(default_factory=list)
+
+    @property
+    def path(self) -> str:
+        """The path as it was sent, without the query."""
+        return self.target.partition("?")[0]
+
+    def answered(self, status: int, headers: Headers) -> Sent:
+        """The head of an answer has come; returns where its body goes."""
+        self.status, self.response = status, Sent(headers, KeptBody(self.request.body.limit))
+        return self.response
+
+
+class Recorder:
+    """Writes every exchange exactly once, to the file in which it began."""
+
+    def __init__(self, file: TraceFile, redactor: Redactor, body_limit: int) -> None:
+        self.file = file
+        self.failure: asyncio.Future[SignetConformanceError] = asyncio.get_running_loop().create_future()
+        self.internal_errors = 0
+        self._redactor = redactor
+        self._body_limit = body_limit
+        self._ongoing: dict[int, Ongoing] = {}
+        self._quiet = asyncio.Event()
+        self._quiet.set()
+        self._faults: dict[int, Fault] = {}
+        self._fault_count = 0
+
+    @property
+    def in_flight(self) -> int:
+        """How many exchanges have begun and have no line yet, in all files."""
+        return len(self._ongoing)
+
+    def begin(self, conn: int, method: str, target: str, headers: Headers) -> Ongoing:
+        """A request head has come. It gets the next number, and the fault that is for it, if any."""
+        request = Sent(headers, KeptBody(self._body_limit))
+        now = time.monotonic()
+        exchange = Ongoing(self.file, self.file.begin_exchange(), conn, now, method, target, request)
+        exchange.fault = self._pick(method, exchange.path)
+        self._ongoing[id(exchange)] = exchange
+        self._quiet.clear()
+        return exchange
+
+    def finish(self, exchange: Ongoing, error: str | None = None, *, note: str = "", at: float | None = None) -> None:
+        """Write the exchange's line; a second call does nothing.
+
+        `error` is one of the trace format's kinds, `at` the instant at which it happened.
+        """
+        if exchange.done:
+            return
+        exchange.done = True
+        ended = time.monotonic() if at is None else max(at, exchange.begun)
+        del self._ongoing[id(exchange)]
+        try:
+            exchange.file.end_exchange(self._redactor.exchange(_line(exchange, error, note, ended)))
+        except KitError as failure:
+            self.fail(failure)
+        if not self._ongoing:
+            self._quiet.set()
+
+    def mark(self, name: str, data: Mapping[str, Any]) -> int:
+        """Write a mark, return its number."""
+        return self.file.mark(self._redactor.text(name), self._redactor.document(dict(data)))
+
+    def switch(self, path: str, header: Header) -> None:
+        """Begin a new file. Exchanges in flight end in the old one; faults that are on are marked in the new one."""
+        new = TraceFile(path, self._redactor.header(header))
+        self.file.supersede()
+        self.file = new
+        for fault in self._faults.values():
+            self._mark_fault(fault, on=True)
+
+    async def idle(self, timeout_s: float) -> bool:
+        """Wait until no exchange is in flight; False when one still is after `timeout_s` seconds."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._quiet.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def fail(self, failure: SignetConformanceError) -> None:
+        """Nothing can be recorded any more: tell whoever runs the recorder."""
+        if not self.failure.done():
+            self.failure.set_result(failure)
+
+    def abandon(self, note: str) -> None:
+        """Write what is in flight as cut off: the recorder ends."""
+        for exchange in list(self._ongoing.values()):
+            self.finish(exchange, "upstream_reset", note=note)
+
+    # ---- faults
+
+    def switch_on(self, fault: object, match: object, count: object) -> Fault:
+        """Switch a fault on, mark it, return it; raises UsageError for one that makes no sense."""
+        parsed = faults.parse(self._fault_count + 1, fault, match, count)
+        self._fault_count += 1
+        self._faults[parsed.id] = parsed
+        self._mark_fault(parsed, on=True)
+        return parsed
+
+    def switch_off(self, number: int | None) -> list[Fault]:
+        """Switch off the fault with this number, or all; returns those that were on."""
+        chosen = [f for f in self._faults.values() if number is None or f.id == number]
+        for fault in chosen:
+            del self._faults[fault.id]
+            fault.off.set()
+            self._mark_fault(fault, on=False)
+        return chosen
+
+    def _pick(self, method: str, path: str) -> Fault | None:
+        for fault in self._faults.values():
+            if fault.kind != "refuse" and fault.matches(method, path):
+                if fault.left is not None:
+                    fault.left -= 1
+                    if not fault.left:
+                        # It still holds for the exchange that took its last turn, so `off` stays unset.
+                        del self._faults[fault.id]
+                        self._mark_fault(fault, on=False)
+                return fault
+        return None
+
+    def _mark_fault(self, fault: Fault, *, on: bool) -> None:
+        self.mark("fault", {**fault.spec, "on": on, "match": fault.match, "id": fault.id})
+
+
+def _line(exchange: Ongoing, error: str | None, note: str, ended: float) -> dict[str, Any]:
+    path, _, query = exchange.target.partition("?")
+    line: dict[str, Any] = {
+        "kind": "exchange",
+        "seq": exchange.seq,
+        "conn": exchange.conn,
+        "t0": exchange.file.seconds(exchange.begun),
+        "t1": exchange.file.seconds(ended),
+        "request": {
+            "method": exchange.method,
+            "path": path,
+            "query": parse_qsl(query, keep_blank_values=True),
+            "headers": exchange.request.headers,
+            "body": exchange.request.body_json(),
+        },
+        "response": None,
+    }
+    if exchange.response is not None:
+        line["response"] = {
+            "status": exchange.status,
+            "headers": exchange.response.headers,
+            "body": exchange.response.body_json(),
+        }
+    if error == "client_closed":
+        line["error"] = {"kind": error, "t": line["t1"]}
+    elif error is not None:
+        line["error"] = {"kind": error, "note": note}
+    if exchange.fault is not None and exchange.faulted:
+        line["fault"] = dict(exchange.fault.spec)
+    return line
+

@@ -1,0 +1,100 @@
+"""A trace file that only ever grows: one write a line, and never over an existing file."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from signet_conformance.errors import KitError, UsageError
+from signet_conformance.trace import Header, encode
+
+
+class TraceFile:
+    """One `signet-trace/1` file in the making: its clock, its numbers, its lines.
+
+    Numbers are given when a request begins or a mark is taken; lines are written when they are
+    complete. So the lines may be out of order, and whoever is killed leaves only whole lines.
+    """
+
+    def __init__(self, path: str, header: Header) -> None:
+        """Create `path` and write the header; raise UsageError when it exists or cannot be created."""
+        self.path = path
+        self.written = 0
+        self.open_exchanges = 0
+        self._seq = 0
+        self._superseded = False
+        self._fd = _create(path)
+        self._zero = time.monotonic()
+        created = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        self.header = replace(header, created=created)
+        self._append(encode(self.header.to_json()))
+
+    def number(self) -> int:
+        """The next number, from 1; exchanges and marks share the count."""
+        self._seq += 1
+        return self._seq
+
+    def seconds(self, instant: float | None = None) -> float:
+        """Seconds from the header's `created` to `instant` of `time.monotonic()` (now, when None)."""
+        return round((time.monotonic() if instant is None else instant) - self._zero, 6)
+
+    def begin_exchange(self) -> int:
+        """The number of an exchange that begins now; the file stays open until its line is written."""
+        self.open_exchanges += 1
+        return self.number()
+
+    def end_exchange(self, line: bytes) -> None:
+        """Write the line of an exchange that `begin_exchange` announced."""
+        self.open_exchanges -= 1
+        self.written += 1
+        self._append(line)
+        self._close_when_done()
+
+    def mark(self, name: str, data: Mapping[str, Any]) -> int:
+        """Write a mark, return its number."""
+        seq = self.number()
+        self._append(encode({"kind": "mark", "seq": seq, "t": self.seconds(), "name": name, "data": data}))
+        return seq
+
+    def supersede(self) -> None:
+        """Another file follows: close this one as soon as its open exchanges have their lines."""
+        self._superseded = True
+        self._close_when_done()
+
+    def _close_when_done(self) -> None:
+        if self._superseded and not self.open_exchanges and self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _append(self, line: bytes) -> None:
+        try:
+            written = os.write(self._fd, line)
+            while written < len(line):  # only a full disk or a signal cuts a write to a file short
+                written += os.write(self._fd, line[written:])
+        except OSError as failure:
+            raise KitError(
+                f"the trace cannot be written: {failure.strerror or failure}",
+                where=self.path,
+                remedy="free some space and record again; the exchanges written so far can be read",
+            ) from None
+
+
+def _create(path: str) -> int:
+    try:
+        return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        raise UsageError(
+            "the file exists, and a recording never overwrites one",
+            where=path,
+            remedy="name another file with --out, or remove this one",
+        ) from None
+    except OSError as failure:
+        raise UsageError(
+            f"the trace file cannot be created: {failure.strerror or failure}",
+            where=path,
+            remedy="name a file in a folder that exists and can be written to",
+        ) from None
