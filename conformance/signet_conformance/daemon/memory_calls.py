@@ -1,0 +1,283 @@
+"""The operations that save, find and show memories, on the hook routes and on the memory routes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import sqlite3
+from typing import TYPE_CHECKING, Any, Final
+
+from signet_conformance.daemon.agents import resolve_agent
+from signet_conformance.daemon.hook_calls import held_by_other, is_bypassed, is_internal, plain_agent, runtime_path
+from signet_conformance.daemon.recall import Request, aggregated, budget_problem, recall
+from signet_conformance.daemon.remember import remember
+from signet_conformance.daemon.temporal import time_problem
+from signet_conformance.daemon.values import (
+    BLANKS,
+    ScriptError,
+    UnreadableJson,
+    fields_of,
+    is_number,
+    leading_integer,
+    text_or_none,
+    trimmed,
+    truthy,
+)
+from signet_conformance.daemon.wire import Answer, Call, refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from signet_conformance.daemon.state import Daemon
+
+_ROW: Final = (
+    "id", "content", "type", "importance", "tags", "pinned", "who", "source_id", "source_type", "source_path",
+    "runtime_path", "idempotency_key", "project", "session_id", "confidence", "access_count", "last_accessed",
+    "is_deleted", "deleted_at", "extraction_status", "embedding_model", "version", "created_at", "updated_at",
+    "updated_by",
+)  # fmt: skip
+_NOTHING_FOUND: Final = "No matching memories found."
+
+
+def hook_remember(daemon: Daemon, call: Call) -> Answer:
+    """POST hooks/remember: the answer of memory/remember, once the claim of the session allows it."""
+    if is_internal(call):
+        return Answer({"success": True, "memories": []})
+    fields = fields_of(call.json())
+    if not truthy(fields.get("harness")) or not truthy(fields.get("content")):
+        return refusal(400, "harness and content are required")
+    path, key = runtime_path(call, fields), fields.get("sessionKey")
+    refused = held_by_other(daemon, key, path, plain_agent(fields))
+    if refused:
+        return refused
+    if is_bypassed(daemon, fields):
+        return Answer({"success": True, "memories": [], "bypassed": True})
+    key = key if (given := call.header("x-signet-session-key")) is None else given
+    body = {**fields, "runtimePath": path} if path else fields
+    return _forward(daemon, call, body, key)
+
+
+def _forward(daemon: Daemon, call: Call, body: Any, key: Any) -> Answer:
+    """The answer of memory/remember, which the daemon asks of itself: only the session key goes along."""
+    headers = {"x-signet-session-key": str(key)} if truthy(key) else {}
+    inner = dataclasses.replace(call, headers=headers, body=json.dumps(body, default=str).encode("utf-8", "replace"))
+    try:
+        answer = daemon.guarded("remember", inner, remember)
+    except (ScriptError, sqlite3.Error):
+        answer = Answer(None, 500, text="Internal Server Error")
+    if not daemon.behaviour.remember_is_memory_answer and answer.status == 200:
+        return Answer({"saved": True, "id": (answer.body.get("id") or answer.body.get("ids", [None])[0])})
+    return dataclasses.replace(answer, headers={"vary": "Origin, Origin"})
+
+
+def remember_alias(daemon: Daemon, call: Call) -> Answer:
+    """POST memory/save and hook/remember: memory/remember under another name; an unreadable body counts as empty."""
+    try:
+        body = call.json()
+    except UnreadableJson:
+        body = {}
+    return _forward(daemon, call, body, call.header("x-signet-session-key"))
+
+
+def hook_recall(daemon: Daemon, call: Call) -> Answer:
+    """POST hooks/recall: the answer of memory/recall with the fields of the older hook beside it."""
+    if is_internal(call):
+        return Answer(_no_recall("", internal=True))
+    fields = fields_of(call.json())
+    if not truthy(fields.get("harness")) or not truthy(fields.get("query")):
+        return refusal(400, "harness and query are required")
+    problem = _recall_problem(fields)
+    if problem:
+        return refusal(400, problem)
+    key = fields.get("sessionKey")
+    refused = held_by_other(daemon, key, runtime_path(call, fields), plain_agent(fields))
+    if refused:
+        return refused
+    if is_bypassed(daemon, fields):
+        return Answer(_no_recall(fields["query"], bypassed=True))
+    given = fields.get("agentId")
+    agent = resolve_agent(call.header("x-signet-agent-id") if given is None else given, key)
+    denied = _saving_problem(daemon, call, fields, agent)
+    if denied:
+        return denied
+    project, problem = daemon.auth.scoped_project(call.claims, text_or_none(fields.get("project")))
+    if problem:
+        return refusal(403, problem)
+    if not isinstance(fields["query"], str):
+        raise ScriptError("a query is no text")
+    read = {name: value for name, value in fields.items() if name not in ("scope", "pinned", "importance_min", "sourceOnly")}
+    found = _recalled(daemon, Request(fields["query"], agent, {**read, "project": project}, key))
+    rows = found["results"]
+    message = _NOTHING_FOUND if not rows else f"Found {len(rows)} {'memory' if len(rows) == 1 else 'memories'} ({found['method']})."
+    lines = [f"- {row['content']}" for row in rows]
+    return Answer({**found, "memories": rows, "count": len(rows), "message": "\n".join([message, *lines])})
+
+
+def _no_recall(query: Any, **more: Any) -> dict[str, Any]:
+    return {
+        "results": [], "memories": [], "count": 0, "query": query, "method": "hybrid",
+        "meta": {"totalReturned": 0, "hasSupplementary": False, "noHits": True}, "message": _NOTHING_FOUND, **more,
+    }  # fmt: skip
+
+
+def _recall_problem(fields: Mapping[str, Any]) -> str | None:
+    return budget_problem(fields) or (time_problem(fields["time"]) if "time" in fields else None)
+
+
+def _saving_problem(daemon: Daemon, call: Call, fields: Mapping[str, Any], agent: str) -> Answer | None:
+    """The refusal of an aggregate recall that would be saved by somebody who may not save."""
+    saves = fields.get("aggregate") is True and fields.get("saveAggregate") is not False and fields.get("save_aggregate") is not False
+    if not saves:
+        return None
+    denied = daemon.auth.permission_problem(call, "remember")
+    if denied:
+        return denied
+    problem = daemon.auth.write_problem(call.claims, agent, fields.get("project"))
+    return refusal(403, problem) if problem else None
+
+
+def _recalled(daemon: Daemon, request: Request) -> dict[str, Any]:
+    return aggregated(daemon, request) if request.fields.get("aggregate") is True else recall(daemon, request)
+
+
+def memory_recall(daemon: Daemon, call: Call) -> Answer:
+    """POST memory/recall: the memories that a query finds for an agent."""
+    try:
+        fields = fields_of(call.json())
+    except UnreadableJson:
+        return refusal(400, "Invalid JSON body")
+    query = trimmed(fields.get("query"))
+    if not query:
+        return refusal(400, "query is required")
+    problem = _recall_problem(fields)
+    if problem:
+        return refusal(400, problem)
+    given = fields.get("sessionKey")
+    key = call.header("x-signet-session-key") if given is None else given
+    named = fields.get("agentId")
+    if named is None and daemon.behaviour.recall_reads_agent_header:
+        named = call.header("x-signet-agent-id")
+    try:
+        agent = resolve_agent(named, key)
+        denied = _saving_problem(daemon, call, fields, agent)
+        if denied:
+            return denied
+        owned = call.claims.scope.get("project") if call.claims else None
+        request = Request(query, agent, {**fields, **({"project": owned} if owned else {})}, key)
+        return Answer(_recalled(daemon, request))
+    except (ScriptError, sqlite3.Error):
+        return refusal(500, "Recall failed", results=[])
+
+
+def get_memory(daemon: Daemon, call: Call) -> Answer:
+    """GET memory/:id: the row, when the agent of the request may see it."""
+    memory = call.params["id"].strip(BLANKS)
+    if not memory:
+        return refusal(400, "memory id is required")
+    named = next((call.query[name] for name in ("agentId", "agent_id") if name in call.query), None)
+    agent = resolve_agent(call.header("x-signet-agent-id") if named is None else named, call.header("x-signet-session-key"))
+    visible, values = daemon.agents.visible(agent) if daemon.behaviour.get_is_scoped else ("", [])
+    project = call.claims.scope.get("project") if call.claims else None
+    row = daemon.store.row(
+        f"""SELECT m.*, NULL AS session_id FROM memories m WHERE m.id = ? AND m.is_deleted = 0{visible}
+            {"AND m.project = ?" if project else ""}""",
+        memory, *values, *([project] if project else []),
+    )  # fmt: skip
+    if not row:
+        return refusal(404, "not found")
+    shown = {name: row[name] for name in _ROW}
+    shown |= {"sourcePath": row["source_path"], "runtimePath": row["runtime_path"], "idempotencyKey": row["idempotency_key"]}
+    if str(row["source_type"] or "").startswith("session") and row["source_id"]:
+        shown["sessionId"] = row["source_id"]
+    return Answer(shown)
+
+
+def list_memories(daemon: Daemon, call: Call) -> Answer:
+    """GET memories: the newest rows of all agents, with counts."""
+    limit, offset = leading_integer(call.query.get("limit"), 100), leading_integer(call.query.get("offset"), 0)
+    total = daemon.store.number("SELECT COUNT(*) FROM memories WHERE is_deleted = 0")
+    critical = daemon.store.number("SELECT COUNT(*) FROM memories WHERE is_deleted = 0 AND importance >= 0.9")
+    if limit is None or offset is None:
+        empty = {"total": 0, "withEmbeddings": 0, "critical": 0}
+        return Answer({"memories": [], "stats": empty, "error": "Failed to load memories"})
+    rows = daemon.store.rows(
+        """SELECT id, content, created_at, who, importance, tags, source_type, pinned, type FROM memories
+           WHERE is_deleted = 0 ORDER BY created_at DESC LIMIT ? OFFSET ?""",
+        limit, offset,
+    )  # fmt: skip
+    stats = {"total": total, "withEmbeddings": 0, "critical": critical}
+    return Answer({"memories": [dict(row) for row in rows], "stats": stats})
+
+
+def feedback(daemon: Daemon, call: Call) -> Answer:
+    """POST memory/feedback: ratings of memories; those shown to the session at its start are accepted."""
+    body = call.json_record()
+    if body is None:
+        return refusal(400, "Invalid JSON body")
+    key, given = text_or_none(body.get("sessionKey")), body.get("feedback")
+    if not key or not truthy(given):
+        return refusal(400, "sessionKey and feedback required")
+    ratings = {name: value for name, value in given.items() if name and is_number(value)} if isinstance(given, dict) else {}
+    if not ratings:
+        return refusal(400, "Invalid feedback format — expected map of ID to number (-1 to 1)")
+    shown = daemon.store.rows(
+        "SELECT memory_id FROM shown_memories WHERE session_key = ? AND agent_id = ?", key, plain_agent(body)
+    )
+    accepted = len({row["memory_id"] for row in shown} & set(ratings))
+    return Answer(
+        {
+            "ok": True, "recorded": len(ratings), "accepted": accepted, "rejected": len(ratings) - accepted,
+            "propagated": 0, "cooccurrenceUpdated": 0, "dependenciesUpdated": 0,
+            "acceptanceRule": "accepted means the memory id was recorded for this session and agent",
+        }
+    )  # fmt: skip
+
+
+def codex_note(daemon: Daemon, call: Call) -> Answer:
+    """POST memory/codex-native-note: a note, written into the workspace and never into a user's home."""
+    try:
+        body = fields_of(call.json())
+    except UnreadableJson:
+        body = {}
+    content = text_or_none(body.get("content"))
+    if not content:
+        return refusal(400, "content is required")
+    if len(content) > 8000:
+        return refusal(400, "content must be at most 8000 characters")
+    if daemon.settings.frozen:
+        return refusal(503, "Mutations are frozen (kill switch active)")
+    folder = daemon.workspace / "codex-notes"
+    folder.mkdir(exist_ok=True)
+    slug = re.sub(r"[^a-z0-9]+", "-", (text_or_none(body.get("title")) or content[:80]).lower()).strip("-")[:48]
+    path = folder / f"{re.sub('[:.]', '-', daemon.now())}-{slug or 'note'}.md"
+    path.write_text(f"{content}\n", "utf-8")
+    return Answer({"ok": True, "path": str(path)})
+
+
+def search_rows(daemon: Daemon, call: Call) -> Answer:
+    """GET /memory/search: the rows that words or filters of the query string find."""
+    query = call.query
+    if query.get("distinct") == "who":
+        rows = daemon.store.rows("SELECT DISTINCT who FROM memories WHERE who IS NOT NULL ORDER BY who")
+        return Answer({"values": [row["who"] for row in rows]})
+    where, values = "m.is_deleted = 0", []
+    for clause, name in (("m.type = ?", "type"), ("m.who = ?", "who"), ("m.created_at >= ?", "since")):
+        if query.get(name):
+            where += f" AND {clause}"
+            values.append(query[name])
+    columns = "m.id, m.content, m.created_at, m.who, m.importance, m.tags, m.type, m.pinned"
+    limit = leading_integer(query.get("limit"), 20) or 20
+    text = query.get("q", "").strip()
+    if not text and not values:
+        return Answer({"results": []})
+    if text:
+        sql = f"""SELECT {columns}, bm25(memories_fts) AS score FROM memories_fts JOIN memories m ON memories_fts.rowid = m.rowid
+                  WHERE memories_fts MATCH ? AND {where} ORDER BY score LIMIT ?"""
+        values.insert(0, text)
+    else:
+        sql = f"SELECT {columns}, m.importance AS score FROM memories m WHERE {where} ORDER BY score DESC LIMIT ?"
+    try:
+        return Answer({"results": [dict(row) for row in daemon.store.rows(sql, *values, limit)]})
+    except sqlite3.Error:
+        return Answer({"results": []})

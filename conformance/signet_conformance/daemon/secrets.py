@@ -1,0 +1,291 @@
+"""Secrets and the commands that run with them: no shell, output redacted, children always reaped.
+
+Values are kept in the daemon's own database, for tests; they never leave it but in the environment of the command
+that names them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import signal
+import uuid
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from signet_conformance.daemon.timestamps import iso
+from signet_conformance.daemon.values import BLANKS, UnreadableJson, is_number
+from signet_conformance.daemon.wire import Answer, Call, present, refusal
+
+if TYPE_CHECKING:
+    from signet_conformance.daemon.state import Daemon
+    from signet_conformance.daemon.store import Store
+    from signet_conformance.daemon.timestamps import Clock
+
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SHELL: Final = re.compile(r"[;&|`$(){}\[\]<>!\\]")
+_WORD: Final = re.compile(r"""(?:[^\s"']+|"[^"]*"|'[^']*')+""")
+_REDACTED: Final = "[REDACTED]"
+_MOST_OUTPUT: Final = 1024 * 1024
+_MOST_RUNNING: Final = 4
+_MOST_WAITING: Final = 64
+_KEPT_SECONDS: Final = 3600
+_PATIENCE_MS: Final = 300_000
+_GRACE_SECONDS: Final = 2.0
+
+
+class SecretProblem(Exception):
+    """Raised for a secret that cannot be had, with the text the daemon tells."""
+
+
+@dataclass
+class Job:
+    """One command with its outcome; times are epoch seconds."""
+
+    command: str
+    references: dict[str, str]
+    timeout_ms: int
+    created: float
+    id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    status: str = "queued"
+    started: float | None = None
+    completed: float | None = None
+    result: dict[str, Any] | None = None
+    error: str | None = None
+
+    def shown(self) -> dict[str, Any]:
+        """The job as the wire has it."""
+        return present(
+            id=self.id, status=self.status, createdAt=iso(self.created), timeoutMs=self.timeout_ms,
+            startedAt=None if self.started is None else iso(self.started), result=self.result, error=self.error,
+            completedAt=None if self.completed is None else iso(self.completed),
+        )  # fmt: skip
+
+
+class Secrets:
+    """The secrets of one daemon and the jobs that use them: four at a time, 64 waiting, kept for an hour."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._jobs: dict[str, Job] = {}
+        self._waiting: list[Job] = []
+        self._running: set[asyncio.Task[None]] = set()
+
+    def names(self) -> list[str]:
+        """The names of all secrets, sorted."""
+        return [row["name"] for row in self._store.rows("SELECT name FROM secrets ORDER BY name")]
+
+    def put(self, name: str, value: str) -> None:
+        """Keep `value` under `name`. Raises `SecretProblem` for a name that is none."""
+        _check(name)
+        self._store.run("INSERT OR REPLACE INTO secrets VALUES (?, ?)", name, value)
+
+    def drop(self, name: str) -> bool:
+        """Forget a secret; False when there was none."""
+        return self._store.run("DELETE FROM secrets WHERE name = ?", name) > 0
+
+    def value(self, reference: str) -> str:
+        """The value that `reference` names (with or without ``local://``)."""
+        name = reference.removeprefix("local://")
+        _check(name)
+        row = self._store.row("SELECT value FROM secrets WHERE name = ?", name)
+        if not row:
+            raise SecretProblem(f"Secret '{name}' not found")
+        return str(row["value"])
+
+    def job(self, job_id: str) -> Job | None:
+        """A job of the last hour, else None."""
+        now = self._clock()
+        self._jobs = {
+            key: job for key, job in self._jobs.items() if now - (job.created if job.completed is None else job.completed) <= _KEPT_SECONDS
+        }
+        return self._jobs.get(job_id)
+
+    def start(self, command: str, references: dict[str, str], timeout_ms: int) -> Job | None:
+        """A new job, running at once when there is room; None when too many wait already."""
+        if len(self._waiting) >= _MOST_WAITING:
+            return None
+        job = Job(command, dict(references), timeout_ms, self._clock())
+        self._jobs[job.id] = job
+        self._waiting.append(job)
+        self._drain()
+        return job
+
+    def _drain(self) -> None:
+        while self._waiting and len(self._running) < _MOST_RUNNING:
+            job = self._waiting.pop(0)
+            job.status, job.started = "running", self._clock()
+            task = asyncio.get_running_loop().create_task(self._run(job))
+            self._running.add(task)
+            task.add_done_callback(self._finished)
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        if not task.cancelled():
+            self._drain()
+
+    async def _run(self, job: Job) -> None:
+        try:
+            job.result = await self.execute(job.command, job.references, job.timeout_ms)
+            job.status = "completed"
+        except SecretProblem as problem:
+            job.status, job.error = "failed", str(problem)
+        finally:
+            job.completed = self._clock()
+
+    async def execute(self, command: str, references: dict[str, str], timeout_ms: int) -> dict[str, Any]:
+        """Run `command` without a shell: stdout, stderr and code. Raises `SecretProblem` when it cannot be started."""
+        if _SHELL.search(command):
+            return {"stdout": "", "stderr": "command contains disallowed shell metacharacters", "code": 1}
+        words = [re.sub(r"""^["']|["']$""", "", word) for word in _WORD.findall(command)]
+        if not words:
+            return {"stdout": "", "stderr": "empty command", "code": 1}
+        values = {name: self.value(reference) for name, reference in references.items()}
+        program = shutil.which(words[0])
+        if program is None:
+            raise SecretProblem(f'Executable not found in $PATH: "{words[0]}"')
+        try:
+            return await _execute([program, *words[1:]], values, timeout_ms)
+        except (OSError, ValueError) as problem:
+            raise SecretProblem(str(problem)) from problem
+
+    async def close(self) -> None:
+        """Stop every running command and wait for it."""
+        self._waiting.clear()
+        tasks = list(self._running)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _check(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise SecretProblem(f"Invalid secret name '{name}'. Use letters, digits, and underscores only.")
+
+
+async def _execute(words: list[str], values: dict[str, str], timeout_ms: int) -> dict[str, Any]:
+    process = await asyncio.create_subprocess_exec(
+        *words, env={**os.environ, **values}, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    reading = asyncio.gather(_read(process.stdout), _read(process.stderr), process.wait())
+    timed_out = False
+    try:
+        out, err, code = await asyncio.wait_for(asyncio.shield(reading), timeout_ms / 1000)
+    except TimeoutError:
+        timed_out = True
+        _signal(process, signal.SIGTERM)
+        try:
+            out, err, code = await asyncio.wait_for(asyncio.shield(reading), _GRACE_SECONDS)
+        except TimeoutError:
+            _signal(process, signal.SIGKILL)
+            out, err, code = await reading
+    finally:
+        if process.returncode is None:
+            _signal(process, signal.SIGKILL)
+            await asyncio.shield(reading)
+    result = {"stdout": _cut(_redact(out, values), "stdout"), "stderr": _cut(_redact(err, values), "stderr"), "code": code if code >= 0 else 1}
+    if timed_out:
+        result |= {"code": 124, "timedOut": True}
+        result["stderr"] += f"\n[signet secret exec: timed out after {timeout_ms}ms]\n"
+    return result
+
+
+def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
+
+
+async def _read(stream: asyncio.StreamReader | None) -> str:
+    """Everything that `stream` yields; of more than twice the limit only the beginning is kept."""
+    kept = bytearray()
+    while stream and (piece := await stream.read(65_536)):
+        if len(kept) <= 2 * _MOST_OUTPUT:
+            kept += piece
+    return kept.decode("utf-8", "replace")
+
+
+def _redact(text: str, values: dict[str, str]) -> str:
+    for value in sorted(values.values(), key=len, reverse=True):
+        if len(value) > 3:
+            text = text.replace(value, _REDACTED)
+    return text
+
+
+def _cut(text: str, name: str) -> str:
+    data = text.encode("utf-8", "replace")
+    if len(data) <= _MOST_OUTPUT:
+        return text
+    return data[:_MOST_OUTPUT].decode("utf-8", "ignore") + f"\n[signet secret exec: {name} truncated]\n"
+
+
+def _timeout(value: Any) -> int:
+    """`value` in milliseconds within 1 s and 30 min; 5 min for anything but a number."""
+    return min(1_800_000, max(1_000, int(value))) if is_number(value) and abs(value) != float("inf") else _PATIENCE_MS
+
+
+async def exec_secrets(daemon: Daemon, call: Call) -> Answer:
+    """POST secrets/exec: a job that runs a command with secrets in its environment; before 0.145 its output at once."""
+    try:
+        body = call.json()
+        if body is None:
+            return refusal(500, "null is not an object (evaluating 'body.command')")
+        fields = body if isinstance(body, dict) else {}
+        references = fields.get("secrets")
+        if "name" in call.params and "secrets" not in fields:
+            references = {call.params["name"]: call.params["name"]}
+    except UnreadableJson as problem:
+        return refusal(500, str(problem))
+    command = fields.get("command")
+    if not isinstance(command, str) or not command.strip(BLANKS):
+        return refusal(400, "command is required")
+    usable = isinstance(references, dict) and all(isinstance(name, str) and name.strip(BLANKS) for name in references.values())
+    if not references or not usable:
+        return refusal(400, "non-empty secrets map is required" if daemon.behaviour.exec_is_job else "secrets map is required")
+    timeout = _timeout(fields.get("timeoutMs"))
+    if not daemon.behaviour.exec_is_job:
+        try:
+            return Answer(await daemon.secrets.execute(command, references, timeout))
+        except SecretProblem as problem:
+            return refusal(500, str(problem))
+    job = daemon.secrets.start(command, references, timeout)
+    return Answer(job.shown(), 202) if job else refusal(429, "secret exec queue is full")
+
+
+def exec_status(daemon: Daemon, call: Call) -> Answer:
+    """GET secrets/exec/:jobId: how far a job is."""
+    job = daemon.secrets.job(call.params["jobId"])
+    return Answer(job.shown()) if job else refusal(404, "secret exec job not found")
+
+
+def list_secrets(daemon: Daemon, call: Call) -> Answer:
+    """GET secrets: names, never values."""
+    return Answer({"secrets": daemon.secrets.names(), "provider": "local"})
+
+
+def put_secret(daemon: Daemon, call: Call) -> Answer:
+    """POST secrets/:name: keep a value."""
+    try:
+        body = call.json()
+    except UnreadableJson as problem:
+        return refusal(400, str(problem))
+    if body is None:
+        return refusal(400, "null is not an object (evaluating 'body.value')")
+    value = body.get("value") if isinstance(body, dict) else None
+    if not isinstance(value, str) or not value:
+        return refusal(400, "value is required")
+    try:
+        daemon.secrets.put(call.params["name"], value)
+    except SecretProblem as problem:
+        return refusal(400, str(problem))
+    return Answer({"success": True, "name": call.params["name"]})
+
+
+def delete_secret(daemon: Daemon, call: Call) -> Answer:
+    """DELETE secrets/:name: forget a value."""
+    name = call.params["name"]
+    return Answer({"success": True, "name": name}) if daemon.secrets.drop(name) else refusal(404, f"Secret '{name}' not found")
