@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from signet_conformance.contract import Requirement, requirements, version_key
-from signet_conformance.facts import Recording
+from signet_conformance.contract import Requirement, requirements, route_table, version_key
+from signet_conformance.facts import Recording, routes_version
 from signet_conformance.finding import FOLDING_ORDER, Finding, Judgement, Reason, Verdict
 from signet_conformance.rules import rules
 from signet_conformance.rules.outcome import Rule
@@ -88,6 +88,74 @@ def _fold(name: str, passed: int, findings: list[Finding], dropped: int = 0) -> 
 
 def _count(subjects: int) -> str:
     return f"{subjects} subject{'' if subjects == 1 else 's'}"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRun:
+    """Several traces judged, and the judgement of each requirement over all of them."""
+
+    traces: Sequence[Judged]
+    together: Mapping[str, Judgement]
+
+
+def judge_run(traces: Sequence[Trace], only: frozenset[str] | None = None) -> JudgedRun:
+    """The verdict of every requirement over each trace, and over all together."""
+    judged = [judge(one, only) for one in traces]
+    together = {name: _together(name, judged) for name, _ in fold_verdicts(judged)}
+    coverage = whole_run_coverage(judged)
+    if coverage is not None and COVERAGE in together:
+        together[COVERAGE] = coverage
+    return JudgedRun(judged, together)
+
+
+def _together(name: str, judged: Sequence[Judged]) -> Judgement:
+    every = [one.judgements[name] for one in judged]
+    verdict = next(v for v in FOLDING_ORDER if any(j.verdict is v for j in every))
+    deciding = [j for j in every if j.verdict is verdict]
+    messages = list(dict.fromkeys(j.message for j in deciding))
+    subjects = sum(j.subjects for j in every)
+    message = _count(subjects) if verdict is Verdict.PASS else "; ".join(messages[:3]) + (" …" if len(messages) > 3 else "")
+    return Judgement(name, verdict, deciding[0].reason, message, tuple(f for j in deciding for f in j.findings), subjects)
+
+
+COVERAGE = "SIG-COV-001"
+
+
+def whole_run_coverage(judged: Sequence[Judged]) -> Judgement | None:
+    """COV-001 over a driven run: the observed operations equal the declared ones. None for passive traces.
+
+    A whole run is one whose every trace holds the marks of a scenario performed to its end.
+    """
+    if not judged or any(one.judgements.get(COVERAGE) is None for one in judged):
+        return None
+    if any(one.judgements[COVERAGE].verdict is not Verdict.INCONCLUSIVE for one in judged if one.trace.exchanges):
+        return None
+    declared = judged[0].trace.header.declared.capabilities
+    whole = len(judged) > 1 and all(any(m.name == "scenario_end" and m.data.get("error") is None for m in one.trace.marks) for one in judged)
+    if declared is None or not whole:
+        return None
+    routes = route_table(routes_version(judged[0].daemon_version))
+    observed: set[str] = set()
+    for one in judged:
+        for exchange in one.trace.exchanges:
+            route = routes.find(exchange.request.method, exchange.request.path)
+            if route is not None and route.operation is not None:
+                observed.add(route.operation)
+    absent = sorted(set(declared) - observed)
+    extra = sorted(observed - set(declared) - IMPLIED)
+    if absent:
+        message = f"declared but never seen: {', '.join(absent)}"
+        finding = Finding(Verdict.FAIL, (), message, expected=", ".join(sorted(declared)), received=sorted(observed))
+        return Judgement(COVERAGE, Verdict.FAIL, Reason.BREACH, message, (finding,), len(observed))
+    if extra:
+        message = f"DRIFT: seen but not declared: {', '.join(extra)}"
+        finding = Finding(Verdict.WARN, (), message, expected=", ".join(sorted(declared)), received=sorted(observed))
+        return Judgement(COVERAGE, Verdict.WARN, Reason.BREACH, message, (finding,), len(observed))
+    return Judgement(COVERAGE, Verdict.PASS, Reason.CONFORMING, f"{len(observed)} operations, as declared", (), len(observed))
+
+
+IMPLIED = frozenset({"secrets-exec-job"})
+"""Operations that come with another one: polling a job is part of running it."""
 
 
 def fold_verdicts(judged: Sequence[Judged]) -> Iterator[tuple[str, Verdict]]:

@@ -253,7 +253,11 @@ async def exec_secrets(daemon: Daemon, call: Call) -> Answer:
         except SecretProblem as problem:
             return refusal(500, str(problem))
     job = daemon.secrets.start(command, references, timeout)
-    return Answer(job.shown(), 202) if job else refusal(429, "secret exec queue is full")
+    if job is None:
+        return refusal(429, "secret exec queue is full")
+    shown = job.shown()
+    await asyncio.sleep(0)
+    return Answer(shown, 202)
 
 
 def exec_status(daemon: Daemon, call: Call) -> Answer:

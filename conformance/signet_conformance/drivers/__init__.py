@@ -1,0 +1,1 @@
+"""Drivers make one kind of connector perform a scenario's steps."""

@@ -1,0 +1,1 @@
+"""Scenarios: ordered lists of steps over one or more sessions, as data."""
