@@ -1,0 +1,20 @@
+"""Short ways to sessions and turns, for tests."""
+
+from __future__ import annotations
+
+from signet_reference_harness.host import SessionHost
+from signet_reference_harness.providers import CompletionResult, ScriptedProvider
+from signet_reference_harness.session import Session, TurnResult
+
+PROJECT = "/workspace/acme"
+AGENT = "atlas-agent"
+
+
+def session_of(host: SessionHost, name: str = "s1", *, key: str | None = None, agent: str = AGENT) -> Session:
+    """A session that has not been started; its key is `key-<name>` unless given."""
+    return host.session_for(name, project=PROJECT, agent=agent, key=key or f"key-{name}")
+
+
+async def say(session: Session, text: str, reply: str = "Fine.") -> TurnResult:
+    """One turn with a scripted reply."""
+    return await session.turn(text, ScriptedProvider([CompletionResult(content=reply)]))

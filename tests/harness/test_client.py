@@ -1,0 +1,282 @@
+"""The client on the wire: failing open in each class of failure, probing, credentials, deadlines, restraint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from signet_reference_harness.config import HarnessConfig
+from signet_reference_harness.host import SessionHost
+from signet_reference_harness.reply import FailureClass, Reply
+from signet_reference_harness.session import Session, TurnResult
+
+from .recording_daemon import COMPLETE, END, PRE, PROMPT, RECALL, START, Answer, RecordingDaemon
+from .sessions import say, session_of
+
+Hosted = Callable[..., Any]
+SHORT = {"health": 5.0, "session-start": 0.15, "user-prompt-submit": 0.15, "session-end": 0.15}
+
+FAULTS = {
+    "reset": (Answer(fault="reset"), FailureClass.OFFLINE),
+    "hang": (Answer(fault="hang"), FailureClass.TIMEOUT),
+    "drip": (Answer(fault="drip"), FailureClass.TIMEOUT),
+    "cut": (Answer(fault="cut"), FailureClass.BODY_READ),
+    "500": (Answer({"error": "Hook execution failed"}, 500), FailureClass.HTTP),
+    "503": (Answer({"error": "shutting down"}, 503), FailureClass.HTTP),
+    "404 text": (Answer(text="404 Not Found", status=404), FailureClass.HTTP),
+    "redirect": (Answer({}, 307, headers={"location": "/elsewhere"}), FailureClass.HTTP),
+    "html": (Answer(text="<html>"), FailureClass.INVALID_JSON),
+    "empty": (Answer(text=""), FailureClass.INVALID_JSON),
+    "deep": (Answer(text="[" * 100_000), FailureClass.INVALID_JSON),
+    "null": (Answer(None), FailureClass.SHAPE),
+    "list": (Answer([1]), FailureClass.SHAPE),
+    "error object": (Answer({"error": "odd"}), FailureClass.SHAPE),
+    "number": (Answer({"inject": 42, "memories": {}, "memoriesSaved": "0"}), FailureClass.SHAPE),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_turns_take_place_whatever_the_daemon_does(
+    daemon: RecordingDaemon, hosted: Hosted, config: HarnessConfig, fault: str
+) -> None:
+    """Each class of failure yields a reply of the model, nothing injected, and the class on record."""
+    answer, failure = FAULTS[fault]
+    for path in (START, PROMPT, END):
+        daemon.always[path] = answer
+
+    async def work(host: SessionHost) -> tuple[TurnResult, tuple[Reply, ...]]:
+        session = session_of(host)
+        await session.start()
+        result = await say(session, "hello", "hi")
+        await session.end()
+        return result, session.take_replies()
+
+    # Only answers that never come need a short deadline; any other would be a race against it.
+    result, replies = hosted(work, replace(config, timeouts_s=SHORT) if failure is FailureClass.TIMEOUT else config)
+    assert (result.reply, result.injected) == ("hi", False)
+    assert [(reply.operation, reply.failure) for reply in replies] == [
+        ("session-start", failure),
+        ("user-prompt-submit", failure),
+        ("session-end", failure),
+    ]
+
+
+@pytest.mark.parametrize("fault", ["hang", "drip"])
+def test_deadline_ends_the_exchange_for_the_daemon_too(
+    daemon: RecordingDaemon, hosted: Hosted, config: HarnessConfig, fault: str
+) -> None:
+    """A call over its deadline is hung up, even while bytes keep dripping in."""
+    daemon.always[START] = Answer(fault=fault)
+
+    async def work(host: SessionHost) -> None:
+        await session_of(host).start()
+
+    hosted(work, replace(config, timeouts_s=SHORT))
+    assert daemon.left.wait(10)
+
+
+def test_refused_daemon_leaves_the_turn_alone(daemon: RecordingDaemon, hosted: Hosted) -> None:
+    """With nobody listening no hook is sent, and the turn takes place."""
+    daemon.refuse()
+
+    async def work(host: SessionHost) -> tuple[TurnResult, tuple[Reply, ...]]:
+        session = session_of(host)
+        await session.start()
+        return await say(session, "hello", "hi"), session.take_replies()
+
+    result, replies = hosted(work)
+    assert result.reply == "hi"
+    assert {reply.failure for reply in replies} == {FailureClass.OFFLINE}
+    assert not any(reply.sent for reply in replies)
+    daemon.listen_again()
+
+
+def test_session_is_started_once_the_daemon_is_there(daemon: RecordingDaemon, hosted: Hosted) -> None:
+    """A session begun without a daemon is probed for and started before its next prompt."""
+    daemon.refuse()
+
+    async def work(host: SessionHost) -> None:
+        session = session_of(host)
+        await session.start()
+        await say(session, "hello")
+        daemon.listen_again()
+        await say(session, "again")
+
+    hosted(work)
+    assert [request.path for request in daemon.requests] == ["/health", START, PROMPT]
+    assert daemon.bodies(PROMPT)[0]["userMessage"] == "again"
+
+
+def test_nothing_is_sent_before_a_healthy_probe(daemon: RecordingDaemon, hosted: Hosted) -> None:
+    """A probe that is not answered 200 with an object holds every call back."""
+    daemon.answers["/health"] = [Answer({"status": "starting"}, 500), Answer(text="ok"), Answer(None)]
+
+    async def work(host: SessionHost) -> None:
+        session = session_of(host)
+        await session.start()
+        await say(session, "one")
+        await session.end()
+        await session.start("resume")
+        await say(session, "two")
+
+    hosted(work)
+    assert [request.path for request in daemon.requests] == ["/health"] * 4 + [START, PROMPT]
+
+
+def test_daemon_is_probed_again_after_an_outage(daemon: RecordingDaemon, hosted: Hosted) -> None:
+    """After a lost connection the next call asks for the daemon's health first."""
+    daemon.answers[PROMPT] = [Answer(fault="reset")]
+
+    async def work(host: SessionHost) -> None:
+        session = session_of(host)
+        await session.start()
+        await say(session, "one")
+        await say(session, "two")
+        await say(session, "three")
+
+    hosted(work)
+    assert [request.path for request in daemon.requests] == ["/health", START, PROMPT, "/health", PROMPT, PROMPT]
+
+
+def test_end_is_tried_while_the_daemon_is_out_of_sight(daemon: RecordingDaemon, hosted: Hosted) -> None:
+    """An end is sent although the daemon was lost and does not answer probes."""
+    daemon.answers[PROMPT] = [Answer(fault="reset")]
+
+    async def work(host: SessionHost) -> None:
+        session = session_of(host)
+        await session.start()
+        await say(session, "one")
+        daemon.always["/health"] = Answer(fault="reset")
+        await say(session, "two")
+        await session.end()
+
+    hosted(work)
+    assert daemon.paths() == ["session-start", "user-prompt-submit", "session-end"]
+
+
+def test_token_goes_to_every_call_but_health(daemon: RecordingDaemon, hosted: Hosted, config: HarnessConfig) -> None:
+    """With a token all requests but the probe carry it as Bearer, and nothing else holds it."""
+    token = "sig_sk_abcdefgh12345678"
+
+    async def work(host: SessionHost) -> None:
+        session = session_of(host)
+        await session.start()
+        await say(session, f"my key is {token}, or Bearer abcdefghijklmnop1234")
+        for tool, arguments in (("memory_search", {"query": token}), ("memory_get", {"id": "m-1"})):
+            await session.use_tool(tool, arguments)
+        await session.end()
+
+    hosted(work, replace(config, token=token))
+    assert "authorization" not in daemon.requests[0].headers
+    assert {request.headers["authorization"] for request in daemon.requests[1:]} == {f"Bearer {token}"}
+    assert daemon.bodies(PROMPT)[0]["userMessage"] == "my key is [token removed], or [token removed]"
+    assert all(token not in f"{request.path}{request.query}{request.body}" for request in daemon.requests)
+
+
+def test_bypass_makes_no_request(daemon: RecordingDaemon, hosted: Hosted, config: HarnessConfig) -> None:
+    """Bypassed, a whole session with tools takes place without one request."""
+
+    async def work(host: SessionHost) -> str:
+        session = session_of(host)
+        await session.start()
+        result = await say(session, "hello", "hi")
+        await session.use_tool("memory_search", {"query": "x"})
+        await session.pre_compaction()
+        await session.compaction_complete("sum")
+        await session.clear()
+        await session.end()
+        await host.aclose()
+        return result.reply
+
+    assert hosted(work, replace(config, bypassed=True)) == "hi"
+    assert daemon.requests == []
+
+
+def test_refused_request_is_not_repeated(daemon: RecordingDaemon, hosted: Hosted) -> None:
+    """An identical request after a 4xx is held back; another one goes out."""
+    daemon.always[PROMPT] = Answer({"error": "bad"}, 400)
+
+    async def work(host: SessionHost) -> None:
+        session = session_of(host)
+        await session.start()
+        for text in ("same", "same", "same", "other"):
+            await say(session, text, "ok")
+
+    hosted(work)
+    bodies = daemon.bodies(PROMPT)
+    assert [body["userMessage"] for body in bodies] == ["same", "same", "other"]
+    assert bodies[0] != bodies[1]
+
+
+def test_busy_daemon_is_left_alone(daemon: RecordingDaemon, hosted: Hosted) -> None:
+    """A request answered 503 with Retry-After is dropped, and is not made again in that time."""
+    daemon.answers[RECALL] = [Answer({"error": "busy"}, 503, headers={"retry-after": "60"})]
+
+    async def work(host: SessionHost) -> list[str]:
+        session = session_of(host)
+        await session.start()
+        results = [await session.use_tool("memory_search", {"query": query}) for query in ("a", "a", "b")]
+        return [result.error.partition(":")[0] for result in results]
+
+    assert hosted(work) == ["http", "held-back", ""]
+    assert [body["query"] for body in daemon.bodies(RECALL)] == ["a", "b"]
+
+
+def test_unknown_fields_and_set_aside_answers_are_taken(daemon: RecordingDaemon, hosted: Hosted) -> None:
+    """Answers with more fields, or that say skipped or bypassed and little else, are no failures."""
+    daemon.always[START] = Answer({"inject": "", "memories": [], "bypassed": True, "future": {"a": [1]}})
+    daemon.always[PRE] = Answer({"instructions": "", "bypassed": True})
+    daemon.always[COMPLETE] = Answer({"success": True, "skipped": True, "claimedBy": "legacy"})
+    daemon.always[END] = Answer({"memoriesSaved": 0, "skipped": True, "duplicateSessionEnd": True})
+
+    async def work(host: SessionHost) -> Session:
+        session = session_of(host)
+        await session.start()
+        await session.pre_compaction()
+        await session.compaction_complete("sum")
+        await session.end()
+        return session
+
+    assert [reply.failure for reply in hosted(work).replies] == [None] * 4
+
+
+def test_sessions_share_connections_and_keep_their_agents(daemon: RecordingDaemon, hosted: Hosted) -> None:
+    """Interleaved sessions of several agents each send their own key and agent on every call."""
+
+    async def work(host: SessionHost) -> None:
+        sessions = [session_of(host, name, agent=agent) for name, agent in (("s1", "atlas"), ("s2", "nova"))]
+        for session in sessions:
+            await session.start()
+        for text in ("one", "two"):
+            for session in sessions:
+                await say(session, text)
+                await session.use_tool("memory_search", {"query": text})
+                await session.use_tool("memory_store", {"content": text})
+                await session.use_tool("memory_get", {"id": "m-1"})
+        for session in sessions:
+            await host.end(session)
+
+    hosted(work)
+    owners = {"key-s1": "atlas", "key-s2": "nova"}
+    for request in daemon.requests[1:]:
+        if request.method == "GET":
+            assert request.query["agentId"] in owners.values()
+        else:
+            assert request.body["agentId"] == owners[request.body["sessionKey"]]
+
+
+def test_text_that_utf8_cannot_hold_still_travels(daemon: RecordingDaemon, hosted: Hosted) -> None:
+    """A lone surrogate in a prompt, a reply or a memory is sent as JSON escapes it."""
+
+    async def work(host: SessionHost) -> None:
+        session = session_of(host)
+        await session.start()
+        await say(session, "a\ud800b", "c\udfffd")
+        await session.use_tool("memory_store", {"content": "e\ud800"})
+        await session.end()
+
+    hosted(work)
+    assert daemon.bodies(PROMPT)[0]["userMessage"] == "a\ud800b"
+    assert daemon.paths()[-2:] == ["remember", "session-end"]
