@@ -1,0 +1,197 @@
+"""`signet-conformance check`: verdicts over recorded traces, offline."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TextIO
+
+import click
+
+from signet_conformance.cli.commands import tell
+from signet_conformance.cli.declared import Overrides, declared_options, merged
+from signet_conformance.cli.inputs import trace_files
+from signet_conformance.cli.output import report_stream, terminal_width, wants_colour
+from signet_conformance.cli.selection import selected
+from signet_conformance.contract import REFERENCE_DAEMON
+from signet_conformance.engine import Judged, judge
+from signet_conformance.errors import SignetConformanceError, UsageError, printable
+from signet_conformance.facts import routes_version
+from signet_conformance.reports import jsonreport, text
+from signet_conformance.reports.together import essence, verdicts_of
+from signet_conformance.rules import rules
+from signet_conformance.trace import Declared, Trace, read
+
+UNREADABLE = UsageError.exit_status
+
+_EPILOG = """\b
+Examples:
+  signet-conformance check run.jsonl
+  signet-conformance check runs/ --json --output report.json
+  signet-conformance check by-hand.jsonl --agent atlas --bound start=15
+  signet-conformance check run.jsonl -k 'SIG-AGENT-*' --all
+
+\b
+Exit status: 0 conforming, 1 a MUST is breached (with --strict a SHOULD too),
+2 wrong usage or a file that cannot be read, 3 nothing was tested,
+4 the kit itself failed.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the options ask for. `options` are the words that repeat them in a command to replay."""
+
+    only: frozenset[str] | None
+    declare: Callable[[Declared], Declared]
+    options: Sequence[str]
+    strict: bool
+    show_all: bool
+    quiet: bool
+
+
+@click.command(
+    "check",
+    help="Judge each TRACE (a file, a folder of *.jsonl files, or a glob) by every requirement, offline.",
+    epilog=_EPILOG,
+)
+@click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
+@click.option("--only", "-k", "only", multiple=True, metavar="REQUIREMENT", help="Judge by this requirement alone, or by those a glob names (SIG-AGENT-*); repeatable.")
+@click.option("--strict", is_flag=True, help="Let a WARN fail too (exit 1).")
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object (signet-report/1).")
+@click.option("--all", "show_all", is_flag=True, help="Show PASS and NOT-APPLICABLE too.")
+@click.option("--quiet", "-q", is_flag=True, help="Show the closing line alone.")
+@click.option("--output", "-o", metavar="FILE", help="Write the report to FILE, which must not exist.")
+@click.option("--force", is_flag=True, help="Let --output replace a file.")
+@click.option("--target", metavar="NAME", help="Declare what the profile of this target declares.")
+@declared_options
+def command(
+    traces: tuple[str, ...],
+    only: tuple[str, ...],
+    strict: bool,
+    as_json: bool,
+    show_all: bool,
+    quiet: bool,
+    output: str | None,
+    force: bool,
+    target: str | None,
+    **declared: Any,
+) -> int:
+    """Judge traces; the exit status is the run's."""
+    overrides = Overrides.parse(**declared)
+    profile = _profile(target)
+    settings = Settings(
+        only=selected(only, list(rules())),
+        declare=lambda header: overrides.applied_to(merged(profile, header)),
+        options=[*(["--target", target] if target is not None else []), *overrides.words()],
+        strict=strict,
+        show_all=show_all,
+        quiet=quiet,
+    )
+    run = _Run(settings)
+    files, complaints = trace_files(traces)
+    for complaint in complaints:
+        run.complain(complaint)
+    if not files:
+        return UNREADABLE
+    with report_stream(output, force) as stream:
+        status = _write_json(run, files, stream) if as_json else _write_text(run, files, stream)
+    if output is not None:
+        print(_closing(run, status, sys.stdout))
+        if not quiet:
+            print(f"report: {printable(output, 1000)}")
+    return status
+
+
+def _profile(target: str | None) -> Declared:
+    if target is None:
+        return Declared()
+    from signet_conformance import targets
+
+    declared: Declared = targets.load(target).declared
+    return declared
+
+
+class _Run:
+    """The files of one run, judged one after the other; what was judged is kept in essence only."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.judged: list[Judged] = []
+        self.complaints: list[SignetConformanceError] = []
+
+    def complain(self, failure: SignetConformanceError) -> None:
+        """Tell what cannot be judged; the rest of the run goes on."""
+        sys.stdout.flush()
+        tell(failure)
+        self.complaints.append(failure)
+
+    def each(self, files: Sequence[str]) -> Iterator[Judged]:
+        """Judge the files that can be read, in order."""
+        for file in files:
+            try:
+                judged = judge(self._declared(read(file)), self.settings.only)
+            except SignetConformanceError as failure:
+                self.complain(failure)
+                continue
+            self.judged.append(essence(judged))
+            yield judged
+
+    def _declared(self, trace: Trace) -> Trace:
+        return replace(trace, header=replace(trace.header, declared=self.settings.declare(trace.header.declared)))
+
+    def status(self) -> int:
+        """The exit status: that of unreadable input before that of the verdicts."""
+        return UNREADABLE if self.complaints else jsonreport.status(self.judged, self.settings.strict)
+
+
+def _write_json(run: _Run, files: Sequence[str], stream: TextIO) -> int:
+    writer = jsonreport.ReportWriter(stream, routes_version(REFERENCE_DAEMON))
+    for judged in run.each(files):
+        writer.add(judged)
+    writer.close(run.judged, run.status(), [str(complaint).replace("\n", "; ") for complaint in run.complaints])
+    return run.status()
+
+
+def _write_text(run: _Run, files: Sequence[str], stream: TextIO) -> int:
+    settings = run.settings
+    width, colour = terminal_width(), wants_colour(stream)
+    explained: set[str] = set()
+    for judged in run.each(files):
+        if settings.quiet:
+            continue
+        for block in _blocks(judged, settings, explained, width, colour):
+            print(block, end="\n\n", file=stream)
+    status = run.status()
+    if not settings.quiet and run.judged:
+        rows = [
+            (one.trace.path or "trace", {name: found.verdict for name, found in one.judgements.items()})
+            for one in run.judged
+        ]
+        if len(rows) > 1:
+            rows.append(("together", dict(verdicts_of(run.judged))))
+        print(*text.summary_lines(rows, width, colour), "", sep="\n", file=stream)
+    if stream is sys.stdout:
+        print(_closing(run, status, stream))
+    return status
+
+
+def _blocks(judged: Judged, settings: Settings, explained: set[str], width: int, colour: bool) -> Iterator[str]:
+    yield "\n".join(text.heading_lines(judged, width, colour))
+    for name in text.breach_names(judged):
+        yield text.failure_text(
+            judged, name, width, colour, options=settings.options, explained=name not in explained
+        )
+        explained.add(name)
+    lines = text.undecided_lines(judged, width, colour)
+    if settings.show_all:
+        lines += text.settled_lines(judged, width, colour)
+    if lines:
+        yield "\n".join(lines)
+
+
+def _closing(run: _Run, status: int, stream: TextIO) -> str:
+    line = text.closing_line(verdicts_of(run.judged), len(run.judged), status, wants_colour(stream))
+    unread = len(run.complaints)
+    return f"{line}; {unread} not readable" if unread else line

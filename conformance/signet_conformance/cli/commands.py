@@ -1,0 +1,153 @@
+"""The table of commands, and what every command shares: lazy loading and the way errors are told."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any, NoReturn, TextIO
+
+import click
+
+from signet_conformance import __version__
+from signet_conformance.errors import SignetConformanceError, UsageError, printable
+
+TRACEBACK_VARIABLE = "SIGNET_CONFORMANCE_TRACEBACK"
+INTERRUPTED = 130
+KIT_FAILED = 4
+
+COMMANDS = {
+    "check": "Judge recorded traces, offline.",
+    "record": "Record what a connector and a daemon say to each other.",
+    "daemon": "Run the embedded daemon.",
+    "explain": "Explain a requirement, or list them all.",
+    "targets": "List the known targets.",
+}
+"""Command name to its line in the overview. Its module is loaded when it runs: `check` must start fast."""
+
+
+class Commands(click.Group):
+    """Finds a command in the module of its name, and turns every failure into a message and an exit status."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a name, or None."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = import_module(f"signet_conformance.cli.{cmd_name}").command
+        return command if isinstance(command, click.Command) else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that the first word names; an unknown one is answered with the nearest."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = get_close_matches(args[0], COMMANDS, 1)
+            raise UsageError(
+                f"there is no command {printable(args[0], 60)!r}",
+                remedy=f"signet-conformance {near[0]} --help" if near else "signet-conformance --help",
+            )
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the table; no command's module is loaded for that."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> NoReturn:  # type: ignore[override]  # never standalone
+        """Run a command line and exit with its status."""
+        extra["standalone_mode"] = False
+        run = super().main
+        sys.exit(guarded(lambda: run(args, prog_name or "signet-conformance", **extra)))
+
+
+def guarded(run: Callable[[], Any]) -> int:
+    """The exit status of `run()`, or of the failure it ends with, which is told on stderr."""
+    try:
+        result = run()
+        sys.stdout.flush()
+    except SignetConformanceError as failure:
+        tell(failure)
+        return failure.exit_status
+    except click.UsageError as misuse:
+        command = misuse.ctx.command_path if misuse.ctx is not None else "signet-conformance"
+        tell(UsageError(misuse.format_message(), remedy=f"{command} --help"))
+        return UsageError.exit_status
+    except click.ClickException as failure:
+        tell(UsageError(failure.format_message()))
+        return UsageError.exit_status
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except BrokenPipeError:
+        return _reader_left()
+    except Exception as crash:
+        if os.environ.get(TRACEBACK_VARIABLE):
+            raise
+        _tell_crash(crash)
+        return KIT_FAILED
+    return result if isinstance(result, int) else 0
+
+
+def _reader_left() -> int:
+    # The interpreter flushes stdout once more when it ends, which would complain about the same pipe.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _tell_crash(crash: Exception) -> None:
+    summary = printable(f"{type(crash).__name__}: {crash}", 300)
+    print(
+        f"error: the kit failed: {summary}; please report it\n"
+        f"try: the same command with {TRACEBACK_VARIABLE}=1 in the environment shows the traceback",
+        file=sys.stderr,
+    )
+
+
+def tell(failure: SignetConformanceError, stream: TextIO | None = None) -> None:
+    """Write `error: WHERE: MESSAGE` and `try: REMEDY` to stderr, with nothing in it that a terminal obeys."""
+    out = stream or sys.stderr
+    where = f"{printable(failure.where, 1000)}: " if failure.where else ""
+    print(f"error: {where}{_lines(failure.message)}", file=out)
+    if failure.remedy:
+        print(f"try: {_lines(failure.remedy)}", file=out)
+
+
+def _lines(text: str) -> str:
+    return "\n".join(printable(line, 2000) for line in text.split("\n"))
+
+
+EXAMPLES = """\b
+Examples:
+  signet-conformance record --upstream http://127.0.0.1:3850 --out run.jsonl
+  signet-conformance check run.jsonl
+  signet-conformance explain SIG-AGENT-002
+
+\b
+Exit status: 0 conforming, 1 a requirement is breached, 2 wrong usage or
+unreadable input, 3 nothing was tested, 4 the kit itself failed.
+"""
+
+
+@click.group(
+    cls=Commands,
+    help="Prove that a connector speaks Signet's daemon contract: record its traffic, check it, see what broke.",
+    epilog=EXAMPLES,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(__version__, message="%(prog)s %(version)s")
+def commands() -> None:
+    """The group itself does nothing."""
+
+
+def main() -> NoReturn:
+    """Run `signet-conformance` with the arguments of this process and exit."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character gets its escape, not a crash.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    commands.main()

@@ -1,0 +1,58 @@
+"""Where a report goes: stdout, or a file that replaces nothing unasked and is not left behind half written."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TextIO
+
+from signet_conformance.errors import UsageError
+
+
+def terminal_width() -> int:
+    """The width of the terminal in columns; 80 where there is none."""
+    return shutil.get_terminal_size((80, 24)).columns
+
+
+def wants_colour(stream: TextIO) -> bool:
+    """Whether the stream is a terminal that shows colours, and the user did not ask for none (NO_COLOR)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+@contextmanager
+def report_stream(path: str | None, force: bool) -> Iterator[TextIO]:
+    """stdout, or the file `path`, which is there as a whole when the block ends well and not at all otherwise.
+
+    Raises UsageError when the file exists and `force` is off, or cannot be written.
+    """
+    if path is None:
+        yield sys.stdout
+        return
+    # A device cannot be renamed over, and a new name is claimed at once; only a file that is replaced needs a double.
+    doubled = force and os.path.isfile(path)
+    written = f"{path}.{os.getpid()}.part" if doubled else path
+    created = False
+    try:
+        with open(written, "w" if force and not doubled else "x", encoding="utf-8", errors="backslashreplace") as stream:
+            created = os.path.isfile(written)
+            yield stream
+        if doubled:
+            os.replace(written, path)
+        created = False
+    except FileExistsError:
+        raise UsageError(
+            "exists already", where=path, remedy="choose another name, or overwrite it with --force"
+        ) from None
+    except OSError as failure:
+        raise UsageError(
+            f"cannot be written: {failure.strerror or failure}",
+            where=path,
+            remedy="name a file in a folder that exists and that you may write to",
+        ) from None
+    finally:
+        if created:
+            with suppress(OSError):
+                os.unlink(written)

@@ -1,0 +1,30 @@
+"""Requirement ids as the command line names them: whole, or as a glob such as SIG-AGENT-*."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+
+from signet_conformance.errors import UsageError, printable
+
+
+def selected(patterns: Iterable[str], known: Sequence[str]) -> frozenset[str] | None:
+    """The ids that any pattern names; None when there is no pattern. Raises UsageError for one that names none."""
+    found: set[str] = set()
+    for pattern in patterns:
+        matching = [name for name in known if fnmatchcase(name, pattern.strip().upper())]
+        if not matching:
+            raise unknown(pattern, known, "--only")
+        found.update(matching)
+    return frozenset(found) or None
+
+
+def unknown(name: str, known: Sequence[str], where: str | None = None) -> UsageError:
+    """The complaint about an id that does not exist, with the nearest that do."""
+    near = get_close_matches(name.strip().upper(), known, 5, 0.5)
+    return UsageError(
+        f"there is no requirement {printable(name, 60)!r}" + (f"; near it: {', '.join(near)}" if near else ""),
+        where=where,
+        remedy=f"signet-conformance explain {near[0]}" if near else "signet-conformance explain",
+    )

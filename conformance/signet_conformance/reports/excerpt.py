@@ -1,0 +1,63 @@
+"""The exchanges around a breach, one line each: number, method, path, key, agent, answer."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+
+from signet_conformance.contract import route_table
+from signet_conformance.errors import printable
+from signet_conformance.facts import AGENT_CALLS, GET, MEMORY_SEARCH, NOTIFY, Call, routes_version
+from signet_conformance.reports.values import as_text
+from signet_conformance.trace import Exchange, Mark, Trace
+
+_WITH_AGENT = AGENT_CALLS | {GET, MEMORY_SEARCH, NOTIFY}
+
+
+def exchange_numbered(trace: Trace, seq: int) -> Exchange | None:
+    """The exchange of a number, or None: a finding may name a mark."""
+    index = _place(trace, seq)
+    if index < len(trace.exchanges) and trace.exchanges[index].seq == seq:
+        return trace.exchanges[index]
+    return None
+
+
+def _place(trace: Trace, seq: int) -> int:
+    return bisect_left(trace.exchanges, seq, key=lambda exchange: exchange.seq)
+
+
+def exchange_line(exchange: Exchange, daemon_version: str) -> str:
+    """One exchange as one printable line: `#12 POST /api/hooks/session-end key=… agent=… -> 200`."""
+    call = Call(exchange, route_table(routes_version(daemon_version)))
+    parts = [f"#{exchange.seq}", printable(call.method, 16), printable(call.path, 100)]
+    if call.key is not None:
+        parts.append(f"key={printable(call.key, 40)}")
+    if call.operation in _WITH_AGENT and not call.cut:
+        parts.append(f"agent={printable(call.agent, 40)}")
+    parts.append(f"-> {_answer(exchange)}")
+    if call.fault is not None:
+        parts.append(f"[fault: {printable(call.fault, 20)}]")
+    return " ".join(parts)
+
+
+def _answer(exchange: Exchange) -> str:
+    error = None if exchange.error is None else printable(exchange.error, 40)
+    if exchange.response is None:
+        return f"no answer ({error})" if error else "no answer"
+    return f"{exchange.response.status} ({error})" if error else str(exchange.response.status)
+
+
+def _mark_line(mark: Mark) -> str:
+    data = f" {as_text(dict(mark.data), 80)}" if mark.data else ""
+    return f"#{mark.seq} mark {printable(mark.name, 40)}{data}"
+
+
+def excerpt(trace: Trace, daemon_version: str, seq: int, around: int = 2) -> Iterator[tuple[bool, str]]:
+    """The exchanges and marks about number `seq`, as (is it the one, line); `around` exchanges on each side."""
+    index = _place(trace, seq)
+    shown = trace.exchanges[max(0, index - around) : index + around + 1]
+    numbers = [exchange.seq for exchange in shown] + [seq]
+    lines = [(exchange.seq, exchange_line(exchange, daemon_version)) for exchange in shown]
+    lines += [(mark.seq, _mark_line(mark)) for mark in trace.marks if min(numbers) <= mark.seq <= max(numbers)]
+    for number, line in sorted(lines):
+        yield number == seq, line

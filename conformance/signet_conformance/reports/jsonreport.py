@@ -1,0 +1,114 @@
+"""The report for programs: `signet-report/1`, described by schemas/report/signet-report-1.schema.json.
+
+The document is plain ASCII: what a trace holds reaches no terminal unescaped, and lone surrogates survive.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, TextIO
+
+from signet_conformance import __version__
+from signet_conformance.contract import requirements
+from signet_conformance.engine import Judged, exit_status
+from signet_conformance.finding import Finding, Judgement
+from signet_conformance.reports.together import essence, evidence, verdicts_of
+from signet_conformance.reports.values import shortened
+
+FORMAT = "signet-report/1"
+
+
+def report(judged: Iterable[Judged], contract: str, strict: bool = False) -> dict[str, Any]:
+    """The whole document of a run. `contract` is a contract version; `exit` follows from the verdicts."""
+    kept: list[Judged] = []
+    traces = []
+    for one in judged:
+        traces.append(trace_entry(one))
+        kept.append(essence(one))
+    return {**_head(contract), "traces": traces, **closing(kept, status(kept, strict))}
+
+
+def status(judged: Sequence[Judged], strict: bool) -> int:
+    """The exit status of a run over these traces."""
+    return exit_status(list(verdicts_of(judged).values()), strict=strict)
+
+
+class ReportWriter:
+    """Writes the document trace by trace, so that a run of any size is never held as a whole.
+
+    Call `add` for each trace, then `close` once; what was written before `close` is no document yet.
+    """
+
+    def __init__(self, stream: TextIO, contract: str) -> None:
+        self._stream = stream
+        head = encoded(_head(contract))
+        stream.write(f'{head[:-1]},"traces":[')
+        self._separator = "\n"
+
+    def add(self, judged: Judged) -> None:
+        """Write one trace."""
+        self._stream.write(f"{self._separator}{encoded(trace_entry(judged))}")
+        self._separator = ",\n"
+
+    def close(self, judged: Sequence[Judged], status: int, warnings: Sequence[str] = ()) -> None:
+        """Write the end of the document: the verdicts over all traces, the warnings and the exit status."""
+        self._stream.write(f"\n],\n{encoded(closing(judged, status, warnings))[1:]}\n")
+
+
+def encoded(document: Any) -> str:
+    """A document as one line of ASCII JSON."""
+    return json.dumps(document, separators=(",", ":"), allow_nan=False).replace("\x7f", "\\u007f")
+
+
+def _head(contract: str) -> dict[str, Any]:
+    return {"format": FORMAT, "contract": contract, "kit": __version__}
+
+
+def closing(judged: Sequence[Judged], status: int, warnings: Sequence[str] = ()) -> dict[str, Any]:
+    """The members that stand after the traces. A finding in `together` names its file."""
+    together: dict[str, Any] = {}
+    for name, verdict in verdicts_of(judged).items():
+        found = next(one.judgements[name] for one in judged if name in one.judgements and one.judgements[name].verdict is verdict)
+        together[name] = {
+            "verdict": verdict.value,
+            "reason": found.reason.value,
+            "findings": [{"file": file, **_finding(f)} for file, f in evidence(judged, name, verdict)],
+        }
+    return {"together": together, **({"warnings": list(warnings)} if warnings else {}), "exit": status}
+
+
+def trace_entry(judged: Judged) -> dict[str, Any]:
+    """One judged trace as the document's object: file, what is declared, the verdict of every requirement."""
+    trace = judged.trace
+    return {
+        "file": trace.path or "-",
+        "declared": trace.header.declared.to_json(),
+        "daemon_version": judged.daemon_version,
+        **({"warnings": list(trace.warnings)} if trace.warnings else {}),
+        "verdicts": {name: _judgement(found, judged.daemon_version) for name, found in judged.judgements.items()},
+    }
+
+
+def _judgement(judgement: Judgement, daemon_version: str) -> dict[str, Any]:
+    requirement = requirements().get(judgement.requirement)
+    return {
+        "verdict": judgement.verdict.value,
+        "reason": judgement.reason.value,
+        "message": judgement.message,
+        **({"level": requirement.level_at(daemon_version), "title": requirement.title} if requirement is not None else {}),
+        "subjects": judgement.subjects,
+        "findings": [_finding(finding) for finding in judgement.findings],
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "exchanges": list(finding.exchanges),
+        "side": finding.side.value,
+        "pointer": finding.pointer,
+        "expected": finding.expected,
+        "received": shortened(finding.received),
+        "message": finding.message,
+        "fold": finding.fold,
+    }

@@ -1,0 +1,225 @@
+"""The report for people: a block for each breach that can be acted on alone, then what stayed open, then counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from signet_conformance.contract import requirements
+from signet_conformance.engine import Judged
+from signet_conformance.errors import printable
+from signet_conformance.finding import FOLDING_ORDER, Finding, Judgement, Verdict
+from signet_conformance.reports.excerpt import exchange_line, exchange_numbered, excerpt
+from signet_conformance.reports.layout import (
+    LABEL_WIDTH,
+    command_line,
+    faint,
+    labelled,
+    painted,
+    paragraph,
+    strong,
+    usable_width,
+)
+from signet_conformance.reports.settling import settled_by
+from signet_conformance.reports.values import received_text
+from signet_conformance.trace import Trace
+
+BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
+MAX_KINDS = 4
+"""Kinds of breach shown in full for one requirement of one trace; the rest is counted."""
+
+_COLUMNS = {
+    Verdict.ERROR: "ERROR",
+    Verdict.FAIL: "FAIL",
+    Verdict.WARN: "WARN",
+    Verdict.PASS: "PASS",
+    Verdict.INCONCLUSIVE: "OPEN",
+    Verdict.NOT_APPLICABLE: "N/A",
+}
+
+
+def failure_text(
+    judged: Judged,
+    name: str,
+    width: int = 80,
+    colour: bool = False,
+    *,
+    options: Sequence[str] = (),
+    explained: bool = True,
+) -> str:
+    """One requirement that one trace breaches, as a block of lines that can be acted on alone.
+
+    `width` is in columns, `options` are words of the command line that replays the check. With
+    `explained` false the reason and the remedy are left out: an earlier block has said them.
+    """
+    width = usable_width(width)
+    judgement = judged.judgements[name]
+    requirement = requirements().get(name)
+    level = f" {requirement.level_at(judged.daemon_version)}" if requirement is not None else ""
+    lines = [f"{painted(judgement.verdict, judgement.verdict, colour)} {strong(name, colour)}{level}"]
+    if requirement is not None:
+        lines += paragraph(requirement.title, width, "  ")
+    if not judgement.findings:
+        lines += labelled("what", printable(judgement.message, 400), width, colour)
+    kinds = _kinds(judgement.findings)
+    for number, kind in enumerate(kinds[:MAX_KINDS]):
+        lines += [""] * (number > 0) + list(_kind_lines(judged, kind, width, colour))
+    if rest := kinds[MAX_KINDS:]:
+        count = sum(len(kind) for kind in rest)
+        lines += ["", *labelled("more", f"{len(rest)} other kinds, {count} findings: --json lists them", width, colour)]
+    if requirement is not None and explained:
+        lines += labelled("why", requirement.why, width, colour)
+        lines += labelled("change", requirement.fix, width, colour)
+    trace_file = judged.trace.path or "TRACE"
+    lines.append(command_line("replay", ["signet-conformance", "check", trace_file, *options, "-k", name], colour))
+    if requirement is not None:
+        lines.append(command_line("page", ["signet-conformance", "explain", name], colour))
+    return "\n".join(lines)
+
+
+def _kinds(findings: Sequence[Finding]) -> list[list[Finding]]:
+    kinds: dict[str, list[Finding]] = {}
+    for finding in findings:
+        kinds.setdefault(finding.fold or finding.message, []).append(finding)
+    return list(kinds.values())
+
+
+def _kind_lines(judged: Judged, kind: Sequence[Finding], width: int, colour: bool) -> Iterator[str]:
+    finding, *repeats = kind
+    trace, version = judged.trace, judged.daemon_version
+    yield from labelled("what", printable(finding.message, 400), width, colour)
+    first = exchange_numbered(trace, finding.exchanges[0]) if finding.exchanges else None
+    if first is not None:
+        place = f"#{first.seq} {printable(first.request.method, 16)} {printable(first.request.path, 200)}"
+        yield from labelled("where", f"{place}, on the {finding.side.value}'s side", width, colour)
+    for seq in finding.exchanges[1:3]:
+        if (other := exchange_numbered(trace, seq)) is not None:
+            yield from labelled("with", exchange_line(other, version), width, colour)
+    if finding.pointer:
+        yield from labelled("at", printable(finding.pointer, 300), width, colour)
+    if finding.expected:
+        yield from labelled("expected", printable(finding.expected, 300), width, colour)
+    if received := received_text(finding, first):
+        yield from labelled("received", received, width, colour)
+    if finding.exchanges:
+        yield from _excerpt_lines(trace, version, finding.exchanges[0], width, colour)
+    if repeats:
+        numbers = [f"#{r.exchanges[0]}" for r in repeats if r.exchanges]
+        shown = ", ".join(numbers[:8]) + (", …" if len(numbers) > 8 else "")
+        yield from labelled("again", f"{len(repeats)} more like it" + (f": {shown}" if shown else ""), width, colour)
+
+
+def _excerpt_lines(trace: Trace, version: str, seq: int, width: int, colour: bool) -> Iterator[str]:
+    label = "trace"
+    for breaching, line in excerpt(trace, version, seq):
+        first, *rest = paragraph(f"{'>' if breaching else ' '} {line}", width - LABEL_WIDTH - 2, "", "    ")
+        yield f"  {faint(f'{label:<{LABEL_WIDTH}}', colour)}{strong(first, colour) if breaching else first}"
+        for more in rest:
+            yield f"  {' ' * LABEL_WIDTH}{strong(more, colour) if breaching else more}"
+        label = ""
+
+
+def heading_lines(judged: Judged, width: int, colour: bool) -> list[str]:
+    """Which file is judged, against which daemon, and what is declared of the connector."""
+    trace = judged.trace
+    declared = trace.header.declared
+    facts = [f"daemon {printable(judged.daemon_version, 40)}", f"{_count(len(trace.exchanges), 'exchange')}"]
+    if declared.harness is not None:
+        facts.append(f"harness {printable(declared.harness, 60)}")
+    facts.append(f"agents {', '.join(printable(a, 60) for a in declared.agents)}" if declared.agents else "no agent declared")
+    lines = [strong(printable(trace.path or "trace", 400), colour)]
+    lines += paragraph(", ".join(facts), usable_width(width), "  ")
+    for warning in trace.warnings:
+        lines += paragraph(f"note: {printable(warning, 600)}", usable_width(width), "  ")
+    return lines
+
+
+def breach_names(judged: Judged) -> list[str]:
+    """The requirements to show in full: errors of the kit first, then FAIL, then WARN."""
+    return [name for verdict in BREACHES for name, found in judged.judgements.items() if found.verdict is verdict]
+
+
+def undecided_lines(judged: Judged, width: int, colour: bool) -> list[str]:
+    """The requirements that the trace leaves open, each with what would settle it."""
+    lines = []
+    for name, judgement in judged.judgements.items():
+        if judgement.verdict is Verdict.INCONCLUSIVE:
+            why = printable(judgement.message, 200)
+            lines += _listed(judgement, f"{why}. To settle it: {settled_by(judged, judgement)}.", name, width, colour)
+    return lines
+
+
+def settled_lines(judged: Judged, width: int, colour: bool) -> list[str]:
+    """The requirements that are met, or that nothing in the trace is subject to: one line each."""
+    known = requirements()
+    lines = []
+    for verdict in (Verdict.PASS, Verdict.NOT_APPLICABLE):
+        for name, judgement in judged.judgements.items():
+            if judgement.verdict is verdict:
+                sentence = known[name].title if name in known else ""
+                text = f"{sentence} ({printable(judgement.message, 120)})".strip()
+                lines += _listed(judgement, text, name, width, colour)
+    return lines
+
+
+def _listed(judgement: Judgement, text: str, name: str, width: int, colour: bool) -> list[str]:
+    first, *rest = paragraph(f"{judgement.verdict} {name} {text}", usable_width(width), "", "    ")
+    return [first.replace(judgement.verdict, painted(judgement.verdict, judgement.verdict, colour), 1), *rest]
+
+
+def summary_lines(
+    rows: Sequence[tuple[str, Mapping[str, Verdict]]], width: int = 80, colour: bool = False
+) -> list[str]:
+    """How many requirements got which verdict, a line for each (name, verdicts) of `rows`.
+
+    OPEN counts INCONCLUSIVE, N/A counts NOT-APPLICABLE. Too narrow a terminal gets sentences, not columns.
+    """
+    width = usable_width(width)
+    tallies = [(name, Counter(verdicts.values())) for name, verdicts in rows]
+    room = width - 6 * len(_COLUMNS)
+    if room < 16:
+        return [
+            line
+            for name, tally in tallies
+            for line in paragraph(
+                f"{printable(name, 400)}: "
+                + ", ".join(f"{tally[verdict]} {title}" for verdict, title in _COLUMNS.items() if tally[verdict]),
+                width,
+                "",
+                "  ",
+            )
+        ]
+    wide = min(room, max([8, *(len(printable(name, 400)) for name, _ in tallies)]))
+    lines = [" " * wide + "".join(f"{title:>6}" for title in _COLUMNS.values())]
+    for name, tally in tallies:
+        cells = "".join(_cell(verdict, tally[verdict], colour) for verdict in _COLUMNS)
+        lines.append(f"{_tail(printable(name, 400), wide):<{wide}}{cells}")
+    return lines
+
+
+def _cell(verdict: Verdict, count: int, colour: bool) -> str:
+    return painted(f"{count:>6}", verdict, colour and count > 0)
+
+
+def _tail(name: str, width: int) -> str:
+    return name if len(name) <= width else f"…{name[1 - width :]}"
+
+
+def closing_line(verdicts: Mapping[str, Verdict], traces: int, status: int, colour: bool = False) -> str:
+    """The verdict of a run in one line. `verdicts` is by requirement, over all `traces`; `status` the exit status."""
+    tally = Counter(verdicts.values())
+    tested = sum(tally[v] for v in BREACHES) + tally[Verdict.PASS]
+    of = f"{_count(tested, 'requirement')} tested in {_count(traces, 'trace')}"
+    counted = ", ".join(f"{tally[verdict]} {verdict}" for verdict in BREACHES if tally[verdict])
+    if tested == 0:
+        return f"nothing was tested in {_count(traces, 'trace')} (exit {status})"
+    worst = next(v for v in FOLDING_ORDER if tally[v])
+    if status == 0:
+        text = "conforming" + (f", with {counted}" if counted else "")
+    else:
+        text = counted or "conforming"
+    return f"{painted(text, worst, colour)}; {of} (exit {status})"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

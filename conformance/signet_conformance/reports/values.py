@@ -1,0 +1,92 @@
+"""Values of a trace as a report may show them: bounded, and harmless for a terminal and a JSON reader."""
+
+from __future__ import annotations
+
+import json
+from math import isfinite
+from typing import Any
+
+from pydantic_core import from_json
+
+from signet_conformance.errors import printable
+from signet_conformance.finding import Finding
+from signet_conformance.trace import Exchange
+
+MAX_TEXT = 400
+MAX_ITEMS = 20
+MAX_DEPTH = 6
+_LARGEST_INTEGER = 10**300
+
+_ABSENT = object()
+
+
+def shortened(value: Any, depth: int = MAX_DEPTH) -> Any:
+    """A JSON value of bounded size that stands for `value`; what was left out is said in its place.
+
+    Numbers that JSON does not have (not a number, infinite) become text.
+    """
+    match value:
+        case None | bool():
+            return value
+        case str():
+            return value if len(value) <= MAX_TEXT else f"{value[:MAX_TEXT]}… ({len(value)} characters)"
+        case int():
+            return value if abs(value) < _LARGEST_INTEGER else f"an integer of {value.bit_length()} bits"
+        case float():
+            return value if isfinite(value) else str(value)
+        case dict():
+            return _shortened_object(value, depth)
+        case list() | tuple():
+            if depth == 0:
+                return f"a list of {len(value)} items"
+            items = [shortened(item, depth - 1) for item in value[:MAX_ITEMS]]
+            return [*items, f"… {len(value) - MAX_ITEMS} more"] if len(value) > MAX_ITEMS else items
+        case _:
+            return shortened(str(value), depth)
+
+
+def _shortened_object(value: dict[Any, Any], depth: int) -> Any:
+    if depth == 0:
+        return f"an object of {len(value)} members"
+    members = list(value.items())
+    result = {shortened(str(name)): shortened(item, depth - 1) for name, item in members[:MAX_ITEMS]}
+    if len(members) > MAX_ITEMS:
+        result["…"] = f"{len(members) - MAX_ITEMS} more"
+    return result
+
+
+def as_text(value: Any, limit: int) -> str:
+    """`value` as one printable line of JSON of at most about `limit` characters."""
+    return printable(json.dumps(shortened(value), ensure_ascii=False), limit)
+
+
+def received_text(finding: Finding, exchange: Exchange | None, limit: int = 300) -> str:
+    """What a finding received, as one printable line: a JSON value, or `nothing: the member is absent`.
+
+    A finding says None for null and for absent alike; the exchange's own line tells them apart.
+    """
+    if finding.received is not None:
+        return as_text(finding.received, limit)
+    if exchange is None or not finding.pointer:
+        return ""
+    found = _at(exchange.raw, finding.pointer)
+    return "nothing: the member is absent" if found is _ABSENT else as_text(found, limit)
+
+
+def _at(raw: bytes, pointer: str) -> Any:
+    try:
+        value = from_json(raw)
+    except ValueError:
+        try:
+            value = json.loads(raw)
+        except (ValueError, RecursionError):
+            return _ABSENT
+    for part in pointer.split("/")[1:]:
+        name = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict) and name in value:
+            value = value[name]
+        elif isinstance(value, list) and name.isdecimal() and name.isascii() and int(name[:9]) < len(value):
+            value = value[int(name[:9])]
+        else:
+            return _ABSENT
+    return value
