@@ -107,9 +107,7 @@ class AdapterClient(RuntimeAdapter):
         }
         if params.last_assistant_message is not None:
             body["lastAssistantMessage"] = self.outgoing(params.last_assistant_message)
-        reply = await self._post(
-            "user-prompt-submit", "/api/hooks/user-prompt-submit", body, slots=self._prompt_slots
-        )
+        reply = await self._post("user-prompt-submit", "/api/hooks/user-prompt-submit", body, slots=self._prompt_slots)
         known = reply.body.get("sessionKnown")
         return PromptSubmitResult(
             reply=reply,
@@ -276,6 +274,4 @@ class AdapterClient(RuntimeAdapter):
             reply = await self.health()
         if self._in_sight:
             return None
-        return replace(
-            reply, status=None, body={}, is_object=False, failure=reply.failure or FailureClass.SHAPE
-        )
+        return replace(reply, status=None, body={}, is_object=False, failure=reply.failure or FailureClass.SHAPE)

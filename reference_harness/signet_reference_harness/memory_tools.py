@@ -188,9 +188,7 @@ BUILT_IN: Final = (
         ToolDefinition(
             "memory_search",
             "Recall stored memories by words or meaning.",
-            _schema(
-                {"query": STRING, "limit": {"type": "integer", "minimum": 1, "maximum": MOST_RECALLED}}, "query"
-            ),
+            _schema({"query": STRING, "limit": {"type": "integer", "minimum": 1, "maximum": MOST_RECALLED}}, "query"),
         ),
         memory_search,
     ),

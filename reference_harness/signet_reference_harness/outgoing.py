@@ -9,7 +9,7 @@ DATE_HEADING: Final = "# Current Date & Time"
 SHORTEST_ENVELOPE: Final = 40
 """Characters. Shorter injected text is too common to be told from a user's own words."""
 ENVELOPES_KEPT: Final = 2_000
-TOKEN_REMOVED: Final = "[token removed]"
+NOTICE: Final = "[token removed]"
 TOKEN_SHAPES: Final = re.compile(
     r"sig_sk_[A-Za-z0-9._~+/=-]{8,}"
     r"|eyJ[A-Za-z0-9_-]{7,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"
@@ -65,8 +65,8 @@ def without_tokens(value: Any, own_token: str | None) -> Any:
     """
     if isinstance(value, str):
         if own_token:
-            value = value.replace(own_token, TOKEN_REMOVED)
-        return TOKEN_SHAPES.sub(TOKEN_REMOVED, value)
+            value = value.replace(own_token, NOTICE)
+        return TOKEN_SHAPES.sub(NOTICE, value)
     if isinstance(value, dict):
         return {without_tokens(name, own_token): without_tokens(item, own_token) for name, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -113,9 +113,7 @@ class ScriptedProvider:
             raise ProviderError("the script has no completion left", remedy="give one completion for each call")
         return self._script.pop(0)
 
-    async def stream(
-        self, messages: Sequence[Message], options: CompletionOptions
-    ) -> AsyncIterator[CompletionChunk]:
+    async def stream(self, messages: Sequence[Message], options: CompletionOptions) -> AsyncIterator[CompletionChunk]:
         """The next completion of the script, word by word."""
         result = await self.complete(messages, options)
         for word in result.content.split(" "):

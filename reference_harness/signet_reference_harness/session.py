@@ -224,9 +224,7 @@ class Session:
         if submission == self._daemon.last_prompt:
             # Still the turn of before, which the model failed to answer: the daemon has it.
             return ""
-        params = PromptSubmitParams(
-            session=self.identity, user_message=told, last_assistant_message=submission[1]
-        )
+        params = PromptSubmitParams(session=self.identity, user_message=told, last_assistant_message=submission[1])
         result = await self.client.on_user_prompt_submit(params)
         reply = self._told(result.reply)
         if reply.sent:

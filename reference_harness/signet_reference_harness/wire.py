@@ -100,7 +100,7 @@ class Wire:
         except TimeoutError:
             limit = self._config.timeout_s(operation)
             reply = progress.failed(operation, FailureClass.TIMEOUT, f"no complete answer within {limit:g} s")
-        except (httpx.HTTPError, httpx.InvalidURL, OSError, _TooLarge) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, _TooLargeError) as error:
             failure = FailureClass.OFFLINE if progress.status is None else FailureClass.BODY_READ
             reply = progress.failed(operation, failure, str(error) or type(error).__name__)
         ended = loop.time()
@@ -122,7 +122,7 @@ class Wire:
             self._client = httpx.AsyncClient(
                 # Proxies and netrc credentials of the environment are not meant for a loopback daemon.
                 trust_env=False,
-                timeout=None,
+                timeout=None,  # noqa: S113 - the deadline around each exchange bounds all of it
                 headers={"user-agent": USER_AGENT, "accept": "application/json", "accept-encoding": "identity"},
                 limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS),
                 # Loading the certificate store takes longer than most calls, and plain HTTP has no use for it.
@@ -143,11 +143,11 @@ class Wire:
             async for piece in response.aiter_raw():
                 received += piece
                 if len(received) > BODY_LIMIT:
-                    raise _TooLarge(f"the answer is larger than {BODY_LIMIT} bytes")
+                    raise _TooLargeError(f"the answer is larger than {BODY_LIMIT} bytes")
             return _read(operation, response.status_code, response.headers.get("retry-after"), bytes(received))
 
 
-class _TooLarge(Exception):
+class _TooLargeError(Exception):
     """Raised when an answer's body goes over the limit."""
 
 

@@ -24,7 +24,9 @@ def daemon() -> Iterator[RecordingDaemon]:
 @pytest.fixture
 def config(daemon: RecordingDaemon) -> HarnessConfig:
     """Settings for that daemon, with deadlines long enough for a busy machine."""
-    return HarnessConfig(origin=daemon.origin, timeouts_s={"health": 5.0, "session-start": 5.0, "user-prompt-submit": 5.0})
+    return HarnessConfig(
+        origin=daemon.origin, timeouts_s={"health": 5.0, "session-start": 5.0, "user-prompt-submit": 5.0}
+    )
 
 
 @pytest.fixture

@@ -10,7 +10,12 @@ from signet_reference_harness.errors import ConfigError
 def test_empty_environment_gives_the_defaults() -> None:
     """Without variables the daemon is on loopback, unauthenticated, and both deadlines are below a second."""
     config = HarnessConfig.from_environment({"SIGNET_DAEMON_URL": " "})
-    assert (config.origin, config.token, config.agent, config.bypassed) == ("http://127.0.0.1:3850", None, "default", False)
+    assert (config.origin, config.token, config.agent, config.bypassed) == (
+        "http://127.0.0.1:3850",
+        None,
+        "default",
+        False,
+    )
     assert max(config.timeout_s("session-start"), config.timeout_s("user-prompt-submit")) < 1.0
 
 

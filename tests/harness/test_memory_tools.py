@@ -94,7 +94,10 @@ def test_modify_takes_one_row_or_several(daemon: RecordingDaemon, use: Use) -> N
     """Flat arguments become one patch; a common reason goes into each patch that has none."""
     use(
         ("memory_modify", {"id": "m-1", "reason": "typo", "content": "x", "if_version": 2}),
-        ("memory_modify", {"reason": "all", "patches": [{"id": "a", "pinned": True}, {"id": "b", "reason": "own", "type": "fact"}]}),
+        (
+            "memory_modify",
+            {"reason": "all", "patches": [{"id": "a", "pinned": True}, {"id": "b", "reason": "own", "type": "fact"}]},
+        ),
     )
     assert [body["patches"] for body in daemon.bodies(MODIFY)] == [
         [{"id": "m-1", "reason": "typo", "content": "x", "if_version": 2}],
@@ -133,10 +136,10 @@ def test_forgetting_by_query_forgets_what_was_previewed(daemon: RecordingDaemon,
     ]
 
 
-@pytest.mark.parametrize("preview", [Answer({"error": "x"}, 500), Answer({"mode": "preview", "count": 0, "candidates": []})])
-def test_nothing_is_forgotten_without_a_preview_to_go_by(
-    daemon: RecordingDaemon, use: Use, preview: Answer
-) -> None:
+@pytest.mark.parametrize(
+    "preview", [Answer({"error": "x"}, 500), Answer({"mode": "preview", "count": 0, "candidates": []})]
+)
+def test_nothing_is_forgotten_without_a_preview_to_go_by(daemon: RecordingDaemon, use: Use, preview: Answer) -> None:
     """A failed or empty preview is not followed by an execution."""
     daemon.answers[FORGET] = [preview]
     use(("memory_forget", {"query": "x", "reason": "y"}))
@@ -188,7 +191,10 @@ def test_job_survives_an_answer_that_fails(daemon: RecordingDaemon, use: Use) ->
         ("memory_store", {"content": "x", "tags": 5}),
         ("memory_store", {"content": "x", "importance": float("nan")}),
         ("memory_store", {"content": "x", "importance": 7}),
-        *(("memory_get", {"id": one}) for one in ("", "stats", "undefined", "NaN", "a b", "a/b", "a?b", "..", "search")),
+        *(
+            ("memory_get", {"id": one})
+            for one in ("", "stats", "undefined", "NaN", "a b", "a/b", "a?b", "..", "search")
+        ),
         ("memory_modify", {"id": "a", "content": "x"}),
         ("memory_modify", {"id": "a", "reason": "x"}),
         ("memory_modify", {"patches": [], "reason": "x"}),

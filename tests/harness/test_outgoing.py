@@ -7,7 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from signet_reference_harness.outgoing import EnvelopeGuard, without_date, without_tokens
 
-ENVELOPE = "[signet active]\n# Current Date & Time\nSaturday, 21 November 2026\nYou have persistent memory managed by Signet."
+ENVELOPE = (
+    "[signet active]\n# Current Date & Time\nSaturday, 21 November 2026\nYou have persistent memory managed by Signet."
+)
 
 
 def test_envelope_is_removed_with_and_without_its_date() -> None:
@@ -37,7 +39,13 @@ def test_no_envelope_survives(envelopes: list[str], text: str) -> None:
 
 @pytest.mark.parametrize(
     "secret",
-    ["sig_sk_12345678", "eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl", "Bearer abcdefghijklmnop", "<redacted:3>", "own token!"],
+    [
+        "sig_sk_12345678",
+        "eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl",
+        "Bearer abcdefghijklmnop",
+        "<redacted:3>",
+        "own token!",
+    ],
 )
 def test_credentials_are_removed_at_any_depth(secret: str) -> None:
     """Token-shaped strings and the harness's own token go from names and values alike."""

@@ -192,7 +192,13 @@ def test_clear_ends_and_starts_the_same_key_as_clear(daemon: RecordingDaemon, ho
         return provider
 
     provider = hosted(work)
-    assert daemon.paths() == ["session-start", "user-prompt-submit", "session-end", "session-start", "user-prompt-submit"]
+    assert daemon.paths() == [
+        "session-start",
+        "user-prompt-submit",
+        "session-end",
+        "session-start",
+        "user-prompt-submit",
+    ]
     assert daemon.bodies(END)[0]["reason"] == "clear"
     assert daemon.bodies(START)[1]["source"] == "clear"
     assert {body["sessionKey"] for body in daemon.bodies(START)} == {"key-s1"}
@@ -355,7 +361,10 @@ def test_tool_calls_of_the_model_are_run_and_answered(daemon: RecordingDaemon, h
         await session.start()
         call = ToolCall("c1", "memory_search", {"query": "port"})
         provider = ScriptedProvider(
-            [CompletionResult(content="", tool_calls=(call,), stop_reason="tool_use"), CompletionResult(content="50051")]
+            [
+                CompletionResult(content="", tool_calls=(call,), stop_reason="tool_use"),
+                CompletionResult(content="50051"),
+            ]
         )
         result = await session.turn("which port?", provider)
         assert [one.ok for one in result.tool_results] == [True]
