@@ -192,6 +192,6 @@ def _blocks(judged: Judged, settings: Settings, explained: set[str], width: int,
 
 
 def _closing(run: _Run, status: int, stream: TextIO) -> str:
-    line = text.closing_line(verdicts_of(run.judged), len(run.judged), status, wants_colour(stream))
-    unread = len(run.complaints)
-    return f"{line}; {unread} not readable" if unread else line
+    return text.closing_line(
+        verdicts_of(run.judged), len(run.judged), status, wants_colour(stream), len(run.complaints)
+    )

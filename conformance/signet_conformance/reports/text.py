@@ -33,7 +33,7 @@ _COLUMNS = {
     Verdict.FAIL: "FAIL",
     Verdict.WARN: "WARN",
     Verdict.PASS: "PASS",
-    Verdict.INCONCLUSIVE: "OPEN",
+    Verdict.INCONCLUSIVE: "INC",
     Verdict.NOT_APPLICABLE: "N/A",
 }
 
@@ -172,7 +172,7 @@ def summary_lines(
 ) -> list[str]:
     """How many requirements got which verdict, a line for each (name, verdicts) of `rows`.
 
-    OPEN counts INCONCLUSIVE, N/A counts NOT-APPLICABLE. Too narrow a terminal gets sentences, not columns.
+    INC counts INCONCLUSIVE, N/A counts NOT-APPLICABLE. Too narrow a terminal gets sentences, not columns.
     """
     width = usable_width(width)
     tallies = [(name, Counter(verdicts.values())) for name, verdicts in rows]
@@ -205,20 +205,23 @@ def _tail(name: str, width: int) -> str:
     return name if len(name) <= width else f"…{name[1 - width :]}"
 
 
-def closing_line(verdicts: Mapping[str, Verdict], traces: int, status: int, colour: bool = False) -> str:
-    """The verdict of a run in one line. `verdicts` is by requirement, over all `traces`; `status` the exit status."""
+def closing_line(
+    verdicts: Mapping[str, Verdict], traces: int, status: int, colour: bool = False, unread: int = 0
+) -> str:
+    """The verdict of a run in one line.
+
+    `verdicts` is by requirement, over all `traces`; `unread` counts what could not be read; `status` is
+    the exit status.
+    """
     tally = Counter(verdicts.values())
-    tested = sum(tally[v] for v in BREACHES) + tally[Verdict.PASS]
-    of = f"{_count(tested, 'requirement')} tested in {_count(traces, 'trace')}"
-    counted = ", ".join(f"{tally[verdict]} {verdict}" for verdict in BREACHES if tally[verdict])
+    tested = sum(tally[verdict] for verdict in BREACHES) + tally[Verdict.PASS]
+    where = _count(traces, "trace") + (f", {unread} not readable" if unread else "")
     if tested == 0:
-        return f"nothing was tested in {_count(traces, 'trace')} (exit {status})"
-    worst = next(v for v in FOLDING_ORDER if tally[v])
-    if status == 0:
-        text = "conforming" + (f", with {counted}" if counted else "")
-    else:
-        text = counted or "conforming"
-    return f"{painted(text, worst, colour)}; {of} (exit {status})"
+        return f"nothing was tested in {where} (exit {status})"
+    counted = ", ".join(f"{tally[verdict]} {verdict}" for verdict in BREACHES if tally[verdict])
+    worst = next(verdict for verdict in FOLDING_ORDER if tally[verdict])
+    text = counted if counted and status else "conforming" + (f", with {counted}" if counted else "")
+    return f"{painted(text, worst, colour)}; {_count(tested, 'requirement')} tested in {where} (exit {status})"
 
 
 def _count(number: int, noun: str) -> str:

@@ -1,0 +1,48 @@
+"""`signet-conformance daemon`: the embedded daemon in the foreground."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from signet_conformance.daemon.auth import MODES
+from signet_conformance.daemon.behaviour import VERSIONS
+
+_EPILOG = """\b
+Examples:
+  signet-conformance daemon
+  signet-conformance daemon --port 3850 --daemon-version 0.205 --workspace ./workspace
+
+\b
+When it can be reached, one JSON line on stdout says where:
+  {"url": "http://127.0.0.1:PORT", "version": "0.145.7", "workspace": DIR}
+"""
+
+
+@click.command("daemon", help="Run the embedded daemon until Ctrl-C.", epilog=_EPILOG)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where to listen (default: a free port).")
+@click.option("--host", default="127.0.0.1", metavar="ADDRESS", show_default=True, help="Where to listen.")
+@click.option("--allow-remote", is_flag=True, help="Allow a host that other machines can reach.")
+@click.option("--workspace", metavar="DIR", help="A folder of its own, kept at the end (default: a temporary one).")
+@click.option("--daemon-version", type=click.Choice(VERSIONS), default="0.145", show_default=True, help="Whom to answer as.")
+@click.option("--auth", type=click.Choice(MODES), default="local", show_default=True, help="How callers prove who they are.")
+def command(
+    port: int, host: str, allow_remote: bool, workspace: str | None, daemon_version: str, auth: str
+) -> int:
+    """Serve; Ctrl-C ends it with status 0."""
+    from signet_conformance.daemon.server import DaemonSettings, serve
+
+    print("Ctrl-C ends the daemon. Give its url to the connector as SIGNET_DAEMON_URL.", file=sys.stderr, flush=True)
+    serve(
+        DaemonSettings(
+            host=host,
+            port=port,
+            workspace=None if workspace is None else Path(workspace),
+            version=daemon_version,
+            auth=auth,
+            allow_remote=allow_remote,
+        )
+    )
+    return 0

@@ -1,0 +1,117 @@
+"""`signet-conformance explain`: what one requirement asks, why, and how it is breached and met."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import click
+
+from signet_conformance.cli.output import terminal_width, wants_colour
+from signet_conformance.cli.selection import unknown
+from signet_conformance.contract import Requirement, document, requirements
+from signet_conformance.reports.layout import command_line, labelled, paragraph, strong, usable_width
+
+_EPILOG = """\b
+Examples:
+  signet-conformance explain
+  signet-conformance explain SIG-AGENT-002
+  signet-conformance explain SIG-AGENT-002 --json
+"""
+
+
+@click.command(
+    "explain",
+    help="Explain the requirement ID: sentence, source, subject, verdicts, a breach, the remedy. Without ID: list all.",
+    epilog=_EPILOG,
+)
+@click.argument("requirement", required=False, metavar="[ID]")
+@click.option("--json", "as_json", is_flag=True, help="Write the catalogue's own entry, or all entries.")
+def command(requirement: str | None, as_json: bool) -> int:
+    """Print a page or the list."""
+    known = requirements()
+    if requirement is None:
+        if as_json:
+            _write(document("requirements.json")["requirements"])
+        else:
+            print(*_list(known), sep="\n")
+        return 0
+    name = requirement.strip().upper()
+    if name not in known:
+        raise unknown(requirement, list(known))
+    if as_json:
+        _write(_entry(name))
+    else:
+        print(*_page(known[name], usable_width(terminal_width()), wants_colour(sys.stdout)), sep="\n")
+    return 0
+
+
+def _write(value: Any) -> None:
+    print(json.dumps(value, indent=2))
+
+
+def _entry(name: str) -> Mapping[str, Any]:
+    entry: Mapping[str, Any] = next(row for row in document("requirements.json")["requirements"] if row["id"] == name)
+    return entry
+
+
+def _list(known: Mapping[str, Requirement]) -> Iterator[str]:
+    width = max(map(len, known))
+    margin = " " * (width + 10)
+    for name, requirement in known.items():
+        yield from paragraph(
+            f"{name:<{width}} {requirement.level:<7}  {requirement.title}", usable_width(terminal_width()), "", margin
+        )
+
+
+def _page(requirement: Requirement, width: int, colour: bool) -> Iterator[str]:
+    entry = _entry(requirement.id)
+    yield f"{strong(requirement.id, colour)} {_levels(requirement)}"
+    yield from paragraph(requirement.title, width, "  ")
+    yield ""
+    since = f"daemon {requirement.since}" if requirement.since else "every daemon version"
+    facts = [
+        ("since", ". ".join([since, *([entry["since_note"]] if entry.get("since_note") else [])])),
+        ("speaks of", ", ".join(requirement.operations) or "any exchange"),
+        ("subject", requirement.subject),
+        ("verdict", _conditions(requirement)),
+        ("source", requirement.source),
+        ("why", requirement.why),
+        ("change", requirement.fix),
+        ("unseen", requirement.undecided or "nothing: a recording decides it"),
+        ("needs", _DECIDES[entry["decides"]]),
+    ]
+    for label, text in facts:
+        yield from labelled(label, text, width, colour)
+    yield ""
+    yield "  A recording that breaches it:"
+    for line in _example(entry["example"], entry.get("example_context")):
+        yield f"    {line}"
+    yield ""
+    yield command_line("check", ["signet-conformance", "check", "TRACE", "-k", requirement.id], colour)
+
+
+_DECIDES = {
+    "trace": "a recording, however it was made",
+    "marks": "a run driven by the kit, with its step and fault marks",
+}
+
+
+def _levels(requirement: Requirement) -> str:
+    later = (f"{level} from daemon {version}" for version, level in requirement.level_from.items())
+    return ", ".join([requirement.level, *later])
+
+
+def _conditions(requirement: Requirement) -> str:
+    breach = "FAIL" if requirement.level == "MUST" else "WARN"
+    general = f"PASS when the subject meets the sentence, else {breach}; NOT-APPLICABLE without a subject."
+    return f"{general} Beyond that: {requirement.verdict}" if requirement.verdict else general
+
+
+def _example(example: Sequence[Mapping[str, Any]], context: Mapping[str, Any] | None) -> Iterator[str]:
+    for entry in [{"header": context}] if context else []:
+        yield json.dumps(entry)
+    for entry in example:
+        yield from json.dumps(entry, indent=2, ensure_ascii=False).split("\n")

@@ -1,0 +1,98 @@
+"""`signet-conformance record`: records what a connector and a daemon say, until Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import Any
+
+import click
+
+from signet_conformance.cli.declared import Overrides, declared_options
+from signet_conformance.cli.recorder_process import RecorderEnded, RecorderProcess
+from signet_conformance.errors import printable
+from signet_conformance.reports.layout import shell_command
+
+_PROGRESS_S = 0.5
+
+_EPILOG = """\b
+Examples:
+  signet-conformance record --upstream http://127.0.0.1:3850 --out run.jsonl
+  signet-conformance record --upstream http://127.0.0.1:3850 --out run.jsonl \\
+      --agent atlas --harness openclaw --bound start=15
+
+\b
+The connector is pointed at the recorder, the recorder at the daemon. Secrets
+are redacted before anything is written. Ctrl-C ends the recording.
+"""
+
+
+@click.command("record", help="Record what a connector and a daemon say to each other, until Ctrl-C.", epilog=_EPILOG)
+@click.option("--upstream", required=True, metavar="URL", help="The daemon, such as http://127.0.0.1:3850.")
+@click.option("--out", required=True, metavar="FILE", help="The trace to write; it must not exist.")
+@click.option("--host", metavar="ADDRESS", help="Where to listen (default: 127.0.0.1).")
+@click.option("--port", type=click.IntRange(0, 65535), help="Where to listen (default: a free port).")
+@click.option("--allow-non-loopback", is_flag=True, help="Let other machines connect to --host.")
+@click.option("--upstream-may-be-down", is_flag=True, help="Record even when nobody answers at --upstream yet.")
+@click.option("--canary-env", "canaries", multiple=True, metavar="NAME", help="Redact the value of this variable, and notice it anywhere; repeatable.")
+@click.option("--body-limit", type=click.IntRange(0), metavar="BYTES", help="Cut larger bodies (default: 8 MiB).")
+@click.option("--target", metavar="NAME", help="Name of the connector, for the header.")
+@declared_options
+def command(
+    upstream: str,
+    out: str,
+    host: str | None,
+    port: int | None,
+    allow_non_loopback: bool,
+    upstream_may_be_down: bool,
+    canaries: tuple[str, ...],
+    body_limit: int | None,
+    target: str | None,
+    **declared: Any,
+) -> int:
+    """Run the recorder; the exit status is its own."""
+    words = ["--upstream", upstream, "--out", out]
+    words += [] if host is None else ["--host", host]
+    words += [] if port is None else ["--port", str(port)]
+    words += ["--allow-non-loopback"] * allow_non_loopback
+    words += [] if upstream_may_be_down else ["--require-upstream"]
+    words += [word for name in canaries for word in ("--canary-env", name)]
+    words += [] if body_limit is None else ["--body-limit", str(body_limit)]
+    words += [] if target is None else ["--target", target]
+    words += ["--token-declared" if word == "--token" else word for word in Overrides.parse(**declared).words()]
+    # A terminated recording ends like an interrupted one: with a whole trace and no process left behind.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with RecorderProcess(words) as recorder:
+            return _run(recorder, upstream, out)
+    except RecorderEnded as ended:
+        return ended.exit_status
+
+
+def _run(recorder: RecorderProcess, upstream: str, out: str) -> int:
+    print(
+        f"recording {printable(upstream, 300)} into {printable(out, 1000)}",
+        "point the connector at the recorder, then use it:",
+        f"  export SIGNET_DAEMON_URL={recorder.url}",
+        "Ctrl-C ends the recording",
+        sep="\n",
+        flush=True,
+    )
+    shows_progress = sys.stdout.isatty()
+    try:
+        while True:
+            recorder.wait(_PROGRESS_S if shows_progress else None)
+            print(f"\r{_count(recorder)} recorded ", end="", flush=True)
+    except KeyboardInterrupt:
+        count = _count(recorder)
+        status = recorder.stop()
+        print("\r" if shows_progress else "", end="")
+        print(f"{count} in {printable(os.path.abspath(out), 1000)}")
+        print(f"check it: {shell_command(['signet-conformance', 'check', out])}")
+        return status
+
+
+def _count(recorder: RecorderProcess) -> str:
+    written = recorder.ask({"op": "counts"}).get("written", 0)
+    return f"{written} exchange{'' if written == 1 else 's'}"

@@ -1,0 +1,39 @@
+"""`signet-conformance targets`: the connectors that the kit knows by name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import click
+
+from signet_conformance.cli.output import terminal_width
+from signet_conformance.reports.layout import paragraph, usable_width
+from signet_conformance.trace import Declared
+
+
+@click.command("targets", help="List the known targets and what each declares.")
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object, target name to what it declares.")
+def command(as_json: bool) -> int:
+    """Print the list."""
+    from signet_conformance import targets
+
+    declared: dict[str, Declared] = {name: targets.load(name).declared for name in targets.names()}
+    if as_json:
+        print(json.dumps({name: one.to_json() for name, one in declared.items()}, indent=2))
+    else:
+        print(*_list(declared), sep="\n")
+    return 0
+
+
+def _list(declared: dict[str, Declared]) -> Iterator[str]:
+    width = max(map(len, declared), default=0)
+    for name, one in declared.items():
+        facts = [
+            f"harness {one.harness}" if one.harness else "",
+            f"agents {', '.join(one.agents)}" if one.agents else "",
+            "gives up after " + ", ".join(f"{k} {v:g} s" for k, v in one.bounds_s.items()) if one.bounds_s else "",
+            f"{len(one.capabilities)} operations declared" if one.capabilities is not None else "",
+        ]
+        said = "; ".join(fact for fact in facts if fact) or "declares nothing"
+        yield from paragraph(f"{name:<{width}}  {said}", usable_width(terminal_width()), "", " " * (width + 2))
