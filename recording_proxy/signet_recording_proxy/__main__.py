@@ -85,7 +85,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--capability", action="append", metavar="OPERATION", help="an operation the connector declares")
     add("--token-declared", action="store_true", help="the connector was given a token")
     add("--canary-env", action="append", default=[], metavar="NAME", help="redact the value of this variable anywhere")
-    add("--body-limit", type=int, default=DEFAULT_BODY_LIMIT, metavar="BYTES", help="cut larger bodies (default: 8 MiB)")
+    add(
+        "--body-limit", type=int, default=DEFAULT_BODY_LIMIT, metavar="BYTES", help="cut larger bodies (default: 8 MiB)"
+    )
     return parser
 
 

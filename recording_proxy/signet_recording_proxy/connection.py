@@ -7,6 +7,7 @@ like) never reach the client: where the daemon gave no answer, the client gets n
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import socket
 import struct
@@ -20,6 +21,7 @@ from mitmproxy.proxy.commands import StartHook
 from mitmproxy.proxy.layers.http import HTTPMode
 from mitmproxy.proxy.server import LiveConnectionHandler
 from mitmproxy.proxy.server_hooks import ServerConnectionHookData
+from mitmproxy.tls import TlsData
 
 from signet_conformance.errors import KitError
 from signet_recording_proxy.body import parse_json
@@ -53,6 +55,7 @@ class ClientConnection(LiveConnectionHandler):
             "next_layer": _next_layer,
             "server_connect_error": self._connect_failed,
             "tls_start_server": proxy.start_tls,
+            "tls_failed_server": self._tls_failed,
             "requestheaders": self._request_head,
             "request": self._request,
             "responseheaders": self._response_head,
@@ -247,6 +250,9 @@ class ClientConnection(LiveConnectionHandler):
     def _connect_failed(self, data: ServerConnectionHookData) -> None:
         self._connect_error = data.server.error or "failed"
 
+    def _tls_failed(self, _data: TlsData) -> None:
+        self._connect_error = "TLS"
+
     def _finish_now(self, exchange: Ongoing) -> None:
         if self._gone_at is None:
             self._recorder.finish(exchange)
@@ -279,8 +285,6 @@ def _headers(fields: tuple[tuple[bytes, bytes], ...]) -> Headers:
 
 
 def _response(answer: Answer) -> Response:
-    import json
-
     text = json.dumps(answer.json) if answer.text is None else answer.text
     response = Response.make(answer.status, text.encode())
     response.headers.clear()
@@ -294,8 +298,6 @@ def _response(answer: Answer) -> Response:
 
 def _add_members(response: Response, fault: Fault) -> bool:
     """Add the fault's unknown members to a JSON object answer; False when the answer is no such thing."""
-    import json
-
     try:
         content = response.content
     except ValueError:

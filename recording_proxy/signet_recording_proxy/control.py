@@ -16,6 +16,7 @@ from typing import Any
 
 from signet_conformance.errors import SignetConformanceError, UsageError, printable
 from signet_conformance.trace import Declared, Header
+from signet_recording_proxy.body import parse_json
 from signet_recording_proxy.health import ask
 from signet_recording_proxy.proxy import Proxy
 from signet_recording_proxy.recorder import Recorder
@@ -99,7 +100,9 @@ class Control:
         if any(fault.kind == "refuse" for fault in off):
             await self._proxy.accept()
         if number is not None and not off:
-            raise UsageError(f"no fault {printable(number, 40)} is on", remedy="use the id that fault answered, or null")
+            raise UsageError(
+                f"no fault {printable(number, 40)} is on", remedy="use the id that fault answered, or null"
+            )
         return {"ok": True, "off": [fault.id for fault in off]}
 
     async def _idle(self, command: Answer) -> Answer:
@@ -142,10 +145,7 @@ def write_line(answer: Answer) -> None:
 def _parse(line: bytes) -> Answer:
     if len(line) > MAX_COMMAND_BYTES:
         raise UsageError("a command line is longer than 16 MiB", remedy="send less at once")
-    try:
-        command = json.loads(line)
-    except (ValueError, RecursionError):
-        command = None
+    _, command = parse_json(line.decode("utf-8", "replace"))
     if not isinstance(command, dict) or not isinstance(command.get("op"), str):
         raise UsageError("a command is one JSON object a line, with op", remedy='{"op":"counts"}')
     return command

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import sys
 from typing import Any
@@ -59,6 +60,7 @@ class Proxy:
         self.port: int = self._address[1]
         self._connections: set[ClientConnection] = set()
         self._count = 0
+        self._tls: Any = None
 
     @property
     def url(self) -> str:
@@ -95,8 +97,16 @@ class Proxy:
             request.headers["host"] = self.upstream.authority
 
     def start_tls(self, data: TlsData) -> None:
-        """Verify an https daemon as mitmproxy does by default."""
-        raise NotImplementedError
+        """Speak TLS with an https daemon whose certificate is verified, as SSL_CERT_FILE or certifi say."""
+        from mitmproxy import ctx
+        from mitmproxy.addons.tlsconfig import TlsConfig
+
+        if self._tls is None:
+            self._tls = TlsConfig()
+            self._tls.load(self.options)
+            self.options.update(ssl_verify_upstream_trusted_ca=os.environ.get("SSL_CERT_FILE"))
+            ctx.options = self.options
+        self._tls.tls_start_server(data)
 
     def report(self, failure: SignetConformanceError) -> None:
         """Say a failure of the recorder itself, which it survived."""
@@ -136,5 +146,3 @@ def _options() -> Options:
         rawtcp=True,
     )
     return options
-
-

@@ -211,4 +211,3 @@ def _line(exchange: Ongoing, error: str | None, note: str, ended: float) -> dict
     if exchange.fault is not None and exchange.faulted:
         line["fault"] = dict(exchange.fault.spec)
     return line
-

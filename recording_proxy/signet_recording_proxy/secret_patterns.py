@@ -1,0 +1,188 @@
+"""What a secret looks like in running text.
+
+Every pattern takes time in proportion to the text, whatever the text: repetitions are bounded,
+possessive, or anchored to a mark that they cannot contain.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+_MEMBER_NAMES = (
+    r"(?:[a-z0-9_\-]{0,40}(?:api[_-]?key|password|passwd|passphrase|secret[_-]?key|secret[_-]?value|client[_-]?secret"
+    r"|private[_-]?key|(?:access|auth|refresh|id|bearer)[_-]?token)|token)"
+)
+MEMBER_STEMS = (
+    *(f"{first}{mark}key" for first in ("api", "private") for mark in ("", "_", "-")),
+    "passw",
+    "passphrase",
+    "secret",
+    "token",
+)
+"""Lower-case pieces, one of which stands in each name of a secret JSON member."""
+_PARAMETERS = (
+    r"(?:token|key|api[_-]?key|(?:access|auth|refresh|id)[_-]?token|(?:client[_-]?)?secret|password|passwd"
+    r"|(?:x-amz-)?signature|x-amz-security-token|sig)"
+)
+# A shape may follow a letter when that letter ends an escape, such as %3D or \n.
+_START = r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f]{2})|(?<=\\[nrt]))"
+
+
+@dataclass(frozen=True, slots=True)
+class TextPattern:
+    """One shape. Text without any of `stems` (lower case) cannot hold it.
+
+    The last group that took part in a match is the secret; without groups it is the whole match.
+    `accepts` has the last word on it.
+    """
+
+    stems: tuple[str, ...]
+    pattern: re.Pattern[str]
+    accepts: Callable[[str], bool] = bool
+
+    def replace(self, text: str, token: Callable[[str], str]) -> str:
+        """`text` with each secret replaced by what `token` gives for it."""
+
+        def replaced(match: re.Match[str]) -> str:
+            whole, group = match[0], match.lastindex or 0
+            if not self.accepts(match[group]):
+                return whole
+            start, end = match.start(group) - match.start(), match.end(group) - match.start()
+            return whole[:start] + token(match[group]) + whole[end:]
+
+        return self.pattern.sub(replaced, text)
+
+
+def _value(shortest: int) -> str:
+    """A shell word: in double quotes, in single quotes, or bare; no variable, no option, nothing redacted."""
+    bare = r"[^\s\"'<>;&|$\\`()-][^\s\"'<>;&|\\`()]{%d,}+" % (shortest - 1)
+    return r"(?:\\{0,4}\"([^\"\\<$][^\"\\]*+)|\\{0,4}'([^'\\<$][^'\\]*+)|(" + bare + "))"
+
+
+def _is_three_parts(candidate: str) -> bool:
+    # The pattern takes a run without its two dots too, so that no run is looked at twice.
+    return candidate.count(".") == 2
+
+
+def _has_digit(candidate: str) -> bool:
+    return any(c.isdigit() for c in candidate)
+
+
+def _not_redacted(candidate: str) -> bool:
+    return bool(candidate.strip()) and not candidate.startswith(("<redacted:", "[REDACTED]", "$", "***"))
+
+
+def _looks_secret(userinfo: str) -> bool:
+    return len(userinfo) >= 16 and _not_redacted(userinfo)
+
+
+TEXT_PATTERNS: tuple[TextPattern, ...] = (
+    TextPattern(("sig_sk_",), re.compile(r"sig_sk_[A-Za-z0-9_-]{8,}+")),
+    TextPattern(
+        ("eyj",),
+        re.compile(r"eyJ[A-Za-z0-9_-]{7,}+(?:\.[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+)?"),
+        _is_three_parts,
+    ),
+    TextPattern(("sk-",), re.compile(_START + r"sk-[A-Za-z0-9_-]{16,}+"), _has_digit),
+    TextPattern(
+        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+        re.compile(r"gh[pousr]_[A-Za-z0-9]{16,}+|github_pat_[A-Za-z0-9_]{16,}+"),
+    ),
+    TextPattern(("xox",), re.compile(r"xox[a-z]-[A-Za-z0-9-]{10,}+")),
+    TextPattern(("akia", "asia"), re.compile(_START + r"A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])")),
+    TextPattern(("aiza",), re.compile(r"AIza[A-Za-z0-9_-]{30,}+")),
+    TextPattern(
+        ("private key-----",),
+        re.compile(
+            r"-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY-----(?:[^-]|-(?!----END))*+(?:-----END[A-Z0-9 ]{0,40}-----)?"
+        ),
+    ),
+    TextPattern(
+        ("@",),
+        re.compile(r"://[^\s/?#@\"'<>:\\]{0,256}+:([^\s/?#@\"'<>\\]{1,256}+)@"),
+        _not_redacted,
+    ),
+    TextPattern(("@",), re.compile(r"://([^\s/?#@\"'<>:\\]{1,256}+)@"), _looks_secret),
+    TextPattern(
+        ("authorization", "x-api-key"),
+        re.compile(
+            r"(?:[Aa]uthorization|AUTHORIZATION|[Xx]-[Aa][Pp][Ii]-[Kk][Ee][Yy])\\{0,4}[\"']?\s{0,4}[:=]\s{0,4}\\{0,4}[\"']?"
+            r"(?:[A-Za-z]{3,10}\s{1,4})?([^\s\"'\\,;<>]{16,}+)"
+        ),
+    ),
+    TextPattern(
+        ("bearer",),
+        re.compile(r"(?:[Bb]earer|BEARER)(?:[ \t]{1,4}|%20|\+)([A-Za-z0-9._~+/=-]{16,}+)"),
+    ),
+    TextPattern(
+        ("key=", "token=", "secret=", "password=", "passwd="),
+        re.compile(r"(?:API_?KEY|TOKEN|SECRET|PASSWORD|PASSWD|ACCESS_KEY|PRIVATE_KEY|SECRET_KEY)=" + _value(4)),
+        _not_redacted,
+    ),
+    TextPattern(
+        ("--api", "--token", "--access", "--auth", "--pass", "--secret", "--client"),
+        re.compile(
+            r"--(?:api-?key|token|access-token|auth-token|password|passphrase|secret|client-secret)(?:=|[ \t]{1,4})"
+            + _value(8)
+        ),
+        _not_redacted,
+    ),
+    TextPattern(
+        ("token=", "key=", "secret=", "password=", "passwd=", "signature=", "sig="),
+        re.compile(r"(?i:[?&](?:amp;)?" + _PARAMETERS + r"=)([^&\s\"'<>#\\]++)"),
+        _not_redacted,
+    ),
+    TextPattern(
+        MEMBER_STEMS,
+        re.compile(r"\"(?i:" + _MEMBER_NAMES + r")\"\s{0,8}:\s{0,8}\"((?:[^\"\\]|\\.)*+)", re.DOTALL),
+        _not_redacted,
+    ),
+    TextPattern(
+        MEMBER_STEMS,
+        re.compile(r"\\{1,8}\"(?i:" + _MEMBER_NAMES + r")\\{1,8}\"\s{0,8}:\s{0,8}\\{1,8}\"([^\"\\]++)"),
+        _not_redacted,
+    ),
+)
+"""In the order in which they are applied: known shapes first, so that they keep one token in any context."""
+
+_PARAMETER = re.compile(_PARAMETERS, re.IGNORECASE)
+_SECRET_ENDINGS = (
+    "apikey",
+    "password",
+    "passwd",
+    "passphrase",
+    "secretkey",
+    "secretvalue",
+    "clientsecret",
+    "privatekey",
+    "accesstoken",
+    "authtoken",
+    "refreshtoken",
+    "idtoken",
+    "bearertoken",
+)
+_VARIABLE_NAME = re.compile(r"[A-Z][A-Z0-9_]*\Z")
+
+
+def is_secret_parameter(name: str) -> bool:
+    """Whether a query parameter of this name carries a secret."""
+    return _PARAMETER.fullmatch(name) is not None
+
+
+def is_secret_member(name: str, value: str) -> bool:
+    """Whether a JSON member of this name with this string value carries a secret.
+
+    A confirmation token is none, it is worthless after its use; neither is the NAME of a secret.
+    """
+    if not _not_redacted(value):
+        return False
+    plain = name.lower().replace("_", "").replace("-", "")
+    if plain.endswith(_SECRET_ENDINGS) or plain == "authorization":
+        return True
+    if plain == "token":
+        return len(value) >= 8
+    if plain == "secret":
+        return _VARIABLE_NAME.match(value) is None
+    return name.isupper() and name.endswith(("_TOKEN", "_SECRET"))
