@@ -64,11 +64,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(ConformanceRun.from_config(config, config.stash.get(_taken_key, [])), _RUN)
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Tell an xdist worker where the traces of this run will be."""
     run: ConformanceRun | None = node.config.pluginmanager.get_plugin(_RUN)
     if run is not None:
         node.workerinput["signet_conformance_folder"] = str(run.folder)
 
-
-pytest_configure_node.optionalhook = True  # type: ignore[attr-defined]  # exists only where xdist is installed

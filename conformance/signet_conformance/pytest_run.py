@@ -174,17 +174,20 @@ class ConformanceRun:
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """List what could not be decided, and where the traces are."""
-        from signet_conformance.reports.text import summary_lines
+        from signet_conformance.reports.text import closing_line, summary_lines
 
         if not self._verdicts:
             return
+        verdicts = {nodeid.rsplit("::", 1)[-1]: verdict for nodeid, verdict in self._verdicts.items()}
         terminalreporter.section("signet conformance")
         undecided = terminalreporter.stats.get("inconclusive", [])
         for report in undecided:
             reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
             terminalreporter.write_line(f"{report.nodeid.rsplit('::', 1)[-1]} {printable(reason, 300)}")
-        for line in summary_lines(list(self._verdicts.values())):
+        for line in summary_lines([("this run", verdicts)]):
             terminalreporter.write_line(line)
+        traces = len(self._given) or len(list(self.folder.glob("*.jsonl")))
+        terminalreporter.write_line(closing_line(verdicts, traces, self._status()))
         if self._config.getoption("signet_report"):
             terminalreporter.write_line(f"report and traces: {self.folder}")
 
@@ -193,13 +196,23 @@ class ConformanceRun:
         """End with the kit's own statuses; write the report."""
         if self._worker or session.config.option.collectonly or int(exitstatus) not in (0, 1, 5):
             return
-        verdicts = list(self._verdicts.values())
-        status = engine.exit_status(verdicts, strict=self._config.getoption("signet_strict"))
+        status = self._status()
         session.exitstatus = status or (1 if int(exitstatus) == 1 else 0)
-        if self._config.getoption("signet_report") and verdicts:
-            from signet_conformance.reports.jsonreport import write_report
+        if self._config.getoption("signet_report") and self._verdicts:
+            self._write_report(status)
 
-            write_report(self.judged(), self.folder / "report.json", status)
+    def _status(self) -> int:
+        return engine.exit_status(list(self._verdicts.values()), strict=self._config.getoption("signet_strict"))
+
+    def _write_report(self, status: int) -> None:
+        from signet_conformance.reports.jsonreport import ReportWriter
+
+        run = self.judged()
+        with (self.folder / "report.json").open("x", encoding="ascii") as stream:
+            writer = ReportWriter(stream, "0.145")
+            for one in run.traces:
+                writer.add(one)
+            writer.close(run.traces, status)
 
 
 def _fresh_folder(folder: Path) -> Path:
@@ -234,8 +247,8 @@ class RequirementItem(pytest.Item):
         super().__init__(**kwargs)
         self._run = run
         requirement = requirements()[self.name]
-        self.add_marker(requirement.level.lower())
-        self.keywords[requirement.area] = True
+        # Names for -k; marks would have to be registered in the repository that is judged.
+        self.extra_keyword_matches.update((requirement.level, requirement.area))
 
     def runtest(self) -> None:
         """Turn the verdict into an outcome."""

@@ -155,7 +155,7 @@ class Recorder:
             raise KitError(f"the recorder refused {op}: {printable(answer.get('error'), 300)}", remedy=answer.get("remedy"))
         return answer
 
-    def mark(self, name: str, **data: Any) -> None:
+    def mark(self, name: str, /, **data: Any) -> None:
         """Write a mark into the trace."""
         self.ask("mark", name=name, data=data)
 

@@ -1,0 +1,53 @@
+"""Every job of this repository by one name: `nox -s lint types tests wheel bench`.
+
+Sessions make an environment of their own. `nox --no-venv` runs them in the one at hand, which needs the
+`dev` extra.
+"""
+
+from __future__ import annotations
+
+import nox
+
+nox.options.sessions = ["lint", "types", "tests"]
+nox.options.default_venv_backend = "venv"
+
+CODE = ("conformance", "recording_proxy", "reference_harness", "tests", "ci", "noxfile.py")
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Style, import borders and the frozen schemas."""
+    session.install("-e", ".[dev]")
+    session.run("ruff", "check", *CODE)
+    session.run("ruff", "format", "--check", *CODE)
+    session.run("lint-imports")
+    session.run("python", "ci/freeze_schemas.py", "--check")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Types, strictly."""
+    session.install("-e", ".[dev]")
+    session.run("mypy")
+
+
+@nox.session(python=["3.11", "3.12", "3.13"])
+def tests(session: nox.Session) -> None:
+    """The tests, on every Python that is supported."""
+    session.install("-e", ".[dev]")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+def wheel(session: nox.Session) -> None:
+    """The built wheel: what is in it, and the tests against it."""
+    session.install("build", ".[dev]")
+    session.run("python", "ci/check_wheel.py", *session.posargs)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Figures and ratios; nothing here can fail on a slow machine."""
+    session.install("-e", ".")
+    session.run("python", "ci/bench_check.py")
+    session.run("python", "ci/bench_recorder.py")
