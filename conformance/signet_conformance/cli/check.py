@@ -9,6 +9,7 @@ from typing import Any, TextIO
 
 import click
 
+from signet_conformance import targets
 from signet_conformance.cli.commands import tell
 from signet_conformance.cli.declared import Overrides, declared_options, merged
 from signet_conformance.cli.inputs import trace_files
@@ -57,7 +58,14 @@ class Settings:
     epilog=_EPILOG,
 )
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
-@click.option("--only", "-k", "only", multiple=True, metavar="REQUIREMENT", help="Judge by this requirement alone, or by those a glob names (SIG-AGENT-*); repeatable.")
+@click.option(
+    "--only",
+    "-k",
+    "only",
+    multiple=True,
+    metavar="REQUIREMENT",
+    help="Judge by this requirement alone, or by those a glob names (SIG-AGENT-*); repeatable.",
+)
 @click.option("--strict", is_flag=True, help="Let a WARN fail too (exit 1).")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object (signet-report/1).")
 @click.option("--all", "show_all", is_flag=True, help="Show PASS and NOT-APPLICABLE too.")
@@ -67,6 +75,7 @@ class Settings:
 @click.option("--target", metavar="NAME", help="Declare what the profile of this target declares.")
 @declared_options
 def command(
+    *,
     traces: tuple[str, ...],
     only: tuple[str, ...],
     strict: bool,
@@ -84,7 +93,7 @@ def command(
     settings = Settings(
         only=selected(only, list(rules())),
         declare=lambda header: overrides.applied_to(merged(profile, header)),
-        options=[*(["--target", target] if target is not None else []), *overrides.words()],
+        options=[*([] if target is None else [f"--target={target}"]), *overrides.words()],
         strict=strict,
         show_all=show_all,
         quiet=quiet,
@@ -107,10 +116,7 @@ def command(
 def _profile(target: str | None) -> Declared:
     if target is None:
         return Declared()
-    from signet_conformance import targets
-
-    declared: Declared = targets.load(target).declared
-    return declared
+    return targets.load(target).declared
 
 
 class _Run:
@@ -180,9 +186,7 @@ def _write_text(run: _Run, files: Sequence[str], stream: TextIO) -> int:
 def _blocks(judged: Judged, settings: Settings, explained: set[str], width: int, colour: bool) -> Iterator[str]:
     yield "\n".join(text.heading_lines(judged, width, colour))
     for name in text.breach_names(judged):
-        yield text.failure_text(
-            judged, name, width, colour, options=settings.options, explained=name not in explained
-        )
+        yield text.failure_text(judged, name, width, colour, options=settings.options, explained=name not in explained)
         explained.add(name)
     lines = text.undecided_lines(judged, width, colour)
     if settings.show_all:

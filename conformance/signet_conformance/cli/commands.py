@@ -31,11 +31,11 @@ COMMANDS = {
 class Commands(click.Group):
     """Finds a command in the module of its name, and turns every failure into a message and an exit status."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  the base class names it
         """The names in the order of the table."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  the base class names it
         """The command of a name, or None."""
         if cmd_name not in COMMANDS:
             return None
@@ -54,7 +54,7 @@ class Commands(click.Group):
             )
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  the base class names it
         """Write the table; no command's module is loaded for that."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))

@@ -9,6 +9,7 @@ import click
 
 from signet_conformance.daemon.auth import MODES
 from signet_conformance.daemon.behaviour import VERSIONS
+from signet_conformance.daemon.server import DaemonSettings, serve
 
 _EPILOG = """\b
 Examples:
@@ -26,14 +27,14 @@ When it can be reached, one JSON line on stdout says where:
 @click.option("--host", default="127.0.0.1", metavar="ADDRESS", show_default=True, help="Where to listen.")
 @click.option("--allow-remote", is_flag=True, help="Allow a host that other machines can reach.")
 @click.option("--workspace", metavar="DIR", help="A folder of its own, kept at the end (default: a temporary one).")
-@click.option("--daemon-version", type=click.Choice(VERSIONS), default="0.145", show_default=True, help="Whom to answer as.")
-@click.option("--auth", type=click.Choice(MODES), default="local", show_default=True, help="How callers prove who they are.")
-def command(
-    port: int, host: str, allow_remote: bool, workspace: str | None, daemon_version: str, auth: str
-) -> int:
+@click.option(
+    "--daemon-version", type=click.Choice(VERSIONS), default="0.145", show_default=True, help="Whom to answer as."
+)
+@click.option(
+    "--auth", type=click.Choice(MODES), default="local", show_default=True, help="How callers prove who they are."
+)
+def command(*, port: int, host: str, allow_remote: bool, workspace: str | None, daemon_version: str, auth: str) -> int:
     """Serve; Ctrl-C ends it with status 0."""
-    from signet_conformance.daemon.server import DaemonSettings, serve
-
     print("Ctrl-C ends the daemon. Give its url to the connector as SIGNET_DAEMON_URL.", file=sys.stderr, flush=True)
     serve(
         DaemonSettings(

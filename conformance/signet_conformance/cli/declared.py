@@ -23,10 +23,24 @@ def declared_options(command: _Command) -> _Command:
     """Add the options that declare agents, harness, bounds, capabilities and a token."""
     for option in (
         click.option("--token", is_flag=True, help="The connector was given a token."),
-        click.option("--capability", "capabilities", multiple=True, metavar="OPERATION", help="An operation the connector declares; repeatable."),
-        click.option("--bound", "bounds", multiple=True, metavar="NAME=SECONDS", help="When the connector gives up, such as start=15 or prompt=5; repeatable."),
+        click.option(
+            "--capability",
+            "capabilities",
+            multiple=True,
+            metavar="OPERATION",
+            help="An operation the connector declares; repeatable.",
+        ),
+        click.option(
+            "--bound",
+            "bounds",
+            multiple=True,
+            metavar="NAME=SECONDS",
+            help="When the connector gives up, such as start=15 or prompt=5; repeatable.",
+        ),
         click.option("--harness", metavar="NAME", help="The harness the connector names."),
-        click.option("--agent", "agents", multiple=True, metavar="ID", help="An agent id the connector acts as; repeatable."),
+        click.option(
+            "--agent", "agents", multiple=True, metavar="ID", help="An agent id the connector acts as; repeatable."
+        ),
     ):
         command = option(command)
     return command
@@ -69,10 +83,10 @@ class Overrides:
 
     def words(self) -> list[str]:
         """The options as words of a command line that says the same."""
-        words = [word for agent in self.agents for word in ("--agent", agent)]
-        words += ["--harness", self.harness] if self.harness is not None else []
-        words += [word for name, seconds in self.bounds for word in ("--bound", f"{name}={seconds:g}")]
-        words += [word for name in self.capabilities for word in ("--capability", name)]
+        words = [f"--agent={agent}" for agent in self.agents]
+        words += [] if self.harness is None else [f"--harness={self.harness}"]
+        words += [f"--bound={name}={seconds:g}" for name, seconds in self.bounds]
+        words += [f"--capability={name}" for name in self.capabilities]
         return [*words, "--token"] if self.token else words
 
 

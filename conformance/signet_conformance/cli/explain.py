@@ -111,7 +111,7 @@ def _conditions(requirement: Requirement) -> str:
 
 
 def _example(example: Sequence[Mapping[str, Any]], context: Mapping[str, Any] | None) -> Iterator[str]:
-    for entry in [{"header": context}] if context else []:
-        yield json.dumps(entry)
+    if context:
+        yield json.dumps({"header": context})
     for entry in example:
         yield from json.dumps(entry, indent=2, ensure_ascii=False).split("\n")

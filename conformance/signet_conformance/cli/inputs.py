@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from glob import glob, has_magic
+from pathlib import Path
 
 from signet_conformance.errors import TraceError
 
@@ -27,13 +28,14 @@ def trace_files(arguments: Iterable[str]) -> tuple[list[str], list[TraceError]]:
 def _expand(argument: str) -> list[str]:
     if not argument:
         raise TraceError("an empty argument names no trace", remedy="name a file, a folder or a glob")
-    if os.path.isdir(argument):
+    if Path(argument).is_dir():
         found = sorted(_below(argument))
         if not found:
             raise TraceError(f"the folder holds no *{SUFFIX} file", where=argument, remedy=_REMEDY)
         return found
     if has_magic(argument) and not os.path.lexists(argument):
-        found = [file for match in sorted(glob(argument, recursive=True)) for file in _matched(match)]
+        matches = sorted(glob(argument, recursive=True))  # noqa: PTH207  Path.glob takes no absolute pattern
+        found = [file for match in matches for file in _matched(match)]
         if not found:
             raise TraceError("no file matches", where=argument, remedy="check the pattern; ** stands for any folders")
         return found
@@ -41,7 +43,7 @@ def _expand(argument: str) -> list[str]:
 
 
 def _matched(match: str) -> list[str]:
-    return sorted(_below(match)) if os.path.isdir(match) else [match]
+    return sorted(_below(match)) if Path(match).is_dir() else [match]
 
 
 def _below(folder: str) -> Iterator[str]:
@@ -53,5 +55,4 @@ def _below(folder: str) -> Iterator[str]:
         )
 
     for parent, _, names in os.walk(folder, onerror=unreadable):
-        yield from (os.path.join(parent, name) for name in names if name.endswith(SUFFIX))
-
+        yield from (str(Path(parent, name)) for name in names if name.endswith(SUFFIX))

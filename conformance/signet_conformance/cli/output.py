@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TextIO
 
 from signet_conformance.errors import UsageError
@@ -32,15 +33,16 @@ def report_stream(path: str | None, force: bool) -> Iterator[TextIO]:
         yield sys.stdout
         return
     # A device cannot be renamed over, and a new name is claimed at once; only a file that is replaced needs a double.
-    doubled = force and os.path.isfile(path)
-    written = f"{path}.{os.getpid()}.part" if doubled else path
+    doubled = force and Path(path).is_file()
+    written = Path(f"{path}.{os.getpid()}.part" if doubled else path)
+    mode = "w" if force and not doubled else "x"
     created = False
     try:
-        with open(written, "w" if force and not doubled else "x", encoding="utf-8", errors="backslashreplace") as stream:
-            created = os.path.isfile(written)
+        with written.open(mode, encoding="utf-8", errors="backslashreplace") as stream:
+            created = written.is_file()
             yield stream
         if doubled:
-            os.replace(written, path)
+            written.replace(path)
         created = False
     except FileExistsError:
         raise UsageError(
@@ -55,4 +57,4 @@ def report_stream(path: str | None, force: bool) -> Iterator[TextIO]:
     finally:
         if created:
             with suppress(OSError):
-                os.unlink(written)
+                written.unlink()

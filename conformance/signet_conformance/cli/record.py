@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
 
 from signet_conformance.cli.declared import Overrides, declared_options
-from signet_conformance.cli.recorder_process import RecorderEnded, RecorderProcess
+from signet_conformance.cli.recorder_process import RecorderEndedError, RecorderProcess
 from signet_conformance.errors import printable
 from signet_conformance.reports.layout import shell_command
 
@@ -35,11 +35,18 @@ are redacted before anything is written. Ctrl-C ends the recording.
 @click.option("--port", type=click.IntRange(0, 65535), help="Where to listen (default: a free port).")
 @click.option("--allow-non-loopback", is_flag=True, help="Let other machines connect to --host.")
 @click.option("--upstream-may-be-down", is_flag=True, help="Record even when nobody answers at --upstream yet.")
-@click.option("--canary-env", "canaries", multiple=True, metavar="NAME", help="Redact the value of this variable, and notice it anywhere; repeatable.")
+@click.option(
+    "--canary-env",
+    "canaries",
+    multiple=True,
+    metavar="NAME",
+    help="Redact the value of this variable, and notice it anywhere; repeatable.",
+)
 @click.option("--body-limit", type=click.IntRange(0), metavar="BYTES", help="Cut larger bodies (default: 8 MiB).")
 @click.option("--target", metavar="NAME", help="Name of the connector, for the header.")
 @declared_options
 def command(
+    *,
     upstream: str,
     out: str,
     host: str | None,
@@ -52,21 +59,21 @@ def command(
     **declared: Any,
 ) -> int:
     """Run the recorder; the exit status is its own."""
-    words = ["--upstream", upstream, "--out", out]
-    words += [] if host is None else ["--host", host]
-    words += [] if port is None else ["--port", str(port)]
+    words = [f"--upstream={upstream}", f"--out={out}"]
+    words += [] if host is None else [f"--host={host}"]
+    words += [] if port is None else [f"--port={port}"]
     words += ["--allow-non-loopback"] * allow_non_loopback
     words += [] if upstream_may_be_down else ["--require-upstream"]
-    words += [word for name in canaries for word in ("--canary-env", name)]
-    words += [] if body_limit is None else ["--body-limit", str(body_limit)]
-    words += [] if target is None else ["--target", target]
+    words += [f"--canary-env={name}" for name in canaries]
+    words += [] if body_limit is None else [f"--body-limit={body_limit}"]
+    words += [] if target is None else [f"--target={target}"]
     words += ["--token-declared" if word == "--token" else word for word in Overrides.parse(**declared).words()]
     # A terminated recording ends like an interrupted one: with a whole trace and no process left behind.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with RecorderProcess(words) as recorder:
             return _run(recorder, upstream, out)
-    except RecorderEnded as ended:
+    except RecorderEndedError as ended:
         return ended.exit_status
 
 
@@ -88,7 +95,7 @@ def _run(recorder: RecorderProcess, upstream: str, out: str) -> int:
         count = _count(recorder)
         status = recorder.stop()
         print("\r" if shows_progress else "", end="")
-        print(f"{count} in {printable(os.path.abspath(out), 1000)}")
+        print(f"{count} in {printable(Path(out).absolute(), 1000)}")
         print(f"check it: {shell_command(['signet-conformance', 'check', out])}")
         return status
 

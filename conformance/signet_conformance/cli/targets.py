@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import click
 
+from signet_conformance import targets
 from signet_conformance.cli.output import terminal_width
 from signet_conformance.reports.layout import paragraph, usable_width
 from signet_conformance.trace import Declared
@@ -16,8 +17,6 @@ from signet_conformance.trace import Declared
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object, target name to what it declares.")
 def command(as_json: bool) -> int:
     """Print the list."""
-    from signet_conformance import targets
-
     declared: dict[str, Declared] = {name: targets.load(name).declared for name in targets.names()}
     if as_json:
         print(json.dumps({name: one.to_json() for name, one in declared.items()}, indent=2))

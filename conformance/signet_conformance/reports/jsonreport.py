@@ -69,7 +69,9 @@ def closing(judged: Sequence[Judged], status: int, warnings: Sequence[str] = ())
     """The members that stand after the traces. A finding in `together` names its file."""
     together: dict[str, Any] = {}
     for name, verdict in verdicts_of(judged).items():
-        found = next(one.judgements[name] for one in judged if name in one.judgements and one.judgements[name].verdict is verdict)
+        found = next(
+            one.judgements[name] for one in judged if name in one.judgements and one.judgements[name].verdict is verdict
+        )
         together[name] = {
             "verdict": verdict.value,
             "reason": found.reason.value,
@@ -96,7 +98,11 @@ def _judgement(judgement: Judgement, daemon_version: str) -> dict[str, Any]:
         "verdict": judgement.verdict.value,
         "reason": judgement.reason.value,
         "message": judgement.message,
-        **({"level": requirement.level_at(daemon_version), "title": requirement.title} if requirement is not None else {}),
+        **(
+            {"level": requirement.level_at(daemon_version), "title": requirement.title}
+            if requirement is not None
+            else {}
+        ),
         "subjects": judgement.subjects,
         "findings": [_finding(finding) for finding in judgement.findings],
     }

@@ -77,7 +77,6 @@ def _shell_word(word: str) -> str:
     if word.isprintable():
         return shlex.quote(word)
     escaped = (
-        f"\\x{byte:02x}" if not 0x20 <= byte < 0x7F or byte in b"'\\" else chr(byte)
-        for byte in os.fsencode(word)
+        f"\\x{byte:02x}" if not 0x20 <= byte < 0x7F or byte in b"'\\" else chr(byte) for byte in os.fsencode(word)
     )
     return f"$'{''.join(escaped)}'"

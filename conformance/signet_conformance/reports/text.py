@@ -9,7 +9,7 @@ from signet_conformance.contract import requirements
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.finding import FOLDING_ORDER, Finding, Judgement, Verdict
-from signet_conformance.reports.excerpt import exchange_line, exchange_numbered, excerpt
+from signet_conformance.reports.excerpt import excerpt, exchange_line, exchange_numbered
 from signet_conformance.reports.layout import (
     LABEL_WIDTH,
     command_line,
@@ -126,7 +126,9 @@ def heading_lines(judged: Judged, width: int, colour: bool) -> list[str]:
     facts = [f"daemon {printable(judged.daemon_version, 40)}", f"{_count(len(trace.exchanges), 'exchange')}"]
     if declared.harness is not None:
         facts.append(f"harness {printable(declared.harness, 60)}")
-    facts.append(f"agents {', '.join(printable(a, 60) for a in declared.agents)}" if declared.agents else "no agent declared")
+    facts.append(
+        f"agents {', '.join(printable(a, 60) for a in declared.agents)}" if declared.agents else "no agent declared"
+    )
     lines = [strong(printable(trace.path or "trace", 400), colour)]
     lines += paragraph(", ".join(facts), usable_width(width), "  ")
     for warning in trace.warnings:
