@@ -17,7 +17,7 @@ from signet_conformance.daemon.hook_calls import (
     start_marks,
 )
 from signet_conformance.daemon.transcripts import plain_lines, read_file
-from signet_conformance.daemon.values import ScriptError, fields_of, text_or_none, trimmed, truthy
+from signet_conformance.daemon.values import ScriptError, fields_of, text_or_none, truthy
 from signet_conformance.daemon.wire import Answer, Call, refusal
 
 if TYPE_CHECKING:
@@ -93,8 +93,8 @@ def compaction_complete(daemon: Daemon, call: Call) -> Answer:
 def _file(daemon: Daemon, fields: Mapping[str, Any], agent: str, project: str | None) -> str:
     """Write the summary as a memory and as a session summary; the memory's id."""
     key, harness, summary, now, new = fields.get("sessionKey"), fields["harness"], fields["summary"], daemon.now(), str(uuid.uuid4())
-    if not isinstance(summary, str):
-        raise ScriptError("a summary is no text")
+    if not isinstance(summary, str) or not isinstance(harness, str):
+        raise ScriptError("summary or harness is no text")
     with daemon.store.transaction():
         daemon.store.run(
             """INSERT INTO memories (id, content, type, importance, source_id, source_type, who, tags, project, agent_id,
@@ -143,6 +143,7 @@ def _extract(daemon: Daemon, fields: Mapping[str, Any], key: str, agent: str) ->
     done = daemon.store.number("SELECT MAX(last_offset) FROM extract_cursors WHERE session_key = ? AND agent_id = ?", key, agent)
     if size - done < _LEAST_NEW:
         return None
-    trimmed(fields.get("project"))
+    if isinstance(fields.get("project"), dict | list):
+        raise ScriptError("a project that cannot be stored")
     daemon.store.run("INSERT OR REPLACE INTO extract_cursors VALUES (?, ?, ?)", key, agent, size)
     return str(uuid.uuid4())

@@ -154,6 +154,14 @@ class Graph:
                 _or(attribute.get("importance"), weight), now,
             )  # fmt: skip
 
+    def drop_facts_of_deleted(self, agent: str) -> None:
+        """Supersede the attributes of `agent` whose memory was deleted."""
+        self._store.run(
+            """UPDATE entity_attributes SET status = 'superseded' WHERE agent_id = ? AND status = 'active'
+               AND memory_id IN (SELECT id FROM memories WHERE is_deleted = 1)""",
+            agent,
+        )  # fmt: skip
+
     def link(self, memory: str, content: str, agent: str, now: str) -> int:
         """Mention every known entity of `agent` that `content` names; how many there were."""
         linked = 0

@@ -98,6 +98,10 @@ def _start(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> Answer:
         daemon.store.run_many(
             "INSERT OR IGNORE INTO shown_memories VALUES (?, ?, ?)", [(str(key), agent, memory["id"]) for memory in memories]
         )
+    daemon.store.run_many(
+        "UPDATE memories SET access_count = access_count + 1, last_accessed = datetime(?, 'unixepoch') WHERE id = ?",
+        [(int(daemon.clock()), memory["id"]) for memory in memories],
+    )
     recent = working_memory(daemon.workspace)
     stable, inject = _inject(daemon, memories, recent, today)
     if marks is not None:
@@ -313,8 +317,11 @@ def _end(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> Answer:
         daemon.transcripts.put(
             str(key), agent, transcript, harness=fields["harness"], project=fields.get("cwd"), now=daemon.now()
         )
+    daemon.graph.drop_facts_of_deleted(agent)
     noise = is_noise(project=fields.get("cwd"), key=key, harness=fields["harness"])
     queued = len(transcript) >= _LEAST_TRANSCRIPT and not noise
+    if queued and isinstance(fields.get("cwd"), dict | list):
+        raise ScriptError("a project that cannot be stored")
     job = str(uuid.uuid4()) if queued else None
     if not daemon.behaviour.end_has_capture_job:
         return Answer(present(memoriesSaved=0, queued=queued, jobId=job))

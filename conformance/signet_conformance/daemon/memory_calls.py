@@ -37,6 +37,8 @@ _ROW: Final = (
     "is_deleted", "deleted_at", "extraction_status", "embedding_model", "version", "created_at", "updated_at",
     "updated_by",
 )  # fmt: skip
+#: What the daemon can put into a header of the request it makes to itself.
+_HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 _NOTHING_FOUND: Final = "No matching memories found."
 
 
@@ -60,6 +62,8 @@ def hook_remember(daemon: Daemon, call: Call) -> Answer:
 
 def _forward(daemon: Daemon, call: Call, body: Any, key: Any) -> Answer:
     """The answer of memory/remember, which the daemon asks of itself: only the session key goes along."""
+    if truthy(key) and not _HEADER_VALUE.fullmatch(str(key)):
+        return Answer(None, 500, text="Internal Server Error")
     headers = {"x-signet-session-key": str(key)} if truthy(key) else {}
     inner = dataclasses.replace(call, headers=headers, body=json.dumps(body, default=str).encode("utf-8", "replace"))
     try:
@@ -165,6 +169,7 @@ def memory_recall(daemon: Daemon, call: Call) -> Answer:
             return denied
         owned = call.claims.scope.get("project") if call.claims else None
         request = Request(query, agent, {**fields, **({"project": owned} if owned else {})}, key)
+        trimmed(request.fields.get("project"))
         return Answer(_recalled(daemon, request))
     except (ScriptError, sqlite3.Error):
         return refusal(500, "Recall failed", results=[])
@@ -261,7 +266,8 @@ def search_rows(daemon: Daemon, call: Call) -> Answer:
     if query.get("distinct") == "who":
         rows = daemon.store.rows("SELECT DISTINCT who FROM memories WHERE who IS NOT NULL ORDER BY who")
         return Answer({"values": [row["who"] for row in rows]})
-    where, values = "m.is_deleted = 0", []
+    # Deleted rows are found too: this older search never learnt to leave them out.
+    where, values = "1 = 1", []
     for clause, name in (("m.type = ?", "type"), ("m.who = ?", "who"), ("m.created_at >= ?", "since")):
         if query.get(name):
             where += f" AND {clause}"

@@ -20,7 +20,7 @@ from signet_conformance.daemon.values import (
     record,
     text_or_none,
 )
-from signet_conformance.daemon.wire import Answer, Call, present, refusal
+from signet_conformance.daemon.wire import Answer, Call, plain, present, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,6 +53,15 @@ class Actor:
     kind: str
     session: str | None
     request: str | None
+
+
+#: Another row with a given content in the same place.
+_TWIN: Final = """id <> ? AND content_hash = ? AND agent_id = ? AND is_deleted = 0 AND visibility = ?
+    AND COALESCE(project, '') = COALESCE(?, '') AND COALESCE(scope, '__NULL__') = COALESCE(?, '__NULL__')"""
+
+
+def _twin_values(row: sqlite3.Row, digest: str) -> tuple[Any, ...]:
+    return row["id"], digest, row["agent_id"], row["visibility"], row["project"], row["scope"]
 
 
 def _actor(call: Call, said: str | None) -> Actor:
@@ -125,12 +134,7 @@ def _modify(
         return {**result, "status": "version_conflict"}
     rewritten = "content" in changes and changes["content"] != row["content"]
     if rewritten:
-        double = daemon.store.row(
-            """SELECT id FROM memories WHERE id <> ? AND content_hash = ? AND agent_id = ? AND is_deleted = 0
-               AND COALESCE(project, '') = COALESCE(?, '') AND COALESCE(scope, '__NULL__') = COALESCE(?, '__NULL__')
-               AND visibility = ?""",
-            memory, changes["content_hash"], row["agent_id"], row["project"], row["scope"], row["visibility"],
-        )  # fmt: skip
+        double = daemon.store.row(f"SELECT id FROM memories WHERE {_TWIN}", *_twin_values(row, changes["content_hash"]))
         if double:
             return {**result, "status": "duplicate_content_hash", "duplicateMemoryId": double["id"]}
     names = {"content"} if rewritten else set()
@@ -257,6 +261,8 @@ def recover_memory(daemon: Daemon, call: Call) -> Answer:
         result["status"] = "version_conflict"
     elif deleted is None or daemon.clock() - deleted > _KEPT_DAYS * 86_400:
         result["status"] = "retention_expired"
+    elif daemon.store.row(f"SELECT 1 FROM memories WHERE {_TWIN}", *_twin_values(row, row["content_hash"])):
+        return plain(500, "Internal Server Error")
     else:
         with daemon.store.transaction():
             daemon.store.run(

@@ -66,9 +66,9 @@ class Presence:
         return entry["agent"] if entry else None
 
     def entries(self) -> list[dict[str, Any]]:
-        """Every known session as kept: session, agent, path, since."""
+        """Every known session as kept (session, agent, path, since), the last seen first."""
         self._prune()
-        return list(self._sessions.values())
+        return sorted(self._sessions.values(), key=lambda entry: -entry["seen"])
 
     def others(self, *, agent: str, session: str | None, project: str | None, everyone: bool, limit: int) -> list[dict[str, Any]]:
         """The public entries of sessions other than the asking one, latest first."""

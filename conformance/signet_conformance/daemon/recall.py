@@ -14,15 +14,18 @@ from signet_conformance.daemon.terms import graph_words, index_query
 from signet_conformance.daemon.values import ScriptError, is_number, trimmed, truthy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from signet_conformance.daemon.state import Daemon
 
 _DEFAULT_LIMIT: Final = 10
 _MOST_ROWS: Final = 50
 _POOL: Final = 20
-_LEAST_SCORE: Final = 0.1
+_LEAST_SCORE: Final = 0.3
 _SHOWN_CHARACTERS: Final = 500
 _BUDGETS: Final = ("small", "medium", "large")
 _HINT_ALONE: Final = 0.35
+_REHEARSAL: Final = 0.1
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Request:
 
 def budget_problem(fields: Any) -> str | None:
     """What is wrong with the aggregate budget, else None."""
-    given = next((fields[name] for name in ("aggregateBudget", "aggregate_budget") if fields.get(name) is not None), "small")
+    given = next((fields[name] for name in ("aggregateBudget", "aggregate_budget") if name in fields), "small")
     if isinstance(given, str) and given in _BUDGETS:
         return None
     return "Invalid aggregateBudget. Expected one of: small, medium, large."
@@ -66,10 +69,12 @@ def recall(daemon: Daemon, request: Request) -> dict[str, Any]:
         ids = [row["subject_id"] for row in rows if row["subject_type"] == "memory"]
         if not (span.mode == "filter" and span.text and ids):
             answer = _answer(rows[: limit_of(fields.get("limit"))], request.query, "keyword", {"temporal": span.meta(request.query)})
-            return _finish(daemon, request, answer, key, repeats=repeats, started=started)
+            found = _finish(daemon, request, answer, key, repeats=repeats, started=started)
+            found["meta"]["timings"]["stages"] = []
+            return found
         request = Request(span.text, request.agent, fields, request.session_key)
         answer = _search(daemon, request, key, repeats=repeats, only=set(ids))
-        if answer["results"]:
+        if answer["method"] == "keyword":
             answer["meta"]["temporal"] = span.meta(str(fields.get("query") or request.query))
     else:
         answer = _search(daemon, request, key, repeats=repeats)
@@ -141,7 +146,7 @@ def _filter(daemon: Daemon, request: Request) -> tuple[str, list[Any]]:
 
 
 def _tags(value: Any) -> list[str]:
-    if not truthy(value):
+    if value is None:
         return []
     if not isinstance(value, str):
         raise ScriptError("split is not a function")
@@ -152,15 +157,15 @@ def _search(
     daemon: Daemon, request: Request, key: str | None, *, repeats: bool, only: set[str] | None = None
 ) -> dict[str, Any]:
     limit = limit_of(request.fields.get("limit"))
+    if isinstance(request.fields.get("scope"), dict | list):
+        return _answer([], request.query, "hybrid")
     where, values = _filter(daemon, request)
     entities = daemon.graph.named_by(request.query, request.agent)
     scores = _scores(daemon, request, where, values, entities)
     if only is not None:
         scores = {item: found for item, found in scores.items() if item in only}
-    ranked = sorted(scores, key=lambda item: -scores[item][0])
-    if request.fields.get("sourceOnly") is True:
-        ranked = []
-    if not ranked:
+    ranked = sorted(scores, key=_rehearsed(daemon, scores), reverse=True)
+    if not ranked or request.fields.get("sourceOnly") is True:
         return _answer([], request.query, "hybrid")
     rows = _rows(daemon, ranked, scores, where, values)
     suppressed = 0
@@ -200,19 +205,54 @@ def _scores(
     paths = _path_scores(daemon, request, where, values)
     linked = daemon.graph.memories_of(entities, request.agent) if entities else {}
     permitted = _permitted(daemon, linked, where, values)
+    secondary = bool(hints or paths or permitted)
     found: dict[str, tuple[float, str]] = {}
     for item in dict.fromkeys([*words, *hints, *paths, *permitted]):
-        channels = {
-            "keyword": words.get(item, 0.0),
-            "hint": hints.get(item, 0.0) if item in words or item in paths else min(hints.get(item, 0.0), _HINT_ALONE),
-            "sec" if item in words or item in hints else "structured": paths.get(item, 0.0),
-            "traversal": permitted.get(item, 0.0) * _HINT_ALONE,
-        }
-        channel = max(channels, key=lambda name: channels[name])
-        score = max(channels[channel], 0.4 if item in words and (hints or paths or permitted) else 0.0)
+        evidence = _Evidence(words.get(item, 0.0), hints.get(item, 0.0), paths.get(item, 0.0), permitted.get(item, 0.0))
+        score = evidence.score(secondary=secondary)
         if score >= _LEAST_SCORE:
-            found[item] = (score, channel)
+            found[item] = (score, evidence.channel())
     return found
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    """How strongly each channel found a memory, each within 0 and 1."""
+
+    words: float
+    hint: float
+    path: float
+    traversal: float
+
+    def score(self, *, secondary: bool) -> float:
+        """The memory's score: words count little beside the other channels when any of these found something."""
+        floor = (0.4 + 0.02 * self.words if secondary else self.words) if self.words else 0.0
+        hint = self.hint if self.words or self.path else min(self.hint, _HINT_ALONE)
+        score = max(0.25 * self.words + 0.3 * hint + 0.15 * self.traversal + 0.15 * self.path, floor, hint)
+        if self.path >= 0.25:
+            score += (self.path - 0.25) * 0.8
+        if self.path >= 0.2:
+            score = max(score, self.path)
+        if not (self.words or self.hint or self.path >= _HINT_ALONE):
+            score = min(score, _HINT_ALONE)
+        return min(1.0, score)
+
+    def channel(self) -> str:
+        """The name that the answer gives to what found the memory."""
+        if self.path and self.path >= max(self.words, self.hint):
+            return "sec" if self.words or self.hint else "structured"
+        if self.words or self.hint:
+            return "keyword" if self.words >= self.hint else "hybrid" if self.words else "hint"
+        return "traversal"
+
+
+def _rehearsed(daemon: Daemon, scores: dict[str, tuple[float, str]]) -> Callable[[str], float]:
+    """The rank of each memory: its score, raised a little for every time it was shown before."""
+    rows = daemon.store.rows(
+        f"SELECT id, access_count FROM memories WHERE id IN ({','.join('?' * len(scores))})", *scores
+    )
+    boost = {row["id"]: 1 + _REHEARSAL * math.log(row["access_count"] + 1) for row in rows}
+    return lambda item: scores[item][0] * boost.get(item, 1.0)
 
 
 def _keyword_query(request: Request) -> str:
@@ -231,7 +271,10 @@ def _ranked(daemon: Daemon, sql: str, expression: str, *values: Any) -> dict[str
     except sqlite3.OperationalError:
         return {}
     best = max((abs(row["rank"]) for row in rows), default=0.0) or 1.0
-    return {row["id"]: abs(row["rank"]) / best for row in reversed(rows)}
+    ranked: dict[str, float] = {}
+    for row in rows:
+        ranked.setdefault(row["id"], abs(row["rank"]) / best)
+    return ranked
 
 
 def _stem(word: str) -> str:

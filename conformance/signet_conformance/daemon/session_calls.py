@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon.agents import resolve_agent
 from signet_conformance.daemon.timestamps import iso
-from signet_conformance.daemon.values import UnreadableJson, is_number, leading_integer, number_or_none, text_or_none
+from signet_conformance.daemon.values import UnreadableJson, fields_of, is_number, leading_integer, number_or_none, text_or_none
 from signet_conformance.daemon.wire import Answer, Call, refusal
 
 if TYPE_CHECKING:
@@ -27,8 +27,10 @@ def _live(daemon: Daemon, agent: str) -> list[dict[str, Any]]:
         if claim.agent == agent
     }  # fmt: skip
     for entry in daemon.presence.entries():
-        key = daemon.sessions.normal(entry["session"]) if entry["session"] and entry["agent"] == agent else ""
-        if key and key not in found:
+        if not entry["session"] or entry["agent"] != agent:
+            continue
+        key = daemon.sessions.normal(entry["session"])
+        if key not in found:
             found[key] = {
                 "key": key, "runtimePath": entry["path"] or "unknown", "claimedAt": iso(entry["since"]),
                 "expiresAt": None, "bypassed": daemon.sessions.bypassed(key),
@@ -165,7 +167,7 @@ def expand_summary(daemon: Daemon, call: Call) -> Answer:
         body = call.json()
     except UnreadableJson:
         body = {}
-    fields = body if isinstance(body, dict) else {}
+    fields = fields_of(body)
     node = text_or_none(fields.get("id"))
     if not node:
         return refusal(400, "id is required")

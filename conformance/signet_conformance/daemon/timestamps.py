@@ -13,9 +13,12 @@ Clock: TypeAlias = Callable[[], float]
 
 _ISO: Final = re.compile(
     r"([+-]\d{6}|\d{4})(?:-(\d{2})(?:-(\d{2}))?)?"
-    r"(?:[Tt ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?\s*([Zz]|[+-]\d{2}:?\d{2})?)?"
+    r"(?:[Tt ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d+))?)?)?([Zz]|[+-]\d{2}:?\d{2})?"
 )
-_LOOSE: Final = ("%Y/%m/%d", "%m/%d/%Y", "%B %d, %Y", "%b %d, %Y", "%d %B %Y", "%d %b %Y", "%Y-%m-%d %H:%M", "%a %b %d %Y")
+_LOOSE: Final = (
+    "%Y/%m/%d", "%m/%d/%Y", "%m/%d/%y", "%m/%d", "%B %d %Y", "%b %d %Y", "%d %B %Y", "%d %b %Y", "%B %Y", "%b %Y",
+    "%Y %b %d", "%a %b %d %Y", "%Y-%m", "%Y-%m-%d", "%Y-%m-%d %H:%M",
+)  # fmt: skip
 
 
 def iso(seconds: float) -> str:
@@ -36,9 +39,11 @@ def read_moment(value: Any) -> float | None:
     found = _ISO.fullmatch(text)
     if found:
         return _iso_moment(found)
+    if re.fullmatch(r"[+-]?\d{1,4}", text):
+        return _bare_number(abs(int(text)))
     for form in _LOOSE:
         try:
-            return datetime.strptime(text, form).replace(tzinfo=UTC).timestamp()
+            return datetime.strptime(text.replace(",", ""), form).replace(tzinfo=UTC).timestamp()
         except ValueError:
             continue
     try:
@@ -51,13 +56,21 @@ def read_moment(value: Any) -> float | None:
 def _iso_moment(found: re.Match[str]) -> float | None:
     year, month, day, hour, minute, second, fraction, zone = found.groups()
     try:
-        midnight = datetime(int(year), int(month or 1), int(day or 1), tzinfo=_zone(zone))
-        if int(hour or 0) > 24 or int(minute or 0) > 59 or int(second or 0) > 59:
+        midnight = datetime(int(year), int(month or 1), 1, tzinfo=_zone(zone))
+        if not 1 <= int(day or 1) <= 31 or int(hour or 0) > 24 or int(minute or 0) > 59 or int(second or 0) > 59:
             return None
-        clock = timedelta(hours=int(hour or 0), minutes=int(minute or 0), seconds=int(second or 0))
+        clock = timedelta(days=int(day or 1) - 1, hours=int(hour or 0), minutes=int(minute or 0), seconds=int(second or 0))
         return (midnight + clock).timestamp() + float(f"0.{fraction or 0}")
     except (ValueError, OverflowError):
         return None
+
+
+def _bare_number(number: int) -> float | None:
+    """The moment that a number alone names: a month of 2001, or a year; 13 to 31 are neither."""
+    if 12 < number < 32:
+        return None
+    year = 2001 if number <= 12 else number if number > 99 else 1900 + number + 100 * (number < 50)
+    return datetime(year, min(12, max(1, number)) if number <= 12 else 1, 1, tzinfo=UTC).timestamp()
 
 
 def _zone(text: str | None) -> timezone:
