@@ -12,6 +12,8 @@ from dataclasses import replace
 from typing import Any, Final
 from uuid import NAMESPACE_URL, uuid5
 
+import httpx
+
 from signet_reference_harness.adapter import (
     CompactionCompleteParams,
     PreCompactionParams,
@@ -63,10 +65,10 @@ class AdapterClient(RuntimeAdapter):
 
     harness = HARNESS_NAME
 
-    def __init__(self, config: HarnessConfig) -> None:
+    def __init__(self, config: HarnessConfig, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self.config = config
         self._envelopes = EnvelopeGuard()
-        self._wire = Wire(config)
+        self._wire = Wire(config, transport)
         self._prompt_slots = asyncio.Semaphore(PROMPTS_AT_ONCE)
         self._probe = asyncio.Lock()
         self._seen = False

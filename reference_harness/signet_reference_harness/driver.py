@@ -12,6 +12,9 @@ side; who wants one after the other waits for the answer.
     {"id": 2, "ok": true, "ms": 8.4, "result": {...}}
     {"id": 2, "ok": false, "error": {"type": "StepError", "message": "..."}}
 
+A hello with `"events": ["model"]` asks to be told when a model's turn begins: the harness then writes
+`{"event": "model", "session": "s1"}` and asks the model only after `{"op": "go"}`, which is not answered.
+
 Steps, each with `session`, a name for as long as the process lives:
 
     start                project (once), agent, key, source (startup, resume, clear), replaces (a session to end first)
@@ -36,9 +39,11 @@ import signal
 import sys
 import threading
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Collection, Mapping
 from typing import Any, Final
+
+import httpx
 
 from signet_reference_harness.client import OPERATIONS
 from signet_reference_harness.config import HarnessConfig
@@ -55,9 +60,11 @@ LONGEST_ECHO: Final = 200
 class Driver:
     """Answers the requests of one peer. `write` takes one line without its end."""
 
-    def __init__(self, config: HarnessConfig, host: SessionHost) -> None:
+    def __init__(self, config: HarnessConfig, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._config = config
-        self._host = host
+        self._host = SessionHost(config, model_turn=self._model_turn, transport=transport)
+        self._tells_model_turns = False
+        self._awaiting_go: deque[asyncio.Event] = deque()
         self._under_way: set[asyncio.Task[None]] = set()
         self._queues: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
@@ -71,13 +78,32 @@ class Driver:
             if request["op"] == "exit":
                 leaving = request
                 break
+            if request["op"] == "go":
+                self._go()
+                continue
             task = asyncio.create_task(self._answer(request, frozenset(self._under_way)))
             self._under_way.add(task)
             task.add_done_callback(self._under_way.discard)
+        # Nobody is left to say go.
+        self._tells_model_turns = False
+        while self._awaiting_go:
+            self._go()
         await _done(self._under_way)
         await self._host.aclose()
         if leaving is not None:
             _write({"id": leaving.get("id"), "ok": True, "ms": 0.0, "result": {}})
+
+    def _go(self) -> None:
+        if self._awaiting_go:
+            self._awaiting_go.popleft().set()
+
+    async def _model_turn(self, session: str) -> None:
+        if not self._tells_model_turns:
+            return
+        go = asyncio.Event()
+        self._awaiting_go.append(go)
+        _write({"event": "model", "session": session})
+        await go.wait()
 
     def _read(self, line: bytes) -> dict[str, Any] | None:
         if not line.strip():
@@ -114,6 +140,8 @@ class Driver:
 
     async def _result(self, request: Mapping[str, Any], before: frozenset[asyncio.Task[None]]) -> dict[str, Any]:
         if request["op"] == "hello":
+            events = request.get("events")
+            self._tells_model_turns = isinstance(events, list) and "model" in events
             return self._hello()
         if request["op"] == "flush":
             await _done(before)
@@ -137,11 +165,11 @@ class Driver:
         }
 
 
-OPS: Final = ("hello", "step", "flush", "exit")
+OPS: Final = ("hello", "step", "flush", "go", "exit")
 
 
-def main() -> int:
-    """Serve standard input until it ends; returns the exit status."""
+def main(transport: httpx.AsyncBaseTransport | None = None) -> int:
+    """Serve standard input until it ends; returns the exit status. `transport` replaces httpx's own."""
     try:
         config = HarnessConfig.from_environment(os.environ)
     except ConfigError as error:
@@ -149,11 +177,11 @@ def main() -> int:
         return 2
     # A peer that is gone cannot read answers, but the sessions still have to be ended.
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_serve_input(config))
+        asyncio.run(_serve_input(config, transport))
     return 0
 
 
-async def _serve_input(config: HarnessConfig) -> None:
+async def _serve_input(config: HarnessConfig, transport: httpx.AsyncBaseTransport | None) -> None:
     loop = asyncio.get_running_loop()
     lines: asyncio.Queue[bytes | None] = asyncio.Queue()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -171,7 +199,7 @@ async def _serve_input(config: HarnessConfig) -> None:
         loop.call_soon_threadsafe(lines.put_nowait, None)
 
     threading.Thread(target=read, daemon=True).start()
-    await Driver(config, SessionHost(config)).serve(lines)
+    await Driver(config, transport).serve(lines)
 
 
 async def _done(tasks: Collection[asyncio.Task[None]]) -> None:

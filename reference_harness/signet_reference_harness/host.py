@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 from uuid import uuid4
+
+import httpx
 
 from signet_reference_harness.adapter import StartSource
 from signet_reference_harness.client import AdapterClient
@@ -24,8 +26,17 @@ SWITCH: Final = "session_switch"
 class SessionHost:
     """Any number of sessions, of any number of agents, at the same time. Close it with :meth:`aclose`."""
 
-    def __init__(self, config: HarnessConfig, tools: Sequence[Tool] = BUILT_IN) -> None:
-        self.client = AdapterClient(config)
+    def __init__(
+        self,
+        config: HarnessConfig,
+        tools: Sequence[Tool] = BUILT_IN,
+        *,
+        model_turn: Callable[[str], Awaitable[None]] | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        """`model_turn` is awaited with a session's name before its model is asked; `transport` is httpx's."""
+        self.client = AdapterClient(config, transport)
+        self.model_turn = model_turn
         self._tools = ToolRegistry(tools)
         self._sessions: dict[str, Session] = {}
         self._hooks = itertools.count(1)

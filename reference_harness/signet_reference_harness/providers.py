@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -97,18 +97,25 @@ class Provider(Protocol):
 class ScriptedProvider:
     """Answers with the given completions, one a call, in order; and keeps what it was asked in `seen`.
 
-    Raises ProviderError when the script has run out.
+    `before` is awaited once, when the first completion is asked for. Raises ProviderError when the script
+    has run out.
     """
 
     id = "scripted"
 
-    def __init__(self, script: Sequence[CompletionResult]) -> None:
+    def __init__(
+        self, script: Sequence[CompletionResult], before: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
         self._script = list(script)
+        self._before = before
         self.seen: list[tuple[tuple[Message, ...], CompletionOptions]] = []
 
     async def complete(self, messages: Sequence[Message], options: CompletionOptions) -> CompletionResult:
         """The next completion of the script."""
         self.seen.append((tuple(messages), options))
+        if self._before is not None:
+            before, self._before = self._before, None
+            await before()
         if not self._script:
             raise ProviderError("the script has no completion left", remedy="give one completion for each call")
         return self._script.pop(0)

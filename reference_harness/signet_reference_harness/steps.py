@@ -65,18 +65,24 @@ async def _start(host: SessionHost, session: Session, step: Step) -> Result:
     return {"agent": session.identity.agent, "opened": opened}
 
 
-async def _prompt(_host: SessionHost, session: Session, step: Step) -> Result:
+async def _prompt(host: SessionHost, session: Session, step: Step) -> Result:
     reply = _optional_string(step, "reply")
     reply = DEFAULT_REPLY if reply is None else reply
     calls = _tool_calls(step)
     script = [CompletionResult(content="", tool_calls=calls, stop_reason="tool_use")] if calls else []
-    turn = await session.turn(_string(step, "text"), ScriptedProvider([*script, CompletionResult(content=reply)]))
+    provider = ScriptedProvider([*script, CompletionResult(content=reply)], _announced(host, _string(step, "session")))
+    turn = await session.turn(_string(step, "text"), provider)
     return {
         "turn": turn.error is None,
         "reply": turn.reply,
         "injected": turn.injected,
         "tools": [_tool_result(result) for result in turn.tool_results],
     }
+
+
+def _announced(host: SessionHost, name: str) -> Callable[[], Awaitable[None]] | None:
+    announce = host.model_turn
+    return None if announce is None else lambda: announce(name)
 
 
 async def _tool(_host: SessionHost, session: Session, step: Step) -> Result:

@@ -61,8 +61,9 @@ class _Progress:
 class Wire:
     """The shared keep-alive client of a process. Close it with :meth:`aclose`."""
 
-    def __init__(self, config: HarnessConfig) -> None:
+    def __init__(self, config: HarnessConfig, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._config = config
+        self._transport = transport
         self._restraint = Restraint()
         self._client: httpx.AsyncClient | None = None
         self._answered_at = -math.inf
@@ -122,6 +123,7 @@ class Wire:
             self._client = httpx.AsyncClient(
                 # Proxies and netrc credentials of the environment are not meant for a loopback daemon.
                 trust_env=False,
+                transport=self._transport,
                 timeout=None,  # noqa: S113 - the deadline around each exchange bounds all of it
                 headers={"user-agent": USER_AGENT, "accept": "application/json", "accept-encoding": "identity"},
                 limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS),
