@@ -105,6 +105,8 @@ def _marked_turn(step: PromptStep) -> Iterator[Outcome]:
                 received=call.text,
                 fold="late",
             )
+        elif step.model_seq is None:
+            yield undecided(call, message="no mark tells when the model's turn began")
         else:
             yield PASS
         if call.accepted:
