@@ -80,7 +80,7 @@ class AdapterClient(RuntimeAdapter):
 
     def outgoing(self, text: str) -> str:
         """`text` as it may be sent: without credentials, and without anything the daemon ever injected."""
-        return self._envelopes.strip(without_tokens(text, self.config.token))
+        return self._envelopes.remove(without_tokens(text, self.config.token))
 
     async def health(self) -> Reply:
         """GET /health, without credentials."""

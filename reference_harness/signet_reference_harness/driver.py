@@ -58,7 +58,7 @@ LONGEST_ECHO: Final = 200
 
 
 class Driver:
-    """Answers the requests of one peer. `write` takes one line without its end."""
+    """Answers the requests of one peer on standard output."""
 
     def __init__(self, config: HarnessConfig, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._config = config
@@ -175,7 +175,6 @@ def main(transport: httpx.AsyncBaseTransport | None = None) -> int:
     except ConfigError as error:
         print(f"signet_reference_harness: {error}", file=sys.stderr)
         return 2
-    # A peer that is gone cannot read answers, but the sessions still have to be ended.
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(_serve_input(config, transport))
     return 0
@@ -212,6 +211,6 @@ def _refusal(identifier: Any, error: HarnessError) -> dict[str, Any]:
 
 
 def _write(answer: Mapping[str, Any]) -> None:
-    # One write a line, so that lines of steps that end together cannot mix.
+    # A peer that is gone cannot read answers, but its sessions still have to be ended.
     with contextlib.suppress(BrokenPipeError):
         os.write(1, json.dumps(answer, separators=(",", ":")).encode("ascii") + b"\n")

@@ -36,7 +36,7 @@ class EnvelopeGuard:
         while len(self._envelopes) > ENVELOPES_KEPT:
             del self._envelopes[next(iter(self._envelopes))]
 
-    def strip(self, text: str) -> str:
+    def remove(self, text: str) -> str:
         """`text` without any injected text; the very same string when it holds none."""
         found = [envelope for envelope in self._envelopes if envelope in text]
         # Taking one out may bring the ends of another together, so look again until none is left.

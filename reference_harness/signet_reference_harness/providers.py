@@ -103,9 +103,7 @@ class ScriptedProvider:
 
     id = "scripted"
 
-    def __init__(
-        self, script: Sequence[CompletionResult], before: Callable[[], Awaitable[None]] | None = None
-    ) -> None:
+    def __init__(self, script: Sequence[CompletionResult], before: Callable[[], Awaitable[None]] | None = None) -> None:
         self._script = list(script)
         self._before = before
         self.seen: list[tuple[tuple[Message, ...], CompletionOptions]] = []

@@ -97,7 +97,9 @@ class Wire:
         progress = _Progress(trusted=began - self._answered_at < KEPT_ALIVE_S)
         try:
             async with asyncio.timeout(self._config.timeout_s(operation)), slots or contextlib.nullcontext():
-                reply = await self._answered(operation, method, target, headers, content, progress)
+                reply = await self._answered(
+                    operation, method, target, headers=headers, content=content, progress=progress
+                )
         except TimeoutError:
             limit = self._config.timeout_s(operation)
             reply = progress.failed(operation, FailureClass.TIMEOUT, f"no complete answer within {limit:g} s")
@@ -117,7 +119,14 @@ class Wire:
             self._client = None
 
     async def _answered(
-        self, operation: str, method: str, target: str, headers: Mapping[str, str], content: bytes, progress: _Progress
+        self,
+        operation: str,
+        method: str,
+        target: str,
+        *,
+        headers: Mapping[str, str],
+        content: bytes,
+        progress: _Progress,
     ) -> Reply:
         if self._client is None:
             self._client = httpx.AsyncClient(

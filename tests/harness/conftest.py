@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
+
 from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.host import SessionHost
 

@@ -11,7 +11,7 @@ import threading
 from collections import defaultdict
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import parse_qsl, urlsplit
 
 START = "/api/hooks/session-start"
@@ -145,7 +145,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     recorder: RecordingDaemon
-    connected: set[_Handler] = set()
+    connected: ClassVar[set[_Handler]] = set()
 
     def setup(self) -> None:
         super().setup()

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+
 from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.host import SessionHost
 from signet_reference_harness.reply import FailureClass, Reply

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.errors import ConfigError
 

@@ -6,6 +6,7 @@ import json
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from signet_reference_harness.conversation import TRANSCRIPT_LIMIT, Conversation
 from signet_reference_harness.providers import Message
 

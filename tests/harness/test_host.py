@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from signet_reference_harness.errors import IdentityError, StepError
 from signet_reference_harness.host import SessionHost, agent_in
 

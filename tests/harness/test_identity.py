@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from signet_reference_harness.errors import IdentityError
 from signet_reference_harness.identity import SessionIdentity
 

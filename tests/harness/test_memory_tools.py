@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from signet_reference_harness.host import SessionHost
 from signet_reference_harness.tools import ToolResult
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from signet_reference_harness.outgoing import EnvelopeGuard, without_date, without_tokens
 
 ENVELOPE = (
@@ -16,14 +17,15 @@ def test_envelope_is_removed_with_and_without_its_date() -> None:
     """Both forms of an injected text go; what stands around them stays."""
     guard = EnvelopeGuard()
     guard.remember(f"\n{ENVELOPE}\n")
-    assert guard.strip(f"a {ENVELOPE} b {without_date(ENVELOPE)} c") == "a  b  c"
+    assert guard.remove(f"a {ENVELOPE} b {without_date(ENVELOPE)} c") == "a  b  c"
 
 
 def test_short_envelope_is_left_alone() -> None:
     """Text of under 40 characters is too common to be taken for an injection."""
     guard = EnvelopeGuard()
     guard.remember("[memory active]")
-    assert guard.strip("say [memory active]") == "say [memory active]"
+    text = "say [memory active]"
+    assert guard.remove(text) == text
 
 
 @settings(deadline=None)
@@ -33,7 +35,7 @@ def test_no_envelope_survives(envelopes: list[str], text: str) -> None:
     guard = EnvelopeGuard()
     for envelope in envelopes:
         guard.remember(envelope)
-    stripped = guard.strip(text + "".join(envelopes) + text)
+    stripped = guard.remove(text + "".join(envelopes) + text)
     assert not any(envelope in stripped for envelope in envelopes)
 
 
@@ -55,7 +57,7 @@ def test_credentials_are_removed_at_any_depth(secret: str) -> None:
 
 
 @settings(deadline=None)
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text("xyz"), lambda inner: st.lists(inner)))
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text("xyz"), st.lists))
 def test_values_without_credentials_stay_equal(value: object) -> None:
     """Nothing but credentials is changed."""
     assert without_tokens(value, None) == value

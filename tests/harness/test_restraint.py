@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from signet_reference_harness.reply import Reply
 from signet_reference_harness.restraint import REMEMBERED, Restraint, identity_of
 

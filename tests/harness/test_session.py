@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
+
 from signet_reference_harness.host import SessionHost
 from signet_reference_harness.providers import CompletionResult, ScriptedProvider, ToolCall
 from signet_reference_harness.reply import FailureClass
@@ -98,7 +100,9 @@ def test_prompt_precedes_the_model_and_context_reaches_only_its_system_prompt(
 
 def test_injected_text_never_comes_back(daemon: RecordingDaemon, hosted: Hosted) -> None:
     """A model that quotes its context, and a user who pastes it, do not send it to the daemon again."""
-    envelope = "[signet active]\n# Current Date & Time\nSaturday, 21 November 2026\nRobin prefers pytest over unittest, always."
+    envelope = (
+        "[signet active]\n# Current Date & Time\nSaturday, 21 November\nRobin prefers pytest over unittest, always."
+    )
     undated = "[signet active]\nRobin prefers pytest over unittest, always."
     daemon.always[START] = Answer({"inject": envelope, "memories": []})
 
@@ -322,7 +326,7 @@ def test_same_words_twice_are_told_apart(daemon: RecordingDaemon, hosted: Hosted
     hosted(work)
     sent = [(body["userMessage"], body.get("lastAssistantMessage")) for body in daemon.bodies(PROMPT)]
     assert len(sent) == 4
-    assert all(one != other for one, other in zip(sent, sent[1:], strict=False))
+    assert all(one != other for one, other in pairwise(sent))
 
 
 def test_turn_that_the_model_failed_leaves_no_trace(daemon: RecordingDaemon, hosted: Hosted) -> None:
@@ -377,7 +381,7 @@ def test_tool_calls_of_the_model_are_run_and_answered(daemon: RecordingDaemon, h
     assert turns(daemon.bodies(END)[0]) == [("user", "which port?"), ("assistant", "50051")]
 
 
-def test_endless_tool_calls_are_cut_off(daemon: RecordingDaemon, hosted: Hosted) -> None:
+def test_endless_tool_calls_are_cut_off(hosted: Hosted) -> None:
     """A model that never stops calling tools is asked eight times, and the turn ends."""
 
     async def work(host: SessionHost) -> int:
