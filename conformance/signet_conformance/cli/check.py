@@ -20,7 +20,7 @@ from signet_conformance.engine import Judged, judge
 from signet_conformance.errors import SignetConformanceError, UsageError, printable
 from signet_conformance.facts import routes_version
 from signet_conformance.reports import jsonreport, text
-from signet_conformance.reports.together import essence, verdicts_of
+from signet_conformance.reports.together import essence, run_level_breaches, verdicts_of
 from signet_conformance.rules import rules
 from signet_conformance.trace import Declared, Trace, read
 
@@ -170,6 +170,10 @@ def _write_text(run: _Run, files: Sequence[str], stream: TextIO) -> int:
         for block in _blocks(judged, settings, explained, width, colour):
             print(block, end="\n\n", file=stream)
     status = run.status()
+    whole = run_level_breaches(run.judged)
+    if whole is not None and not settings.quiet:
+        for name in text.breach_names(whole):
+            print(text.failure_text(whole, name, width, colour, options=settings.options), end="\n\n", file=stream)
     if not settings.quiet and run.judged:
         rows = [
             (one.trace.path or "trace", {name: found.verdict for name, found in one.judgements.items()})

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TextIO
+from typing import Literal, TextIO
 
 from signet_conformance.errors import UsageError
 
@@ -35,7 +35,7 @@ def report_stream(path: str | None, force: bool) -> Iterator[TextIO]:
     # A device cannot be renamed over, and a new name is claimed at once; only a file that is replaced needs a double.
     doubled = force and Path(path).is_file()
     written = Path(f"{path}.{os.getpid()}.part" if doubled else path)
-    mode = "w" if force and not doubled else "x"
+    mode: Literal["w", "x"] = "w" if force and not doubled else "x"
     created = False
     try:
         with written.open(mode, encoding="utf-8", errors="backslashreplace") as stream:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
 from signet_conformance.cli.declared import Overrides, declared_options
-from signet_conformance.cli.recorder_process import RecorderEndedError, RecorderProcess
-from signet_conformance.errors import printable
+from signet_conformance.errors import KitError, UsageError, printable
+from signet_conformance.processes import ChildEndedError, ChildTimeoutError, LineProcess
 from signet_conformance.reports.layout import shell_command
 
+_START_S = 60.0
+_ANSWER_S = 10.0
 _PROGRESS_S = 0.5
 
 _EPILOG = """\b
@@ -70,18 +73,27 @@ def command(
     words += ["--token-declared" if word == "--token" else word for word in Overrides.parse(**declared).words()]
     # A terminated recording ends like an interrupted one: with a whole trace and no process left behind.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        with RecorderProcess(words) as recorder:
-            return _run(recorder, upstream, out)
-    except RecorderEndedError as ended:
-        return ended.exit_status
+    # -P keeps a folder that happens to be called like the recorder from being run in its place.
+    with LineProcess(
+        "the recorder", [sys.executable, "-P", "-m", "signet_recording_proxy", "--control", *words]
+    ) as child:
+        try:
+            return _run(child, upstream, out)
+        except ChildEndedError:
+            child.close()
+            status = child.returncode
+            return status if status in (UsageError.exit_status, KitError.exit_status) else KitError.exit_status
+        finally:
+            _pass_on_stderr(child)
 
 
-def _run(recorder: RecorderProcess, upstream: str, out: str) -> int:
+def _run(child: LineProcess, upstream: str, out: str) -> int:
+    url = child.receive(_START_S)["url"]
+    _pass_on_stderr(child)
     print(
         f"recording {printable(upstream, 300)} into {printable(out, 1000)}",
         "point the connector at the recorder, then use it:",
-        f"  export SIGNET_DAEMON_URL={recorder.url}",
+        f"  export SIGNET_DAEMON_URL={printable(url, 300)}",
         "Ctrl-C ends the recording",
         sep="\n",
         flush=True,
@@ -89,17 +101,26 @@ def _run(recorder: RecorderProcess, upstream: str, out: str) -> int:
     shows_progress = sys.stdout.isatty()
     try:
         while True:
-            recorder.wait(_PROGRESS_S if shows_progress else None)
-            print(f"\r{_count(recorder)} recorded ", end="", flush=True)
+            # Nothing was asked, so what ends the wait is the time, or the recorder's own end.
+            with suppress(ChildTimeoutError):
+                child.receive(_PROGRESS_S)
+            if shows_progress:
+                print(f"\r{_count(child)} recorded ", end="", flush=True)
     except KeyboardInterrupt:
-        count = _count(recorder)
-        status = recorder.stop()
+        count = _count(child)
+        child.ask({"op": "exit"}, _ANSWER_S)
         print("\r" if shows_progress else "", end="")
         print(f"{count} in {printable(Path(out).absolute(), 1000)}")
         print(f"check it: {shell_command(['signet-conformance', 'check', out])}")
-        return status
+    child.close()
+    return KitError.exit_status if child.returncode else 0
 
 
-def _count(recorder: RecorderProcess) -> str:
-    written = recorder.ask({"op": "counts"}).get("written", 0)
+def _count(child: LineProcess) -> str:
+    written = child.ask({"op": "counts"}, _ANSWER_S).get("written", 0)
     return f"{written} exchange{'' if written == 1 else 's'}"
+
+
+def _pass_on_stderr(child: LineProcess) -> None:
+    while child.stderr:
+        print(child.stderr.popleft(), file=sys.stderr)

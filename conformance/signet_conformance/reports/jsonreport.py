@@ -13,7 +13,7 @@ from signet_conformance import __version__
 from signet_conformance.contract import requirements
 from signet_conformance.engine import Judged, exit_status
 from signet_conformance.finding import Finding, Judgement
-from signet_conformance.reports.together import essence, evidence, verdicts_of
+from signet_conformance.reports.together import essence, together, verdicts_of
 from signet_conformance.reports.values import shortened
 
 FORMAT = "signet-report/1"
@@ -67,17 +67,17 @@ def _head(contract: str) -> dict[str, Any]:
 
 def closing(judged: Sequence[Judged], status: int, warnings: Sequence[str] = ()) -> dict[str, Any]:
     """The members that stand after the traces. A finding in `together` names its file."""
-    together: dict[str, Any] = {}
-    for name, verdict in verdicts_of(judged).items():
-        found = next(
-            one.judgements[name] for one in judged if name in one.judgements and one.judgements[name].verdict is verdict
-        )
-        together[name] = {
-            "verdict": verdict.value,
-            "reason": found.reason.value,
-            "findings": [{"file": file, **_finding(f)} for file, f in evidence(judged, name, verdict)],
+    over_all = {
+        name: {
+            "verdict": one.verdict.value,
+            "reason": one.reason.value,
+            "findings": [
+                {**({} if file is None else {"file": file}), **_finding(found)} for file, found in one.evidence
+            ],
         }
-    return {"together": together, **({"warnings": list(warnings)} if warnings else {}), "exit": status}
+        for name, one in together(judged).items()
+    }
+    return {"together": over_all, **({"warnings": list(warnings)} if warnings else {}), "exit": status}
 
 
 def trace_entry(judged: Judged) -> dict[str, Any]:

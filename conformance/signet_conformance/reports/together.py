@@ -3,32 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from signet_conformance.engine import Judged, fold_verdicts
-from signet_conformance.finding import Finding, Verdict
+from signet_conformance.engine import COVERAGE, Judged, fold_verdicts, whole_run_coverage
+from signet_conformance.finding import Finding, Reason, Verdict
+from signet_conformance.trace import Trace
+
+MAX_PATHS = 2000
+"""Paths that the essence of one trace keeps: a connector that never repeats one must not fill the memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """One requirement over several traces. `evidence` is (file, finding): the first of each trace that decided."""
+
+    verdict: Verdict
+    reason: Reason
+    evidence: Sequence[tuple[str | None, Finding]]
 
 
 def essence(judged: Judged) -> Judged:
-    """The judged trace without its exchanges and with one finding a requirement: small enough to keep thousands."""
+    """The judged trace as far as several together need it: small enough to keep thousands.
+
+    It has one finding a requirement, and of the exchanges one for each method and path, without what they carried.
+    """
+    trace = judged.trace
+    first = {(e.request.method, e.request.path): e for e in reversed(trace.exchanges)}
+    bare = tuple(
+        replace(e, request=replace(e.request, headers=(), body=None, query=()), response=None, raw=b"")
+        for e in list(first.values())[:MAX_PATHS]
+    )
     return replace(
         judged,
-        trace=replace(judged.trace, exchanges=(), marks=()),
+        trace=replace(trace, exchanges=bare),
         judgements={
             name: replace(judgement, findings=judgement.findings[:1]) for name, judgement in judged.judgements.items()
         },
     )
 
 
+def together(judged: Sequence[Judged]) -> Mapping[str, Together]:
+    """Each requirement over all traces, in the catalogue's order."""
+    result = {}
+    for name, verdict in fold_verdicts(judged):
+        deciding = [one for one in judged if name in one.judgements and one.judgements[name].verdict is verdict]
+        evidence = [(one.trace.path, finding) for one in deciding for finding in one.judgements[name].findings[:1]]
+        result[name] = Together(verdict, deciding[0].judgements[name].reason, evidence)
+    coverage = whole_run_coverage(judged)
+    if coverage is not None and COVERAGE in result:
+        result[COVERAGE] = Together(coverage.verdict, coverage.reason, [(None, f) for f in coverage.findings])
+    return result
+
+
 def verdicts_of(judged: Sequence[Judged]) -> Mapping[str, Verdict]:
     """The verdict of each requirement over all traces, in the catalogue's order."""
-    return dict(fold_verdicts(judged))
+    return {name: one.verdict for name, one in together(judged).items()}
 
 
-def evidence(judged: Sequence[Judged], name: str, verdict: Verdict) -> list[tuple[str | None, Finding]]:
-    """For each trace in which the requirement has this verdict and a finding: its file and its first finding."""
-    return [
-        (one.trace.path, one.judgements[name].findings[0])
-        for one in judged
-        if name in one.judgements and one.judgements[name].verdict is verdict and one.judgements[name].findings
-    ]
+def run_level_breaches(judged: Sequence[Judged]) -> Judged | None:
+    """What only the run as a whole breaches, as one more judged trace without exchanges; None when nothing is."""
+    coverage = whole_run_coverage(judged)
+    if coverage is None or coverage.verdict is Verdict.PASS:
+        return None
+    return Judged(Trace(judged[0].trace.header, (), ()), judged[0].daemon_version, {COVERAGE: coverage})
