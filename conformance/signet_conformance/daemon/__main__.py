@@ -21,8 +21,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument("--allow-remote", action="store_true", help="allow a host that other machines can reach")
     parser.add_argument("--port", type=int, default=0, help="port to listen on (default: a free one)")
-    parser.add_argument("--workspace", type=Path, metavar="DIR", help="folder of this daemon's own (default: a temporary one)")
-    parser.add_argument("--daemon-version", default="0.145", choices=VERSIONS, help="version to answer as (default: %(default)s)")
+    parser.add_argument(
+        "--workspace", type=Path, metavar="DIR", help="folder of this daemon's own (default: a temporary one)"
+    )
+    parser.add_argument(
+        "--daemon-version", default="0.145", choices=VERSIONS, help="version to answer as (default: %(default)s)"
+    )
     parser.add_argument("--auth", default="local", choices=MODES, help="mode of authentication (default: %(default)s)")
     parser.add_argument("--parent-pid", type=int, metavar="PID", help="end when this process has ended")
     parser.add_argument("--until-stdin-closes", action="store_true", help="end when standard input is closed")

@@ -1,4 +1,4 @@
-"""The daemon as an ASGI application: host check, body limit, CORS, shutdown, credentials, rights, route, in this order."""
+"""The daemon as an ASGI application: host, body limit, CORS, shutdown, credentials, rights, route, in this order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from starlette.responses import Response
 from signet_conformance.daemon.auth import unfinished
 from signet_conformance.daemon.routes import GUARDS, ROUTES, Handler, Route, pattern_of
 from signet_conformance.daemon.state import Daemon
-from signet_conformance.daemon.values import ScriptError, write_json
+from signet_conformance.daemon.values import write_json
 from signet_conformance.daemon.wire import Answer, Call, plain, refusal
 
 if TYPE_CHECKING:
@@ -128,9 +128,8 @@ class DaemonApp:
         self._prompts += limit is not None
         try:
             return await _run(route.handler, self.daemon, call)
-        except Exception as problem:
-            # Whatever goes wrong in a handler is the daemon's 500: a stand-in that dies of a request tests nothing.
-            return _crash(route, problem)
+        except Exception:  # noqa: BLE001 # whatever goes wrong in a handler is a 500, as it is of the real daemon
+            return _crash(route)
         finally:
             self._prompts -= limit is not None
 
@@ -140,7 +139,7 @@ async def _run(handler: Handler, daemon: Daemon, call: Call) -> Answer:
     return await answer if inspect.isawaitable(answer) else answer
 
 
-def _crash(route: Route, _problem: Exception) -> Answer:
+def _crash(route: Route) -> Answer:
     return refusal(500, route.failure) if route.failure else plain(500, "Internal Server Error")
 
 

@@ -101,7 +101,9 @@ class Auth:
             return None, "invalid signature"
         try:
             said = json.loads(_unpadded(payload))
-            claims = Claims(str(said["sub"]), said["role"], dict(said["scope"]), issued=said["iat"], expires=said["exp"])
+            claims = Claims(
+                str(said["sub"]), said["role"], dict(said["scope"]), issued=said["iat"], expires=said["exp"]
+            )
         except (ValueError, KeyError, TypeError):
             return None, "malformed payload"
         if claims.role not in ROLES:
@@ -206,7 +208,10 @@ class Auth:
     def revoke(self, name: str) -> dict[str, Any] | None:
         """Revoke the key of this id or prefix; None when there is none."""
         self._store.run(
-            "UPDATE api_keys SET revoked_at = COALESCE(revoked_at, ?) WHERE id = ? OR prefix = ?", iso(self._clock()), name, name
+            "UPDATE api_keys SET revoked_at = COALESCE(revoked_at, ?) WHERE id = ? OR prefix = ?",
+            iso(self._clock()),
+            name,
+            name,
         )
         row = self._store.row("SELECT * FROM api_keys WHERE id = ? OR prefix = ?", name, name)
         return _shown(row) if row else None

@@ -1,4 +1,4 @@
-"""How the versions of the contract differ, as data. Each field is one difference; the handlers branch on nothing else."""
+"""How the versions of the contract differ, as data: each field is one difference, and handlers branch on no other."""
 
 from __future__ import annotations
 
@@ -109,7 +109,5 @@ def behaviour_of(version: str) -> Behaviour:
     """The behaviour of contract version `version` (``0.58``, ``0.145``, ``0.205``, or a release of one of them)."""
     found = VERSIONS.get(".".join(version.split(".")[:2]))
     if not found:
-        raise UsageError(
-            f"there is no daemon version {version!r}", remedy=f"choose one of {', '.join(VERSIONS)}"
-        )
+        raise UsageError(f"there is no daemon version {version!r}", remedy=f"choose one of {', '.join(VERSIONS)}")
     return found

@@ -68,7 +68,9 @@ def compaction_complete(daemon: Daemon, call: Call) -> Answer:
     if is_bypassed(daemon, fields):
         return Answer({"success": True, "bypassed": True})
     scoped = daemon.behaviour.context_epochs
-    agent, problem = daemon.auth.scoped_agent(call.claims, resolve_agent(fields.get("agentId"), key) if scoped else "default")
+    agent, problem = daemon.auth.scoped_agent(
+        call.claims, resolve_agent(fields.get("agentId"), key) if scoped else "default"
+    )
     if problem:
         return refusal(403, problem)
     row = daemon.store.row("SELECT project FROM session_transcripts WHERE session_key = ? AND agent_id = ?", key, agent)
@@ -83,7 +85,9 @@ def compaction_complete(daemon: Daemon, call: Call) -> Answer:
         epoch = daemon.epochs.advance(key, agent)
         if epoch is not None:
             answer["contextEpoch"] = epoch
-    marks = start_marks(agent, {**fields, "sessionId": None}, project, key_only=daemon.behaviour.start_marks_are_key_only)
+    marks = start_marks(
+        agent, {**fields, "sessionId": None}, project, key_only=daemon.behaviour.start_marks_are_key_only
+    )
     daemon.started.forget(same_marks(marks))
     if truthy(key):
         daemon.transcripts.drop(str(key), agent)
@@ -92,7 +96,13 @@ def compaction_complete(daemon: Daemon, call: Call) -> Answer:
 
 def _file(daemon: Daemon, fields: Mapping[str, Any], agent: str, project: str | None) -> str:
     """Write the summary as a memory and as a session summary; the memory's id."""
-    key, harness, summary, now, new = fields.get("sessionKey"), fields["harness"], fields["summary"], daemon.now(), str(uuid.uuid4())
+    key, harness, summary, now, new = (
+        fields.get("sessionKey"),
+        fields["harness"],
+        fields["summary"],
+        daemon.now(),
+        str(uuid.uuid4()),
+    )
     if not isinstance(summary, str) or not isinstance(harness, str):
         raise ScriptError("summary or harness is no text")
     with daemon.store.transaction():
@@ -138,9 +148,13 @@ def _extract(daemon: Daemon, fields: Mapping[str, Any], key: str, agent: str) ->
         sent = plain_lines(fields["harness"], raw)
     stored = daemon.transcripts.get(key, agent)
     if sent and len(sent) >= len(stored):
-        daemon.transcripts.put(key, agent, sent, harness=fields["harness"], project=fields.get("project"), now=daemon.now())
+        daemon.transcripts.put(
+            key, agent, sent, harness=fields["harness"], project=fields.get("project"), now=daemon.now()
+        )
     size = len((sent or stored).encode("utf-8", "replace"))
-    done = daemon.store.number("SELECT MAX(last_offset) FROM extract_cursors WHERE session_key = ? AND agent_id = ?", key, agent)
+    done = daemon.store.number(
+        "SELECT MAX(last_offset) FROM extract_cursors WHERE session_key = ? AND agent_id = ?", key, agent
+    )
     if size - done < _LEAST_NEW:
         return None
     if isinstance(fields.get("project"), dict | list):

@@ -18,7 +18,19 @@ if TYPE_CHECKING:
 
 #: Types that an entity may have; with any other it is not kept.
 ENTITY_TYPES: Final = frozenset(
-    ("person", "organization", "project", "product", "system", "tool", "artifact", "document", "source", "place", "event")
+    (
+        "person",
+        "organization",
+        "project",
+        "product",
+        "system",
+        "tool",
+        "artifact",
+        "document",
+        "source",
+        "place",
+        "event",
+    )
 )
 _NO_ENTITIES: Final = frozenset(
     (
@@ -84,13 +96,15 @@ class Graph:
         for index, source in enumerate(seen):
             for target in seen[index + 1 :]:
                 if source != target:
-                    self._store.run("INSERT OR IGNORE INTO entity_dependencies VALUES (?, ?, ?, 0.3)", source, target, agent)
+                    self._store.run(
+                        "INSERT OR IGNORE INTO entity_dependencies VALUES (?, ?, ?, 0.3)", source, target, agent
+                    )
         return linked
 
     def _save_triple(self, triple: dict[str, Any], memory: str, agent: str, now: str) -> int:
         kinds = _entity_type(triple.get("sourceType")), _entity_type(triple.get("targetType"))
         names = triple.get("source"), triple.get("target")
-        if not all([_worth_keeping(name, kind) for name, kind in zip(names, kinds, strict=True)]):
+        if not all(_worth_keeping(name, kind) for name, kind in zip(names, kinds, strict=True)):
             return 0
         ids = [self._entity(str(name), kind, agent, now) for name, kind in zip(names, kinds, strict=True)]
         return sum(self._mention(memory, entity) for entity in ids)
@@ -99,14 +113,19 @@ class Graph:
         name, kind = aspect.get("entityName"), _entity_type(aspect.get("entityType"))
         if not isinstance(name, str):
             raise ScriptError("an entity name is no string")
-        row = self._store.row("SELECT id FROM entities WHERE canonical_name = ? AND agent_id = ?", canonical(name), agent)
+        row = self._store.row(
+            "SELECT id FROM entities WHERE canonical_name = ? AND agent_id = ?", canonical(name), agent
+        )
         if row:
             return str(row["id"])
         return self._entity(name, kind, agent, now) if _worth_keeping(name, kind) else None
 
     def _entity(self, name: str, kind: str | None, agent: str, now: str) -> str:
         row = self._store.row(
-            "SELECT id FROM entities WHERE (canonical_name = ? AND agent_id = ?) OR name = ?", canonical(name), agent, name
+            "SELECT id FROM entities WHERE (canonical_name = ? AND agent_id = ?) OR name = ?",
+            canonical(name),
+            agent,
+            name,
         )
         if row:
             self._store.run("UPDATE entities SET mentions = mentions + 1, updated_at = ? WHERE id = ?", now, row["id"])
@@ -167,10 +186,15 @@ class Graph:
         linked = 0
         for name in names_in(content):
             row = self._store.row(
-                "SELECT id FROM entities WHERE (canonical_name = ? OR name = ?) AND agent_id = ?", canonical(name), name, agent
+                "SELECT id FROM entities WHERE (canonical_name = ? OR name = ?) AND agent_id = ?",
+                canonical(name),
+                name,
+                agent,
             )
             if row:
-                self._store.run("UPDATE entities SET mentions = mentions + 1, updated_at = ? WHERE id = ?", now, row["id"])
+                self._store.run(
+                    "UPDATE entities SET mentions = mentions + 1, updated_at = ? WHERE id = ?", now, row["id"]
+                )
                 linked += self._mention(memory, row["id"])
         return linked
 

@@ -15,7 +15,7 @@ _LITERALS: Final = ("true", "false", "null")
 _LEFTOVER: Final = "Unable to parse JSON string"
 
 
-class _Complaint(Exception):
+class _ComplaintError(Exception):
     pass
 
 
@@ -23,7 +23,7 @@ def complaint(text: str) -> str:
     """What the parser says about `text`, which is known not to be JSON."""
     try:
         end = _blanks(text, _value(text, _blanks(text, 0)))
-    except _Complaint as found:
+    except _ComplaintError as found:
         return _PREFIX + str(found.args[0])
     except RecursionError:
         end = 0
@@ -39,7 +39,7 @@ def _blanks(text: str, at: int) -> int:
 def _value(text: str, at: int) -> int:
     """The index after the value that starts at `at`."""
     if at >= len(text):
-        raise _Complaint("Unexpected EOF")
+        raise _ComplaintError("Unexpected EOF")
     char = text[at]
     if char == "{":
         return _object(text, at + 1)
@@ -52,7 +52,7 @@ def _value(text: str, at: int) -> int:
     word = _WORD.match(text, at)
     if word and word[0] in _LITERALS:
         return word.end()
-    raise _Complaint(_unexpected(text, at, word[0] if word else None))
+    raise _ComplaintError(_unexpected(text, at, word[0] if word else None))
 
 
 def _unexpected(text: str, at: int, word: str | None) -> str:
@@ -72,18 +72,18 @@ def _object(text: str, at: int) -> int:
             return at + 1
         if text[at : at + 1] != '"':
             if text[at : at + 1] == "'":
-                raise _Complaint(_unexpected(text, at, None))
-            raise _Complaint("Expected '}'" if first else "Property name must be a string literal")
+                raise _ComplaintError(_unexpected(text, at, None))
+            raise _ComplaintError("Expected '}'" if first else "Property name must be a string literal")
         at = _blanks(text, _string(text, at + 1))
         if text[at : at + 1] != ":":
-            raise _Complaint("Expected ':' before value in object property definition")
+            raise _ComplaintError("Expected ':' before value in object property definition")
         at = _blanks(text, _value(text, _blanks(text, at + 1)))
         if text[at : at + 1] == ",":
             at, first = _blanks(text, at + 1), False
         elif text[at : at + 1] == "}":
             return at + 1
         else:
-            raise _Complaint("Expected '}'")
+            raise _ComplaintError("Expected '}'")
 
 
 def _array(text: str, at: int) -> int:
@@ -95,10 +95,10 @@ def _array(text: str, at: int) -> int:
         if text[at : at + 1] == "]":
             return at + 1
         if text[at : at + 1] != ",":
-            raise _Complaint("Expected ']'")
+            raise _ComplaintError("Expected ']'")
         at = _blanks(text, at + 1)
         if text[at : at + 1] == "]":
-            raise _Complaint("Unexpected comma at the end of array expression")
+            raise _ComplaintError("Unexpected comma at the end of array expression")
 
 
 def _string(text: str, at: int) -> int:
@@ -110,26 +110,26 @@ def _string(text: str, at: int) -> int:
         else:
             at += 1
     if text[at : at + 1] != '"':
-        raise _Complaint("Unterminated string")
+        raise _ComplaintError("Unterminated string")
     return at + 1
 
 
 def _escape(text: str, at: int) -> int:
     if at >= len(text):
-        raise _Complaint("Unterminated string")
+        raise _ComplaintError("Unterminated string")
     if text[at] == "u":
         if re.match(r"[0-9a-fA-F]{4}", text[at + 1 : at + 5]):
             return at + 5
-        raise _Complaint(f'"\\{text[at : at + 5]}" is not a valid unicode escape')
+        raise _ComplaintError(f'"\\{text[at : at + 5]}" is not a valid unicode escape')
     if text[at] not in _ESCAPES:
-        raise _Complaint(f"Invalid escape character {text[at]}")
+        raise _ComplaintError(f"Invalid escape character {text[at]}")
     return at + 1
 
 
 def _number(text: str, at: int) -> int:
     found = _NUMBER.match(text, at)
     if not found:
-        raise _Complaint("Invalid number")
+        raise _ComplaintError("Invalid number")
     if text[found.end() : found.end() + 1] == ".":
-        raise _Complaint("Invalid digits after decimal point")
+        raise _ComplaintError("Invalid digits after decimal point")
     return found.end()

@@ -96,7 +96,8 @@ def _start(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> Answer:
         daemon.epochs.show(shown_as, agent, ids)
     if truthy(key):
         daemon.store.run_many(
-            "INSERT OR IGNORE INTO shown_memories VALUES (?, ?, ?)", [(str(key), agent, memory["id"]) for memory in memories]
+            "INSERT OR IGNORE INTO shown_memories VALUES (?, ?, ?)",
+            [(str(key), agent, memory["id"]) for memory in memories],
         )
     daemon.store.run_many(
         "UPDATE memories SET access_count = access_count + 1, last_accessed = datetime(?, 'unixepoch') WHERE id = ?",
@@ -108,7 +109,10 @@ def _start(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> Answer:
         daemon.started.remember(marks)
     answer = present(
         identity=identity_of(daemon.workspace),
-        memories=[{name: memory[name] for name in ("id", "content", "type", "importance", "created_at")} for memory in memories],
+        memories=[
+            {name: memory[name] for name in ("id", "content", "type", "importance", "created_at")}
+            for memory in memories
+        ],
         recentContext=recent,
         inject=inject,
         warnings=warnings,
@@ -191,7 +195,11 @@ def prompt_submit(daemon: Daemon, call: Call) -> Answer:
         return duplicate
     if not session or not daemon.presence.touch(session):
         daemon.presence.meet(
-            session=session, agent=agent, harness=fields["harness"], project=text_or_none(fields.get("project")), path=path
+            session=session,
+            agent=agent,
+            harness=fields["harness"],
+            project=text_or_none(fields.get("project")),
+            path=path,
         )
     if is_bypassed(daemon, fields):
         return Answer({"inject": "", "memoryCount": 0, "bypassed": True})

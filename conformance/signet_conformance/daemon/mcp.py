@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.values import UnreadableJson
+from signet_conformance.daemon.values import UnreadableJsonError
 from signet_conformance.daemon.wire import Answer, Call
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def mcp(_daemon: Daemon, call: Call) -> Answer:
         return _error(415, -32000, "Unsupported Media Type: Content-Type must be application/json")
     try:
         message = call.json()
-    except UnreadableJson:
+    except UnreadableJsonError:
         return _error(400, -32700, "Parse error: Invalid JSON")
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
         return _error(400, -32700, "Parse error: Invalid JSON-RPC message")

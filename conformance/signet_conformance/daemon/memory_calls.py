@@ -16,7 +16,7 @@ from signet_conformance.daemon.temporal import time_problem
 from signet_conformance.daemon.values import (
     BLANKS,
     ScriptError,
-    UnreadableJson,
+    UnreadableJsonError,
     fields_of,
     is_number,
     leading_integer,
@@ -79,7 +79,7 @@ def remember_alias(daemon: Daemon, call: Call) -> Answer:
     """POST memory/save and hook/remember: memory/remember under another name; an unreadable body counts as empty."""
     try:
         body = call.json()
-    except UnreadableJson:
+    except UnreadableJsonError:
         body = {}
     return _forward(daemon, call, body, call.header("x-signet-session-key"))
 
@@ -110,10 +110,16 @@ def hook_recall(daemon: Daemon, call: Call) -> Answer:
         return refusal(403, problem)
     if not isinstance(fields["query"], str):
         raise ScriptError("a query is no text")
-    read = {name: value for name, value in fields.items() if name not in ("scope", "pinned", "importance_min", "sourceOnly")}
+    read = {
+        name: value for name, value in fields.items() if name not in ("scope", "pinned", "importance_min", "sourceOnly")
+    }
     found = _recalled(daemon, Request(fields["query"], agent, {**read, "project": project}, key))
     rows = found["results"]
-    message = _NOTHING_FOUND if not rows else f"Found {len(rows)} {'memory' if len(rows) == 1 else 'memories'} ({found['method']})."
+    message = (
+        _NOTHING_FOUND
+        if not rows
+        else f"Found {len(rows)} {'memory' if len(rows) == 1 else 'memories'} ({found['method']})."
+    )
     lines = [f"- {row['content']}" for row in rows]
     return Answer({**found, "memories": rows, "count": len(rows), "message": "\n".join([message, *lines])})
 
@@ -131,7 +137,11 @@ def _recall_problem(fields: Mapping[str, Any]) -> str | None:
 
 def _saving_problem(daemon: Daemon, call: Call, fields: Mapping[str, Any], agent: str) -> Answer | None:
     """The refusal of an aggregate recall that would be saved by somebody who may not save."""
-    saves = fields.get("aggregate") is True and fields.get("saveAggregate") is not False and fields.get("save_aggregate") is not False
+    saves = (
+        fields.get("aggregate") is True
+        and fields.get("saveAggregate") is not False
+        and fields.get("save_aggregate") is not False
+    )
     if not saves:
         return None
     denied = daemon.auth.permission_problem(call, "remember")
@@ -149,7 +159,7 @@ def memory_recall(daemon: Daemon, call: Call) -> Answer:
     """POST memory/recall: the memories that a query finds for an agent."""
     try:
         fields = fields_of(call.json())
-    except UnreadableJson:
+    except UnreadableJsonError:
         return refusal(400, "Invalid JSON body")
     query = trimmed(fields.get("query"))
     if not query:
@@ -181,7 +191,9 @@ def get_memory(daemon: Daemon, call: Call) -> Answer:
     if not memory:
         return refusal(400, "memory id is required")
     named = next((call.query[name] for name in ("agentId", "agent_id") if name in call.query), None)
-    agent = resolve_agent(call.header("x-signet-agent-id") if named is None else named, call.header("x-signet-session-key"))
+    agent = resolve_agent(
+        call.header("x-signet-agent-id") if named is None else named, call.header("x-signet-session-key")
+    )
     visible, values = daemon.agents.visible(agent) if daemon.behaviour.get_is_scoped else ("", [])
     project = call.claims.scope.get("project") if call.claims else None
     row = daemon.store.row(
@@ -192,7 +204,11 @@ def get_memory(daemon: Daemon, call: Call) -> Answer:
     if not row:
         return refusal(404, "not found")
     shown = {name: row[name] for name in _ROW}
-    shown |= {"sourcePath": row["source_path"], "runtimePath": row["runtime_path"], "idempotencyKey": row["idempotency_key"]}
+    shown |= {
+        "sourcePath": row["source_path"],
+        "runtimePath": row["runtime_path"],
+        "idempotencyKey": row["idempotency_key"],
+    }
     if str(row["source_type"] or "").startswith("session") and row["source_id"]:
         shown["sessionId"] = row["source_id"]
     return Answer(shown)
@@ -223,7 +239,9 @@ def feedback(daemon: Daemon, call: Call) -> Answer:
     key, given = text_or_none(body.get("sessionKey")), body.get("feedback")
     if not key or not truthy(given):
         return refusal(400, "sessionKey and feedback required")
-    ratings = {name: value for name, value in given.items() if name and is_number(value)} if isinstance(given, dict) else {}
+    ratings = (
+        {name: value for name, value in given.items() if name and is_number(value)} if isinstance(given, dict) else {}
+    )
     if not ratings:
         return refusal(400, "Invalid feedback format — expected map of ID to number (-1 to 1)")
     shown = daemon.store.rows(
@@ -243,7 +261,7 @@ def codex_note(daemon: Daemon, call: Call) -> Answer:
     """POST memory/codex-native-note: a note, written into the workspace and never into a user's home."""
     try:
         body = fields_of(call.json())
-    except UnreadableJson:
+    except UnreadableJsonError:
         body = {}
     content = text_or_none(body.get("content"))
     if not content:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
 import uuid
@@ -27,11 +26,9 @@ if TYPE_CHECKING:
 
     from signet_conformance.daemon.state import Daemon
 
-_MOST_ITEMS: Final = 200
-_CONFIRM_ABOVE: Final = 25
+MOST_ITEMS: Final = 200
 _KEPT_DAYS: Final = 30
 _ACTOR_TYPES: Final = ("operator", "pipeline", "harness", "sdk", "daemon")
-_NO_IF_VERSION: Final = "if_version is not supported for batch forget; use DELETE /api/memory/:id for version-guarded deletes"
 _ERRORS: Final = {
     "not_found": (404, "Not found"),
     "deleted": (409, "Cannot modify deleted memory"),
@@ -64,7 +61,8 @@ def _twin_values(row: sqlite3.Row, digest: str) -> tuple[Any, ...]:
     return row["id"], digest, row["agent_id"], row["visibility"], row["project"], row["scope"]
 
 
-def _actor(call: Call, said: str | None) -> Actor:
+def actor_of(call: Call, said: str | None) -> Actor:
+    """Who asks for a change: the bearer, else the header, else whom the body names, else the daemon."""
     session, request = (text_or_none(call.header(f"x-signet-{name}-id")) for name in ("session", "request"))
     if call.claims:
         return Actor(call.claims.subject, call.claims.role, session, request)
@@ -138,12 +136,16 @@ def _modify(
         if double:
             return {**result, "status": "duplicate_content_hash", "duplicateMemoryId": double["id"]}
     names = {"content"} if rewritten else set()
-    names |= {name for name in ("type", "tags", "importance", "pinned") if name in changes and changes[name] != row[name]}
+    names |= {
+        name for name in ("type", "tags", "importance", "pinned") if name in changes and changes[name] != row[name]
+    }
     if not names:
         return {**result, "status": "no_changes"}
     written = {name: changes[name] for name in names}
     if rewritten:
-        written |= {name: changes[name] for name in ("normalized_content", "content_hash")} | {"extraction_status": "none"}
+        written |= {name: changes[name] for name in ("normalized_content", "content_hash")} | {
+            "extraction_status": "none"
+        }
     written |= {"updated_at": daemon.now(), "updated_by": actor.name}
     with daemon.store.transaction():
         daemon.store.run(
@@ -157,7 +159,7 @@ def _modify(
     return {**result, "status": "updated", "newVersion": row["version"] + 1, "contentChanged": rewritten}
 
 
-def _forget(
+def forget(
     daemon: Daemon, memory: str, actor: Actor, reason: str, *, force: bool, version: int | None = None
 ) -> dict[str, Any]:
     """Mark a row as deleted: its id, status and versions."""
@@ -179,7 +181,9 @@ def _forget(
             "UPDATE memories SET is_deleted = 1, deleted_at = ?, updated_at = ?, updated_by = ?, version = version + 1 WHERE id = ?",
             now, now, actor.name, memory,
         )  # fmt: skip
-        _record_event(daemon, memory, "deleted", actor, reason, old=row["content"], new=None, force=force, ifVersion=version)
+        _record_event(
+            daemon, memory, "deleted", actor, reason, old=row["content"], new=None, force=force, ifVersion=version
+        )
     return {**result, "status": "deleted", "newVersion": row["version"] + 1}
 
 
@@ -207,7 +211,7 @@ def patch_memory(daemon: Daemon, call: Call) -> Answer:
         return refusal(400, problem or str(wrong))
     if daemon.settings.frozen:
         return refusal(503, FROZEN)
-    actor = _actor(call, text_or_none(body.get("changed_by")))
+    actor = actor_of(call, text_or_none(body.get("changed_by")))
     return _single(_modify(daemon, memory, changes, actor, reason, version), "updated")
 
 
@@ -232,7 +236,13 @@ def _with_reason(daemon: Daemon, call: Call, *, takes_force: bool) -> Answer | t
         return refusal(400, problem or str(wrong))
     if daemon.settings.frozen:
         return refusal(503, FROZEN)
-    return memory, reason, bool(force), asked if version is None else version, _actor(call, text_or_none(body.get("changed_by")))
+    return (
+        memory,
+        reason,
+        bool(force),
+        asked if version is None else version,
+        actor_of(call, text_or_none(body.get("changed_by"))),
+    )
 
 
 def delete_memory(daemon: Daemon, call: Call) -> Answer:
@@ -241,7 +251,7 @@ def delete_memory(daemon: Daemon, call: Call) -> Answer:
     if isinstance(read, Answer):
         return read
     memory, reason, force, version, actor = read
-    return _single(_forget(daemon, memory, actor, reason, force=force, version=version), "deleted")
+    return _single(forget(daemon, memory, actor, reason, force=force, version=version), "deleted")
 
 
 def recover_memory(daemon: Daemon, call: Call) -> Answer:
@@ -282,11 +292,11 @@ def modify_memories(daemon: Daemon, call: Call) -> Answer:
     patches = body.get("patches")
     if not isinstance(patches, list) or not patches:
         return refusal(400, "patches[] is required")
-    if len(patches) > _MOST_ITEMS:
-        return refusal(400, f"patches[] exceeds maximum batch size ({_MOST_ITEMS})")
+    if len(patches) > MOST_ITEMS:
+        return refusal(400, f"patches[] exceeds maximum batch size ({MOST_ITEMS})")
     if daemon.settings.frozen:
         return refusal(503, FROZEN)
-    actor = _actor(call, text_or_none(body.get("changed_by")))
+    actor = actor_of(call, text_or_none(body.get("changed_by")))
     results = [_one_patch(daemon, record(patch), text_or_none(body.get("reason")), actor) for patch in patches]
     updated = sum(result["status"] == "updated" for result in results)
     return Answer({"total": len(results), "updated": updated, "results": results})
@@ -311,107 +321,6 @@ def _one_patch(daemon: Daemon, patch: dict[str, Any] | None, reason: str | None,
     return _modify(daemon, memory, changes, actor, reason, version)
 
 
-def forget_memories(daemon: Daemon, call: Call) -> Answer:
-    """POST memory/forget: a preview of what would go, or with mode execute its deletion."""
-    body = call.json_record()
-    if body is None:
-        return refusal(400, "Invalid JSON body")
-    mode = text_or_none(body.get("mode")) or "preview"
-    if mode not in ("preview", "execute"):
-        return refusal(400, "mode must be preview or execute")
-    limit = positive_integer(body.get("limit"))
-    if "limit" in body and limit is None:
-        return refusal(400, "limit must be a positive integer")
-    ids, problem = _ids_in(body)
-    if problem:
-        return refusal(400, problem)
-    filters = {name: text_or_none(body.get(name)) for name in ("query", "type", "tags", "who", "source_type", "since", "until", "scope")}
-    if not ids and not any(filters.values()):
-        return refusal(400, "query, ids, or at least one filter (type/tags/who/source_type/since/until) is required")
-    wanted = min(limit or 20, _MOST_ITEMS)
-    rows = _by_ids(daemon, ids[:wanted]) if ids else _by_filters(daemon, filters, wanted)
-    token = hashlib.sha256("|".join(sorted({row["id"] for row in rows})).encode()).hexdigest()[:32]
-    confirm = len(rows) > _CONFIRM_ABOVE
-    if mode == "preview":
-        candidates = [
-            {"id": row["id"], "score": round(row["score"], 3), "pinned": row["pinned"] == 1, "version": row["version"]} for row in rows
-        ]
-        return Answer({"mode": mode, "count": len(rows), "requiresConfirm": confirm, "confirmToken": token, "candidates": candidates})
-    reason, force = text_or_none(body.get("reason")), flag(body.get("force"))
-    if not reason:
-        return refusal(400, "reason is required for execute mode")
-    if "force" in body and force is None:
-        return refusal(400, "force must be a boolean")
-    if "if_version" in body:
-        return refusal(400, _NO_IF_VERSION)
-    if confirm and text_or_none(body.get("confirm_token")) != token:
-        error = "confirm_token is required for large forget operations; run preview first"
-        return refusal(400, error, requiresConfirm=True, confirmToken=token, count=len(rows))
-    if daemon.settings.frozen:
-        return refusal(503, FROZEN)
-    actor = _actor(call, text_or_none(body.get("changed_by")))
-    results = [_forget(daemon, row["id"], actor, reason, force=bool(force)) for row in rows]
-    deleted = sum(result["status"] == "deleted" for result in results)
-    return Answer({"mode": mode, "requested": len(rows), "deleted": deleted, "results": results})
-
-
-def _ids_in(body: Mapping[str, Any]) -> tuple[list[str], str | None]:
-    given = body.get("ids", [])
-    if not isinstance(given, list):
-        return [], "ids must be an array of strings"
-    ids = [text_or_none(item) for item in given]
-    if not all(ids):
-        return [], "ids must contain non-empty strings"
-    return list(dict.fromkeys(str(item) for item in ids)), None
-
-
-def _by_ids(daemon: Daemon, ids: list[str]) -> list[dict[str, Any]]:
-    rows = daemon.store.rows(
-        f"SELECT id, pinned, version, 0 AS score FROM memories WHERE is_deleted = 0 AND id IN ({','.join('?' * len(ids))})", *ids
-    )
-    by_id = {row["id"]: dict(row) for row in rows}
-    return [by_id[item] for item in ids if item in by_id]
-
-
-def _by_filters(daemon: Daemon, filters: dict[str, str | None], limit: int) -> list[dict[str, Any]]:
-    where, values = "m.is_deleted = 0", []
-    for name, clause in (
-        ("type", "m.type = ?"), ("who", "m.who = ?"), ("source_type", "m.source_type = ?"),
-        ("since", "m.created_at >= ?"), ("until", "m.created_at <= ?"),
-    ):  # fmt: skip
-        if filters[name]:
-            where += f" AND {clause}"
-            values.append(filters[name])
-    for tag in (part.strip() for part in (filters["tags"] or "").split(",")):
-        if tag:
-            where += " AND m.tags LIKE ?"
-            values.append(f"%{tag}%")
-    where += " AND m.scope = ?" if filters["scope"] else " AND m.scope IS NULL"
-    values += [filters["scope"]] if filters["scope"] else []
-    query = filters["query"]
-    if not query:
-        rows = daemon.store.rows(
-            f"""SELECT m.id, m.pinned, m.version, 0 AS score FROM memories m WHERE {where}
-                ORDER BY m.pinned DESC, m.importance DESC, m.updated_at DESC LIMIT ?""",
-            *values, limit,
-        )  # fmt: skip
-        return [dict(row) for row in rows]
-    try:
-        rows = daemon.store.rows(
-            f"""SELECT m.id, m.pinned, m.version, 1.0 / (1.0 + ABS(bm25(memories_fts))) AS score FROM memories_fts
-                JOIN memories m ON memories_fts.rowid = m.rowid WHERE memories_fts MATCH ? AND {where}
-                ORDER BY bm25(memories_fts) LIMIT ?""",
-            query, *values, limit,
-        )  # fmt: skip
-    except sqlite3.OperationalError:
-        rows = daemon.store.rows(
-            f"""SELECT m.id, m.pinned, m.version, 0 AS score FROM memories m
-                WHERE (m.content LIKE ? OR m.tags LIKE ?) AND {where} ORDER BY m.updated_at DESC LIMIT ?""",
-            f"%{query}%", f"%{query}%", *values, limit,
-        )  # fmt: skip
-    return [dict(row) for row in rows]
-
-
 def history(daemon: Daemon, call: Call) -> Answer:
     """GET memory/:id/history: what was done to a row, oldest first."""
     memory = call.params["id"].strip(BLANKS)
@@ -420,7 +329,9 @@ def history(daemon: Daemon, call: Call) -> Answer:
     if not daemon.store.row("SELECT 1 FROM memories WHERE id = ?", memory):
         return refusal(404, "Not found", memoryId=memory)
     limit = min(positive_integer(call.query.get("limit")) or 200, 1000)
-    rows = daemon.store.rows("SELECT * FROM memory_history WHERE memory_id = ? ORDER BY created_at LIMIT ?", memory, limit)
+    rows = daemon.store.rows(
+        "SELECT * FROM memory_history WHERE memory_id = ? ORDER BY created_at LIMIT ?", memory, limit
+    )
     events = [
         {
             "id": row["id"], "event": row["event"], "oldContent": row["old_content"], "newContent": row["new_content"],

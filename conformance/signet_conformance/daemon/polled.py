@@ -9,13 +9,18 @@ from signet_conformance.daemon.agents import resolve_agent
 from signet_conformance.daemon.auth import ROLES
 from signet_conformance.daemon.hook_calls import held_by_other, is_internal, plain_agent, runtime_path
 from signet_conformance.daemon.timestamps import iso
-from signet_conformance.daemon.values import UnreadableJson, fields_of, leading_integer, text_or_none, truthy
+from signet_conformance.daemon.values import UnreadableJsonError, fields_of, leading_integer, text_or_none, truthy
 from signet_conformance.daemon.wire import Answer, Call, refusal
 
 if TYPE_CHECKING:
     from signet_conformance.daemon.state import Daemon
 
-_POLICY: Final = {"mode": "hybrid", "maxExpandedTools": 12, "maxSearchResults": 8, "updatedAt": "1970-01-01T00:00:00.000Z"}
+_POLICY: Final = {
+    "mode": "hybrid",
+    "maxExpandedTools": 12,
+    "maxSearchResults": 8,
+    "updatedAt": "1970-01-01T00:00:00.000Z",
+}
 _SYNTHESIS: Final = {
     "enabled": True, "provider": "none", "model": "none", "timeout": 120_000, "maxTokens": 8000, "idleGapMinutes": 15,
 }  # fmt: skip
@@ -50,7 +55,11 @@ def ready(daemon: Daemon, _call: Call) -> Answer:
 
 def home(_daemon: Daemon, _call: Call) -> Answer:
     """GET /: a page for people."""
-    return Answer(None, headers={"content-type": "text/html; charset=UTF-8"}, text="<!DOCTYPE html><title>Embedded Signet daemon</title>")
+    return Answer(
+        None,
+        headers={"content-type": "text/html; charset=UTF-8"},
+        text="<!DOCTYPE html><title>Embedded Signet daemon</title>",
+    )
 
 
 def status(daemon: Daemon, _call: Call) -> Answer:
@@ -96,7 +105,7 @@ def heartbeat(_daemon: Daemon, call: Call) -> Answer:
     """POST diagnostics/openclaw/heartbeat."""
     try:
         body = call.json()
-    except UnreadableJson:
+    except UnreadableJsonError:
         return refusal(400, "Invalid JSON")
     if not isinstance(body, dict | list):
         return refusal(400, "Body must be an object")
@@ -117,13 +126,15 @@ def skill_invocation(daemon: Daemon, call: Call) -> Answer:
     if not text_or_none(fields.get("skill") if skill is None else skill):
         return refusal(400, "skillName is required")
     if daemon.behaviour.skill_conflict_is_409:
-        refused = held_by_other(daemon, text_or_none(fields.get("sessionKey")), runtime_path(call, fields), plain_agent(fields))
+        refused = held_by_other(
+            daemon, text_or_none(fields.get("sessionKey")), runtime_path(call, fields), plain_agent(fields)
+        )
         if refused:
             return refused
     return Answer({"recorded": True})
 
 
-def notifications(daemon: Daemon, call: Call) -> Answer:
+def notifications(_daemon: Daemon, call: Call) -> Answer:
     """POST hooks/notifications: there are none."""
     if is_internal(call):
         return Answer({"inject": ""})
@@ -139,7 +150,7 @@ def synthesis_config(_daemon: Daemon, _call: Call) -> Answer:
     return Answer(_SYNTHESIS)
 
 
-def synthesis_complete(daemon: Daemon, call: Call) -> Answer:
+def synthesis_complete(_daemon: Daemon, call: Call) -> Answer:
     """POST hooks/synthesis/complete: there is no worker that could write."""
     if not truthy(fields_of(call.json()).get("content")):
         return refusal(400, "content is required")
@@ -167,8 +178,13 @@ def knowledge(daemon: Daemon, call: Call) -> Answer:
                 "safeMentionCandidates": [],
             }
         )  # fmt: skip
-    limit, offset = leading_integer(call.query.get("limit"), 50) or 50, leading_integer(call.query.get("offset"), 0) or 0
-    rows = daemon.store.rows("SELECT * FROM entities WHERE agent_id = ? ORDER BY mentions DESC LIMIT ? OFFSET ?", agent, limit, offset)
+    limit, offset = (
+        leading_integer(call.query.get("limit"), 50) or 50,
+        leading_integer(call.query.get("offset"), 0) or 0,
+    )
+    rows = daemon.store.rows(
+        "SELECT * FROM entities WHERE agent_id = ? ORDER BY mentions DESC LIMIT ? OFFSET ?", agent, limit, offset
+    )
     return Answer({"items": [dict(row) for row in rows], "limit": limit, "offset": offset})
 
 
@@ -258,7 +274,16 @@ def make_key(daemon: Daemon, call: Call) -> Answer:
         return refusal(400, "name is required")
     if isinstance(body.get("role"), str) and body["role"] not in ROLES:
         return refusal(400, f"role must be one of: {', '.join(ROLES)}")
-    kinds = {"role": str, "scope": dict, "permissions": list, "connector": str, "harness": str, "agentId": str, "allowedProjects": list, "expiresAt": str}
+    kinds = {
+        "role": str,
+        "scope": dict,
+        "permissions": list,
+        "connector": str,
+        "harness": str,
+        "agentId": str,
+        "allowedProjects": list,
+        "expiresAt": str,
+    }
     traits = {key: body[key] for key, kind in kinds.items() if isinstance(body.get(key), kind)}
     try:
         return Answer({"apiKey": daemon.auth.make_key(name, **traits)}, 201)

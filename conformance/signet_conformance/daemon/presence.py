@@ -6,13 +6,15 @@ import uuid
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+from signet_conformance.daemon.agents import resolve_agent
 from signet_conformance.daemon.timestamps import iso, read_moment
 from signet_conformance.daemon.values import flag, positive_integer, text_or_none, trimmed
 from signet_conformance.daemon.wire import Answer, Call, present, refusal
 
 if TYPE_CHECKING:
+    from signet_conformance.daemon.agents import resolve_agent
     from signet_conformance.daemon.state import Daemon
-    from signet_conformance.daemon.timestamps import Clock
+from signet_conformance.daemon.timestamps import Clock
 
 _STALE_SECONDS: Final = 4 * 3600
 _KEPT_SECONDS: Final = 7 * 24 * 3600
@@ -34,13 +36,21 @@ class Presence:
         self._sessions = {
             slot: entry for slot, entry in self._sessions.items() if now - entry["seen"] <= _STALE_SECONDS
         }
-        self._messages = [message for message in self._messages if now - message["sent"] <= _KEPT_SECONDS][-_MOST_MESSAGES:]
+        self._messages = [message for message in self._messages if now - message["sent"] <= _KEPT_SECONDS][
+            -_MOST_MESSAGES:
+        ]
 
-    def meet(self, *, session: str | None, agent: str, harness: Any, project: str | None, path: str | None) -> dict[str, Any]:
+    def meet(
+        self, *, session: str | None, agent: str, harness: Any, project: str | None, path: str | None
+    ) -> dict[str, Any]:
         """Note that `agent` is at work; `harness` must be a string (`ScriptError`). Returns the public entry."""
         self._prune()
         name = trimmed(harness) or "unknown"
-        slot = f"session:{session}" if session else "ephemeral:" + ":".join(quote(part, safe="!'()*~") for part in (agent, name, project or "*"))
+        slot = (
+            f"session:{session}"
+            if session
+            else "ephemeral:" + ":".join(quote(part, safe="!'()*~") for part in (agent, name, project or "*"))
+        )
         entry = self._sessions.setdefault(slot, {"since": self._clock()})
         entry |= {"key": slot, "session": session, "agent": agent, "harness": name, "project": project, "path": path}
         entry["seen"] = self._clock()
@@ -70,7 +80,9 @@ class Presence:
         self._prune()
         return sorted(self._sessions.values(), key=lambda entry: -entry["seen"])
 
-    def others(self, *, agent: str, session: str | None, project: str | None, everyone: bool, limit: int) -> list[dict[str, Any]]:
+    def others(
+        self, *, agent: str, session: str | None, project: str | None, everyone: bool, limit: int
+    ) -> list[dict[str, Any]]:
         """The public entries of sessions other than the asking one, latest first."""
         self._prune()
         found = [
@@ -90,7 +102,9 @@ class Presence:
         self._messages.append({"sent": sent, "public": public})
         return public
 
-    def inbox(self, *, agent: str, session: str | None, since: float | None, sent: bool, broadcast: bool, limit: int) -> list[dict[str, Any]]:
+    def inbox(
+        self, *, agent: str, session: str | None, since: float | None, sent: bool, broadcast: bool, limit: int
+    ) -> list[dict[str, Any]]:
         """The messages for `agent` or its session, latest first."""
         self._prune()
 
@@ -102,7 +116,11 @@ class Presence:
                 or (sent and public["fromAgentId"] == agent)
             )
 
-        found = [message["public"] for message in self._messages if (since is None or message["sent"] >= since) and mine(message["public"])]
+        found = [
+            message["public"]
+            for message in self._messages
+            if (since is None or message["sent"] >= since) and mine(message["public"])
+        ]
         return found[::-1][:limit]
 
 
@@ -131,8 +149,6 @@ def list_presence(daemon: Daemon, call: Call) -> Answer:
 
 def post_presence(daemon: Daemon, call: Call) -> Answer:
     """POST cross-agent/presence: a session says that it is at work."""
-    from signet_conformance.daemon.agents import resolve_agent
-
     body = call.optional_record()
     if body is None:
         return refusal(400, "invalid request body")

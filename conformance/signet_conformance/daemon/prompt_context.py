@@ -21,9 +21,11 @@ _BUDGET: Final = 4000
 _LEAST_NAME: Final = 12
 _LEAST_FACT: Final = 0.8
 _GENERIC: Final = frozenset(
-    """agent artifact concept connector document event memory policy preference product project skill source system task
-    tool workflow""".split()
-)
+    (
+        "agent", "artifact", "concept", "connector", "document", "event", "memory", "policy", "preference", "product",
+        "project", "skill", "source", "system", "task", "tool", "workflow",
+    )
+)  # fmt: skip
 _ROLES: Final = frozenset(("assistant", "human", "user"))
 
 
@@ -50,7 +52,9 @@ def context_for(store: Store, prompt: str, agent: str) -> Context:
     matches = _matches(store, prompt, agent)
     if not matches:
         return Context((), "no-entity")
-    names = {word for match in matches for word in subject_words(f"{match.entity['name']} {match.entity['canonical_name']}")}
+    names = {
+        word for match in matches for word in subject_words(f"{match.entity['name']} {match.entity['canonical_name']}")
+    }
     asked = [word for word in subject_words(prompt) if not any(_same(word, name) for name in names)]
     lines: list[str] = []
     for match in matches:
@@ -75,7 +79,9 @@ def _matches(store: Store, prompt: str, agent: str) -> list[_Match]:
     ]
     best = max((match.score for match in found), default=0.0)
     found = [match for match in found if match.score >= max(_LEAST_NAME, best * 0.45)]
-    found.sort(key=lambda match: (-match.score, match.start - match.end, -match.entity["mentions"], match.entity["name"]))
+    found.sort(
+        key=lambda match: (-match.score, match.start - match.end, -match.entity["mentions"], match.entity["name"])
+    )
     kept: list[_Match] = []
     for match in found:
         if all(match.end <= other.start or other.end <= match.start for other in kept):
@@ -86,7 +92,9 @@ def _matches(store: Store, prompt: str, agent: str) -> list[_Match]:
 def _match(row: sqlite3.Row, words: list[str]) -> _Match | None:
     name = phrase(row["canonical_name"] or row["name"])
     parts = name.split()
-    if len(name) < 3 or (len(parts) == 1 and (name in _ROLES or name in _GENERIC or name.removesuffix("s") in _GENERIC)):
+    if len(name) < 3 or (
+        len(parts) == 1 and (name in _ROLES or name in _GENERIC or name.removesuffix("s") in _GENERIC)
+    ):
         return None
     for start in range(len(words) - len(parts) + 1):
         if all(_same(words[start + index], part) for index, part in enumerate(parts)):
@@ -104,7 +112,9 @@ def _facts(store: Store, entity: sqlite3.Row, agent: str, asked: list[str]) -> l
         entity["id"], agent, agent,
     )  # fmt: skip
     scored = [(_fact_score(row, asked), row) for row in rows if row["group_key"] or row["claim_key"]]
-    scored = sorted((pair for pair in scored if pair[0] >= _LEAST_FACT), key=lambda pair: (-pair[0], -pair[1]["importance"]))
+    scored = sorted(
+        (pair for pair in scored if pair[0] >= _LEAST_FACT), key=lambda pair: (-pair[0], -pair[1]["importance"])
+    )
     aspects: set[str] = set()
     chosen: list[sqlite3.Row] = []
     for _, row in scored:
@@ -132,5 +142,5 @@ def _fact_score(row: sqlite3.Row, asked: list[str]) -> float:
 
 def _line(name: str, row: Any) -> str:
     where = " / ".join((name, row["name"], row["group_key"] or "general", row["claim_key"] or "uncategorized"))
-    source = f"memory:{row['memory_id']}" if row['memory_id'] else 'v1'
+    source = f"memory:{row['memory_id']}" if row["memory_id"] else "v1"
     return f"- [{row['kind']}] {where}: {row['content']} ({source})"

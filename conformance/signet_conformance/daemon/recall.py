@@ -9,8 +9,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from signet_conformance.daemon.evidence import Search, scores_of
 from signet_conformance.daemon.temporal import rows_in, span_of
-from signet_conformance.daemon.terms import graph_words, index_query
 from signet_conformance.daemon.values import ScriptError, is_number, trimmed, truthy
 
 if TYPE_CHECKING:
@@ -20,11 +20,8 @@ if TYPE_CHECKING:
 
 _DEFAULT_LIMIT: Final = 10
 _MOST_ROWS: Final = 50
-_POOL: Final = 20
-_LEAST_SCORE: Final = 0.3
 _SHOWN_CHARACTERS: Final = 500
 _BUDGETS: Final = ("small", "medium", "large")
-_HINT_ALONE: Final = 0.35
 _REHEARSAL: Final = 0.1
 
 
@@ -64,11 +61,17 @@ def recall(daemon: Daemon, request: Request) -> dict[str, Any]:
     fields = request.fields
     span = span_of(request.query, fields.get("time"))
     if span:
-        wide = max(limit_of(fields.get("limit")) * 20, 100) if span.mode == "filter" and span.text else limit_of(fields.get("limit"))
+        wide = (
+            max(limit_of(fields.get("limit")) * 20, 100)
+            if span.mode == "filter" and span.text
+            else limit_of(fields.get("limit"))
+        )
         rows = rows_in(daemon, span, request.agent, fields.get("project"), wide)
         ids = [row["subject_id"] for row in rows if row["subject_type"] == "memory"]
         if not (span.mode == "filter" and span.text and ids):
-            answer = _answer(rows[: limit_of(fields.get("limit"))], request.query, "keyword", {"temporal": span.meta(request.query)})
+            answer = _answer(
+                rows[: limit_of(fields.get("limit"))], request.query, "keyword", {"temporal": span.meta(request.query)}
+            )
             found = _finish(daemon, request, answer, key, repeats=repeats, started=started)
             found["meta"]["timings"]["stages"] = []
             return found
@@ -82,7 +85,12 @@ def recall(daemon: Daemon, request: Request) -> dict[str, Any]:
 
 
 def _answer(rows: list[dict[str, Any]], query: str, method: str, meta: dict[str, Any] | None = None) -> dict[str, Any]:
-    return {"results": rows, "query": query, "method": method, "meta": {"totalReturned": 0, "hasSupplementary": False, "noHits": True, **(meta or {})}}
+    return {
+        "results": rows,
+        "query": query,
+        "method": method,
+        "meta": {"totalReturned": 0, "hasSupplementary": False, "noHits": True, **(meta or {})},
+    }
 
 
 def _finish(
@@ -129,7 +137,13 @@ def _filter(daemon: Daemon, request: Request) -> tuple[str, list[Any]]:
     else:
         parts.append("m.scope = ?")
         values.append(fields["scope"])
-    for clause, name in (("m.type = ?", "type"), ("m.who = ?", "who"), ("m.created_at >= ?", "since"), ("m.created_at <= ?", "until"), ("m.project = ?", "project")):
+    for clause, name in (
+        ("m.type = ?", "type"),
+        ("m.who = ?", "who"),
+        ("m.created_at >= ?", "since"),
+        ("m.created_at <= ?", "until"),
+        ("m.project = ?", "project"),
+    ):
         if truthy(fields.get(name)):
             parts.append(clause)
             values.append(fields[name])
@@ -161,7 +175,9 @@ def _search(
         return _answer([], request.query, "hybrid")
     where, values = _filter(daemon, request)
     entities = daemon.graph.named_by(request.query, request.agent)
-    scores = _scores(daemon, request, where, values, entities)
+    keywords = request.fields.get("keywordQuery")
+    keywords = request.query if keywords is None else trimmed(keywords) or ""
+    scores = scores_of(daemon, Search(request.query, keywords, request.agent, where, values), entities)
     if only is not None:
         scores = {item: found for item, found in scores.items() if item in only}
     ranked = sorted(scores, key=_rehearsed(daemon, scores), reverse=True)
@@ -186,66 +202,6 @@ def _search(
     return answer
 
 
-def _scores(
-    daemon: Daemon, request: Request, where: str, values: list[Any], entities: list[sqlite3.Row]
-) -> dict[str, tuple[float, str]]:
-    """Each memory that any channel found, with its score and the name of the channel."""
-    expression = index_query(_keyword_query(request))
-    words = _ranked(
-        daemon, f"""SELECT m.id, bm25(memories_fts) AS rank FROM memories_fts CROSS JOIN memories m
-                    ON memories_fts.rowid = m.rowid WHERE memories_fts MATCH ?{where} ORDER BY rank LIMIT {_POOL}""",
-        expression, *values,
-    )  # fmt: skip
-    hints = _ranked(
-        daemon, f"""SELECT m.id, bm25(memory_hints_fts) AS rank FROM memory_hints_fts CROSS JOIN memory_hints h
-                    ON memory_hints_fts.rowid = h.rowid CROSS JOIN memories m ON m.id = h.memory_id
-                    WHERE memory_hints_fts MATCH ? AND h.agent_id = ?{where} ORDER BY rank LIMIT {_POOL}""",
-        expression, request.agent, *values,
-    )  # fmt: skip
-    paths = _path_scores(daemon, request, where, values)
-    linked = daemon.graph.memories_of(entities, request.agent) if entities else {}
-    permitted = _permitted(daemon, linked, where, values)
-    secondary = bool(hints or paths or permitted)
-    found: dict[str, tuple[float, str]] = {}
-    for item in dict.fromkeys([*words, *hints, *paths, *permitted]):
-        evidence = _Evidence(words.get(item, 0.0), hints.get(item, 0.0), paths.get(item, 0.0), permitted.get(item, 0.0))
-        score = evidence.score(secondary=secondary)
-        if score >= _LEAST_SCORE:
-            found[item] = (score, evidence.channel())
-    return found
-
-
-@dataclass(frozen=True)
-class _Evidence:
-    """How strongly each channel found a memory, each within 0 and 1."""
-
-    words: float
-    hint: float
-    path: float
-    traversal: float
-
-    def score(self, *, secondary: bool) -> float:
-        """The memory's score: words count little beside the other channels when any of these found something."""
-        floor = (0.4 + 0.02 * self.words if secondary else self.words) if self.words else 0.0
-        hint = self.hint if self.words or self.path else min(self.hint, _HINT_ALONE)
-        score = max(0.25 * self.words + 0.3 * hint + 0.15 * self.traversal + 0.15 * self.path, floor, hint)
-        if self.path >= 0.25:
-            score += (self.path - 0.25) * 0.8
-        if self.path >= 0.2:
-            score = max(score, self.path)
-        if not (self.words or self.hint or self.path >= _HINT_ALONE):
-            score = min(score, _HINT_ALONE)
-        return min(1.0, score)
-
-    def channel(self) -> str:
-        """The name that the answer gives to what found the memory."""
-        if self.path and self.path >= max(self.words, self.hint):
-            return "sec" if self.words or self.hint else "structured"
-        if self.words or self.hint:
-            return "keyword" if self.words >= self.hint else "hybrid" if self.words else "hint"
-        return "traversal"
-
-
 def _rehearsed(daemon: Daemon, scores: dict[str, tuple[float, str]]) -> Callable[[str], float]:
     """The rank of each memory: its score, raised a little for every time it was shown before."""
     rows = daemon.store.rows(
@@ -253,73 +209,6 @@ def _rehearsed(daemon: Daemon, scores: dict[str, tuple[float, str]]) -> Callable
     )
     boost = {row["id"]: 1 + _REHEARSAL * math.log(row["access_count"] + 1) for row in rows}
     return lambda item: scores[item][0] * boost.get(item, 1.0)
-
-
-def _keyword_query(request: Request) -> str:
-    given = request.fields.get("keywordQuery")
-    if given is None:
-        return request.query
-    return trimmed(given) or ""
-
-
-def _ranked(daemon: Daemon, sql: str, expression: str, *values: Any) -> dict[str, float]:
-    """The rows of a full-text query with their scores brought to 0..1; what the index cannot read finds nothing."""
-    if not expression:
-        return {}
-    try:
-        rows = daemon.store.rows(sql, expression, *values)
-    except sqlite3.OperationalError:
-        return {}
-    best = max((abs(row["rank"]) for row in rows), default=0.0) or 1.0
-    ranked: dict[str, float] = {}
-    for row in rows:
-        ranked.setdefault(row["id"], abs(row["rank"]) / best)
-    return ranked
-
-
-def _stem(word: str) -> str:
-    for ending, put, least in (("ies", "y", 4), ("ing", "", 5), ("ed", "", 4), ("s", "", 3)):
-        if word.endswith(ending) and len(word) > least:
-            return word[: -len(ending)] + put
-    return word
-
-
-def _stems(text: str) -> list[str]:
-    return list(dict.fromkeys(_stem(word) for word in graph_words(text)))
-
-
-def _path_scores(daemon: Daemon, request: Request, where: str, values: list[Any]) -> dict[str, float]:
-    """Memories whose attributes share words with the query: how much of the query they cover."""
-    stems = _stems(request.query)
-    if not stems:
-        return {}
-    text = "LOWER(e.name || ' ' || s.canonical_name || ' ' || COALESCE(a.group_key, '') || ' ' || COALESCE(a.claim_key, '') || ' ' || a.content)"
-    hits = " OR ".join([f"INSTR({text}, ?) > 0"] * min(len(stems), 18))
-    rows = daemon.store.rows(
-        f"""SELECT a.memory_id, s.canonical_name || ' ' || COALESCE(a.group_key, '') || ' ' || COALESCE(a.claim_key, '')
-                   || ' ' || a.content AS words, a.importance, a.confidence
-            FROM entity_attributes a JOIN entity_aspects s ON s.id = a.aspect_id JOIN entities e ON e.id = s.entity_id
-            JOIN memories m ON m.id = a.memory_id
-            WHERE a.agent_id = ? AND e.agent_id = ? AND a.status = 'active'{where} AND ({hits}) LIMIT {_POOL * 8}""",
-        request.agent, request.agent, *values, *stems[:18],
-    )  # fmt: skip
-    covered: dict[str, set[str]] = {}
-    weight: dict[str, float] = {}
-    for row in rows:
-        covered.setdefault(row["memory_id"], set()).update(_stems(row["words"].replace("_", " ")))
-        strength = 0.55 + 0.3 * min(1, row["importance"]) + 0.15 * min(1, row["confidence"])
-        weight[row["memory_id"]] = max(weight.get(row["memory_id"], 0), strength)
-    scores = {item: min(1.0, len(words & set(stems)) / len(stems) * weight[item]) for item, words in covered.items()}
-    return {item: score for item, score in scores.items() if score >= _LEAST_SCORE}
-
-
-def _permitted(daemon: Daemon, linked: dict[str, float], where: str, values: list[Any]) -> dict[str, float]:
-    if not linked:
-        return {}
-    rows = daemon.store.rows(
-        f"SELECT m.id FROM memories m WHERE m.id IN ({','.join('?' * len(linked))}){where}", *linked, *values
-    )
-    return {row["id"]: linked[row["id"]] for row in rows}
 
 
 def _rows(

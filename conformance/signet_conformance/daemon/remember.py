@@ -20,7 +20,15 @@ from signet_conformance.daemon.content import (
 )
 from signet_conformance.daemon.graph import hints_in
 from signet_conformance.daemon.timestamps import iso, read_moment
-from signet_conformance.daemon.values import ScriptError, UnreadableJson, fields_of, record, text_or_none, trimmed, truthy
+from signet_conformance.daemon.values import (
+    ScriptError,
+    UnreadableJsonError,
+    fields_of,
+    record,
+    text_or_none,
+    trimmed,
+    truthy,
+)
 from signet_conformance.daemon.wire import Answer, Call, refusal
 
 if TYPE_CHECKING:
@@ -66,7 +74,7 @@ def remember(daemon: Daemon, call: Call) -> Answer:
     """POST memory/remember: a saved row, the row it duplicates, or the chunks of a long text."""
     try:
         body = call.json()
-    except UnreadableJson:
+    except UnreadableJsonError:
         return refusal(400, "Invalid JSON body")
     fields = fields_of(body)
     raw = trimmed(fields.get("content"))
@@ -118,7 +126,9 @@ def _bad_structure(structured: Any) -> str | None:
 
 def _first_text(fields: Mapping[str, Any], *names: str) -> str | None:
     metadata = record(fields.get("metadata")) or {}
-    return next((text for place in (fields, metadata) for name in names if (text := text_or_none(place.get(name)))), None)
+    return next(
+        (text for place in (fields, metadata) for name in names if (text := text_or_none(place.get(name)))), None
+    )
 
 
 def _draft(daemon: Daemon, fields: Mapping[str, Any], raw: str, agent: str, tags: Any) -> Draft:
@@ -129,7 +139,10 @@ def _draft(daemon: Daemon, fields: Mapping[str, Any], raw: str, agent: str, tags
     return Draft(
         raw=raw,
         place=Place(
-            agent, "private" if fields.get("visibility") == "private" else "global", fields.get("project"), fields.get("scope")
+            agent,
+            "private" if fields.get("visibility") == "private" else "global",
+            fields.get("project"),
+            fields.get("scope"),
         ),
         who="daemon" if given["who"] is None else given["who"],
         importance=marks.importance if given["importance"] is None else given["importance"],
@@ -145,9 +158,7 @@ def _draft(daemon: Daemon, fields: Mapping[str, Any], raw: str, agent: str, tags
     )
 
 
-_IN_PLACE: Final = (
-    "COALESCE(NULLIF(agent_id, ''), 'default') = ? AND visibility = ? AND COALESCE(scope, '__NULL__') = ? AND is_deleted = 0"
-)
+_IN_PLACE: Final = "COALESCE(NULLIF(agent_id, ''), 'default') = ? AND visibility = ? AND COALESCE(scope, '__NULL__') = ? AND is_deleted = 0"
 _COLUMNS: Final = "id, type, tags, pinned, importance, content, content_hash, source_id, idempotency_key"
 
 
@@ -250,14 +261,21 @@ def _keep_transcript(daemon: Daemon, draft: Draft, transcript: Any) -> None:
     if not isinstance(transcript, str):
         raise ScriptError("trim is not a function")
     daemon.transcripts.put(
-        draft.source_id or "", draft.place.agent, transcript, harness=draft.source_type, project=draft.place.project, now=draft.now
+        draft.source_id or "",
+        draft.place.agent,
+        transcript,
+        harness=draft.source_type,
+        project=draft.place.project,
+        now=draft.now,
     )
 
 
 def _save_moments(daemon: Daemon, fields: Mapping[str, Any], memory: str, agent: str) -> None:
     begin = read_moment(fields.get("validFrom"))
     spans = [("source", "sourceCreatedAt"), ("observed", "observedAt"), ("occurred", "occurredAt")]
-    moments = [(facet, moment, moment) for facet, name in spans if (moment := read_moment(fields.get(name))) is not None]
+    moments = [
+        (facet, moment, moment) for facet, name in spans if (moment := read_moment(fields.get(name))) is not None
+    ]
     if begin is not None:
         moments.append(("valid", begin, read_moment(fields.get("validUntil"))))  # type: ignore[arg-type] # an open end
     for facet, start, end in moments:

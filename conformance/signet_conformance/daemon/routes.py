@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from signet_conformance.daemon import (
     compaction,
+    forgetting,
     lifecycle,
     memory_calls,
     mutations,
@@ -88,7 +89,7 @@ ROUTES: Final = (
     Route("PATCH", "/api/memory/:id", mutations.patch_memory),
     Route("DELETE", "/api/memory/:id", mutations.delete_memory),
     Route("POST", "/api/memory/feedback", memory_calls.feedback),
-    Route("POST", "/api/memory/forget", mutations.forget_memories),
+    Route("POST", "/api/memory/forget", forgetting.forget_memories),
     Route("POST", "/api/memory/modify", mutations.modify_memories),
     Route("POST", "/api/memory/recall", memory_calls.memory_recall),
     Route("GET", "/api/sessions", session_calls.list_sessions),
@@ -154,8 +155,20 @@ class Guard:
 
 
 GUARDS: Final = (
-    *(Guard(f"/api/{path}", "remember") for path in ("memory/remember", "memory/save", "memory/codex-native-note", "hook/remember")),
-    *(Guard(path, "recall") for path in ("/api/memory/recall", "/api/memory/search", "/memory/search", "/memory/similar", "/api/memory/timeline")),
+    *(
+        Guard(f"/api/{path}", "remember")
+        for path in ("memory/remember", "memory/save", "memory/codex-native-note", "hook/remember")
+    ),
+    *(
+        Guard(path, "recall")
+        for path in (
+            "/api/memory/recall",
+            "/api/memory/search",
+            "/memory/search",
+            "/memory/similar",
+            "/api/memory/timeline",
+        )
+    ),
     Guard("/api/memory/modify", "modify", operation="modify", loses_answer=True),
     Guard("/api/memory/forget", "forget", operation="batchForget", loses_answer=True),
     Guard("/api/memory/:id/recover", "recover"),
@@ -164,7 +177,10 @@ GUARDS: Final = (
     Guard("/api/memory/:id", "recall", ("GET", "HEAD")),
     Guard("/api/cross-agent/*", "recall", ("GET", "HEAD")),
     Guard("/api/cross-agent/*", "remember", ("POST", "PUT", "PATCH", "DELETE")),
-    *(Guard(f"/api/sessions/{path}", "recall") for path in ("summaries", "search", "blackbox", ":key/blackbox", ":key/transcript")),
+    *(
+        Guard(f"/api/sessions/{path}", "recall")
+        for path in ("summaries", "search", "blackbox", ":key/blackbox", ":key/transcript")
+    ),
     Guard("/api/secrets/*", "admin"),
     Guard("/api/auth/token", "admin", operation="admin", loses_answer=True),
     Guard("/api/auth/api-keys/*", "admin", operation="admin", loses_answer=True),

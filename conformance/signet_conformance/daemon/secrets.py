@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon.timestamps import iso
-from signet_conformance.daemon.values import BLANKS, UnreadableJson, is_number
+from signet_conformance.daemon.values import BLANKS, UnreadableJsonError, is_number
 from signet_conformance.daemon.wire import Answer, Call, present, refusal
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _PATIENCE_MS: Final = 300_000
 _GRACE_SECONDS: Final = 2.0
 
 
-class SecretProblem(Exception):
+class SecretError(Exception):
     """Raised for a secret that cannot be had, with the text the daemon tells."""
 
 
@@ -80,7 +80,7 @@ class Secrets:
         return [row["name"] for row in self._store.rows("SELECT name FROM secrets ORDER BY name")]
 
     def put(self, name: str, value: str) -> None:
-        """Keep `value` under `name`. Raises `SecretProblem` for a name that is none."""
+        """Keep `value` under `name`. Raises `SecretError` for a name that is none."""
         _check(name)
         self._store.run("INSERT OR REPLACE INTO secrets VALUES (?, ?)", name, value)
 
@@ -94,14 +94,16 @@ class Secrets:
         _check(name)
         row = self._store.row("SELECT value FROM secrets WHERE name = ?", name)
         if not row:
-            raise SecretProblem(f"Secret '{name}' not found")
+            raise SecretError(f"Secret '{name}' not found")
         return str(row["value"])
 
     def job(self, job_id: str) -> Job | None:
         """A job of the last hour, else None."""
         now = self._clock()
         self._jobs = {
-            key: job for key, job in self._jobs.items() if now - (job.created if job.completed is None else job.completed) <= _KEPT_SECONDS
+            key: job
+            for key, job in self._jobs.items()
+            if now - (job.created if job.completed is None else job.completed) <= _KEPT_SECONDS
         }
         return self._jobs.get(job_id)
 
@@ -132,13 +134,13 @@ class Secrets:
         try:
             job.result = await self.execute(job.command, job.references, job.timeout_ms)
             job.status = "completed"
-        except SecretProblem as problem:
+        except SecretError as problem:
             job.status, job.error = "failed", str(problem)
         finally:
             job.completed = self._clock()
 
     async def execute(self, command: str, references: dict[str, str], timeout_ms: int) -> dict[str, Any]:
-        """Run `command` without a shell: stdout, stderr and code. Raises `SecretProblem` when it cannot be started."""
+        """Run `command` without a shell: stdout, stderr and code. Raises `SecretError` when it cannot be started."""
         if _SHELL.search(command):
             return {"stdout": "", "stderr": "command contains disallowed shell metacharacters", "code": 1}
         words = [re.sub(r"""^["']|["']$""", "", word) for word in _WORD.findall(command)]
@@ -147,11 +149,11 @@ class Secrets:
         values = {name: self.value(reference) for name, reference in references.items()}
         program = shutil.which(words[0])
         if program is None:
-            raise SecretProblem(f'Executable not found in $PATH: "{words[0]}"')
+            raise SecretError(f'Executable not found in $PATH: "{words[0]}"')
         try:
             return await _execute([program, *words[1:]], values, timeout_ms)
         except (OSError, ValueError) as problem:
-            raise SecretProblem(str(problem)) from problem
+            raise SecretError(str(problem)) from problem
 
     async def close(self) -> None:
         """Stop every running command and wait for it."""
@@ -164,7 +166,7 @@ class Secrets:
 
 def _check(name: str) -> None:
     if not _NAME.fullmatch(name):
-        raise SecretProblem(f"Invalid secret name '{name}'. Use letters, digits, and underscores only.")
+        raise SecretError(f"Invalid secret name '{name}'. Use letters, digits, and underscores only.")
 
 
 async def _execute(words: list[str], values: dict[str, str], timeout_ms: int) -> dict[str, Any]:
@@ -188,7 +190,11 @@ async def _execute(words: list[str], values: dict[str, str], timeout_ms: int) ->
         if process.returncode is None:
             _signal(process, signal.SIGKILL)
             await asyncio.shield(reading)
-    result = {"stdout": _cut(_redact(out, values), "stdout"), "stderr": _cut(_redact(err, values), "stderr"), "code": code if code >= 0 else 1}
+    result = {
+        "stdout": _cut(_redact(out, values), "stdout"),
+        "stderr": _cut(_redact(err, values), "stderr"),
+        "code": code if code >= 0 else 1,
+    }
     if timed_out:
         result |= {"code": 124, "timedOut": True}
         result["stderr"] += f"\n[signet secret exec: timed out after {timeout_ms}ms]\n"
@@ -238,19 +244,23 @@ async def exec_secrets(daemon: Daemon, call: Call) -> Answer:
         references = fields.get("secrets")
         if "name" in call.params and "secrets" not in fields:
             references = {call.params["name"]: call.params["name"]}
-    except UnreadableJson as problem:
+    except UnreadableJsonError as problem:
         return refusal(500, str(problem))
     command = fields.get("command")
     if not isinstance(command, str) or not command.strip(BLANKS):
         return refusal(400, "command is required")
-    usable = isinstance(references, dict) and all(isinstance(name, str) and name.strip(BLANKS) for name in references.values())
+    usable = isinstance(references, dict) and all(
+        isinstance(name, str) and name.strip(BLANKS) for name in references.values()
+    )
     if not references or not usable:
-        return refusal(400, "non-empty secrets map is required" if daemon.behaviour.exec_is_job else "secrets map is required")
+        return refusal(
+            400, "non-empty secrets map is required" if daemon.behaviour.exec_is_job else "secrets map is required"
+        )
     timeout = _timeout(fields.get("timeoutMs"))
     if not daemon.behaviour.exec_is_job:
         try:
             return Answer(await daemon.secrets.execute(command, references, timeout))
-        except SecretProblem as problem:
+        except SecretError as problem:
             return refusal(500, str(problem))
     job = daemon.secrets.start(command, references, timeout)
     if job is None:
@@ -266,7 +276,7 @@ def exec_status(daemon: Daemon, call: Call) -> Answer:
     return Answer(job.shown()) if job else refusal(404, "secret exec job not found")
 
 
-def list_secrets(daemon: Daemon, call: Call) -> Answer:
+def list_secrets(daemon: Daemon, _call: Call) -> Answer:
     """GET secrets: names, never values."""
     return Answer({"secrets": daemon.secrets.names(), "provider": "local"})
 
@@ -275,7 +285,7 @@ def put_secret(daemon: Daemon, call: Call) -> Answer:
     """POST secrets/:name: keep a value."""
     try:
         body = call.json()
-    except UnreadableJson as problem:
+    except UnreadableJsonError as problem:
         return refusal(400, str(problem))
     if body is None:
         return refusal(400, "null is not an object (evaluating 'body.value')")
@@ -284,7 +294,7 @@ def put_secret(daemon: Daemon, call: Call) -> Answer:
         return refusal(400, "value is required")
     try:
         daemon.secrets.put(call.params["name"], value)
-    except SecretProblem as problem:
+    except SecretError as problem:
         return refusal(400, str(problem))
     return Answer({"success": True, "name": call.params["name"]})
 
@@ -292,4 +302,8 @@ def put_secret(daemon: Daemon, call: Call) -> Answer:
 def delete_secret(daemon: Daemon, call: Call) -> Answer:
     """DELETE secrets/:name: forget a value."""
     name = call.params["name"]
-    return Answer({"success": True, "name": name}) if daemon.secrets.drop(name) else refusal(404, f"Secret '{name}' not found")
+    return (
+        Answer({"success": True, "name": name})
+        if daemon.secrets.drop(name)
+        else refusal(404, f"Secret '{name}' not found")
+    )

@@ -79,7 +79,13 @@ def _listen(settings: DaemonSettings) -> socket.socket:
 async def _serve(app: DaemonApp, listener: socket.socket) -> None:
     daemon = app.daemon
     config = uvicorn.Config(
-        app, log_level="critical", access_log=False, lifespan="on", server_header=False, timeout_graceful_shutdown=2, ws="none"
+        app,
+        log_level="critical",
+        access_log=False,
+        lifespan="on",
+        server_header=False,
+        timeout_graceful_shutdown=2,
+        ws="none",
     )
     server = _QuietServer(config)
 
@@ -94,7 +100,11 @@ async def _serve(app: DaemonApp, listener: socket.socket) -> None:
     while not server.started and not serving.done():
         await asyncio.sleep(0.005)
     host = f"[{daemon.settings.host}]" if ":" in daemon.settings.host else daemon.settings.host
-    ready = {"url": f"http://{host}:{daemon.port}", "version": daemon.behaviour.reported, "workspace": str(daemon.workspace)}
+    ready = {
+        "url": f"http://{host}:{daemon.port}",
+        "version": daemon.behaviour.reported,
+        "workspace": str(daemon.workspace),
+    }
     sys.stdout.write(json.dumps(ready) + "\n")
     sys.stdout.flush()
     await serving

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon.agents import resolve_agent
 from signet_conformance.daemon.timestamps import iso
-from signet_conformance.daemon.values import UnreadableJson, fields_of, is_number, leading_integer, number_or_none, text_or_none
+from signet_conformance.daemon.values import (
+    UnreadableJsonError,
+    fields_of,
+    is_number,
+    leading_integer,
+    number_or_none,
+    text_or_none,
+)
 from signet_conformance.daemon.wire import Answer, Call, refusal
 
 if TYPE_CHECKING:
@@ -98,7 +105,11 @@ def get_transcript(daemon: Daemon, call: Call) -> Answer:
     if problem:
         return refusal(403, problem)
     content = daemon.transcripts.get(key, agent)
-    return Answer({"sessionKey": key, "agentId": agent, "content": content}) if content else refusal(404, "Transcript not found")
+    return (
+        Answer({"sessionKey": key, "agentId": agent, "content": content})
+        if content
+        else refusal(404, "Transcript not found")
+    )
 
 
 def search_sessions(daemon: Daemon, call: Call) -> Answer:
@@ -117,7 +128,9 @@ def search_sessions(daemon: Daemon, call: Call) -> Answer:
     sent = first("sessionKey")
     agent, problem = daemon.auth.scoped_agent(
         call.claims,
-        resolve_agent(call.query.get("agent_id") if agent_named is None else agent_named, sent if current is None else current),
+        resolve_agent(
+            call.query.get("agent_id") if agent_named is None else agent_named, sent if current is None else current
+        ),
     )
     if problem:
         return refusal(403, problem)
@@ -127,7 +140,12 @@ def search_sessions(daemon: Daemon, call: Call) -> Answer:
     wanted = body.get("limit") if is_number(body.get("limit")) else number_or_none(call.query.get("limit") or "10")
     limit = max(1, min(20, math.trunc(wanted))) if is_number(wanted) and math.isfinite(wanted) else 10
     hits = daemon.transcripts.search(
-        query, agent, key=text_or_none(first("sessionKey", "session_key")), current=current, project=project, limit=limit
+        query,
+        agent,
+        key=text_or_none(first("sessionKey", "session_key")),
+        current=current,
+        project=project,
+        limit=limit,
     )
     return Answer({"query": query, "hits": hits, "count": len(hits)})
 
@@ -138,7 +156,10 @@ def list_summaries(daemon: Daemon, call: Call) -> Answer:
     key = next((text for name in ("session_key", "sessionKey") if (text := text_or_none(call.query.get(name)))), None)
     agent, problem = daemon.auth.scoped_agent(
         call.claims,
-        resolve_agent(named or text_or_none(call.header("x-signet-agent-id")), key or text_or_none(call.header("x-signet-session-key"))),
+        resolve_agent(
+            named or text_or_none(call.header("x-signet-agent-id")),
+            key or text_or_none(call.header("x-signet-session-key")),
+        ),
     )
     if problem:
         return refusal(403, problem)
@@ -165,7 +186,7 @@ def expand_summary(daemon: Daemon, call: Call) -> Answer:
     """POST sessions/summaries/expand: one summary with what belongs to it."""
     try:
         body = call.json()
-    except UnreadableJson:
+    except UnreadableJsonError:
         body = {}
     fields = fields_of(body)
     node = text_or_none(fields.get("id"))

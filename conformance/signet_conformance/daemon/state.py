@@ -36,7 +36,9 @@ class Daemon:
 
     def __init__(self, settings: DaemonSettings, clock: Clock) -> None:
         if settings.auth not in MODES:
-            raise UsageError(f"there is no mode of authentication {settings.auth!r}", remedy=f"choose one of {', '.join(MODES)}")
+            raise UsageError(
+                f"there is no mode of authentication {settings.auth!r}", remedy=f"choose one of {', '.join(MODES)}"
+            )
         self.settings = settings
         self.clock = clock
         self.behaviour = behaviour_of(settings.version)

@@ -17,7 +17,7 @@ FACETS: Final = ("session", "source", "occurred", "observed", "valid", "captured
 _MODES: Final = ("auto", "timeline", "filter")
 _DAY_SECONDS: Final = 86_400
 _WEAK: Final = frozenset(
-    "what were was we you i doing did do on in at the that day date tell me about working worked".split()
+    re.findall(r"\w+", "what were was we you i doing did do on in at the that day date tell me about working worked")
 )
 _NUMERIC_DAY: Final = re.compile(r"\b(\d{4})[/-](\d{1,2})[/-](\d{1,2})\b")
 _NAMED_DAY: Final = re.compile(
@@ -136,7 +136,9 @@ def rows_in(daemon: Daemon, span: TimeSpan, agent: str, project: Any, limit: int
     if span.mode == "filter":
         words = [word for word in span.text.lower().split() if len(word) >= 2]
         found = [
-            row for row in found if row["subject_type"] == "memory" or any(word in row["content"].lower() for word in words)
+            row
+            for row in found
+            if row["subject_type"] == "memory" or any(word in row["content"].lower() for word in words)
         ]
     found.sort(key=lambda row: (row["score"], row["temporal_start_at"]), reverse=True)
     return list({row["id"]: row for row in reversed(found)}.values())[::-1][:limit]

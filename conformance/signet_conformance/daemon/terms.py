@@ -7,32 +7,37 @@ from typing import Final
 
 from signet_conformance.daemon.values import BLANKS
 
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[\w']+", text))
+
+
 #: Words that a full-text query leaves out.
-_COMMON: Final = frozenset(
+_COMMON: Final = _words(
     """a an the is are was were be been being have has had do does did will would could should may might shall can
     to of in for on with at by from as into through during before after above below between out off over under again
     then once here there when where why how all each every both few more most other some such no nor not only own same
     so than too very just because but and or if while about up what which who whom this that these those i me my we our
-    you your he him his she her it its they them their""".split()
+    you your he him his she her it its they them their"""
 )
 
 #: Words of a prompt that say nothing about its subject.
-_SMALL_TALK: Final = frozenset(
+_SMALL_TALK: Final = _words(
     """a about actually after all also am an and any are as at be been before but by can could did do does doing done
     for from get go had has have hey hi how i if in into is it its just kind like make me more my need now of ok okay
     on or our out please pretty really right say should so some something still sure thanks thank that the their them
     then there these they this to too uh um use very want was we well were what when which who why will with would
-    yeah yes you your""".split()
+    yeah yes you your"""
 )
 
 #: Capitalised words that are no names.
-_NO_NAMES: Final = _COMMON | frozenset(
+_NO_NAMES: Final = _COMMON | _words(
     """any another much many like also really quite rather still already even never always often sometimes usually
     since until onto without across along around behind near next last first second third new old good great best well
     long high low big small large little different important sure true right left yes yet must note however therefore
     thus moreover furthermore additionally meanwhile recently currently previously originally apparently specifically
     essentially generally typically particularly especially actually unfortunately fortunately certainly obviously
-    basically exactly simply finally initially key facts preferences events relationships""".split()
+    basically exactly simply finally initially key facts preferences events relationships"""
 )
 
 _LONE_ACKNOWLEDGEMENTS: Final = frozenset(

@@ -59,7 +59,9 @@ def _iso_moment(found: re.Match[str]) -> float | None:
         midnight = datetime(int(year), int(month or 1), 1, tzinfo=_zone(zone))
         if not 1 <= int(day or 1) <= 31 or int(hour or 0) > 24 or int(minute or 0) > 59 or int(second or 0) > 59:
             return None
-        clock = timedelta(days=int(day or 1) - 1, hours=int(hour or 0), minutes=int(minute or 0), seconds=int(second or 0))
+        clock = timedelta(
+            days=int(day or 1) - 1, hours=int(hour or 0), minutes=int(minute or 0), seconds=int(second or 0)
+        )
         return (midnight + clock).timestamp() + float(f"0.{fraction or 0}")
     except (ValueError, OverflowError):
         return None

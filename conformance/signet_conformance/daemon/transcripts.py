@@ -118,7 +118,9 @@ class Transcripts:
 
     def get(self, key: str, agent: str) -> str:
         """The stored transcript, empty when there is none."""
-        row = self._store.row("SELECT content FROM session_transcripts WHERE session_key = ? AND agent_id = ?", key, agent)
+        row = self._store.row(
+            "SELECT content FROM session_transcripts WHERE session_key = ? AND agent_id = ?", key, agent
+        )
         return row["content"] if row else ""
 
     def put(self, key: str, agent: str, text: str, *, harness: object, project: object, now: str) -> None:
@@ -142,7 +144,11 @@ class Transcripts:
     ) -> list[dict[str, Any]]:
         """The transcripts that `query` finds, best first; `key` narrows to one session, `current` leaves one out."""
         where, values = "t.agent_id = ?", [agent]
-        for clause, value in (("t.session_key = ?", key), ("t.session_key != ?", None if key else current), ("t.project = ?", project)):
+        for clause, value in (
+            ("t.session_key = ?", key),
+            ("t.session_key != ?", None if key else current),
+            ("t.project = ?", project),
+        ):
             if value:
                 where += f" AND {clause}"
                 values.append(value)

@@ -12,11 +12,16 @@ import math
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from signet_conformance.daemon.json_complaints import complaint
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 #: What the language counts as white space when it trims: the Unicode blanks and the byte order mark.
-BLANKS: Final = "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+BLANKS: Final = (
+    "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
 
 _EXACT_INTEGER: Final = 2**53
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -28,25 +33,23 @@ class ScriptError(Exception):
     """Raised where the daemon's own code would throw: a method called on a value of the wrong type."""
 
 
-class UnreadableJson(Exception):
+class UnreadableJsonError(Exception):
     """Raised when a body is not JSON. `args[0]` is the text in which the real parser complains."""
 
 
 def parse_json(data: bytes) -> Any:
     """The JSON value in `data`, read as UTF-8 with bad bytes replaced and a leading byte order mark skipped.
 
-    Raises `UnreadableJson`. Duplicate keys: the last one wins. Numbers beyond 2**53 lose precision, as they do in
+    Raises `UnreadableJsonError`. Duplicate keys: the last one wins. Numbers beyond 2**53 lose precision, as they do in
     the daemon; a lone surrogate becomes U+FFFD, because neither SQLite nor the wire can carry it.
     """
-    from signet_conformance.daemon.json_complaints import complaint
-
     text = data.decode("utf-8", "replace").removeprefix("\ufeff")
     try:
         value = json.loads(text, parse_constant=_refuse_constant, parse_int=_integer)
     except RecursionError:
-        raise UnreadableJson("JSON Parse error: Unable to parse JSON string") from None
+        raise UnreadableJsonError("JSON Parse error: Unable to parse JSON string") from None
     except ValueError:
-        raise UnreadableJson(complaint(text)) from None
+        raise UnreadableJsonError(complaint(text)) from None
     return _without_surrogates(value) if "\\u" in text else value
 
 
@@ -80,7 +83,9 @@ def _without_surrogates(value: Any) -> Any:
 
 def write_json(value: Any) -> bytes:
     """`value` as the daemon writes it: whole floats without a point, infinities and NaN as null."""
-    return json.dumps(_wire(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
+    return json.dumps(_wire(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode(
+        "utf-8", "replace"
+    )
 
 
 def _wire(value: Any) -> Any:
@@ -153,7 +158,7 @@ def positive_integer(value: Any) -> int | None:
 
 
 def leading_integer(text: str | None, default: int) -> int | None:
-    """The integer at the start of a query parameter; `default` when it is absent or empty, None when it is no number."""
+    """The integer at the start of a query parameter; `default` when there is none, None when it is no number."""
     found = re.match(r"[+-]?\d+", (text or str(default)).strip(BLANKS))
     return int(found[0]) if found else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from signet_conformance.daemon.values import UnreadableJson, parse_json, record
+from signet_conformance.daemon.values import UnreadableJsonError, parse_json, record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,14 +31,14 @@ class Call:
         return self.headers.get(name)
 
     def json(self) -> Any:
-        """The body's JSON value. Raises `UnreadableJson`."""
+        """The body's JSON value. Raises `UnreadableJsonError`."""
         return parse_json(self.body)
 
     def json_record(self) -> dict[str, Any] | None:
         """The body when it is a JSON object, else None."""
         try:
             return record(self.json())
-        except UnreadableJson:
+        except UnreadableJsonError:
             return None
 
     def optional_record(self) -> dict[str, Any] | None:
