@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from signet_conformance.facts import (
     CHECKPOINT,
@@ -336,9 +336,7 @@ def _reversed_elsewhere(recording: Recording, call: Call, found: list[Turn]) -> 
     return None
 
 
-def _answer_before_question(found: list[Turn], replies: object) -> bool:
-    if not isinstance(replies, dict):
-        return False
+def _answer_before_question(found: list[Turn], replies: Mapping[str, str]) -> bool:
     once = Counter(found)
     return any(
         one[0] == "assistant"

@@ -63,9 +63,10 @@ def prompt_steps(recording: Recording) -> list[PromptStep]:
 
 
 def marked_replies(recording: Recording) -> Mapping[str, str]:
-    """What the model replied to each marked prompt text."""
-    return {
-        text: reply
-        for mark in recording.marks("step")
-        if (text := text_or_none(mark.data.get("text"))) and (reply := text_or_none(mark.data.get("reply")))
-    }
+    """What the model replied to each marked prompt text; a text that got several replies is left out."""
+    replies: dict[str, set[str]] = {}
+    for mark in recording.marks("step"):
+        text, reply = text_or_none(mark.data.get("text")), text_or_none(mark.data.get("reply"))
+        if text is not None and reply is not None:
+            replies.setdefault(text, set()).add(reply)
+    return {text: next(iter(found)) for text, found in replies.items() if len(found) == 1}
