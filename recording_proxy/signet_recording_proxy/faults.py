@@ -120,10 +120,9 @@ class Fault:
 
 def parse(number: int, fault: object, match: object, count: object) -> Fault:
     """The fault that a control command asks for; raise UsageError saying which member is off."""
-    if not isinstance(fault, dict) or fault.get("kind") not in KINDS:
-        kind = fault.get("kind") if isinstance(fault, dict) else fault
+    kind = fault.get("kind") if isinstance(fault, dict) else None
+    if not isinstance(fault, dict) or not isinstance(kind, str) or kind not in KINDS:
         raise UsageError(f"fault.kind is {printable(repr(kind), 60)}", remedy=f"one of: {', '.join(KINDS)}")
-    kind = fault["kind"]
     for member in fault.keys() - KINDS[kind] - {"kind"}:
         known = ", ".join(sorted(KINDS[kind])) or "none"
         raise UsageError(f"fault.{printable(member, 60)} means nothing to {kind}", remedy=f"its parameters: {known}")

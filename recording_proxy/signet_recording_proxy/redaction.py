@@ -160,6 +160,8 @@ class Redactor:
     def _without_unfinished_end(self, text: str) -> str:
         """A secret that the cut went through would not be known by its beginning."""
         for needle in self._needles:
+            text = text.replace(needle.form, needle.token)
+        for needle in self._needles:
             for length in range(min(len(needle.form) - 1, len(text)), 0, -1):
                 if text.endswith(needle.form[:length]):
                     text = text[:-length]

@@ -1,0 +1,236 @@
+"""The command: how it starts, how it ends, and what is left when it is killed."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from signet_conformance import trace
+
+from .rig import PATIENCE_S, Call, RecorderProcess, Upstream
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command, run until it ends by itself."""
+    command = [sys.executable, "-m", "signet_recording_proxy", *arguments]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE_S, env={**os.environ, **environment}, check=False
+    )
+
+
+def refused(result: subprocess.CompletedProcess[str], complaint: str) -> bool:
+    """Whether it ended with 2, the complaint, a remedy, and no traceback."""
+    said = result.stderr
+    return (result.returncode, complaint in said, "  try: " in said, "Traceback" in said) == (2, True, True, False)
+
+
+def test_the_header_holds_what_was_declared(upstream: Upstream, tmp_path: Path) -> None:
+    """Options become the header; the daemon's version comes from GET /health, which is not recorded."""
+    recorder = RecorderProcess(
+        *("--upstream", upstream.url, "--target", "pi", "--agent", "a", "--agent", "b", "--harness", "pi"),
+        *("--bound", "start=5", "--bound", "prompt=2.5", "--capability", "session-start", "--token-declared"),
+        out=tmp_path / "t.jsonl",
+    )
+    recorder.close()
+    read = trace.read(tmp_path / "t.jsonl")
+    declared = read.header.declared
+    assert (read.header.target, read.header.upstream, read.header.daemon_version) == ("pi", upstream.url, "0.145.7")
+    assert (declared.agents, declared.harness, declared.token) == (("a", "b"), "pi", True)
+    assert (declared.bounds_s, declared.capabilities) == ({"start": 5.0, "prompt": 2.5}, ("session-start",))
+    assert read.exchanges == ()
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_cleanly(upstream: Upstream, tmp_path: Path, ending: signal.Signals) -> None:
+    """SIGTERM and SIGINT: exit status 0, nothing on stderr, an exchange in flight written as cut off."""
+    asked: list[Call] = []
+    upstream.handlers["/slow"] = lambda call: (asked.append(call), call.wait_until_left())[1]
+    recorder = RecorderProcess("--upstream", upstream.url, out=tmp_path / "t.jsonl")
+    with recorder.connect() as client:
+        client.sendall(b"GET /slow HTTP/1.1\r\nhost: x\r\n\r\n")
+        while not asked:
+            pass
+        recorder.process.send_signal(ending)
+        assert recorder.process.wait(PATIENCE_S) == 0
+    assert recorder.stderr() == ""
+    recorder.close()
+    (exchange,) = trace.read(tmp_path / "t.jsonl").exchanges
+    assert exchange.error == "upstream_reset"
+    upstream.handlers.clear()
+
+
+@pytest.mark.parametrize("how", ["end of stdin", "exit"])
+def test_control_ends_it(upstream: Upstream, tmp_path: Path, how: str) -> None:
+    """With --control it ends when stdin ends, or when told to."""
+    recorder = RecorderProcess("--upstream", upstream.url, "--control", out=tmp_path / "t.jsonl")
+    if how == "exit":
+        assert recorder.command("exit") == {"ok": True}
+    else:
+        assert recorder.process.stdin is not None
+        recorder.process.stdin.close()
+    assert recorder.process.wait(PATIENCE_S) == 0
+    assert recorder.stderr() == ""
+    recorder.close()
+
+
+@pytest.mark.parametrize("form", ["length", "chunks", "close", "nothing"])
+def test_what_was_answered_is_on_disk(upstream: Upstream, tmp_path: Path, form: str) -> None:
+    """Killed as soon as a client has its whole answer, the trace holds it, however its end was told."""
+    answers = {
+        "length": b"content-length: 2\r\n\r\n{}",
+        "chunks": b"transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+        "close": b"connection: close\r\n\r\n{}",
+        "nothing": b"content-length: 0\r\n\r\n",
+    }
+
+    def answer(call: Call) -> None:
+        call.send(b"HTTP/1.1 200 OK\r\n" + answers[form])
+        call.connection.shutdown(socket.SHUT_WR)
+
+    upstream.handlers["/x"] = answer
+    recorder = RecorderProcess("--upstream", upstream.url, out=tmp_path / "t.jsonl")
+    connection = http.client.HTTPConnection("127.0.0.1", recorder.port, timeout=PATIENCE_S)
+    connection.request("GET", "/x")
+    connection.getresponse().read()
+    recorder.kill()
+    connection.close()
+    recorder.close()
+    read = trace.read(tmp_path / "t.jsonl")
+    assert [e.request.path for e in read.exchanges] == ["/x"]
+    assert read.warnings == ()
+    upstream.handlers.clear()
+
+
+def test_a_kill_at_any_moment_leaves_whole_lines(upstream: Upstream, tmp_path: Path) -> None:
+    """Killed under load, the trace holds at least all that was answered, and no torn line."""
+    recorder = RecorderProcess("--upstream", upstream.url, out=tmp_path / "t.jsonl")
+    answered = 0
+    connection = http.client.HTTPConnection("127.0.0.1", recorder.port, timeout=PATIENCE_S)
+    for number in range(60):
+        connection.request("POST", f"/{number}", b'{"text": "%s"}' % (b"x" * 5000))
+        if number == 50:
+            recorder.kill()
+            break
+        connection.getresponse().read()
+        answered += 1
+    connection.close()
+    recorder.close()
+    read = trace.read(tmp_path / "t.jsonl")
+    assert [e.request.path for e in read.exchanges][:answered] == [f"/{n}" for n in range(answered)]
+    assert read.warnings == ()
+
+
+def test_an_existing_file_is_kept(upstream: Upstream, tmp_path: Path) -> None:
+    """A file of that name: exit 2, and not a byte of it is touched."""
+    (tmp_path / "t.jsonl").write_text("mine")
+    assert refused(run("--upstream", upstream.url, "--out", str(tmp_path / "t.jsonl")), "exists")
+    assert (tmp_path / "t.jsonl").read_text() == "mine"
+
+
+def test_a_folder_that_is_not_there(upstream: Upstream, tmp_path: Path) -> None:
+    """A file that cannot be created: exit 2."""
+    assert refused(run("--upstream", upstream.url, "--out", str(tmp_path / "no" / "t.jsonl")), "cannot be created")
+
+
+def test_a_port_in_use(upstream: Upstream, tmp_path: Path) -> None:
+    """A port that is taken: exit 2, and no trace file is left behind."""
+    result = run("--upstream", upstream.url, "--out", str(tmp_path / "t"), "--port", str(upstream.port))
+    assert refused(result, f"127.0.0.1:{upstream.port}")
+    assert not (tmp_path / "t").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("--upstream", "127.0.0.1:3850"), "--upstream"),
+        (("--upstream", "http://127.0.0.1:1/prefix"), "--upstream"),
+        (("--upstream", "http://127.0.0.1:99999"), "--upstream"),
+        (("--upstream", "http://u:p@127.0.0.1:1"), "--upstream"),
+        (("--upstream", "http://127.0.0.1:1", "--host", "0.0.0.0"), "--host"),
+        (("--upstream", "http://127.0.0.1:1", "--host", "example.com"), "--host"),
+        (("--upstream", "http://127.0.0.1:1", "--port", "70000"), "--port"),
+        (("--upstream", "http://127.0.0.1:1", "--bound", "start"), "--bound"),
+        (("--upstream", "http://127.0.0.1:1", "--bound", "start=-1"), "bounds_s"),
+        (("--upstream", "http://127.0.0.1:1", "--body-limit", "-1"), "--body-limit"),
+        (("--upstream", "http://127.0.0.1:1", "--canary-env", "SIGNET_TEST_UNSET"), "--canary-env"),
+        (("--upstream", "http://127.0.0.1:1", "--require-upstream"), "nobody answers"),
+    ],
+)
+def test_senseless_options_are_refused(tmp_path: Path, arguments: tuple[str, ...], complaint: str) -> None:
+    """Exit 2, a complaint that names what is off, a remedy, no traceback, no file, no secret."""
+    result = run("--out", str(tmp_path / "t"), *arguments)
+    assert refused(result, complaint)
+    assert "u:p" not in result.stderr
+    assert not (tmp_path / "t").exists()
+
+
+def test_a_daemon_that_is_down_is_a_warning(tmp_path: Path) -> None:
+    """Without --require-upstream it warns on stderr, starts, and knows no version."""
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        nobody = f"http://127.0.0.1:{unused.getsockname()[1]}"
+    recorder = RecorderProcess("--upstream", nobody, "--control", out=tmp_path / "t.jsonl")
+    recorder.command("exit")
+    recorder.process.wait(PATIENCE_S)
+    assert "warning" in recorder.stderr()
+    recorder.close()
+    assert trace.read(tmp_path / "t.jsonl").header.daemon_version is None
+
+
+def test_a_daemon_that_says_no_version(upstream: Upstream, tmp_path: Path) -> None:
+    """Whatever GET /health answers, an answer is an answer; the version stays unknown."""
+    for body in (b"<html>", b"[]", b'{"version": 3}', b"[" * 100_000):
+        upstream.handlers["/health"] = lambda call, body=body: call.answer(body)  # type: ignore[misc]
+        out = tmp_path / f"{len(body)}.jsonl"
+        RecorderProcess("--upstream", upstream.url, "--require-upstream", out=out).close()
+        assert trace.read(out).header.daemon_version is None
+    upstream.handlers.clear()
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs prlimit, to stop a file of another process growing")
+def test_a_trace_that_cannot_grow_ends_it_with_4(upstream: Upstream, tmp_path: Path) -> None:
+    """When the trace cannot be written any more, it says so and ends with 4; what was written stays readable."""
+    recorder = RecorderProcess("--upstream", upstream.url, out=tmp_path / "t.jsonl")
+    recorder.request("GET", "/a")
+    size = (tmp_path / "t.jsonl").stat().st_size
+    resource.prlimit(recorder.process.pid, resource.RLIMIT_FSIZE, (size, size))
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        recorder.request("GET", "/b")
+    assert recorder.process.wait(PATIENCE_S) == 4
+    said = recorder.stderr()
+    recorder.close()
+    assert "t.jsonl: the trace cannot be written" in said
+    assert "  try: " in said
+    assert "Traceback" not in said
+    assert [e.request.path for e in trace.read(tmp_path / "t.jsonl").exchanges] == ["/a"]
+
+
+def test_the_ready_line_is_json(upstream: Upstream, tmp_path: Path) -> None:
+    """One line on stdout says where it listens and what it writes."""
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "signet_recording_proxy",
+            "--upstream",
+            upstream.url,
+            "--out",
+            str(tmp_path / "t.jsonl"),
+        ],
+        stdout=subprocess.PIPE,
+    )
+    with process:
+        assert process.stdout is not None
+        ready = json.loads(process.stdout.readline())
+        process.terminate()
+    assert ready["out"] == str(tmp_path / "t.jsonl")
+    assert ready["url"].startswith("http://127.0.0.1:")

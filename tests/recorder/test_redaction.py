@@ -1,0 +1,343 @@
+"""No secret reaches a trace line; equal secrets stay equal; what is no secret stays as it is."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from signet_recording_proxy.redaction import Redactor
+
+from signet_conformance.trace import Declared, Header, encode
+
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV"
+PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA7bq8\n-----END RSA PRIVATE KEY-----"
+SHAPED = [
+    "sig_sk_0123456789abcdef",
+    JWT,
+    "sk-ant-api03-AbCdEf0123456789-xyz",
+    "sk-proj-abcdefghij0123456789",
+    "ghp_0123456789abcdefABCDEF0123456789abcd",
+    "github_pat_11ABCDEFG0123456789_abcdefghij",
+    "xoxb-123456789012-abcdefghijkl",
+    "AKIAIOSFODNN7EXAMPLE",
+    "AIzaSyA-0123456789abcdefghijklmnopqrstu",
+    PEM,
+]
+
+
+def line(
+    body: Any = None,
+    *,
+    text: str | None = None,
+    method: str = "POST",
+    path: str = "/api/hooks/x",
+    query: list[tuple[str, str]] | None = None,
+    headers: list[tuple[str, str]] | None = None,
+    response: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """An exchange as the recorder hands it over."""
+    kept = {"text": text, "media_type": "text/plain"} if text is not None else None if body is None else {"json": body}
+    request = {"method": method, "path": path, "query": query or [], "headers": headers or [], "body": kept}
+    return {"kind": "exchange", "seq": 1, "conn": 1, "t0": 0.0, "t1": 1.0, "request": request, "response": response}
+
+
+def redacted(*arguments: Any, canaries: dict[str, str] | None = None, **members: Any) -> dict[str, Any]:
+    """The request of that exchange as it reaches the disk."""
+    request: dict[str, Any] = json.loads(Redactor(canaries or {}).exchange(line(*arguments, **members)))["request"]
+    return request
+
+
+def body_json(*arguments: Any, **members: Any) -> Any:
+    """The JSON body of that exchange as it reaches the disk."""
+    return redacted(*arguments, **members)["body"]["json"]
+
+
+@pytest.mark.parametrize("secret", SHAPED, ids=lambda s: s[:8])
+@pytest.mark.parametrize(
+    "around", ["{}", "see {} there", 'x="{}"', "a%3D{}", "\\n{}\\n", "({})", "https://h/p?x={}&y=1"]
+)
+def test_a_known_shape_is_redacted_wherever_it_stands(secret: str, around: str) -> None:
+    """In text, in JSON values and names, in the path, in any header and in any query value."""
+    text = around.format(secret)
+    for written in (
+        redacted({"a": [text], text: 1}),
+        redacted(text=text),
+        redacted(path=f"/x/{text}"),
+        redacted(query=[("q", text)]),
+        redacted(headers=[("x-other", text)]),
+    ):
+        assert secret not in str(written)
+        assert "<redacted:1>" in str(written)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Authorization: Bearer abcdefgh12345678", "Authorization: Bearer <redacted:1>"),
+        ("bearer abcdefgh12345678.x", "bearer <redacted:1>"),
+        ('curl -H "x-api-key: 0123456789abcdef0"', 'curl -H "x-api-key: <redacted:1>"'),
+        ("SIGNET_API_KEY=abcd1234 signet hook start", "SIGNET_API_KEY=<redacted:1> signet hook start"),
+        ("export A_TOKEN='two words' B=1", "export A_TOKEN='<redacted:1>' B=1"),
+        ('DB_PASSWORD="two words"', 'DB_PASSWORD="<redacted:1>"'),
+        ("signet --api-key abcd12345 run", "signet --api-key <redacted:1> run"),
+        ("signet --token=abcd12345 run", "signet --token=<redacted:1> run"),
+        ("https://bob:pass@host/x", "https://bob:<redacted:1>@host/x"),
+        ("https://0123456789abcdef@host/x", "https://<redacted:1>@host/x"),
+        ("https://h/x?a=1&access_token=abc&b=2", "https://h/x?a=1&access_token=<redacted:1>&b=2"),
+        ('{"a": 1, "api_key": "va\\"lue", "b": 2', '{"a": 1, "api_key": "<redacted:1>", "b": 2'),
+        ('{"apiKey":"never ended', '{"apiKey":"<redacted:1>'),
+        ('\\"clientSecret\\": \\"abc\\", \\"x\\"', '\\"clientSecret\\": \\"<redacted:1>\\", \\"x\\"'),
+    ],
+)
+def test_secrets_in_running_text(text: str, expected: str) -> None:
+    """What stands around a secret stays, the secret becomes its token."""
+    assert redacted({"command": text})["body"]["json"]["command"] == expected
+    assert redacted(text=text)["body"]["text"] == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "task-force-of-the-very-long-name-of-2026",
+        "SIGNET_API_KEY=$KEY signet hook",
+        "use --token <token> or --api-key $KEY",
+        "MAX_TOKENS=4096",
+        "git@github.com:acme/api.git",
+        "https://git@github.com/acme",
+        "the bearer of this letter",
+        "eyJust a word",
+        '{"confirm_token": "abcdefghijkl"}',
+        "session:claude-code:366659fd-0f23-4577-b9d7-16bcba37a8e9",
+        "[REDACTED]",
+    ],
+)
+def test_what_is_no_secret_stays(text: str) -> None:
+    """Names, options, addresses and prose that only look a little like secrets are left alone."""
+    document = {"text": text, "sessionKey": "s-1", "confirm_token": "abcdefghijkl", "confirmToken": "0123456789ab"}
+    assert body_json(document) == document
+
+
+def test_members_that_are_named_like_secrets() -> None:
+    """String values of such members are secrets; blanks, short tokens and names of secrets are none."""
+    document = {
+        "password": "p",
+        "apiKey": "a",
+        "secret_value": "s",
+        "access_token": "t",
+        "OPENAI_API_KEY": "o",
+        "token": "12345678",
+        "env": {"GITHUB_TOKEN": "g"},
+    }
+    written = json.dumps(body_json(document))
+    assert written.count("<redacted:") == len(document)
+    harmless = {
+        "password": "",
+        "token": "short",
+        "secret": "ACME_TOKEN",
+        "tokens": "many words",
+        "apiKey": None,
+        "token_count": "12345678",
+    }
+    assert body_json(harmless) == harmless
+
+
+def test_the_secrets_map_of_exec_holds_names() -> None:
+    """secrets/exec maps variables to names of stored secrets: neither side is one."""
+    document = {"command": "echo", "secrets": {"OPENAI_API_KEY": "OPENAI_API_KEY", "A_TOKEN": "local_name"}}
+    assert body_json(document, path="/api/secrets/exec") == document
+
+
+@pytest.mark.parametrize("sent", [{"json": {"value": "plain"}}, {"text": "plain", "media_type": None}])
+def test_the_value_of_a_stored_secret(sent: dict[str, Any]) -> None:
+    """POST /api/secrets/NAME carries the value itself, whatever it looks like."""
+    exchange = line(path="/api/secrets/NAME")
+    exchange["request"]["body"] = sent
+    assert b"plain" not in Redactor({}).exchange(exchange)
+
+
+def test_headers_that_hold_credentials() -> None:
+    """The scheme of Authorization and the names of cookies stay; the form stays visible."""
+    headers = [
+        ("authorization", "Bearer abc"),
+        ("proxy-authorization", "abc"),
+        ("x-api-key", "abc"),
+        ("cookie", "sid=abc; theme=dark"),
+        ("set-cookie", "sid=abc; Path=/; HttpOnly"),
+        ("authorization", "Bearer  a b"),
+        ("authorization", "Bearer"),
+        ("authorization", ""),
+    ]
+    assert [value for _, value in redacted(headers=headers)["headers"]] == [
+        "Bearer <redacted:1>",
+        "<redacted:1>",
+        "<redacted:1>",
+        "sid=<redacted:1>; theme=<redacted:2>",
+        "sid=<redacted:1>; Path=/; HttpOnly",
+        "Bearer  <redacted:3> <redacted:4>",
+        "Bearer",
+        "",
+    ]
+
+
+def test_query_parameters_that_hold_credentials() -> None:
+    """Their values are secrets by their name."""
+    query = [("token", "abc"), ("api_key", "abc"), ("X-Amz-Signature", "d"), ("q", "abc"), ("token", "")]
+    assert redacted(query=query)["query"] == [
+        ["token", "<redacted:1>"],
+        ["api_key", "<redacted:1>"],
+        ["X-Amz-Signature", "<redacted:2>"],
+        ["q", "abc"],
+        ["token", ""],
+    ]
+
+
+def test_a_token_that_was_authorized_is_a_secret_anywhere() -> None:
+    """A token without any known shape, once seen in Authorization, is recognised in later exchanges."""
+    redactor = Redactor({})
+    redactor.exchange(line(headers=[("authorization", "Bearer shapeless-token-of-mine")]))
+    later = redactor.exchange(line({"note": "I am shapeless-token-of-mine"})).decode()
+    assert '"I am <redacted:1>"' in later
+
+
+def test_the_user_name_in_agents_dir() -> None:
+    """GET /health shows a folder of the user; the name is taken out, the rest stays."""
+    response = {
+        "status": 200,
+        "headers": [],
+        "body": {"json": {"agentsDir": "/home/alice/.agents", "cwd": "/home/alice"}},
+    }
+    written = json.loads(Redactor({}).exchange(line(response=response)))["response"]["body"]["json"]
+    assert written == {"agentsDir": "/home/<redacted:1>/.agents", "cwd": "/home/alice"}
+
+
+def test_a_binary_body() -> None:
+    """Secrets are found in bytes that are no text."""
+    raw = b"\xff\xfe sig_sk_0123456789abcdef and c\xc3\xa4nary-value \x00"
+    exchange = line()
+    exchange["request"]["body"] = {"base64": base64.b64encode(raw).decode(), "media_type": None}
+    written = json.loads(Redactor({"C": "cänary-value"}).exchange(exchange))["request"]["body"]["base64"]
+    assert base64.b64decode(written) == b"\xff\xfe <redacted:2> and <redacted:1> \x00"
+
+
+@pytest.mark.parametrize("cut_at", range(6, 24))
+@pytest.mark.parametrize("secret", ["sig_sk_0123456789abcdef", "a canary of words"])
+def test_a_cut_through_a_secret(secret: str, cut_at: int) -> None:
+    """The beginning of a secret at the end of a cut body is left out."""
+    exchange = line()
+    text = f"before {secret}"[: 7 + cut_at]
+    exchange["request"]["body"] = {"cut": True, "size": 9, "sha256": "0", "text": text, "media_type": None}
+    kept = json.loads(Redactor({"C": "a canary of words"}).exchange(exchange))["request"]["body"]["text"]
+    assert kept in ("before ", "before <redacted:1>")
+
+
+def test_a_private_key_that_was_cut() -> None:
+    """Without its last line a private key is one all the same."""
+    assert "MIIE" not in str(redacted(text=PEM[:50] + "\nMIIE second line"))
+
+
+def test_the_header_names_canaries() -> None:
+    """`declared.canaries` tells which token stands for which canary; the target is running text."""
+    header = Header(target="pi sig_sk_0123456789", declared=Declared(agents=("a",)))
+    shown = Redactor({"NAME": "the value of it"}).header(header)
+    assert shown.declared == Declared(agents=("a",), canaries={"<redacted:1>": "NAME"})
+    assert shown.target == "pi <redacted:2>"
+
+
+def test_a_canary_of_digits() -> None:
+    """A canary that JSON can write as a number is found there too."""
+    assert body_json({"pin": 12345678, "n": 1.5, "t": True}, canaries={"PIN": "12345678"}) == {
+        "pin": "<redacted:1>",
+        "n": 1.5,
+        "t": True,
+    }
+
+
+canary_values = st.text(st.characters(exclude_categories=["Cs"]), min_size=8, max_size=30).filter(lambda s: s.strip())
+documents = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@st.composite
+def hidden(draw: st.DrawFn) -> tuple[str, Any]:
+    """A canary, and a document that holds it in one of its forms, somewhere deep."""
+    secret = draw(canary_values)
+    escaped = json.dumps(secret)[1:-1]
+    form = draw(
+        st.sampled_from(
+            [secret, escaped, json.dumps(escaped)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]]
+            + [quote(secret), quote(secret, safe=""), quote_plus(secret)]
+        )
+    )
+    value: Any = draw(st.text(max_size=5)) + form + draw(st.text(max_size=5))
+    for _ in range(draw(st.integers(0, 4))):
+        value = draw(st.sampled_from([[value], {"k": value}, {"a": 1, "z": [value]}]))
+    return secret, value if draw(st.booleans()) or not isinstance(value, str) else {value: 1}
+
+
+@given(hidden())
+def test_no_form_of_a_canary_is_left(case: tuple[str, Any]) -> None:
+    """Raw, escaped or URL-encoded, in values and names: the line does not hold it."""
+    secret, document = case
+    # Text that the frame of the line holds anyway proves nothing.
+    frame = encode(line({})).decode()
+    for form in (secret, json.dumps(secret)[1:-1]):
+        if form in frame:
+            return
+    written = Redactor({"C": secret}).exchange(line(document)).decode()
+    assert secret not in json.dumps(json.loads(written)["request"]["body"], ensure_ascii=False)
+    assert quote(secret, safe="") not in written or quote(secret, safe="").isalnum()
+    assert "<redacted:1>" in written
+
+
+@given(canary_values, st.binary(max_size=10), st.binary(max_size=10))
+def test_no_base64_of_a_canary_is_left(secret: str, before: bytes, after: bytes) -> None:
+    """In the middle of encoded bytes, at any offset, a canary is recognised."""
+    encoded = base64.b64encode(before + secret.encode() + after).decode()
+    assert "<redacted:1>" in Redactor({"C": secret}).exchange(line({"data": encoded})).decode()
+
+
+@given(st.sampled_from(SHAPED), documents)
+def test_equal_secrets_have_equal_tokens(secret: str, document: Any) -> None:
+    """The same secret in two exchanges, in different places, is the same token; another one is not."""
+    redactor = Redactor({})
+    first = redactor.exchange(line({"a": document, "b": f"x {secret} y"})).decode()
+    second = redactor.exchange(line(headers=[("x-note", secret)], query=[("q", "sig_sk_another_one_12")])).decode()
+    token = first[first.index("x <redacted:") + 2 :].partition(">")[0] + ">"
+    assert f'["x-note","{token}"]' in second
+    assert second.count("<redacted:") == 2
+    assert second.count(token) == 1
+
+
+@given(documents)
+@settings(max_examples=200)
+def test_documents_without_secrets_stay_as_they_are(document: Any) -> None:
+    """A line that holds no secret is written as it is."""
+    assert Redactor({"C": "not in there at all"}).exchange(line(document)) == encode(line(document))
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["x", "eyJ", "eyJaaaaaaaa.", "sk-", "://", "://a:", "bearer ", 'TOKEN="', '"', '"token":"', "\\", '\\"token', '\\"']
+    + [
+        "-----BEGIN PRIVATE KEY-----",
+        "-",
+        "&token=",
+        "authorization: ",
+        "--token ",
+        "sig_sk_",
+        "github_pat_",
+        "<redacted:",
+    ],
+)
+def test_hostile_text_comes_to_an_end(piece: str) -> None:
+    """Text made to keep patterns busy takes time in proportion to its length; otherwise this would not end."""
+    text = piece * (400_000 // len(piece))
+    assert Redactor({"C": "some canary"}).exchange(line(text=text)).endswith(b"\n")

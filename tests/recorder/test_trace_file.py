@@ -1,0 +1,57 @@
+"""A trace file only grows, and is closed when nothing can follow."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from signet_recording_proxy.trace_file import TraceFile
+
+from signet_conformance import trace
+from signet_conformance.errors import UsageError
+from signet_conformance.trace import Header, encode
+
+
+def line(seq: int) -> bytes:
+    """The smallest exchange."""
+    request = {"method": "GET", "path": "/", "query": [], "headers": [], "body": None}
+    return encode({"kind": "exchange", "seq": seq, "t0": 0, "t1": 0, "request": request, "response": None})
+
+
+def test_it_can_be_read_at_any_time(tmp_path: Path) -> None:
+    """Header, marks and exchanges stand in the file as soon as they are written."""
+    file = TraceFile(str(tmp_path / "t"), Header(target="pi"))
+    assert trace.read(tmp_path / "t").header.created == file.header.created
+    first = file.begin_exchange()
+    assert file.mark("step", {"a": 1}) == 2
+    file.end_exchange(line(first))
+    read = trace.read(tmp_path / "t")
+    assert ([e.seq for e in read.exchanges], [m.seq for m in read.marks]) == ([1], [2])
+
+
+def test_an_existing_file_is_refused(tmp_path: Path) -> None:
+    """Not even an empty file is taken, nor a link to nowhere."""
+    (tmp_path / "t").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for name in ("t", "link"):
+        with pytest.raises(UsageError, match="exists"):
+            TraceFile(str(tmp_path / name), Header())
+
+
+def test_only_the_owner_can_read_it(tmp_path: Path) -> None:
+    """Traffic is private even without its secrets."""
+    TraceFile(str(tmp_path / "t"), Header())
+    assert (tmp_path / "t").stat().st_mode & 0o077 == 0
+
+
+def test_a_superseded_file_closes_after_its_last_exchange(tmp_path: Path) -> None:
+    """It takes the lines of exchanges that began in it, and then lets go of the file."""
+    before = set(os.listdir("/dev/fd"))
+    file = TraceFile(str(tmp_path / "t"), Header())
+    seq = file.begin_exchange()
+    file.supersede()
+    assert len(set(os.listdir("/dev/fd")) - before) == 1
+    file.end_exchange(line(seq))
+    assert len(trace.read(tmp_path / "t").exchanges) == 1
+    assert set(os.listdir("/dev/fd")) == before
