@@ -152,10 +152,41 @@ def checks() -> Mapping[str, Check]:
     }
 
 
+@cache
+def contract_versions() -> tuple[str, ...]:
+    """The frozen contract versions, oldest first."""
+    return tuple(sorted((path.stem for path in (schemas_folder() / "versions").glob("*.json")), key=version_key))
+
+
+def version_document(version: str) -> Any:
+    """The frozen set of a contract version. Raises ContractError naming the known ones."""
+    if version not in contract_versions():
+        raise ContractError(
+            f"no contract version is called {printable(version, 40)!r}",
+            where="--contract",
+            remedy=f"one of {', '.join(contract_versions())}",
+        )
+    return document(f"versions/{version}.json")
+
+
+def reference_daemon(version: str) -> str:
+    """The daemon version that a contract version is judged by."""
+    return str(version_document(version)["daemon_versions"]["reference"])
+
+
+@cache
+def contract_version_of(daemon_version: str) -> str:
+    """The contract version that a daemon serves: the newest one that is not newer than the daemon."""
+    key = version_key(daemon_version)
+    older = [v for v in contract_versions() if version_key(v) <= key]
+    return older[-1] if older else contract_versions()[0]
+
+
 class RouteTable:
     """Which operation a method and path are, and whether the daemon serves them at all."""
 
-    def __init__(self, routes: tuple[Route, ...]) -> None:
+    def __init__(self, routes: tuple[Route, ...], *, complete: bool = True) -> None:
+        self.complete = complete
         self._literal: dict[tuple[str, str], Route] = {}
         self._patterns: dict[int, list[tuple[str, tuple[str, ...], Route]]] = {}
         for route in routes:
@@ -196,8 +227,31 @@ class RouteTable:
 @cache
 def route_table(version: str = "0.145") -> RouteTable:
     """The routes that the daemons of a contract version serve."""
-    rows = document(f"routes/{version}.json")["routes"]
-    return RouteTable(tuple(Route(row["method"], row["path"], row.get("operation")) for row in rows))
+    return _merged(version)
+
+
+@cache
+def routes_of(daemon_version: str) -> RouteTable:
+    """The routes that a daemon may serve.
+
+    Between two frozen versions nobody wrote down when each route came: such a daemon is given the routes
+    of both, and its table counts as incomplete.
+    """
+    versions = contract_versions()
+    version = contract_version_of(daemon_version)
+    place = versions.index(version)
+    newer = version_key(daemon_version)[:2] > version_key(reference_daemon(version))[:2]
+    if newer and place + 1 < len(versions):
+        return _merged(version, versions[place + 1])
+    return route_table(version) if not newer else _merged(version, complete=False)
+
+
+def _merged(*versions: str, complete: bool | None = None) -> RouteTable:
+    documents = [document(f"routes/{version}.json") for version in versions]
+    rows = [Route(row["method"], row["path"], row.get("operation")) for d in documents for row in d["routes"]]
+    if complete is None:
+        complete = len(documents) == 1 and documents[0].get("complete") is True
+    return RouteTable(tuple(rows), complete=complete)
 
 
 @cache

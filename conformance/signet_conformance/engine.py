@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from signet_conformance.contract import Requirement, requirements, route_table, version_key
-from signet_conformance.facts import Recording, routes_version
+from signet_conformance.contract import Requirement, reference_daemon, requirements, routes_of, version_key
+from signet_conformance.facts import Recording
 from signet_conformance.finding import FOLDING_ORDER, Finding, Judgement, Reason, Verdict
 from signet_conformance.rules import rules
 from signet_conformance.rules.outcome import Rule
@@ -25,9 +25,13 @@ class Judged:
     judgements: Mapping[str, Judgement]
 
 
-def judge(trace: Trace, only: frozenset[str] | None = None) -> Judged:
-    """The verdict of every requirement (or of `only` some) over one trace."""
-    recording = Recording(trace)
+def judge(trace: Trace, only: frozenset[str] | None = None, contract: str | None = None) -> Judged:
+    """The verdict of every requirement (or of `only` some) over one trace.
+
+    `contract` is a contract version; without it the one that the trace's daemon serves holds. A
+    requirement that came later runs unscored: it is not applicable, and its message says what it found.
+    """
+    recording = Recording(trace, None if contract is None else reference_daemon(contract))
     known = rules()
     catalogue = requirements()
     names = [name for name in (*catalogue, *(n for n in known if n not in catalogue)) if only is None or name in only]
@@ -39,25 +43,30 @@ def judge(trace: Trace, only: frozenset[str] | None = None) -> Judged:
 
 
 def _judge_one(name: str, requirement: Requirement | None, rule: Rule | None, recording: Recording) -> Judgement:
-    since = requirement.since if requirement is not None else None
-    if since is not None and version_key(since) > version_key(recording.daemon_version):
-        return Judgement(
-            name,
-            Verdict.NOT_APPLICABLE,
-            Reason.GATED,
-            f"in force since daemon {since}; this one is {recording.daemon_version}",
-        )
     if rule is None:
         return Judgement(name, Verdict.NOT_APPLICABLE, Reason.NO_RULE, "no rule decides it from a trace")
+    since = requirement.since if requirement is not None else None
+    judgement = _run(name, rule, recording)
+    if since is None or version_key(since) <= version_key(recording.daemon_version):
+        return judgement
+    message = f"in force since daemon {since}; this one is {recording.daemon_version}"
+    if judgement.verdict in (Verdict.FAIL, Verdict.WARN):
+        message += f" (unscored: {judgement.verdict}, {judgement.message})"
+    return Judgement(name, Verdict.NOT_APPLICABLE, Reason.GATED, message)
+
+
+def _run(name: str, rule: Rule, recording: Recording) -> Judgement:
     passed = 0
     findings: list[Finding] = []
+    kinds: set[Verdict] = set()
     dropped = 0
     try:
         for outcome in rule(recording):
             if outcome is Verdict.PASS:
                 passed += 1
-            elif len(findings) < MAX_FINDINGS or outcome.verdict not in {f.verdict for f in findings}:
+            elif len(findings) < MAX_FINDINGS or outcome.verdict not in kinds:
                 findings.append(outcome)
+                kinds.add(outcome.verdict)
             else:
                 dropped += 1
     except Exception as crash:
@@ -98,9 +107,11 @@ class JudgedRun:
     together: Mapping[str, Judgement]
 
 
-def judge_run(traces: Sequence[Trace], only: frozenset[str] | None = None) -> JudgedRun:
+def judge_run(
+    traces: Sequence[Trace], only: frozenset[str] | None = None, contract: str | None = None
+) -> JudgedRun:
     """The verdict of every requirement over each trace, and over all together."""
-    judged = [judge(one, only) for one in traces]
+    judged = [judge(one, only, contract) for one in traces]
     together = {name: _together(name, judged) for name, _ in fold_verdicts(judged)}
     coverage = whole_run_coverage(judged)
     if coverage is not None and COVERAGE in together:
@@ -134,7 +145,7 @@ def whole_run_coverage(judged: Sequence[Judged]) -> Judgement | None:
     whole = len(judged) > 1 and all(any(m.name == "scenario_end" and m.data.get("error") is None for m in one.trace.marks) for one in judged)
     if declared is None or not whole:
         return None
-    routes = route_table(routes_version(judged[0].daemon_version))
+    routes = routes_of(judged[0].daemon_version)
     observed: set[str] = set()
     for one in judged:
         for exchange in one.trace.exchanges:

@@ -17,7 +17,7 @@ from math import inf
 from typing import Any
 from urllib.parse import unquote
 
-from signet_conformance.contract import REFERENCE_DAEMON, RouteTable, route_table, version_key
+from signet_conformance.contract import REFERENCE_DAEMON, RouteTable, routes_of
 from signet_conformance.trace import Body, Exchange, Mark, Trace
 
 START, PROMPT, END = "session-start", "user-prompt-submit", "session-end"
@@ -248,13 +248,13 @@ _AGENT_SOURCES: Mapping[str, Callable[[Call], Iterable[object]]] = {
 class Recording:
     """A trace as rules read it: calls in order, by operation, and the lifecycle hooks of each key."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, daemon_version: str | None = None) -> None:
         self.trace = trace
         self.memo: dict[object, Any] = {}
         self.declared = trace.header.declared
-        self.daemon_version = trace.header.daemon_version or REFERENCE_DAEMON
-        routes = route_table(routes_version(self.daemon_version))
-        self.calls: list[Call] = [Call(exchange, routes) for exchange in trace.exchanges]
+        self.daemon_version = daemon_version or trace.header.daemon_version or REFERENCE_DAEMON
+        self.routes = routes_of(self.daemon_version)
+        self.calls: list[Call] = [Call(exchange, self.routes) for exchange in trace.exchanges]
         self._by_operation: dict[str, list[Call]] = {}
         self.hooks: list[Call] = []
         self.hooks_of: dict[str, list[Call]] = {}
@@ -350,14 +350,6 @@ class Recording:
 
 def _by_seq(call: Call) -> int:
     return call.seq
-
-
-def routes_version(daemon_version: str) -> str:
-    """The contract version whose route table a daemon serves: the newest one not newer than the daemon."""
-    key = version_key(daemon_version)
-    if key >= version_key("0.182"):
-        return "0.205"
-    return "0.145" if key >= version_key("0.100") else "0.58"
 
 
 _SPEAKER = re.compile(r"(User|Human|Assistant):", re.IGNORECASE)

@@ -15,10 +15,9 @@ from signet_conformance.cli.declared import Overrides, declared_options, merged
 from signet_conformance.cli.inputs import trace_files
 from signet_conformance.cli.output import report_stream, terminal_width, wants_colour
 from signet_conformance.cli.selection import selected
-from signet_conformance.contract import REFERENCE_DAEMON
+from signet_conformance.contract import REFERENCE_DAEMON, contract_version_of
 from signet_conformance.engine import Judged, judge
 from signet_conformance.errors import SignetConformanceError, UsageError, printable
-from signet_conformance.facts import routes_version
 from signet_conformance.reports import jsonreport, text
 from signet_conformance.reports.together import essence, run_level_breaches, verdicts_of
 from signet_conformance.rules import rules
@@ -153,7 +152,7 @@ class _Run:
 
 
 def _write_json(run: _Run, files: Sequence[str], stream: TextIO) -> int:
-    writer = jsonreport.ReportWriter(stream, routes_version(REFERENCE_DAEMON))
+    writer = jsonreport.ReportWriter(stream, contract_version_of(REFERENCE_DAEMON))
     for judged in run.each(files):
         writer.add(judged)
     writer.close(run.judged, run.status(), [str(complaint).replace("\n", "; ") for complaint in run.complaints])
