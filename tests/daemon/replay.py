@@ -7,6 +7,7 @@ import gzip
 import json
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ _MINIMAL = {
 }
 
 
+@cache
 def rows(group: str) -> list[dict[str, Any]]:
     """The recorded requests of `group` with their answers, none when there is no table."""
     if not TABLE.exists():

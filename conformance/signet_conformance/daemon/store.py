@@ -128,7 +128,7 @@ class Store:
         """The store in `workspace`, made when there is none. Raises `UsageError` for a folder or file it may not use."""
         path = workspace / DATABASE_NAME
         try:
-            if path.exists() and path.stat().st_size and path.open("rb").read(16) != b"SQLite format 3\x00":
+            if path.exists() and not _may_be_database(path):
                 raise _foreign(path)
             connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             mark = connection.execute("PRAGMA application_id").fetchone()[0]
@@ -188,6 +188,11 @@ class Store:
             self._connection.execute("ROLLBACK")
             raise
         self._connection.execute("COMMIT")
+
+
+def _may_be_database(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(16) in (b"", b"SQLite format 3\x00")
 
 
 def _foreign(path: Path) -> UsageError:
