@@ -48,7 +48,8 @@ class DaemonApp:
         served = [route for route in ROUTES if route.only is None or route.only(daemon.behaviour)]
         self._routes = [(route, route.pattern) for route in served]
         self._guards = [(guard, pattern_of(guard.path)) for guard in GUARDS]
-        self._prompts = 0
+        self.prompts_in_flight = 0
+        """Prompts in flight; tests of backpressure raise it to make a daemon busy."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or the start and end of the server."""
@@ -123,15 +124,15 @@ class DaemonApp:
 
     async def _handled(self, route: Route, call: Call) -> Answer:
         limit = self.daemon.behaviour.prompt_limit if route.path.endswith("/user-prompt-submit") else None
-        if limit is not None and self._prompts >= limit:
+        if limit is not None and self.prompts_in_flight >= limit:
             return refusal(503, f"Too many concurrent prompt submissions (max {limit}); retry shortly")
-        self._prompts += limit is not None
+        self.prompts_in_flight += limit is not None
         try:
             return await _run(route.handler, self.daemon, call)
         except Exception:  # noqa: BLE001 # whatever goes wrong in a handler is a 500, as it is of the real daemon
             return _crash(route)
         finally:
-            self._prompts -= limit is not None
+            self.prompts_in_flight -= limit is not None
 
 
 async def _run(handler: Handler, daemon: Daemon, call: Call) -> Answer:

@@ -1,0 +1,142 @@
+"""What tells the three versions of the contract apart."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from signet_conformance.daemon.behaviour import VERSIONS, behaviour_of
+from signet_conformance.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .conftest import Kit
+
+KEY = "agent:alice:1f0c"
+
+
+def test_releases_belong_to_a_contract_version() -> None:
+    """A release is answered for by its contract version; an unknown one is named with the choice there is."""
+    assert behaviour_of("0.145.7") is VERSIONS["0.145"]
+    with pytest.raises(UsageError, match=r"there is no daemon version '0\.9'") as raised:
+        behaviour_of("0.9")
+    assert "0.58, 0.145, 0.205" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("version", "reported", "more"),
+    [
+        ("0.58", "0.58.1", set()),
+        ("0.145", "0.145.7", {"shuttingDown", "pipeline", "resources"}),
+        ("0.205", "0.205.9", {"shuttingDown", "resources", "dbWriter", "dbReader", "dbRuntime"}),
+    ],
+)
+def test_health(start: Callable[..., Kit], version: str, reported: str, more: set[str]) -> None:
+    """Each version reports itself, with its own fields."""
+    body = start(version=version).get("/health").json()
+    common = {"status", "uptime", "pid", "version", "port", "agentsDir", "db", "updateAvailable", "pendingRestart"}
+    assert (body["version"], set(body)) == (reported, common | more)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "served"),
+    [
+        ("POST", "/api/hooks/skill-invocation", {"0.145", "0.205"}),
+        ("POST", "/api/hooks/session-checkpoint-extract", {"0.145", "0.205"}),
+        ("POST", "/api/sessions/search", {"0.145", "0.205"}),
+        ("POST", "/api/hooks/notifications", {"0.205"}),
+        ("GET", "/health/ready", {"0.205"}),
+    ],
+)
+def test_routes(start: Callable[..., Kit], method: str, path: str, served: set[str]) -> None:
+    """A route that a version does not serve yet is 404."""
+    for version in VERSIONS:
+        answer = start(version=version).send(method, path, {"harness": "h"} if method == "POST" else None)
+        assert (answer.text != "404 Not Found") == (version in served), version
+
+
+@pytest.mark.parametrize(
+    ("hook", "fields"), [("user-prompt-submit", {"userPrompt": "p"}), ("pre-compaction", {}), ("compaction-complete", {"summary": "s"})]
+)
+def test_conflict_was_409_everywhere(start: Callable[..., Kit], hook: str, fields: dict[str, Any]) -> None:
+    """At 0.58 every hook of the other path but the end is refused."""
+    kit = start(version="0.58")
+    kit.hook("session-start", path="legacy", sessionKey=KEY)
+    assert kit.hook(hook, path="plugin", sessionKey=KEY, **fields).status_code == 409
+    assert kit.hook("session-end", path="plugin", sessionKey=KEY).status_code == 200
+
+
+def test_end_made_start_new(start: Callable[..., Kit]) -> None:
+    """At 0.58 an end leaves no tombstone and makes the next start a full one."""
+    kit = start(version="0.58")
+    kit.hook("session-start", path="legacy", sessionKey=KEY)
+    assert kit.hook("session-start", path="legacy", sessionKey=KEY, project="/elsewhere").json()["memories"] == []
+    for _ in range(2):
+        assert "skipped" not in kit.hook("session-end", path="legacy", sessionKey=KEY).json()
+    assert "recentContext" in kit.hook("session-start", path="legacy", sessionKey=KEY).json()
+
+
+def test_older_answers(start: Callable[..., Kit]) -> None:
+    """At 0.58 prompts do not tell sessionKnown, compactions no epoch, hooks/remember only saved and id."""
+    kit = start(version="0.58")
+    assert "sessionKnown" not in kit.hook("user-prompt-submit", userPrompt="deploy it").json()
+    assert set(kit.hook("compaction-complete", sessionKey=KEY, summary="s").json()) == {"success", "memoryId"}
+    saved = kit.hook("remember", content="Old fact.", agentId="alice", visibility="private").json()
+    assert saved == {"saved": True, "id": saved["id"]}
+    assert kit.get(f"/api/memory/{saved['id']}").status_code == 200
+    output = kit.post("/api/secrets/exec", {"command": "true", "secrets": {}})
+    assert (output.status_code, output.json()) == (400, {"error": "secrets map is required"})
+
+
+def test_exec_was_synchronous(start: Callable[..., Kit]) -> None:
+    """At 0.58 secrets/exec answers 200 with the output."""
+    kit = start(version="0.58")
+    kit.post("/api/secrets/A", {"value": "hidden"})
+    answer = kit.post("/api/secrets/exec", {"command": "printenv A", "secrets": {"A": "A"}})
+    assert (answer.status_code, answer.json()) == (200, {"stdout": "[REDACTED]\n", "stderr": "", "code": 0})
+
+
+def test_context_hash(start: Callable[..., Kit]) -> None:
+    """At 0.205 the hash covers exactly the bytes of inject, which are the stable and the dynamic part."""
+    body = start(version="0.205").hook("session-start", sessionKey=KEY, project="/srv/a").json()
+    assert body["contextHash"] == hashlib.sha256(body["inject"].encode()).hexdigest()
+    assert (body["stableSystemPrompt"] + body["dynamicContext"], body["contextVersion"]) == (body["inject"], 1)
+
+
+def test_claim_only(start: Callable[..., Kit]) -> None:
+    """At 0.205 a start may only claim, and needs a runtime path for it; 0.145 knows no such field."""
+    kit = start(version="0.205")
+    refused = kit.hook("session-start", sessionKey=KEY, claimOnly=True)
+    assert (refused.status_code, refused.json()) == (400, {"error": "claimOnly requires a runtime path"})
+    assert kit.hook("session-start", path="plugin", sessionKey=KEY, claimOnly=True).json() == {"sessionKnown": True}
+    known = kit.hook("user-prompt-submit", sessionKey=KEY, agentId="alice", userPrompt="p").json()["sessionKnown"]
+    assert known is True
+    assert "identity" in start().hook("session-start", path="plugin", sessionKey=KEY, claimOnly=True).json()
+
+
+def test_end_of_later_versions(start: Callable[..., Kit]) -> None:
+    """At 0.205 an end checks capturedAt, names a capture job, and a repeat without a path is dropped too."""
+    kit = start(version="0.205")
+    bad = kit.hook("session-end", sessionKey=KEY, capturedAt="yesterday")
+    assert (bad.status_code, bad.json()) == (400, {"error": "capturedAt must be an ISO timestamp"})
+    kit.hook("session-start", path="plugin", sessionKey=KEY, agentId="alice")
+    ended = kit.hook("session-end", sessionKey=KEY, agentId="alice", transcript="User: hi\n" * 100).json()
+    job = ended["transcriptCaptureJobId"]
+    assert kit.get(f"/api/hooks/transcript-capture/{job}?agentId=alice").json()["status"] == "completed"
+    assert kit.get(f"/api/hooks/transcript-capture/{job}").status_code == 404
+    repeat = kit.hook("session-end", sessionKey=KEY, agentId="alice").json()
+    assert (repeat["duplicateSessionEnd"], repeat["endedBy"]) == (True, "plugin")
+
+
+def test_prompt_limit_is_free_again(start: Callable[..., Kit]) -> None:
+    """At 0.205 the ninth prompt in flight is 503, and prompts one after another are not limited."""
+    kit = start(version="0.205")
+    kit.app.prompts_in_flight = 8
+    busy = kit.hook("user-prompt-submit", userPrompt="p")
+    assert busy.json() == {"error": "Too many concurrent prompt submissions (max 8); retry shortly"}
+    assert busy.status_code == 503
+    kit.app.prompts_in_flight = 0
+    assert [kit.hook("user-prompt-submit", userPrompt="p").status_code for _ in range(10)] == [200] * 10
