@@ -93,8 +93,7 @@ def _running(*command: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def _line(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    return process.stdout.readline()
+    return process.stdout.readline() if process.stdout else ""
 
 
 def _wait_for(port: int) -> None:

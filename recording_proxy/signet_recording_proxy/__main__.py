@@ -42,10 +42,10 @@ from typing import Any
 
 from signet_conformance.errors import KitError, SignetConformanceError, UsageError, printable
 from signet_conformance.trace import Declared, Header
+from signet_recording_proxy.health import ask
 from signet_recording_proxy.redaction import Redactor
 from signet_recording_proxy.trace_file import TraceFile
 from signet_recording_proxy.upstream import Upstream
-from signet_recording_proxy.health import ask
 
 DEFAULT_BODY_LIMIT = 8 * 1024 * 1024
 
@@ -149,9 +149,9 @@ async def _record(options: argparse.Namespace) -> int:
     declared = _declared(options)
     probe = asyncio.create_task(ask(upstream))
     await asyncio.sleep(0)  # lets the question out before the heavy imports, so that both go on at once
-    from signet_recording_proxy.control import Control, write_line
-    from signet_recording_proxy.proxy import Proxy, reserve
-    from signet_recording_proxy.recorder import Recorder
+    from signet_recording_proxy.control import Control, write_line  # noqa: PLC0415 - heavy
+    from signet_recording_proxy.proxy import Proxy, reserve  # noqa: PLC0415 - heavy
+    from signet_recording_proxy.recorder import Recorder  # noqa: PLC0415 - heavy
 
     daemon = await probe
     if not daemon.answered:
@@ -161,9 +161,9 @@ async def _record(options: argparse.Namespace) -> int:
     recorder = Recorder(TraceFile(options.out, redactor.header(header)), redactor, options.body_limit)
     proxy = Proxy(upstream, recorder, reserved, rewrite_any_host=options.allow_non_loopback)
     await proxy.accept()
+    ended = _signalled()
     write_line({"url": proxy.url, "out": options.out})
 
-    ended = _signalled()
     waiting: list[asyncio.Future[Any]] = [ended, recorder.failure]
     if options.control:
         waiting.append(asyncio.create_task(Control(recorder, proxy, header).serve()))
@@ -180,9 +180,14 @@ async def _record(options: argparse.Namespace) -> int:
 
 def _signalled() -> asyncio.Future[None]:
     loop = asyncio.get_running_loop()
-    ended = loop.create_future()
+    ended: asyncio.Future[None] = loop.create_future()
+
+    def end() -> None:
+        if not ended.done():
+            ended.set_result(None)
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, lambda: ended.done() or ended.set_result(None))
+        loop.add_signal_handler(number, end)
     return ended
 
 

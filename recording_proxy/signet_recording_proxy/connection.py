@@ -7,15 +7,15 @@ like) never reach the client: where the daemon gave no answer, the client gets n
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import socket
 import struct
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from mitmproxy.http import HTTPFlow, Response
+from mitmproxy.http import HTTPFlow
 from mitmproxy.proxy import events, layer, layers
 from mitmproxy.proxy.commands import StartHook
 from mitmproxy.proxy.layers.http import HTTPMode
@@ -24,9 +24,9 @@ from mitmproxy.proxy.server_hooks import ServerConnectionHookData
 from mitmproxy.tls import TlsData
 
 from signet_conformance.errors import KitError
-from signet_recording_proxy.body import parse_json
-from signet_recording_proxy.faults import Answer, Fault
-from signet_recording_proxy.recorder import Headers, Ongoing
+from signet_recording_proxy.fault_answers import add_members, made_up
+from signet_recording_proxy.faults import Fault
+from signet_recording_proxy.recorder import Headers, Ongoing, Sent
 
 if TYPE_CHECKING:
     from signet_recording_proxy.proxy import Proxy
@@ -51,6 +51,7 @@ class ClientConnection(LiveConnectionHandler):
         self._closed_by_us = False
         self._timed_out = False
         self._connect_error: str | None = None
+        self._kept_back: list[bytes] = []
         self._hooks: dict[str, Callable[[Any], Awaitable[None] | None]] = {
             "next_layer": _next_layer,
             "server_connect_error": self._connect_failed,
@@ -84,13 +85,13 @@ class ClientConnection(LiveConnectionHandler):
             waiting = handler(*hook.args())
             if waiting is not None:
                 await waiting
-        except Exception as bug:
-            self._crashed(hook.name, bug)
+        except Exception as bug:  # noqa: BLE001 - mitmproxy would wait for ever for a hook that raised
+            self._crashed(hook.name, type(bug).__name__)
 
-    def log(self, message: str, level: int = 0, exc_info: Any = None) -> None:
-        """Drop mitmproxy's log lines, they quote traffic; a crash of its is one of the recorder."""
-        if isinstance(exc_info, BaseException) or exc_info:
-            self._crashed("mitmproxy", None)
+    def log(self, message: str, level: int = 0, exc_info: object = None) -> None:  # noqa: ARG002 - mitmproxy's signature
+        """Drop mitmproxy's log lines, they quote traffic. One with an exception tells that this connection is lost."""
+        if exc_info:
+            self._crashed("mitmproxy", type(sys.exception()).__name__)
 
     def reset(self) -> None:
         """Send the client a reset in place of whatever it waits for."""
@@ -107,11 +108,10 @@ class ClientConnection(LiveConnectionHandler):
             self._recorder.finish(self._exchange, "upstream_reset")
         self.reset()
 
-    def _crashed(self, where: str, bug: BaseException | None) -> None:
-        kind = type(bug).__name__ if bug is not None else "its error"
-        self._proxy.report(KitError(f"the recorder failed on an exchange, in {where} ({kind})"))
+    def _crashed(self, where: str, what: str) -> None:
+        self._proxy.report(KitError(f"an exchange could not be carried: {what} in {where}"))
         if self._exchange is not None:
-            self._recorder.finish(self._exchange, "upstream_reset", note="the recorder failed on this exchange")
+            self._recorder.finish(self._exchange, "upstream_reset", note="the recorder could not carry this exchange")
         self.reset()
 
     # ---- the request
@@ -140,53 +140,49 @@ class ClientConnection(LiveConnectionHandler):
         answer = fault.answer()
         if answer is not None:
             exchange.faulted = True
-            flow.response = _response(answer)
+            flow.response = made_up(answer)
 
     # ---- the answer
 
     async def _response_head(self, flow: HTTPFlow) -> None:
         exchange: Ongoing = flow.metadata[_EXCHANGE]
-        response = flow.response
-        assert response is not None
+        response, fault = flow.response, exchange.fault
+        if response is None:
+            return
         sent = exchange.answered(response.status_code, _headers(response.headers.fields))
-        fault = exchange.fault
-        kind = None if fault is None else fault.kind
         if exchange.faulted:
             return
         endless = (sent.header("content-type") or "").startswith("text/event-stream")
-        if fault is not None and kind == "slow_body":
+        if fault is not None and fault.kind == "slow_body":
             exchange.faulted = True
-            response.stream = self._keep_back(exchange)
-        elif kind in ("delay", "extra_fields") and not endless:
-            pass  # buffered: what is done to it is done in the response hook
+            response.stream = self._keep_back(sent)
+        elif fault is not None and fault.kind in ("delay", "extra_fields") and not endless:
+            pass  # buffered: the response hook deals with it
         else:
-            if fault is not None and kind == "delay":
+            if fault is not None and fault.kind == "delay":
                 exchange.faulted = True
                 await self._hold(fault, fault.delay_s)
-            response.stream = self._pass_on(exchange)
+            response.stream = self._pass_on(exchange, sent)
 
-    def _pass_on(self, exchange: Ongoing) -> Callable[[bytes], bytes]:
-        assert exchange.response is not None
-        body = exchange.response.body
-        length = exchange.response.header("content-length")
+    def _pass_on(self, exchange: Ongoing, sent: Sent) -> Callable[[bytes], bytes]:
+        length = sent.header("content-length")
         total = int(length) if length is not None and length.isdecimal() else None
 
         def tee(data: bytes) -> bytes:
-            body.feed(data)
+            sent.body.feed(data)
             # Who has heard the end finds the line on disk: it is written before the last bytes go out.
-            if not data or body.size == total:
+            if not data or sent.body.size == total:
                 self._finish_now(exchange)
             return data
 
         return tee
 
-    def _keep_back(self, exchange: Ongoing) -> Callable[[bytes], list[bytes]]:
-        assert exchange.response is not None
-        body = exchange.response.body
+    def _keep_back(self, sent: Sent) -> Callable[[bytes], list[bytes]]:
+        self._kept_back.clear()
 
         def tee(data: bytes) -> list[bytes]:
-            body.feed(data)
-            exchange.kept_back.append(data)
+            sent.body.feed(data)
+            self._kept_back.append(data)
             return []
 
         return tee
@@ -199,7 +195,7 @@ class ClientConnection(LiveConnectionHandler):
         if fault is not None and fault.kind == "slow_body" and sent.body.size:
             await self._drip(exchange, fault, "chunked" in (sent.header("transfer-encoding") or "").lower())
             return
-        if fault is not None and fault.kind == "extra_fields" and _add_members(response, fault):
+        if fault is not None and fault.kind == "extra_fields" and add_members(response, fault):
             exchange.faulted = True
             sent = exchange.answered(response.status_code, _headers(response.headers.fields))
         if not sent.body.size:
@@ -211,7 +207,7 @@ class ClientConnection(LiveConnectionHandler):
 
     async def _drip(self, exchange: Ongoing, fault: Fault, chunked: bool) -> None:
         """Send a kept-back body piece by piece, the last piece when the delay is over."""
-        body = b"".join(exchange.kept_back)
+        body = b"".join(self._kept_back)
         pieces = min(len(body), max(2, math.ceil(fault.delay_s / _DRIP_S)))
         size = math.ceil(len(body) / pieces)
         starts = range(0, len(body), size)
@@ -260,7 +256,7 @@ class ClientConnection(LiveConnectionHandler):
             self._recorder.finish(exchange, "client_closed", at=self._gone_at)
 
     async def _hold(self, fault: Fault, seconds: float | None) -> bool:
-        """Wait `seconds` (None: no end), shorter when the fault goes off or the client leaves. True: it is still there."""
+        """Wait `seconds` (None: no end), at most until the fault goes off or the client leaves; whether it stayed."""
         waiting = [asyncio.create_task(self._gone.wait()), asyncio.create_task(fault.off.wait())]
         try:
             await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -282,31 +278,3 @@ def _headers(fields: tuple[tuple[bytes, bytes], ...]) -> Headers:
         (name.decode("utf-8", "surrogateescape").lower(), value.decode("utf-8", "surrogateescape"))
         for name, value in fields
     ]
-
-
-def _response(answer: Answer) -> Response:
-    text = json.dumps(answer.json) if answer.text is None else answer.text
-    response = Response.make(answer.status, text.encode())
-    response.headers.clear()
-    if answer.media_type is not None:
-        response.headers["content-type"] = answer.media_type
-    response.headers["content-length"] = str(len(text.encode()) if answer.promised is None else answer.promised)
-    for name, value in answer.headers:
-        response.headers[name] = value
-    return response
-
-
-def _add_members(response: Response, fault: Fault) -> bool:
-    """Add the fault's unknown members to a JSON object answer; False when the answer is no such thing."""
-    try:
-        content = response.content
-    except ValueError:
-        return False
-    try:
-        is_json, value = parse_json((content or b"").decode())
-    except UnicodeDecodeError:
-        return False
-    if not is_json or not isinstance(value, dict):
-        return False
-    response.content = json.dumps({**value, **fault.unknown_members()}, ensure_ascii=False).encode()
-    return True

@@ -5,6 +5,10 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 
+# mitmproxy needs both, so they are there.
+import brotli
+import zstandard
+
 Undone = tuple[bytes, bool]
 """What was decoded, and whether that is the whole content."""
 
@@ -23,27 +27,10 @@ def undo(data: bytes, codings: str, limit: int) -> Undone | None:
             return None
         try:
             content, complete = decoder(content, limit)
-        except (ValueError, OSError, ImportError, zlib.error, *_codec_errors()):
+        except (zlib.error, brotli.error, zstandard.ZstdError):
             return None
         whole = whole and complete
     return content, whole
-
-
-def _codec_errors() -> tuple[type[Exception], ...]:
-    errors: list[type[Exception]] = []
-    try:
-        import brotli
-
-        errors.append(brotli.error)
-    except ImportError:
-        pass
-    try:
-        import zstandard
-
-        errors.append(zstandard.ZstdError)
-    except ImportError:
-        pass
-    return tuple(errors)
 
 
 def _gzip(data: bytes, limit: int) -> Undone:
@@ -71,8 +58,6 @@ def _inflate(data: bytes, limit: int, bits: int) -> Undone:
 
 
 def _brotli(data: bytes, limit: int) -> Undone:
-    import brotli
-
     decoder = brotli.Decompressor()
     out = bytearray()
     # The decoder has no output limit of its own: small steps keep a bomb from going off at once.
@@ -84,8 +69,6 @@ def _brotli(data: bytes, limit: int) -> Undone:
 
 
 def _zstd(data: bytes, limit: int) -> Undone:
-    import zstandard
-
     out = zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True).read(limit + 1)
     return out[:limit], len(out) <= limit
 

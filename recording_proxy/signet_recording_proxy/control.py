@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
-from signet_conformance.errors import SignetConformanceError, UsageError, printable
+from signet_conformance.errors import KitError, SignetConformanceError, UsageError, printable
 from signet_conformance.trace import Declared, Header
 from signet_recording_proxy.body import parse_json
 from signet_recording_proxy.health import ask
@@ -53,6 +53,9 @@ class Control:
             try:
                 command = _parse(line)
                 answer = {"ok": True} if command["op"] == "exit" else await self._perform(command)
+            except KitError as failure:  # the trace cannot be written: no later command could be right
+                self._recorder.fail(failure)
+                return
             except SignetConformanceError as refusal:
                 command, answer = {"op": None}, {"ok": False, "error": refusal.message, "remedy": refusal.remedy}
             write_line(answer)

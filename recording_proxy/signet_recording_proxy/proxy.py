@@ -8,7 +8,6 @@ import socket
 import sys
 from typing import Any
 
-
 from mitmproxy.addons.proxyserver import Proxyserver
 from mitmproxy.http import Request
 from mitmproxy.options import Options
@@ -98,8 +97,8 @@ class Proxy:
 
     def start_tls(self, data: TlsData) -> None:
         """Speak TLS with an https daemon whose certificate is verified, as SSL_CERT_FILE or certifi say."""
-        from mitmproxy import ctx
-        from mitmproxy.addons.tlsconfig import TlsConfig
+        from mitmproxy import ctx  # noqa: PLC0415 - only an https daemon needs it
+        from mitmproxy.addons.tlsconfig import TlsConfig  # noqa: PLC0415 - only an https daemon needs it
 
         if self._tls is None:
             self._tls = TlsConfig()
@@ -137,7 +136,7 @@ class Proxy:
 def _options() -> Options:
     options = Options()
     # The proxy core reads options that this addon declares; it is asked for nothing else.
-    Proxyserver().load(options)  # type: ignore[no-untyped-call]  # mitmproxy has left it untyped
+    Proxyserver().load(options)
     options.update(
         connection_strategy="lazy",
         keep_host_header=True,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -55,7 +55,6 @@ class Ongoing:
     fault: Fault | None = None
     faulted: bool = False
     done: bool = False
-    kept_back: list[bytes] = field(default_factory=list)
 
     @property
     def path(self) -> str:

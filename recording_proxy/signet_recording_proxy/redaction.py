@@ -26,7 +26,7 @@ from signet_recording_proxy.secret_patterns import (
 )
 
 _CREDENTIAL_HEADERS = frozenset({"authorization", "proxy-authorization"})
-_SECRET_HEADERS = frozenset({"x-api-key", "api-key", "x-auth-token", "x-access-token", "x-amz-security-token"})
+_SECRET_HEADER_ENDINGS = ("token", "secret", "api-key", "apikey", "password")
 _SCHEMES = frozenset({"bearer", "basic", "digest", "token", "negotiate", "apikey"})
 _COOKIE_VALUE = re.compile(r"(=\s*)([^;]+)")
 _WORDS = re.compile(r"\S+")
@@ -116,7 +116,7 @@ class Redactor:
             scheme, *_ = value.split(None, 1) or [""]
             start = value.find(scheme) + len(scheme) if scheme.lower() in _SCHEMES else 0
             return name, value[:start] + _WORDS.sub(lambda word: self._learn(word[0]), value[start:])
-        if name in _SECRET_HEADERS and value.strip():
+        if name.endswith(_SECRET_HEADER_ENDINGS) and value.strip():
             return name, self._learn(value.strip())
         if name == "cookie":
             return name, _COOKIE_VALUE.sub(lambda m: m[1] + self._token(m[2].strip()), value)
@@ -129,14 +129,15 @@ class Redactor:
 
     def _stored_secret(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any] | None:
         """The request that stores a secret carries its value, whatever that looks like."""
-        if body is None or method == "GET" or path.startswith("/api/secrets/exec"):
+        if body is None or method == "GET" or path == "/api/secrets/exec" or path.startswith("/api/secrets/exec/"):
             return body
-        if isinstance(body.get("json"), dict):
-            members = body["json"]
-            if isinstance(members.get("value"), str) and members["value"]:
-                return {"json": {**members, "value": self._token(members["value"])}}
-            return body
-        return {**body, "text": self._token(body["text"])} if body.get("text") else body
+        if "json" not in body:
+            kept = {key: value for key, value in body.items() if key not in ("text", "base64")}
+            return {**kept, "text": self._token(body.get("text", body.get("base64", "")))}
+        members = body["json"]
+        if not isinstance(members, dict):
+            return {"json": self._token(_plain(members))}
+        return {"json": {**members, "value": self._token(_plain(members["value"]))}} if members.get("value") else body
 
     def _opaque(self, body: dict[str, Any] | None) -> dict[str, Any] | None:
         """Bodies whose bytes or end would hide a secret from a look at the line."""
@@ -176,6 +177,10 @@ class Redactor:
         if not stems and not needles and not self._numeric:
             return None
         return _Suspects([p for p in TEXT_PATTERNS if not stems.isdisjoint(p.stems)], needles)
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 class _Needle:

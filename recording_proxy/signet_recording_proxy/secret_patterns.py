@@ -57,8 +57,8 @@ class TextPattern:
 
 def _value(shortest: int) -> str:
     """A shell word: in double quotes, in single quotes, or bare; no variable, no option, nothing redacted."""
-    bare = r"[^\s\"'<>;&|$\\`()-][^\s\"'<>;&|\\`()]{%d,}+" % (shortest - 1)
-    return r"(?:\\{0,4}\"([^\"\\<$][^\"\\]*+)|\\{0,4}'([^'\\<$][^'\\]*+)|(" + bare + "))"
+    bare = rf"[^\s\"'<>;&|$\\`()-][^\s\"'<>;&|\\`()]{{{shortest - 1},}}+"
+    return rf"(?:\\{{0,4}}\"([^\"\\<$][^\"\\]*+)|\\{{0,4}}'([^'\\<$][^'\\]*+)|({bare}))"
 
 
 def _is_three_parts(candidate: str) -> bool:

@@ -1,0 +1,1 @@
+"""Tests of the recorder: a package for their shared rig, which no wheel holds."""

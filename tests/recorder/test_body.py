@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from signet_recording_proxy.body import KeptBody, describe
 
 from signet_conformance.trace import encode
+from signet_recording_proxy.body import KeptBody, describe
 
 
 def described(data: bytes, media_type: str | None = None, coding: str | None = None, limit: int = 1000) -> Any:

@@ -87,7 +87,9 @@ def test_another_upstream(recorder: RecorderProcess, upstream: Upstream) -> None
     other.handlers["/health"] = lambda call: call.answer(b'{"version": "0.205.0"}')
     with recorder.connect() as client:
         client.sendall(b"GET /a HTTP/1.1\r\nhost: x\r\n\r\n")
-        assert b'"/a"' in client.recv(65536) + client.recv(65536)
+        heard = b""
+        while b'"/a"' not in heard:
+            heard += client.recv(65536)
         assert recorder.command("upstream", url=other.url) == {"ok": True, "daemon_version": "0.205.0"}
         client.sendall(b"GET /b HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
         while client.recv(65536):

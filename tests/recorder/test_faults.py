@@ -9,9 +9,9 @@ import threading
 from typing import Any
 
 import pytest
-from signet_recording_proxy import faults
 
 from signet_conformance.errors import UsageError
+from signet_recording_proxy import faults
 
 from .rig import Call, RecorderProcess, Upstream, is_reset, read_until_closed, readable
 

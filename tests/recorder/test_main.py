@@ -156,7 +156,7 @@ def test_a_port_in_use(upstream: Upstream, tmp_path: Path) -> None:
         (("--upstream", "http://127.0.0.1:1/prefix"), "--upstream"),
         (("--upstream", "http://127.0.0.1:99999"), "--upstream"),
         (("--upstream", "http://u:p@127.0.0.1:1"), "--upstream"),
-        (("--upstream", "http://127.0.0.1:1", "--host", "0.0.0.0"), "--host"),
+        (("--upstream", "http://127.0.0.1:1", "--host", "::"), "--host"),
         (("--upstream", "http://127.0.0.1:1", "--host", "example.com"), "--host"),
         (("--upstream", "http://127.0.0.1:1", "--port", "70000"), "--port"),
         (("--upstream", "http://127.0.0.1:1", "--bound", "start"), "--bound"),
@@ -212,6 +212,20 @@ def test_a_trace_that_cannot_grow_ends_it_with_4(upstream: Upstream, tmp_path: P
     assert "  try: " in said
     assert "Traceback" not in said
     assert [e.request.path for e in trace.read(tmp_path / "t.jsonl").exchanges] == ["/a"]
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs prlimit, to stop a file of another process growing")
+def test_a_mark_that_cannot_be_written_ends_it_with_4(upstream: Upstream, tmp_path: Path) -> None:
+    """A command that hits the end of the disk is no refusal: the recorder is over."""
+    recorder = RecorderProcess("--upstream", upstream.url, "--control", out=tmp_path / "t.jsonl")
+    size = (tmp_path / "t.jsonl").stat().st_size
+    resource.prlimit(recorder.process.pid, resource.RLIMIT_FSIZE, (size, size))
+    assert recorder.process.stdin is not None
+    recorder.process.stdin.write(b'{"op": "mark", "name": "step"}\n')
+    recorder.process.stdin.flush()
+    assert recorder.next_line() is None
+    assert recorder.process.wait(PATIENCE_S) == 4
+    recorder.close()
 
 
 def test_the_ready_line_is_json(upstream: Upstream, tmp_path: Path) -> None:

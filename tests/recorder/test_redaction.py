@@ -10,9 +10,9 @@ from urllib.parse import quote, quote_plus
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from signet_recording_proxy.redaction import Redactor
 
 from signet_conformance.trace import Declared, Header, encode
+from signet_recording_proxy.redaction import Redactor
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV"
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA7bq8\n-----END RSA PRIVATE KEY-----"
@@ -152,12 +152,25 @@ def test_the_secrets_map_of_exec_holds_names() -> None:
     assert body_json(document, path="/api/secrets/exec") == document
 
 
-@pytest.mark.parametrize("sent", [{"json": {"value": "plain"}}, {"text": "plain", "media_type": None}])
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {"json": {"value": "8154711"}},
+        {"json": {"value": 8154711}},
+        {"json": "8154711"},
+        {"json": [8154711]},
+        {"text": "8154711", "media_type": None},
+        {"base64": "8154711=", "media_type": None},
+        {"cut": True, "size": 9, "sha256": "0", "text": "8154711 x", "media_type": None},
+    ],
+)
 def test_the_value_of_a_stored_secret(sent: dict[str, Any]) -> None:
     """POST /api/secrets/NAME carries the value itself, whatever it looks like."""
-    exchange = line(path="/api/secrets/NAME")
+    exchange = line(path="/api/secrets/executor")
     exchange["request"]["body"] = sent
-    assert b"plain" not in Redactor({}).exchange(exchange)
+    written = Redactor({}).exchange(exchange)
+    assert b"8154711" not in written
+    assert b"<redacted:" in written
 
 
 def test_headers_that_hold_credentials() -> None:
@@ -257,6 +270,25 @@ def test_a_canary_of_digits() -> None:
     }
 
 
+def test_a_canary_is_found_in_every_part() -> None:
+    """Method, path, query, headers, body, answer, note of an error, parameters of a fault."""
+    canary = "Canary-Value-42"
+    response = {"status": 200, "headers": [("x-a", canary)], "body": {"text": canary, "media_type": canary}}
+    exchange = line(
+        *({canary: [canary]},),
+        method=f"X-{canary}",
+        path=f"/{canary}",
+        query=[(canary, canary)],
+        headers=[("host", canary), (canary, "x")],
+        response=response,
+    )
+    exchange["error"] = {"kind": "upstream_reset", "note": canary}
+    exchange["fault"] = {"kind": "shape", "body": {"x": canary}}
+    written = Redactor({"C": canary}).exchange(exchange).decode()
+    assert canary not in written
+    assert written.count("<redacted:1>") == 13
+
+
 canary_values = st.text(st.characters(exclude_categories=["Cs"]), min_size=8, max_size=30).filter(lambda s: s.strip())
 documents = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20),
@@ -272,8 +304,10 @@ def hidden(draw: st.DrawFn) -> tuple[str, Any]:
     escaped = json.dumps(secret)[1:-1]
     form = draw(
         st.sampled_from(
-            [secret, escaped, json.dumps(escaped)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]]
-            + [quote(secret), quote(secret, safe=""), quote_plus(secret)]
+            [
+                *(secret, escaped, json.dumps(escaped)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]),
+                *(quote(secret), quote(secret, safe=""), quote_plus(secret)),
+            ]
         )
     )
     value: Any = draw(st.text(max_size=5)) + form + draw(st.text(max_size=5))
@@ -325,16 +359,23 @@ def test_documents_without_secrets_stay_as_they_are(document: Any) -> None:
 
 @pytest.mark.parametrize(
     "piece",
-    ["x", "eyJ", "eyJaaaaaaaa.", "sk-", "://", "://a:", "bearer ", 'TOKEN="', '"', '"token":"', "\\", '\\"token', '\\"']
-    + [
-        "-----BEGIN PRIVATE KEY-----",
-        "-",
-        "&token=",
-        "authorization: ",
-        "--token ",
-        "sig_sk_",
-        "github_pat_",
-        "<redacted:",
+    [
+        *(
+            "x",
+            "eyJ",
+            "eyJaaaaaaaa.",
+            "sk-",
+            "://",
+            "://a:",
+            "bearer ",
+            'TOKEN="',
+            '"',
+            '"token":"',
+            "\\",
+            '\\"token',
+            '\\"',
+        ),
+        *("-----BEGIN PRIVATE KEY-----", "-", "&token=", "authorization: ", "--token ", "sig_sk_", "github_pat_"),
     ],
 )
 def test_hostile_text_comes_to_an_end(piece: str) -> None:

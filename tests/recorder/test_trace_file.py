@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
-from signet_recording_proxy.trace_file import TraceFile
 
 from signet_conformance import trace
 from signet_conformance.errors import UsageError
 from signet_conformance.trace import Header, encode
+from signet_recording_proxy.trace_file import TraceFile
 
 
 def line(seq: int) -> bytes:
     """The smallest exchange."""
     request = {"method": "GET", "path": "/", "query": [], "headers": [], "body": None}
     return encode({"kind": "exchange", "seq": seq, "t0": 0, "t1": 0, "request": request, "response": None})
+
+
+def open_files() -> set[str]:
+    """The descriptors this process holds."""
+    return {entry.name for entry in Path("/dev/fd").iterdir()}
 
 
 def test_it_can_be_read_at_any_time(tmp_path: Path) -> None:
@@ -47,11 +51,11 @@ def test_only_the_owner_can_read_it(tmp_path: Path) -> None:
 
 def test_a_superseded_file_closes_after_its_last_exchange(tmp_path: Path) -> None:
     """It takes the lines of exchanges that began in it, and then lets go of the file."""
-    before = set(os.listdir("/dev/fd"))
+    before = open_files()
     file = TraceFile(str(tmp_path / "t"), Header())
     seq = file.begin_exchange()
     file.supersede()
-    assert len(set(os.listdir("/dev/fd")) - before) == 1
+    assert len(open_files() - before) == 1
     file.end_exchange(line(seq))
     assert len(trace.read(tmp_path / "t").exchanges) == 1
-    assert set(os.listdir("/dev/fd")) == before
+    assert open_files() == before

@@ -1,0 +1,110 @@
+"""Where requests go: under which name, over TLS or not."""
+
+from __future__ import annotations
+
+import datetime as dt
+import ipaddress
+import socket
+import ssl
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from .rig import RecorderProcess, Upstream, is_reset
+
+
+def test_the_daemon_hears_its_own_name(recorder: RecorderProcess, upstream: Upstream) -> None:
+    """Host is the daemon's towards the daemon, and the recorder's in the trace."""
+    recorder.request("GET", "/health")
+    assert upstream.calls[-1].headers["host"] == f"127.0.0.1:{upstream.port}"
+    assert recorder.trace().exchanges[0].request.header("host") == f"127.0.0.1:{recorder.port}"
+
+
+def test_a_foreign_host_name_reaches_the_daemon(recorder: RecorderProcess, upstream: Upstream) -> None:
+    """A Host that is not the recorder's own is not covered up: the daemon's own guard sees it."""
+    recorder.request("GET", "/health", Host="rebound.example:3850")
+    assert upstream.calls[-1].headers["host"] == "rebound.example:3850"
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate for 127.0.0.1, signed by itself, with its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    now = dt.datetime.now(dt.UTC)
+    address = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    built = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(address, critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    path = tmp_path_factory.mktemp("tls") / "cert.pem"
+    path.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        + built.public_bytes(serialization.Encoding.PEM)
+    )
+    return path
+
+
+class TlsUpstream(Upstream):
+    """An upstream that speaks TLS."""
+
+    def __init__(self, certificate: Path) -> None:
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._context.load_cert_chain(certificate)
+        super().__init__()
+        self.url = f"https://127.0.0.1:{self.port}"
+
+    def _serve(self, connection: socket.socket) -> None:
+        try:
+            wrapped = self._context.wrap_socket(connection, server_side=True)
+        except OSError:
+            connection.close()
+            return
+        super()._serve(wrapped)
+
+
+def test_an_https_daemon_that_is_trusted(certificate: Path, tmp_path: Path) -> None:
+    """The recorder speaks TLS with the daemon, and plainly with the connector."""
+    daemon = TlsUpstream(certificate)
+    recorder = RecorderProcess(
+        *("--upstream", daemon.url, "--require-upstream", "--control"),
+        out=tmp_path / "t.jsonl",
+        environment={"SSL_CERT_FILE": str(certificate)},
+    )
+    assert recorder.request("GET", "/a") == (200, b'{"path": "/a"}')
+    read = recorder.trace()
+    recorder.close()
+    daemon.close()
+    assert (read.header.upstream, read.header.daemon_version) == (daemon.url, "0.145.7")
+    assert daemon.calls[-1].headers["host"] == f"127.0.0.1:{daemon.port}"
+
+
+def test_an_https_daemon_that_is_not_trusted(certificate: Path, tmp_path: Path) -> None:
+    """A certificate that nobody vouches for: nothing is sent, the client is cut off, upstream_refused."""
+    daemon = TlsUpstream(certificate)
+    recorder = RecorderProcess("--upstream", daemon.url, "--control", out=tmp_path / "t.jsonl")
+    with recorder.connect() as client:
+        client.sendall(b"GET /a HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert is_reset(client)
+    (exchange,) = recorder.trace().exchanges
+    recorder.close()
+    daemon.close()
+    assert exchange.error == "upstream_refused"
+    assert daemon.calls == []
+
+
+def test_ipv6_loopback(upstream: Upstream, tmp_path: Path) -> None:
+    """It can listen on ::1, and its URL says so."""
+    recorder = RecorderProcess("--upstream", upstream.url, "--host", "::1", out=tmp_path / "t.jsonl")
+    try:
+        assert recorder.url.startswith("http://[::1]:")
+        socket.create_connection(("::1", recorder.port), timeout=20).close()
+    finally:
+        recorder.close()
