@@ -64,6 +64,13 @@ class Check:
     should: Mapping[str, Any] | None
     accepted_when_cut: bool
     expected: str
+    before: tuple[str, Check] | None = None
+
+    def at(self, daemon_version: str) -> Check:
+        """The check in force at a daemon version."""
+        if self.before is not None and version_key(daemon_version) < version_key(self.before[0]):
+            return self.before[1]
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,17 +146,24 @@ def requirements() -> Mapping[str, Requirement]:
 @cache
 def checks() -> Mapping[str, Check]:
     """The field checks, by requirement id."""
-    return {
-        name: Check(
-            operations=tuple(row["operations"]),
-            when=row.get("when"),
-            must=row.get("must"),
-            should=row.get("should"),
-            accepted_when_cut=row.get("accepted_when_cut", False),
-            expected=row["expected"],
-        )
-        for name, row in document("checks.json")["checks"].items()
-    }
+    return {name: _check(row) for name, row in document("checks.json")["checks"].items()}
+
+
+def _check(row: Mapping[str, Any]) -> Check:
+    before = row.get("before")
+    earlier = None
+    if before is not None:
+        shared = {name: row[name] for name in ("operations", "when", "accepted_when_cut") if name in row}
+        earlier = (before["version"], _check({**shared, **before, "before": None}))
+    return Check(
+        operations=tuple(row["operations"]),
+        when=row.get("when"),
+        must=row.get("must"),
+        should=row.get("should"),
+        accepted_when_cut=row.get("accepted_when_cut", False),
+        expected=row["expected"],
+        before=earlier,
+    )
 
 
 @cache
@@ -228,6 +242,12 @@ class RouteTable:
 def route_table(version: str = "0.145") -> RouteTable:
     """The routes that the daemons of a contract version serve."""
     return _merged(version)
+
+
+@cache
+def operation_table() -> RouteTable:
+    """Every operation of any version: what a request is does not depend on whether a daemon serves it."""
+    return _merged(*contract_versions(), complete=False)
 
 
 @cache

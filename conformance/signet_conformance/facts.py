@@ -17,7 +17,8 @@ from math import inf
 from typing import Any
 from urllib.parse import unquote
 
-from signet_conformance.contract import REFERENCE_DAEMON, RouteTable, routes_of
+from signet_conformance.contract import REFERENCE_DAEMON, RouteTable, operation_table, routes_of, version_key
+from signet_conformance.errors import ContractError
 from signet_conformance.trace import Body, Exchange, Mark, Trace
 
 START, PROMPT, END = "session-start", "user-prompt-submit", "session-end"
@@ -72,23 +73,23 @@ class Call:
     """One exchange as the daemon understands it.
 
     `body` is the request's JSON object, empty when it has none; `answer` is the response's JSON object
-    or None. `cut` tells that the request body was recorded in part only and has no readable field.
+    or None, `readable` whether the response is JSON at all and not null. `cut` tells that the request body was recorded in part only and has no readable field.
     """
 
     __slots__ = (
         "_agent", "_headers", "_raw_key", "accepted", "answer", "body", "cut", "delivered", "exchange", "fault",
-        "key", "operation", "query", "seq", "served", "status", "t0", "t1",
+        "key", "operation", "query", "readable", "seq", "served", "status", "t0", "t1",
     )  # fmt: skip
 
-    def __init__(self, exchange: Exchange, routes: RouteTable) -> None:
+    def __init__(self, exchange: Exchange, served: RouteTable, operations: RouteTable) -> None:
         request, response = exchange.request, exchange.response
         self.exchange = exchange
         self.seq = exchange.seq
         self.t0 = exchange.t0
         self.t1 = exchange.t1
-        route = routes.find(request.method, request.path)
-        self.served = route is not None
-        self.operation = None if route is None or request.method in ("HEAD", "OPTIONS") else route.operation
+        self.served = served.find(request.method, request.path) is not None
+        route = None if request.method in ("HEAD", "OPTIONS") else operations.find(request.method, request.path)
+        self.operation = route.operation if route is not None else None
         self.cut = request.body is not None and request.body.kind == "cut"
         self.body: Mapping[str, Any] = (request.body.object if request.body is not None else None) or EMPTY
         self.query: Mapping[str, str] = {name: value for name, value in reversed(request.query)} if request.query else {}
@@ -100,6 +101,12 @@ class Call:
         self.delivered = response is not None and exchange.error != "client_closed"
         self.status = response.status if response is not None else None
         self.answer = response.body.object if response is not None and response.body is not None else None
+        self.readable = self.answer is not None or (
+            response is not None
+            and response.body is not None
+            and response.body.kind == "json"
+            and response.body.value is not None
+        )
         self.accepted = (
             self.delivered
             and self.status is not None
@@ -252,9 +259,10 @@ class Recording:
         self.trace = trace
         self.memo: dict[object, Any] = {}
         self.declared = trace.header.declared
-        self.daemon_version = daemon_version or trace.header.daemon_version or REFERENCE_DAEMON
+        self.daemon_version = daemon_version or _known_version(trace.header.daemon_version)
         self.routes = routes_of(self.daemon_version)
-        self.calls: list[Call] = [Call(exchange, self.routes) for exchange in trace.exchanges]
+        operations = operation_table()
+        self.calls: list[Call] = [Call(exchange, self.routes, operations) for exchange in trace.exchanges]
         self._by_operation: dict[str, list[Call]] = {}
         self.hooks: list[Call] = []
         self.hooks_of: dict[str, list[Call]] = {}
@@ -266,6 +274,10 @@ class Recording:
                 self.hooks.append(call)
                 if call.key is not None:
                     self.hooks_of.setdefault(call.key, []).append(call)
+
+    def at_least(self, version: str) -> bool:
+        """Whether the daemon of this recording is of that version or later."""
+        return version_key(self.daemon_version) >= version_key(version)
 
     def of(self, *operations: str, cut: bool = False) -> list[Call]:
         """The calls of these operations in order; those with a cut body only on request."""
@@ -346,6 +358,15 @@ class Recording:
     def marks(self, name: str) -> list[Mark]:
         """The marks of one name, in order."""
         return [mark for mark in self.trace.marks if mark.name == name]
+
+
+def _known_version(version: str | None) -> str:
+    """The version of a header; the reference daemon's where it has none that can be read (a development build)."""
+    try:
+        version_key(version or "")
+    except ContractError:
+        return REFERENCE_DAEMON
+    return version or REFERENCE_DAEMON
 
 
 def _by_seq(call: Call) -> int:

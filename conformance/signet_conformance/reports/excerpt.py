@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from signet_conformance.contract import routes_of
+from signet_conformance.contract import operation_table, routes_of
 from signet_conformance.errors import printable
 from signet_conformance.facts import AGENT_CALLS, GET, MEMORY_SEARCH, NOTIFY, Call
 from signet_conformance.reports.values import as_text
@@ -28,7 +28,7 @@ def _place(trace: Trace, seq: int) -> int:
 
 def exchange_line(exchange: Exchange, daemon_version: str) -> str:
     """One exchange as one printable line: `#12 POST /api/hooks/session-end key=… agent=… -> 200`."""
-    call = Call(exchange, routes_of(daemon_version))
+    call = Call(exchange, routes_of(daemon_version), operation_table())
     parts = [f"#{exchange.seq}", printable(call.method, 16), printable(call.path, 100)]
     if call.key is not None:
         parts.append(f"key={printable(call.key, 40)}")

@@ -6,10 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from signet_conformance.facts import (
-    CHECKPOINT,
-    COMPLETE,
     END,
-    PRE,
     PROMPT,
     START,
     Call,
@@ -21,7 +18,7 @@ from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undec
 from signet_conformance.rules.steps import marked_replies, outage_lasts
 from signet_conformance.rules.transcripts import pairs_of, transcripts_of
 
-BOUNDARY_REASONS = frozenset(
+_BOUNDARY_REASONS = frozenset(
     {
         "clear",
         "session.deleted",
@@ -178,12 +175,12 @@ def boundary_reason_is_given(recording: Recording) -> Iterator[Outcome]:
         for index, call in enumerate(hooks):
             if call.operation != END:
                 continue
-            bounded = call.body.get("reason") in BOUNDARY_REASONS
+            bounded = _is_boundary(call)
             if index < last_turn:
                 if not bounded:
                     yield PASS
             elif bounded or any(
-                c.operation == END and c.body.get("reason") in BOUNDARY_REASONS for c in hooks[index + 1 :]
+                c.operation == END and _is_boundary(c) for c in hooks[index + 1 :]
             ):
                 yield PASS
             else:
@@ -191,9 +188,14 @@ def boundary_reason_is_given(recording: Recording) -> Iterator[Outcome]:
                     call,
                     message="the last end of its session carries no boundary reason: it counts as a turn's checkpoint",
                     pointer=in_body("reason"),
-                    expected=f"one of {', '.join(sorted(BOUNDARY_REASONS))}",
+                    expected=f"one of {', '.join(sorted(_BOUNDARY_REASONS))}",
                     received=call.body.get("reason"),
                 )
+
+
+def _is_boundary(end: Call) -> bool:
+    reason = end.body.get("reason")
+    return isinstance(reason, str) and reason in _BOUNDARY_REASONS
 
 
 def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:

@@ -94,7 +94,7 @@ def body_agent_agrees_with_the_key(recording: Recording) -> Iterator[Outcome]:
     """SIG-AGENT-004."""
     for call in _agent_calls(recording):
         named = pattern_agent(call.raw_key)
-        if named is None:
+        if named is None or str(call.raw_key).count(":") < 2:
             continue
         sent = text_or_none(call.body.get("agentId"))
         if sent in (None, named):
@@ -157,7 +157,9 @@ def keys_are_distinct(recording: Recording) -> Iterator[Outcome]:
     clean = 0
     for key, hooks in recording.hooks_of.items():
         ids = {i for c in hooks if (i := text_or_none(c.body.get("sessionId"))) is not None}
-        projects = {p for c in hooks if c.operation == START and (p := text_or_none(c.body.get("project"))) is not None}
+        projects = {
+            c.body["project"] for c in hooks if c.operation == START and text_or_none(c.body.get("project")) is not None
+        }
         problem = None
         if key.lower() in CONSTANT_KEYS:
             problem = f"the key {key!r} is a constant"

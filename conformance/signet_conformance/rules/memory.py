@@ -115,7 +115,7 @@ def repeated_save_keeps_its_key(recording: Recording) -> Iterator[Outcome]:
     for call in recording.of(REMEMBER, HOOK_REMEMBER):
         content = call.body.get("content")
         key = idempotency_key(call)
-        what = (call.agent, content) if isinstance(content, str) else None
+        what = (call.agent, str(content)) if text_or_none(content) is not None else None
         lost = failed.get(what) if what is not None else None
         named = first_of.get(key) if key is not None else None
         if named is not None and named.body.get("content") != content:
@@ -158,8 +158,10 @@ def memory_id_is_a_segment(recording: Recording) -> Iterator[Outcome]:
         if call.served and call.operation not in (GET, PATCH, DELETE):
             continue
         segments = call.path.removeprefix("/api/memory/").split("/")
-        identifier = call.memory_id
-        reserved = identifier.strip().lower() in NO_IDS
+        if len(segments) == 2 and (segments[0] == "jobs" or segments[1] in ("history", "recover")):
+            continue
+        identifier = call.memory_id.strip()
+        reserved = identifier.lower() in NO_IDS
         if len(segments) > 1 or reserved or re.search(r"[\s?#]", identifier):
             yield fail(
                 call,
@@ -248,7 +250,7 @@ def large_forget_is_confirmed(recording: Recording) -> Iterator[Outcome]:
             many = isinstance(ids, list) and len(ids) > MAX_UNCONFIRMED
             asked = call.answer is not None and call.answer.get("requiresConfirm") is True
             if many or asked:
-                if call.body.get("confirm_token") in tokens:
+                if text_or_none(call.body.get("confirm_token")) in tokens:
                     yield PASS
                 else:
                     yield fail(
@@ -259,7 +261,7 @@ def large_forget_is_confirmed(recording: Recording) -> Iterator[Outcome]:
                         received=call.body.get("confirm_token"),
                     )
         token = call.answer.get("confirmToken") if call.answer is not None else None
-        if isinstance(token, str):
+        if (token := text_or_none(token)) is not None:
             tokens.add(token)
 
 

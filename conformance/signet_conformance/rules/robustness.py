@@ -8,8 +8,6 @@ from signet_conformance.facts import LIFECYCLE, PROMPT, START, Call, Recording
 from signet_conformance.rules.outcome import PASS, Outcome, fail, undecided
 from signet_conformance.rules.steps import switched_on
 
-DEFAULT_BOUNDS_S = {"start": 15.0, "prompt": 5.0}
-"""The contract's own bounds, for a target that declares none."""
 GRACE_S = 1.0
 
 
@@ -48,9 +46,9 @@ def slow_call_is_abandoned(recording: Recording) -> Iterator[Outcome]:
         if call.fault not in ("delay", "slow_body", "hang"):
             continue
         name = "start" if call.operation == START else "prompt"
-        bound = bounds.get(name, DEFAULT_BOUNDS_S[name])
+        bound = bounds.get(name)
         duration = call.t1 - call.t0
-        if duration > bound + GRACE_S:
+        if bound is not None and duration > bound + GRACE_S:
             yield fail(
                 call,
                 message=f"{call.operation} waits {duration:.1f} s for a slow daemon: the user waits with it",
@@ -62,7 +60,10 @@ def slow_call_is_abandoned(recording: Recording) -> Iterator[Outcome]:
         elif call.exchange.error == "client_closed":
             yield PASS
         else:
-            yield undecided(call, message="the delay was shorter than the bound")
+            yield undecided(
+                call,
+                message=f"no bound is declared for {name}" if bound is None else "the delay was shorter than the bound",
+            )
 
 
 def bad_answer_does_not_stop_hooks(recording: Recording) -> Iterator[Outcome]:
@@ -81,7 +82,9 @@ def bad_answer_does_not_stop_hooks(recording: Recording) -> Iterator[Outcome]:
 def _unusable(call: Call) -> bool:
     if call.status is None:
         return False
-    return call.status >= 500 or call.fault in ("not_json", "empty") or (call.status == 200 and call.answer is None)
+    if 500 <= call.status <= 599 or call.fault in ("not_json", "empty"):
+        return True
+    return call.status == 200 and not call.readable
 
 
 def bypass_is_silent(recording: Recording) -> Iterator[Outcome]:

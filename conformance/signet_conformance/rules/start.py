@@ -37,14 +37,16 @@ def start_comes_first(recording: Recording) -> Iterator[Outcome]:
                 received=first.operation,
             )
         else:
-            yield _prompt_first(first, hooks[1] if len(hooks) > 1 else None)
+            following = hooks[1] if len(hooks) > 1 else None
+            yield _prompt_first(first, following, excused=recording.at_least("0.145"))
 
 
-def _prompt_first(first: Call, following: Call | None) -> Outcome:
+def _prompt_first(first: Call, following: Call | None, *, excused: bool) -> Outcome:
+    """A prompt before its start; older daemons did not say that they know nothing of a session, so nothing excuses it."""
     known = first.answer.get("sessionKnown") if first.accepted and first.answer is not None else None
     if known is not False:
         return undecided(first, message="a prompt comes first, and no answer says that its session was unknown")
-    if following is not None and following.operation == START:
+    if excused and following is not None and following.operation == START:
         return PASS
     return fail(
         first,
@@ -163,7 +165,7 @@ def native_agent_id_stays_apart(recording: Recording) -> Iterator[Outcome]:
         for c in recording.calls
         if not c.cut and (c.operation in LIFECYCLE or c.operation == SKILL or c.operation in CLAIM_CHECKING)
     ]
-    native = {n for c in calls if (n := text_or_none(c.body.get("harnessAgentId"))) is not None}
+    native = {n for c in recording.calls if (n := text_or_none(c.body.get("harnessAgentId"))) is not None}
     for call in calls:
         agent = text_or_none(call.body.get("agentId"))
         marked = any(text_or_none(call.body.get(name)) for name in ("harnessAgentId", *_PARENTS))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
+from urllib.parse import unquote
 
 from signet_conformance.facts import (
     CLAIM_CHECKING,
     DELETE,
+    END,
     EXEC,
     FEEDBACK,
     FORGET,
@@ -25,7 +26,6 @@ from signet_conformance.facts import (
     SEARCH_SESSIONS,
     SKILL,
     START,
-    END,
     Call,
     Recording,
 )
@@ -211,13 +211,13 @@ _TOKEN = re.compile(
     r"|<redacted:\d+>"
 )
 _BEARER = re.compile(r"Bearer \S+")
-_TOKEN_HINTS = (b"sig_sk_", b"eyJ", b"Bearer ", b"<redacted:", b"\\u00")
+_TOKEN_HINTS = (b"sig_sk_", b"eyJ", b"Bearer ", b"redacted:", b"\\u00", b"%5F", b"%5f")
 
 
 def token_travels_in_authorization(recording: Recording) -> Iterator[Outcome]:
     """SIG-HTTP-009."""
     for call in recording.calls:
-        authorization = call.header("authorization")
+        authorizations = [value for name, value in call.exchange.request.headers if name.lower() == "authorization"]
         # A line without any of these holds no token; the walk through its strings is for the others.
         raw = call.exchange.raw
         stray = _stray_token(call) if any(hint in raw for hint in _TOKEN_HINTS) else None
@@ -230,8 +230,9 @@ def token_travels_in_authorization(recording: Recording) -> Iterator[Outcome]:
                 expected="tokens in Authorization only",
                 received=value[:12] + "…",
             )
-        elif authorization is not None:
-            if _BEARER.fullmatch(authorization):
+        elif authorizations:
+            wrong = next((value for value in authorizations if not _BEARER.fullmatch(value)), None)
+            if wrong is None:
                 yield PASS
             else:
                 yield fail(
@@ -239,13 +240,13 @@ def token_travels_in_authorization(recording: Recording) -> Iterator[Outcome]:
                     message="Authorization is not `Bearer <token>`",
                     pointer="/request/headers",
                     expected="Bearer <token>",
-                    received=authorization.split(" ", 1)[0][:20] + " …",
+                    received=wrong.split(" ", 1)[0][:20] + " …",
                 )
 
 
 def _stray_token(call: Call) -> tuple[str, str] | None:
     request = call.exchange.request
-    if match := _TOKEN.search(request.path):
+    if match := _TOKEN.search(request.path) or _TOKEN.search(unquote(request.path)):
         return "/request/path", match[0]
     for name, value in request.query:
         if match := _TOKEN.search(name) or _TOKEN.search(value):
@@ -294,6 +295,9 @@ def refused_request_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
             continue
         identity = call.identity
         earlier = standing.get(identity)
+        # One that was under way before the refusal arrived is no repeat.
+        if earlier is not None and call.t0 < earlier.t1:
+            earlier = None
         if earlier is not None:
             yield warn(
                 call,
@@ -326,7 +330,10 @@ def backs_off_after_503(recording: Recording) -> Iterator[Outcome]:
         if row is not None:
             before, gap_before = row
             gap = call.t0 - before.t1
-            if gap < TIGHT_LOOP_S or (gap_before is not None and gap <= gap_before):
+            if gap < 0:
+                # Under way before the 503 arrived: no repeat.
+                gap = None
+            elif gap < TIGHT_LOOP_S or (gap_before is not None and gap <= gap_before):
                 yield fail(
                     call,
                     before,
@@ -414,7 +421,7 @@ def canary_stays_out(recording: Recording) -> Iterator[Outcome]:
         places = [("/request/path", request.path), *(("/request/query", f"{n}={v}") for n, v in request.query)]
         # The token itself belongs into Authorization; a canary anywhere else is a leak.
         places += [("/request/headers", v) for n, v in request.headers if n.lower() != "authorization"]
-        if request.body is not None and any(json.dumps(c)[1:-1].encode() in call.exchange.raw or c.encode() in call.exchange.raw for c in canaries):
+        if request.body is not None:
             places += [(f"/request/body/{request.body.kind}{p}", s) for p, s in strings(request.body.value)]
         leak = next(((p, c) for p, s in places for c in canaries if c and c in s), None)
         if leak is None:
