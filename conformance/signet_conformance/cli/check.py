@@ -15,7 +15,7 @@ from signet_conformance.cli.declared import Overrides, declared_options, merged
 from signet_conformance.cli.inputs import trace_files
 from signet_conformance.cli.output import report_stream, terminal_width, wants_colour
 from signet_conformance.cli.selection import selected
-from signet_conformance.contract import REFERENCE_DAEMON, contract_version_of
+from signet_conformance.contract import version_document
 from signet_conformance.engine import Judged, judge
 from signet_conformance.errors import SignetConformanceError, UsageError, printable
 from signet_conformance.reports import jsonreport, text
@@ -44,6 +44,7 @@ class Settings:
     """What the options ask for. `options` are the words that repeat them in a command to replay."""
 
     only: frozenset[str] | None
+    contract: str | None
     declare: Callable[[Declared], Declared]
     options: Sequence[str]
     strict: bool
@@ -65,6 +66,9 @@ class Settings:
     metavar="REQUIREMENT",
     help="Judge by this requirement alone, or by those a glob names (SIG-AGENT-*); repeatable.",
 )
+@click.option(
+    "--contract", metavar="VERSION", help="Judge by this contract version, not by that of each trace's daemon."
+)
 @click.option("--strict", is_flag=True, help="Let a WARN fail too (exit 1).")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object (signet-report/1).")
 @click.option("--all", "show_all", is_flag=True, help="Show PASS and NOT-APPLICABLE too.")
@@ -77,6 +81,7 @@ def command(
     *,
     traces: tuple[str, ...],
     only: tuple[str, ...],
+    contract: str | None,
     strict: bool,
     as_json: bool,
     show_all: bool,
@@ -88,11 +93,14 @@ def command(
 ) -> int:
     """Judge traces; the exit status is the run's."""
     overrides = Overrides.parse(**declared)
-    profile = _profile(target)
+    profile = Declared() if target is None else targets.load(target).declared
+    if contract is not None:
+        version_document(contract)
     settings = Settings(
         only=selected(only, list(rules())),
+        contract=contract,
         declare=lambda header: overrides.applied_to(merged(profile, header)),
-        options=[*([] if target is None else [f"--target={target}"]), *overrides.words()],
+        options=[*_words("--contract", contract), *_words("--target", target), *overrides.words()],
         strict=strict,
         show_all=show_all,
         quiet=quiet,
@@ -112,10 +120,8 @@ def command(
     return status
 
 
-def _profile(target: str | None) -> Declared:
-    if target is None:
-        return Declared()
-    return targets.load(target).declared
+def _words(option: str, value: str | None) -> list[str]:
+    return [] if value is None else [f"{option}={value}"]
 
 
 class _Run:
@@ -136,8 +142,9 @@ class _Run:
         """Judge the files that can be read, in order."""
         for file in files:
             try:
-                judged = judge(self._declared(read(file)), self.settings.only)
+                judged = judge(self._declared(read(file)), self.settings.only, self.settings.contract)
             except SignetConformanceError as failure:
+                failure.where = failure.where or file
                 self.complain(failure)
                 continue
             self.judged.append(essence(judged))
@@ -152,7 +159,7 @@ class _Run:
 
 
 def _write_json(run: _Run, files: Sequence[str], stream: TextIO) -> int:
-    writer = jsonreport.ReportWriter(stream, contract_version_of(REFERENCE_DAEMON))
+    writer = jsonreport.ReportWriter(stream, run.settings.contract)
     for judged in run.each(files):
         writer.add(judged)
     writer.close(run.judged, run.status(), [str(complaint).replace("\n", "; ") for complaint in run.complaints])

@@ -16,7 +16,10 @@ from signet_conformance.errors import SignetConformanceError, UsageError, printa
 
 TRACEBACK_VARIABLE = "SIGNET_CONFORMANCE_TRACEBACK"
 INTERRUPTED = 130
+READER_LEFT = 141
+"""What a shell reports of a program that a closed pipe ended: 128 and the number of SIGPIPE."""
 KIT_FAILED = 4
+PROGRAM = "signet-conformance"
 
 COMMANDS = {
     "check": "Judge recorded traces, offline.",
@@ -60,18 +63,25 @@ class Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
-    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> NoReturn:  # type: ignore[override]  # never standalone
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a reader of stdout that leaves early ends it quietly."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            return _reader_left()
+        return result
+
+    def main(self, args: Sequence[str] | None = None, **extra: Any) -> NoReturn:  # type: ignore[override]  # never standalone
         """Run a command line and exit with its status."""
-        extra["standalone_mode"] = False
         run = super().main
-        sys.exit(guarded(lambda: run(args, prog_name or "signet-conformance", **extra)))
+        sys.exit(guarded(lambda: run(args, **{**extra, "prog_name": PROGRAM, "standalone_mode": False})))
 
 
 def guarded(run: Callable[[], Any]) -> int:
     """The exit status of `run()`, or of the failure it ends with, which is told on stderr."""
     try:
         result = run()
-        sys.stdout.flush()
     except SignetConformanceError as failure:
         tell(failure)
         return failure.exit_status
@@ -84,8 +94,6 @@ def guarded(run: Callable[[], Any]) -> int:
         return UsageError.exit_status
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
-    except BrokenPipeError:
-        return _reader_left()
     except Exception as crash:
         if os.environ.get(TRACEBACK_VARIABLE):
             raise
@@ -97,7 +105,7 @@ def guarded(run: Callable[[], Any]) -> int:
 def _reader_left() -> int:
     # The interpreter flushes stdout once more when it ends, which would complain about the same pipe.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
+    return READER_LEFT
 
 
 def _tell_crash(crash: Exception) -> None:

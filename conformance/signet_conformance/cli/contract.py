@@ -64,7 +64,9 @@ def difference(old: str, new: str) -> dict[str, Any]:
     first, last = version_document(old), version_document(new)
     if version_key(old) >= version_key(new):
         raise UsageError(
-            f"{new} is not later than {old}", where="contract diff", remedy=f"signet-conformance contract diff {new} {old}"
+            f"{new} is not later than {old}",
+            where="contract diff",
+            remedy=f"signet-conformance contract diff {new} {old}",
         )
     between = [v for v in contract_versions() if version_key(old) < version_key(v) <= version_key(new)]
     catalogue = requirements()
@@ -77,5 +79,7 @@ def difference(old: str, new: str) -> dict[str, Any]:
         "from": old,
         "to": new,
         "requirements": {"added": rows(after - before), "removed": rows(before - after)},
-        "changes": [{**change, "since": version} for version in between for change in version_document(version)["changes"]],
+        "changes": [
+            {**change, "since": version} for version in between for change in version_document(version)["changes"]
+        ],
     }

@@ -10,23 +10,24 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
 from signet_conformance import __version__
-from signet_conformance.contract import requirements
+from signet_conformance.contract import REFERENCE_DAEMON, contract_version_of, requirements, version_key
 from signet_conformance.engine import Judged, exit_status
 from signet_conformance.finding import Finding, Judgement
 from signet_conformance.reports.together import essence, together, verdicts_of
 from signet_conformance.reports.values import shortened
 
 FORMAT = "signet-report/1"
+_HEAD = {"format": FORMAT, "kit": __version__}
 
 
-def report(judged: Iterable[Judged], contract: str, strict: bool = False) -> dict[str, Any]:
-    """The whole document of a run. `contract` is a contract version; `exit` follows from the verdicts."""
+def report(judged: Iterable[Judged], contract: str | None = None, strict: bool = False) -> dict[str, Any]:
+    """The whole document of a run. `contract` is as for `ReportWriter`; `exit` follows from the verdicts."""
     kept: list[Judged] = []
     traces = []
     for one in judged:
         traces.append(trace_entry(one))
         kept.append(essence(one))
-    return {**_head(contract), "traces": traces, **closing(kept, status(kept, strict))}
+    return {**_HEAD, "traces": traces, **_closing(kept, contract, status(kept, strict))}
 
 
 def status(judged: Sequence[Judged], strict: bool) -> int:
@@ -38,11 +39,13 @@ class ReportWriter:
     """Writes the document trace by trace, so that a run of any size is never held as a whole.
 
     Call `add` for each trace, then `close` once; what was written before `close` is no document yet.
+    `contract` is the contract version of the run; without one it is the newest that a daemon of the traces serves.
     """
 
-    def __init__(self, stream: TextIO, contract: str) -> None:
+    def __init__(self, stream: TextIO, contract: str | None = None) -> None:
         self._stream = stream
-        head = encoded(_head(contract))
+        self._contract = contract
+        head = encoded(_HEAD)
         stream.write(f'{head[:-1]},"traces":[')
         self._separator = "\n"
 
@@ -53,7 +56,7 @@ class ReportWriter:
 
     def close(self, judged: Sequence[Judged], status: int, warnings: Sequence[str] = ()) -> None:
         """Write the end of the document: the verdicts over all traces, the warnings and the exit status."""
-        self._stream.write(f"\n],\n{encoded(closing(judged, status, warnings))[1:]}\n")
+        self._stream.write(f"\n],\n{encoded(_closing(judged, self._contract, status, warnings))[1:]}\n")
 
 
 def encoded(document: Any) -> str:
@@ -61,12 +64,11 @@ def encoded(document: Any) -> str:
     return json.dumps(document, separators=(",", ":"), allow_nan=False).replace("\x7f", "\\u007f")
 
 
-def _head(contract: str) -> dict[str, Any]:
-    return {"format": FORMAT, "contract": contract, "kit": __version__}
-
-
-def closing(judged: Sequence[Judged], status: int, warnings: Sequence[str] = ()) -> dict[str, Any]:
+def _closing(
+    judged: Sequence[Judged], contract: str | None, status: int, warnings: Sequence[str] = ()
+) -> dict[str, Any]:
     """The members that stand after the traces. A finding in `together` names its file."""
+    served = [contract_version_of(one.daemon_version) for one in judged] or [contract_version_of(REFERENCE_DAEMON)]
     over_all = {
         name: {
             "verdict": one.verdict.value,
@@ -77,7 +79,12 @@ def closing(judged: Sequence[Judged], status: int, warnings: Sequence[str] = ())
         }
         for name, one in together(judged).items()
     }
-    return {"together": over_all, **({"warnings": list(warnings)} if warnings else {}), "exit": status}
+    return {
+        "contract": contract or max(served, key=version_key),
+        "together": over_all,
+        **({"warnings": list(warnings)} if warnings else {}),
+        "exit": status,
+    }
 
 
 def trace_entry(judged: Judged) -> dict[str, Any]:

@@ -1,0 +1,271 @@
+"""Facts about `signet-conformance check`: what it judges, what it prints, how it exits."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .conftest import Invoke, Process
+from .traces import BREACHING, CONFORMING, HEADER, health, post, start, write
+
+REQUIREMENT_IDS = 84
+
+
+def test_a_conforming_trace_exits_0(invoke: Invoke, tmp_path: Path) -> None:
+    """A trace without a breach ends with 0 and says so."""
+    done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING))
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines()[-1].startswith("conforming; ")
+
+
+def test_a_breach_of_a_must_exits_1(invoke: Invoke, tmp_path: Path) -> None:
+    """One FAIL makes the run end with 1."""
+    done = invoke("check", write(tmp_path / "a.jsonl", BREACHING))
+    assert done.exit_code == 1
+    assert "FAIL SIG-AGENT-002 MUST" in done.stdout
+
+
+@pytest.mark.parametrize(("options", "status"), [((), 0), (("--strict",), 1)])
+def test_a_warn_alone_fails_only_when_strict(
+    invoke: Invoke, tmp_path: Path, options: tuple[str, ...], status: int
+) -> None:
+    """A breach of a SHOULD ends with 0, with --strict with 1."""
+    trace = write(tmp_path / "a.jsonl", CONFORMING[1:])
+    done = invoke("check", trace, "-k", "SIG-HEALTH-001", *options)
+    assert "WARN SIG-HEALTH-001 SHOULD" in done.stdout
+    assert done.exit_code == status
+
+
+def test_nothing_tested_exits_3(invoke: Invoke, tmp_path: Path) -> None:
+    """A trace without any subject ends with 3: it is never green."""
+    done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING), "-k", "SIG-CMP-*")
+    assert done.exit_code == 3
+    assert done.stdout.splitlines()[-1] == "nothing was tested in 1 trace (exit 3)"
+
+
+def test_an_unreadable_file_does_not_hide_the_others(invoke: Invoke, tmp_path: Path) -> None:
+    """The files that can be read are reported, the other is named, and the run ends with 2."""
+    good = write(tmp_path / "a.jsonl", BREACHING)
+    done = invoke("check", "missing.jsonl", good)
+    assert done.exit_code == 2
+    assert "FAIL SIG-AGENT-002" in done.stdout
+    assert "error: missing.jsonl: cannot be read: No such file or directory\ntry: " in done.stderr
+    assert "1 not readable (exit 2)" in done.stdout
+
+
+def test_a_folder_stands_for_the_traces_below_it(invoke: Invoke, tmp_path: Path) -> None:
+    """Each *.jsonl in the folder and its subfolders is judged, in order; other files are not."""
+    (tmp_path / "runs" / "deep").mkdir(parents=True)
+    for name in ("b.jsonl", "a.jsonl", "deep/c.jsonl"):
+        write(tmp_path / "runs" / name, CONFORMING)
+    (tmp_path / "runs" / "notes.txt").write_text("no trace")
+    document = json.loads(invoke("check", "runs", "--json").stdout)
+    assert [one["file"] for one in document["traces"]] == ["runs/a.jsonl", "runs/b.jsonl", "runs/deep/c.jsonl"]
+
+
+def test_a_glob_is_expanded_and_a_file_counts_once(invoke: Invoke, tmp_path: Path) -> None:
+    """A pattern that the shell left alone is expanded; a file that is named twice is judged once."""
+    write(tmp_path / "a.jsonl", CONFORMING)
+    document = json.loads(invoke("check", "*.jsonl", "a.jsonl", "--json").stdout)
+    assert [one["file"] for one in document["traces"]] == ["a.jsonl"]
+
+
+def test_a_name_with_brackets_is_a_file_before_it_is_a_glob(invoke: Invoke, tmp_path: Path) -> None:
+    """A file whose name looks like a pattern can be named."""
+    write(tmp_path / "a[1].jsonl", CONFORMING)
+    assert invoke("check", "a[1].jsonl").exit_code == 0
+
+
+@pytest.mark.parametrize("argument", ["empty", "*.jsonl", ""])
+def test_an_argument_that_names_nothing_exits_2(invoke: Invoke, tmp_path: Path, argument: str) -> None:
+    """A folder without traces, a pattern without matches and an empty word are complaints with a remedy."""
+    (tmp_path / "empty").mkdir()
+    done = invoke("check", argument)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("error: ")
+    assert "\ntry: " in done.stderr
+
+
+def test_options_declare_what_the_header_lacks(invoke: Invoke, tmp_path: Path) -> None:
+    """--agent, --harness, --bound, --capability and --token stand in for the header, and a replay repeats them."""
+    bare = {name: value for name, value in HEADER.items() if name != "declared"}
+    trace = write(tmp_path / "a.jsonl", BREACHING, bare)
+    options = ["--agent=atlas-agent", "--harness=openclaw", "--bound=start=15", "--capability=health", "--token"]
+    document = json.loads(invoke("check", trace, *options, "--json").stdout)
+    assert document["traces"][0]["declared"] == {
+        "agents": ["atlas-agent"],
+        "harness": "openclaw",
+        "bounds_s": {"start": 15.0},
+        "capabilities": ["health"],
+        "token": True,
+    }
+    assert f"check {trace} {' '.join(options)} -k SIG-AGENT-002" in invoke("check", trace, *options).stdout
+
+
+def test_options_come_before_the_header_and_bounds_merge(invoke: Invoke, tmp_path: Path) -> None:
+    """An option replaces what the header declares; a bound leaves the other bounds alone."""
+    trace = write(tmp_path / "a.jsonl", CONFORMING)
+    done = invoke("check", trace, "--agent", "beacon", "--bound", "prompt=2", "--json")
+    declared = json.loads(done.stdout)["traces"][0]["declared"]
+    assert declared == {"agents": ["beacon"], "harness": "openclaw", "bounds_s": {"start": 15.0, "prompt": 2.0}}
+
+
+def test_a_target_declares_what_its_profile_says(invoke: Invoke, tmp_path: Path) -> None:
+    """--target takes harness and capabilities from the profile."""
+    done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING), "--target", "reference", "--json")
+    declared = json.loads(done.stdout)["traces"][0]["declared"]
+    assert declared["harness"] == "reference"
+    assert "session-start" in declared["capabilities"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--target", "nosuch"), "nosuch"),
+        (("--contract", "9.9"), "no contract version is called '9.9'"),
+        (("--bound", "start"), "'start' is no bound"),
+        (("--bound", "strat=5"), "'strat=5' is no bound"),
+        (("--bound", "start=nan"), "'start=nan' is no bound"),
+        (("--bound", "start=-1"), "'start=-1' is no bound"),
+        (("--agent", "  "), "the value is blank"),
+        (("--capability", "session-strat"), "session-start"),
+        (("-k", "SIG-AGENT-02"), "near it: SIG-AGENT-002"),
+        (("-k", "NOPE-*"), "there is no requirement 'NOPE-*'"),
+        (("--bund", "x"), "No such option"),
+    ],
+)
+def test_a_wrong_option_exits_2_with_value_and_remedy(
+    invoke: Invoke, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    """What is off is named with its value and what to write instead; no trace is judged."""
+    done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING), *words)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert "\ntry: " in done.stderr
+    assert done.stdout == ""
+
+
+def test_only_takes_ids_and_globs(invoke: Invoke, tmp_path: Path) -> None:
+    """-k judges the named requirements alone, whatever the case of the letters."""
+    done = invoke(
+        "check", write(tmp_path / "a.jsonl", CONFORMING), "-k", "sig-agent-00[12]", "-k", "SIG-END-005", "--json"
+    )
+    assert set(json.loads(done.stdout)["together"]) == {"SIG-AGENT-001", "SIG-AGENT-002", "SIG-END-005"}
+
+
+def test_all_shows_every_requirement(invoke: Invoke, tmp_path: Path) -> None:
+    """--all lists PASS and NOT-APPLICABLE too, so that each requirement has its line."""
+    done = invoke("check", write(tmp_path / "a.jsonl", BREACHING), "--all")
+    assert len({word for word in done.stdout.split() if word.startswith("SIG-")}) >= REQUIREMENT_IDS
+    assert "NOT-APPLICABLE SIG-CMP-001" in done.stdout
+    assert "PASS SIG-START-001" in done.stdout
+
+
+def test_quiet_shows_one_line(invoke: Invoke, tmp_path: Path) -> None:
+    """--quiet leaves the closing line."""
+    done = invoke("check", write(tmp_path / "a.jsonl", BREACHING), "--quiet")
+    assert done.stdout.count("\n") == 1
+    assert "FAIL" in done.stdout
+
+
+def test_output_takes_the_report(invoke: Invoke, tmp_path: Path) -> None:
+    """--output writes the report to a new file; the terminal gets the closing line and the name."""
+    done = invoke("check", write(tmp_path / "a.jsonl", BREACHING), "--json", "--output", "report.json")
+    assert json.loads((tmp_path / "report.json").read_text())["exit"] == 1
+    assert done.stdout.endswith("report: report.json\n")
+
+
+def test_output_replaces_nothing_unasked(invoke: Invoke, tmp_path: Path) -> None:
+    """An existing file is left as it is with 2; --force replaces it as a whole."""
+    trace = write(tmp_path / "a.jsonl", BREACHING)
+    report = tmp_path / "report.txt"
+    report.write_text("mine")
+    refused = invoke("check", trace, "--output", report)
+    assert (refused.exit_code, report.read_text()) == (2, "mine")
+    assert "exists already" in refused.stderr
+    assert "--force" in refused.stderr
+    assert invoke("check", trace, "--output", report, "--force").exit_code == 1
+    assert report.read_text().startswith(str(trace))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "report.txt"]
+
+
+@pytest.mark.parametrize("output", ["no/such/folder.txt", "."])
+def test_an_output_that_cannot_be_written_exits_2(invoke: Invoke, tmp_path: Path, output: str) -> None:
+    """A missing folder, or a folder in the file's place, is a complaint and leaves nothing behind."""
+    done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING), "--output", output, "--force")
+    assert done.exit_code == 2
+    assert f"error: {output}: cannot be written" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
+
+
+def test_a_report_is_not_left_half_written(invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the run is interrupted, --output leaves no file and the exit status is 130."""
+    trace = write(tmp_path / "a.jsonl", CONFORMING)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("signet_conformance.cli.check.read", interrupt)
+    done = invoke("check", trace, "--output", "report.txt")
+    assert done.exit_code == 130
+    assert not (tmp_path / "report.txt").exists()
+
+
+def test_a_second_file_does_not_repeat_the_explanation(invoke: Invoke, tmp_path: Path) -> None:
+    """Why and what to change are said once a run for each requirement."""
+    files = [write(tmp_path / name, BREACHING) for name in ("a.jsonl", "b.jsonl")]
+    stdout = invoke("check", *files).stdout
+    assert stdout.count("FAIL SIG-AGENT-002") == 2
+    assert stdout.count("  why       The call runs as the agent default") == 1
+    assert "\ntogether " in stdout
+
+
+def test_a_driven_run_is_judged_as_a_whole(invoke: Invoke, tmp_path: Path) -> None:
+    """Traces with the end marks of scenarios are held against the declared operations together."""
+    ended = {"kind": "mark", "t": 9.0, "name": "scenario_end", "data": {}}
+    header = {**HEADER, "declared": {**HEADER["declared"], "capabilities": ["health", "session-start", "session-end"]}}
+    files = [write(tmp_path / name, [health(), start(), ended], header) for name in ("a.jsonl", "b.jsonl")]
+    done = invoke("check", *files, "-k", "SIG-COV-001")
+    assert done.exit_code == 1
+    assert "declared but never seen: session-end" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("exchanges", "status"), [(CONFORMING, 0), (BREACHING, 1), ([], 3), ([post("/x", {}, seq="one")], 2)]
+)
+def test_the_process_exits_as_promised(process: Process, tmp_path: Path, exchanges: list[object], status: int) -> None:
+    """A real process ends with the documented statuses."""
+    done = process("check", write(tmp_path / "a.jsonl", exchanges))  # type: ignore[arg-type]  # the last is broken on purpose
+    assert done.returncode == status, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_check_loads_nothing_that_it_does_not_need(process: Process, tmp_path: Path) -> None:
+    """Judging a conforming trace imports neither proxies, servers, test frameworks nor terminals' toolkits."""
+    trace = write(tmp_path / "a.jsonl", CONFORMING)
+    done = process("check", trace, "--json", PYTHONPROFILEIMPORTTIME="1")
+    loaded = {line.rsplit("|", 1)[-1].strip().split(".")[0] for line in done.stderr.splitlines()}
+    assert "jsonschema_rs" in loaded
+    unwanted = {"rich", "hypothesis", "mitmproxy", "starlette", "uvicorn", "httpx", "pytest", "pydantic", "jsonschema"}
+    assert not loaded & unwanted
+
+
+def test_a_reader_that_leaves_is_no_failure(tmp_path: Path) -> None:
+    """A pipe that is closed early ends the run quietly, with the status that a shell expects."""
+    trace = write(tmp_path / "a.jsonl", BREACHING * 60)
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "signet_conformance.cli", "check", str(trace)],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        check=False,
+        timeout=60,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, b"")

@@ -1,0 +1,77 @@
+"""Facts about what all commands share: help, unknown words, failures of the kit itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from signet_conformance import __version__
+from signet_conformance.cli.commands import COMMANDS
+
+from .conftest import Invoke
+from .traces import CONFORMING, write
+
+
+def test_the_version_is_told(invoke: Invoke) -> None:
+    """--version names the program and its version."""
+    assert invoke("--version").stdout == f"signet-conformance {__version__}\n"
+
+
+def test_the_overview_names_every_command_and_the_exit_statuses(invoke: Invoke) -> None:
+    """--help lists the table of commands, examples and what the exit statuses mean."""
+    shown = invoke("--help").stdout
+    assert all(f"  {name} " in shown for name in COMMANDS)
+    assert "Examples:" in shown
+    assert "Exit status: 0 conforming" in shown
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_explains_itself_with_examples(invoke: Invoke, name: str) -> None:
+    """--help of a command ends with 0; a command with arguments shows examples."""
+    done = invoke(name, "--help")
+    assert done.exit_code == 0
+    assert name in {"contract", "targets"} or "Examples:" in done.stdout
+
+
+def test_an_unknown_command_is_answered_with_the_nearest(invoke: Invoke) -> None:
+    """A typing error ends with 2 and names the command that was meant."""
+    done = invoke("chek")
+    assert done.exit_code == 2
+    assert done.stderr == "error: there is no command 'chek'\ntry: signet-conformance check --help\n"
+
+
+def test_a_missing_argument_is_wrong_usage(invoke: Invoke) -> None:
+    """Check without a trace ends with 2 and points to its help."""
+    done = invoke("check")
+    assert done.exit_code == 2
+    assert "try: signet-conformance check --help" in done.stderr
+
+
+def test_a_failure_of_the_kit_is_one_line_and_exits_4(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An unexpected exception is told in one line, with the way to its traceback."""
+
+    def crash(*_: object) -> None:
+        raise RuntimeError("no \x1b[31m luck")
+
+    monkeypatch.delenv("SIGNET_CONFORMANCE_TRACEBACK", raising=False)
+    monkeypatch.setattr("signet_conformance.cli.check.judge", crash)
+    done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING))
+    assert done.exit_code == 4
+    assert "error: the kit failed: RuntimeError: no \\x1b[31m luck; please report it" in done.stderr
+    assert "SIGNET_CONFORMANCE_TRACEBACK=1" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_traceback_is_shown_on_request(invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the variable set the exception itself comes out."""
+
+    def crash(*_: object) -> None:
+        raise RuntimeError("no luck")
+
+    monkeypatch.setenv("SIGNET_CONFORMANCE_TRACEBACK", "1")
+    monkeypatch.setattr("signet_conformance.cli.check.judge", crash)
+    done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING))
+    assert isinstance(done.exception, RuntimeError)

@@ -1,0 +1,51 @@
+"""Facts about `signet-conformance explain`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from signet_conformance.contract import requirements
+
+from .conftest import Invoke
+
+
+@pytest.mark.parametrize("name", requirements())
+def test_every_requirement_has_a_page(invoke: Invoke, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page tells the sentence, why it matters, what to change, and shows a recording that breaches it."""
+    monkeypatch.setenv("COLUMNS", "120")
+    done = invoke("explain", name)
+    requirement = requirements()[name]
+    page = " ".join(done.stdout.split())
+    assert done.exit_code == 0
+    for text in (requirement.title, requirement.why, requirement.fix, requirement.source, requirement.subject):
+        assert " ".join(text.split()) in page
+    assert "A recording that breaches it: {" in page
+    assert max(map(len, done.stdout.splitlines()[:12])) <= 120
+
+
+def test_without_an_id_all_are_listed(invoke: Invoke) -> None:
+    """The list has every id with its sentence."""
+    done = invoke("explain")
+    listed = [line.split()[0] for line in done.stdout.splitlines() if line.startswith("SIG-")]
+    assert listed == list(requirements())
+
+
+def test_the_case_of_an_id_does_not_matter(invoke: Invoke) -> None:
+    """An id may be written in small letters."""
+    assert invoke("explain", "sig-end-005").stdout.startswith("SIG-END-005 SHOULD")
+
+
+def test_json_is_the_catalogue_entry(invoke: Invoke) -> None:
+    """--json writes the entry as the catalogue has it, or the list of all."""
+    assert json.loads(invoke("explain", "SIG-END-005", "--json").stdout)["id"] == "SIG-END-005"
+    assert len(json.loads(invoke("explain", "--json").stdout)) == len(requirements())
+
+
+def test_an_unknown_id_is_answered_with_the_nearest(invoke: Invoke) -> None:
+    """An id that does not exist ends with 2 and names those that look like it."""
+    done = invoke("explain", "SIG-AGNT-002")
+    assert done.exit_code == 2
+    assert "near it: SIG-AGENT-002" in done.stderr
+    assert "try: signet-conformance explain SIG-AGENT-002" in done.stderr

@@ -1,0 +1,115 @@
+"""Facts about traces that are damaged or hostile: a clear complaint, bounded memory, nothing a terminal obeys."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .conftest import Invoke, Process
+from .traces import CONFORMING, HEADER, end, health, post, recall, start, write
+
+GIB = 2**30
+HEADER_LINE = json.dumps(HEADER).encode() + b"\n"
+
+DAMAGED = {
+    "empty": (b"", ":1: the file is empty"),
+    "binary": (bytes(range(256)) * 40, ":1: not a signet-trace/1 file"),
+    "truncated-header": (HEADER_LINE[:40], ":1: not a signet-trace/1 file"),
+    "not-an-object": (b"[]\n", ":1: the first line is not a signet-trace/1 header"),
+    "other-format": (HEADER_LINE.replace(b"trace/1", b"trace/9"), ':1: the format is "signet-trace/9"'),
+    "deeply-nested-header": (b"[" * 100_000 + b"\n", ":1: not a signet-trace/1 file: JSON nested deeper"),
+    "deeply-nested-line": (HEADER_LINE + b'{"a":' * 100_000 + b"\n{}\n", ":2: JSON nested deeper than 200 levels"),
+    "damaged-line": (HEADER_LINE + b'{"kind":"exchange"\n{}\n', ":2: not JSON"),
+    "unknown-kind": (HEADER_LINE + b'{"kind":"\x1b[31m"}\n', ":2: "),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_damaged_file_is_named_with_its_line_and_a_remedy(process: Process, tmp_path: Path, name: str) -> None:
+    """Each kind of damage ends with 2, names file and line, says what to do, and shows no traceback."""
+    content, said = DAMAGED[name]
+    (tmp_path / "bad.jsonl").write_bytes(content)
+    done = process("check", "bad.jsonl")
+    assert done.returncode == 2
+    assert f"error: bad.jsonl{said}" in done.stderr
+    assert "\ntry: " in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "\x1b" not in done.stderr
+
+
+def test_a_torn_last_line_is_reported_and_the_rest_counts(invoke: Invoke, tmp_path: Path) -> None:
+    """A recorder that was killed leaves half a line: it is named, and the other exchanges are judged."""
+    trace = write(tmp_path / "a.jsonl", CONFORMING)
+    trace.write_bytes(trace.read_bytes()[:-30])
+    done = invoke("check", trace)
+    assert done.exit_code == 0
+    assert "note: " in done.stdout
+    assert "the last line is torn" in " ".join(done.stdout.split())
+
+
+def test_a_line_of_a_gibibyte_costs_less_memory_than_itself(tmp_path: Path) -> None:
+    """A line that is far too long is refused before it is read as a whole."""
+    with (tmp_path / "huge.jsonl").open("wb") as stream:
+        stream.truncate(GIB)
+    done = subprocess.run(
+        [sys.executable, "-m", "signet_conformance.cli", "check", "huge.jsonl"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (GIB, GIB)),
+    )
+    assert done.returncode == 2
+    assert "error: huge.jsonl:1: the line is longer than" in done.stderr
+
+
+HOSTILE = "\x1b]0;owned\x07\u202e\u2066\x9b31m\x00\r\x7f"
+
+
+def test_nothing_of_a_trace_reaches_the_terminal_raw(process: Process, tmp_path: Path) -> None:
+    """Escapes, bidirectional marks, control characters come out escaped, in text and in JSON."""
+    declared = {"agents": [f"atlas{HOSTILE}"], "harness": HOSTILE}
+    exchanges = [
+        health(),
+        post(f"/api/hooks/{HOSTILE}", {"harness": HOSTILE, HOSTILE: HOSTILE}, fault={"kind": HOSTILE}),
+        start(harness=HOSTILE, sessionKey=HOSTILE, agentId=HOSTILE, project=HOSTILE),
+        {"kind": "mark", "t": 3.0, "name": HOSTILE, "data": {HOSTILE: HOSTILE}},
+        recall(query=7, agentId=HOSTILE, sessionKey=HOSTILE, limit=HOSTILE),
+        end(harness="", sessionKey=HOSTILE, transcript=[HOSTILE]),
+    ]
+    exchanges[2]["request"]["query"] = [[HOSTILE, HOSTILE]]
+    exchanges[4]["error"] = {"kind": HOSTILE}
+    exchanges[5]["request"]["method"] = HOSTILE
+    write(tmp_path / "a.jsonl", exchanges, {**HEADER, "declared": declared, "daemon_version": f"0.145.7{HOSTILE}"})
+    for options in ((), ("--all",), ("--json",)):
+        done = process("check", "a.jsonl", *options)
+        assert done.returncode == 1, done.stderr
+        shown = done.stdout + done.stderr
+        assert {c for c in shown if not c.isprintable()} == {"\n"}
+        assert "\ufffd" not in shown
+
+
+def test_lone_surrogates_come_out_escaped(process: Process, tmp_path: Path) -> None:
+    """Half a character, as JavaScript sends it, ends up as its escape, in text and in JSON."""
+    write(tmp_path / "a.jsonl", [health(), post("/api/nowhere/\ud800", {"harness": "\udfff"})])
+    for options in ((), ("--json",)):
+        done = process("check", "a.jsonl", *options)
+        assert done.returncode == 1, done.stderr
+        assert "/api/nowhere/\\ud800" in done.stdout
+
+
+def test_a_hostile_file_name_is_escaped_and_its_command_can_still_be_pasted(process: Process, tmp_path: Path) -> None:
+    """The replay command quotes a name with control characters so that a shell gets the very name."""
+    write(tmp_path / "a'\x1b[31m b.jsonl", [post("/nowhere", {})])
+    done = process("check", "a*")
+    assert "\x1b" not in done.stdout
+    replay = next(line for line in done.stdout.splitlines() if "replay" in line and "SIG-HTTP-003" in line)
+    quoted = replay.split(" check ", 1)[1].rsplit(" -k ", 1)[0]
+    printed = subprocess.run(["bash", "-c", f"printf %s {quoted}"], capture_output=True, text=True, check=True)  # noqa: S607  any bash
+    assert printed.stdout == "a'\x1b[31m b.jsonl"

@@ -1,0 +1,93 @@
+"""Facts about `signet-conformance record` and `daemon`, as real processes on loopback."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from signet_conformance.trace import read
+
+from .conftest import Process
+
+COMMAND = [sys.executable, "-m", "signet_conformance.cli"]
+DEAD = "http://127.0.0.1:9"
+
+
+@pytest.fixture(scope="module")
+def daemon() -> Iterator[str]:
+    """The url of an embedded daemon that `signet-conformance daemon` runs; it must end with 0 on Ctrl-C."""
+    words = [*COMMAND, "daemon"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:
+        try:
+            assert child.stdout is not None
+            yield json.loads(child.stdout.readline())["url"]
+            child.send_signal(signal.SIGINT)
+            assert child.wait(30) == 0
+        finally:
+            child.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_recording_ends_on_a_signal_with_a_whole_trace(daemon: str, tmp_path: Path, number: signal.Signals) -> None:
+    """The recorder's address is told first; the end names the trace, counts exchanges and says how to check it."""
+    words = [*COMMAND, "record", "--upstream", daemon, "--out", "run.jsonl", "--agent", "atlas", "--token"]
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout is not None
+            told = [child.stdout.readline() for _ in range(4)]
+            address = told[2].strip().removeprefix("export SIGNET_DAEMON_URL=")
+            with urllib.request.urlopen(f"{address}/health", timeout=30) as answer:  # noqa: S310  our own recorder
+                assert answer.status == 200
+            child.send_signal(number)
+            rest, complaints = child.communicate(timeout=30)
+        finally:
+            child.kill()
+    assert child.returncode == 0, complaints
+    assert f"1 exchange in {tmp_path / 'run.jsonl'}" in rest
+    assert "check it: signet-conformance check run.jsonl" in rest
+    trace = read(tmp_path / "run.jsonl")
+    assert [exchange.request.path for exchange in trace.exchanges] == ["/health"]
+    assert trace.header.declared.agents == ("atlas",)
+    assert trace.header.declared.token
+
+
+def test_a_daemon_that_is_down_is_told_before_anything_is_written(process: Process, tmp_path: Path) -> None:
+    """Nobody at --upstream ends with 2, the recorder's own words, and no file."""
+    done = process("record", "--upstream", DEAD, "--out", "run.jsonl")
+    assert done.returncode == 2
+    assert "nobody answers" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_existing_trace_is_not_overwritten(process: Process, tmp_path: Path) -> None:
+    """A file that exists stays as it is, and the command ends with 2."""
+    (tmp_path / "run.jsonl").write_text("mine")
+    done = process("record", "--upstream", DEAD, "--upstream-may-be-down", "--out", "run.jsonl")
+    assert done.returncode == 2
+    assert "run.jsonl" in done.stderr
+    assert (tmp_path / "run.jsonl").read_text() == "mine"
+
+
+def test_a_port_in_use_is_told(daemon: str, process: Process) -> None:
+    """Asking for the daemon's own port ends with 2 and names it, for the recorder and for a second daemon."""
+    port = daemon.rsplit(":", 1)[1]
+    for words in (("record", "--upstream", daemon, "--out", "run.jsonl"), ("daemon",)):
+        done = process(*words, "--port", port)
+        assert done.returncode == 2
+        assert port in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_an_address_that_others_can_reach_is_refused(process: Process) -> None:
+    """The embedded daemon listens on loopback unless asked otherwise."""
+    done = process("daemon", "--host", "0.0.0.0")  # noqa: S104  refused
+    assert done.returncode == 2
+    assert "--allow-remote" in done.stderr
