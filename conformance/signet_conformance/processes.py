@@ -6,21 +6,29 @@ import contextlib
 import json
 import os
 import queue
+import select
+import selectors
+import shlex
 import signal
 import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, Self, cast
 
 from signet_conformance.errors import KitError, SignetConformanceError, printable
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 KEPT_STDERR_LINES = 200
+SEND_TIMEOUT_S = 30.0
+_MAX_STDERR_LINE_BYTES = 8192
+_WAITING_ANSWERS = 10_000
+_CHUNK_BYTES = 64 * 1024
 _GRACE_S = 2.0
+_LOOK_S = 0.25
 
 
 class ChildEndedError(KitError):
@@ -28,7 +36,7 @@ class ChildEndedError(KitError):
 
 
 class ChildTimeoutError(KitError):
-    """Raised when a child process gave no answer within its deadline."""
+    """Raised when a child process gave no answer, or read no input, within its deadline."""
 
 
 class LineProcess:
@@ -48,12 +56,15 @@ class LineProcess:
         error: type[SignetConformanceError] = KitError,
     ) -> None:
         self.name = name
+        self._command = tuple(command)
         self._error = error
-        self._answers: queue.Queue[bytes | None] = queue.Queue(maxsize=10_000)
+        # Bounded: a child that floods its output is held up by the full pipe instead of filling our memory.
+        self._answers: queue.Queue[bytes | None] = queue.Queue(maxsize=_WAITING_ANSWERS)
         self.stderr: deque[str] = deque(maxlen=KEPT_STDERR_LINES)
         try:
             self._process = subprocess.Popen(
-                list(command),
+                self._command,
+                bufsize=0,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -64,17 +75,19 @@ class LineProcess:
         except OSError as failure:
             raise error(
                 f"{name} cannot be started: {failure.strerror or failure}",
-                where=printable(command[0]),
+                where=printable(failure.filename or command[0]),
                 remedy="check that the program is installed and on PATH",
             ) from None
-        self._threads = [
-            threading.Thread(target=self._read_stdout, args=(self._process.stdout,), daemon=True),
-            threading.Thread(target=self._read_stderr, args=(self._process.stderr,), daemon=True),
-        ]
-        for thread in self._threads:
-            thread.start()
+        # Popen was given three pipes, so none of its streams is None.
+        self._stdin = cast("IO[bytes]", self._process.stdin)
+        os.set_blocking(self._stdin.fileno(), False)
+        self._closing = False
+        self._wake_read, self._wake_write = os.pipe()
+        pipes = (self._process.stdout, self._process.stderr)
+        self._reader = threading.Thread(target=self._read, args=pipes, name=f"reads {name}", daemon=True)
+        self._reader.start()
 
-    def __enter__(self) -> LineProcess:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
@@ -90,38 +103,29 @@ class LineProcess:
         """The exit status; None while the child runs."""
         return self._process.poll()
 
-    def _read_stdout(self, stream: IO[bytes]) -> None:
-        with stream:
-            while line := stream.readline(MAX_LINE_BYTES):
-                self._answers.put(line)
-        self._answers.put(None)
-
-    def _read_stderr(self, stream: IO[bytes]) -> None:
-        with stream:
-            while line := stream.readline(8192):
-                self.stderr.append(line.decode("utf-8", "replace").rstrip("\n"))
-
-    def send(self, message: Mapping[str, Any]) -> None:
-        """Write one line; raise ChildEndedError when nobody reads it any more."""
-        stdin = self._process.stdin
-        try:
-            if stdin is None:
-                raise BrokenPipeError
-            stdin.write(json.dumps(message).encode() + b"\n")
-            stdin.flush()
-        except (BrokenPipeError, ValueError, OSError):
-            raise self._ended() from None
+    def send(self, message: Mapping[str, Any], timeout_s: float = SEND_TIMEOUT_S) -> None:
+        """Write one line; raise when nobody reads it any more, or not within `timeout_s`."""
+        rest = memoryview(json.dumps(message).encode() + b"\n")
+        if self._stdin.closed:
+            raise self._ended()
+        deadline = time.monotonic() + timeout_s
+        writable = select.poll()
+        writable.register(self._stdin.fileno(), select.POLLOUT)
+        while rest:
+            if not writable.poll(max(0.0, deadline - time.monotonic()) * 1000):
+                raise ChildTimeoutError(
+                    f"{self.name} did not read its input for {timeout_s:g} s", remedy=self._advice()
+                )
+            try:
+                rest = rest[os.write(self._stdin.fileno(), rest) :]
+            except BlockingIOError:
+                continue
+            except OSError:
+                raise self._ended() from None
 
     def receive(self, timeout_s: float) -> dict[str, Any]:
         """The next JSON object on stdout; raise when there is none within `timeout_s`, or when it is no object."""
-        deadline = time.monotonic() + timeout_s
-        try:
-            line = self._answers.get(timeout=max(0.0, deadline - time.monotonic()))
-        except queue.Empty:
-            raise ChildTimeoutError(
-                f"{self.name} gave no answer within {timeout_s:g} s",
-                remedy="look at its standard error" + self._tail(),
-            ) from None
+        line = self._next_line(timeout_s)
         if line is None:
             self._answers.put(None)
             raise self._ended()
@@ -130,8 +134,9 @@ class LineProcess:
         except (ValueError, RecursionError):
             answer = None
         if not isinstance(answer, dict):
+            text = line[:200].decode("utf-8", "replace").rstrip("\n")
             raise self._error(
-                f"{self.name} wrote something that is no JSON object: {printable(line[:200])}",
+                f"{self.name} wrote something that is no JSON object: {printable(text)}",
                 remedy="standard output is for answers only, one JSON object a line; write logs to standard error",
             )
         return answer
@@ -141,37 +146,126 @@ class LineProcess:
         self.send(message)
         return self.receive(timeout_s)
 
-    def _tail(self) -> str:
-        for thread in self._threads[1:]:
-            thread.join(0.2)
+    def close(self) -> None:
+        """End the child: close its stdin, wait a moment, then kill its whole group. Safe to call twice."""
+        if self._closing:
+            return
+        self._closing = True
+        self._drop_answers()
+        try:
+            with contextlib.suppress(OSError):
+                self._stdin.close()
+            self._wait_or_terminate()
+        finally:
+            # Also after a clean exit: what the child started in its group must not outlive it.
+            self._signal(signal.SIGKILL)
+            self._process.wait()
+            self._stop_reading()
+
+    def _next_line(self, timeout_s: float) -> bytes | None:
+        deadline = time.monotonic() + timeout_s
+        ended_at: float | None = None
+        while True:
+            now = time.monotonic()
+            try:
+                return self._answers.get(timeout=max(0.0, min(deadline - now, _LOOK_S)))
+            except queue.Empty:
+                if now >= deadline:
+                    raise ChildTimeoutError(
+                        f"{self.name} gave no answer within {timeout_s:g} s", remedy=self._advice()
+                    ) from None
+            # Whoever inherited the child's output may keep it open for ever: the child's own end counts.
+            if ended_at is None and self._process.poll() is not None:
+                ended_at = now
+            if ended_at is not None and now - ended_at > _GRACE_S:
+                return None
+
+    def _advice(self) -> str:
+        """What the reader can look at: the end of the child's stderr, or else how to run the child by hand."""
+        self._reader.join(_LOOK_S)
         lines = [printable(line, 300) for line in list(self.stderr)[-5:]]
-        return "".join(f"\n    {line}" for line in lines)
+        if not lines:
+            return f"it wrote nothing to standard error; run it by hand: {printable(shlex.join(self._command), 300)}"
+        return "see how its standard error ends:" + "".join(f"\n    {line}" for line in lines)
 
     def _ended(self) -> ChildEndedError:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_GRACE_S)
         status = self._process.poll()
         how = "closed its output" if status is None else f"ended with status {status}"
-        return ChildEndedError(f"{self.name} {how}", remedy="look at its standard error" + self._tail())
+        return ChildEndedError(f"{self.name} {how}", remedy=self._advice())
 
-    def close(self) -> None:
-        """End the child: close its stdin, wait a moment, then kill its whole group. Safe to call twice."""
-        with contextlib.suppress(OSError, ValueError):
-            if self._process.stdin is not None:
-                self._process.stdin.close()
-        try:
+    def _wait_or_terminate(self) -> None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_GRACE_S)
-        except subprocess.TimeoutExpired:
-            self._signal(signal.SIGTERM)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(_GRACE_S)
-        # Also after a clean exit: what the child started in its group must not outlive it.
-        self._signal(signal.SIGKILL)
-        self._process.wait()
-        # A grandchild that left the group may hold the pipes; the reading threads are daemons and end with us.
-        for thread in self._threads:
-            thread.join(0.5)
+            return
+        self._signal(signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_GRACE_S)
 
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
+
+    def _stop_reading(self) -> None:
+        self._reader.join(_LOOK_S)
+        # A process that left the group may still hold the pipes: their end will not come then.
+        os.close(self._wake_write)
+        self._reader.join()
+        os.close(self._wake_read)
+
+    def _drop_answers(self) -> None:
+        """Make room, so that the reading thread is not held up by answers that nobody takes."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._answers.get_nowait()
+
+    def _read(self, stdout: IO[bytes], stderr: IO[bytes]) -> None:
+        """The reading thread: takes lines from both pipes until their end, or until it is woken up."""
+        answers = _Lines(self._take_answer, MAX_LINE_BYTES)
+        complaints = _Lines(self._take_complaint, _MAX_STDERR_LINE_BYTES)
+        with selectors.DefaultSelector() as ready, stdout, stderr:
+            ready.register(stdout, selectors.EVENT_READ, answers)
+            ready.register(stderr, selectors.EVENT_READ, complaints)
+            ready.register(self._wake_read, selectors.EVENT_READ)
+            while len(ready.get_map()) > 1:
+                for key, _ in ready.select():
+                    if key.data is None:
+                        return
+                    chunk = os.read(key.fd, _CHUNK_BYTES)
+                    key.data.feed(chunk)
+                    if not chunk:
+                        ready.unregister(key.fileobj)
+                        if key.data is answers:
+                            self._take_answer(None)
+
+    def _take_answer(self, line: bytes | None) -> None:
+        if not self._closing:
+            self._answers.put(line)
+
+    def _take_complaint(self, line: bytes) -> None:
+        self.stderr.append(line.decode("utf-8", "replace").rstrip("\n"))
+
+
+class _Lines:
+    """Cuts a stream of chunks into lines; a line longer than `limit` bytes is handed on in pieces."""
+
+    def __init__(self, take: Callable[[bytes], None], limit: int) -> None:
+        self._take = take
+        self._limit = limit
+        self._rest = bytearray()
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next chunk; an empty one is the end of the stream."""
+        start = len(self._rest)
+        self._rest += chunk
+        while (end := self._rest.find(b"\n", start)) >= 0:
+            self._hand_on(end + 1)
+            start = 0
+        while len(self._rest) >= self._limit or (self._rest and not chunk):
+            self._hand_on(min(len(self._rest), self._limit))
+
+    def _hand_on(self, size: int) -> None:
+        line = bytes(self._rest[:size])
+        del self._rest[:size]
+        self._take(line)

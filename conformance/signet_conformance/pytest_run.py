@@ -6,24 +6,37 @@ workers judge the same traces.
 
 from __future__ import annotations
 
+import dataclasses
+import os
+import shlex
 import shutil
 import sys
 import tempfile
 import warnings
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, Self
 
 import pytest
 
 from signet_conformance import engine, targets, trace
-from signet_conformance.contract import requirements
+from signet_conformance.contract import REFERENCE_DAEMON, contract_version_of, requirements
 from signet_conformance.errors import SignetConformanceError, TargetError, UsageError, printable
-from signet_conformance.finding import Judgement, Reason, Verdict
-from signet_conformance.scenarios.script import Scenario
+from signet_conformance.finding import Judgement, Verdict
+from signet_conformance.reports.jsonreport import ReportWriter
+from signet_conformance.reports.text import closing_line, failure_text, summary_lines
+from signet_conformance.reports.together import run_level_breaches
+from signet_conformance.rules import rules
+from signet_conformance.runner import Run
+from signet_conformance.scenarios.script import Scenario, scripted
 
 VERDICT = "signet_verdict"
 """The user property that carries an item's verdict, also from xdist workers and into JUnit."""
+
+_SETTLED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
+"""The statuses of a run that came to its end; any other one is left as pytest gave it."""
+
+_MAX_BLOCKS = 3
 
 
 class ConformanceWarning(UserWarning):
@@ -37,56 +50,67 @@ class InconclusiveError(Exception):
 class ConformanceRun:
     """The kit's part of one pytest run, registered as a plugin only when it was asked for."""
 
-    def __init__(self, config: pytest.Config, target: targets.Target | None, daemon: str, folder: Path) -> None:
-        self._config = config
-        self._target = target
-        self._daemon = daemon
+    def __init__(
+        self, config: pytest.Config, target: targets.Target | None, daemon: str, given: Sequence[str], folder: Path
+    ) -> None:
+        self.target = target
         self.folder = folder
-        self._given: list[str] = config.getoption("signet_trace")
+        self._config = config
+        self._daemon = daemon
+        self._given = given
         self._worker = hasattr(config, "workerinput")
         self._verdicts: dict[str, Verdict] = {}
         self._judged: engine.JudgedRun | None = None
-        self._error: SignetConformanceError | None = None
-        if config.args_source is not pytest.Config.ArgsSource.ARGS or self._worker:
+        self._traces: list[trace.Trace] | None = None
+        self._stopped = False
+        if config.args_source is not pytest.Config.ArgsSource.ARGS:
             # Without file arguments only the kit's items run.
-            config.args = [] if not self._worker else [a for a in config.args if a != str(config.rootpath)]
+            config.args = []
 
     @classmethod
-    def from_config(cls, config: pytest.Config, taken: Sequence[str]) -> ConformanceRun:
+    def from_config(cls, config: pytest.Config, taken: Sequence[str]) -> Self:
         """Read the options; end the run with status 2 when they cannot be used."""
         try:
             return cls._from_config(config, taken)
         except SignetConformanceError as failure:
-            print(f"error: {failure}", file=sys.stderr)
-            pytest.exit(f"signet-conformance: {failure.message}", returncode=failure.exit_status)
+            _end(failure)
 
     @classmethod
-    def _from_config(cls, config: pytest.Config, taken: Sequence[str]) -> ConformanceRun:
-        for short in taken:
-            print(f"signet-conformance: this repository owns {short}; use --signet-{short[2:]}", file=sys.stderr)
-        name = config.getoption("signet_target") or config.getoption("signet_short_target", default=None)
-        daemon = config.getoption("signet_daemon") or config.getoption("signet_short_daemon", default=None) or "embedded"
+    def _from_config(cls, config: pytest.Config, taken: Sequence[str]) -> Self:
+        name, daemon = (
+            given if (given := config.getoption(f"signet_{option}")) is not None
+            else config.getoption(f"signet_short_{option}", default=None)
+            for option in ("target", "daemon")
+        )  # fmt: skip
         given = config.getoption("signet_trace")
-        if name is None and not given:
-            raise UsageError(
-                "no target is named", where="--signet-conformance", remedy="add --target NAME; signet-conformance targets lists them"
-            )
-        if given and name is not None and config.getoption("signet_daemon"):
-            raise UsageError("a recording needs no daemon", where="--signet-trace", remedy="leave --daemon out")
         target = targets.load(name) if name is not None else None
-        for path in given:
-            if not Path(path).is_file():
-                raise UsageError("is no file", where=f"--signet-trace {printable(path)}", remedy="name a recorded trace")
         worker = getattr(config, "workerinput", None)
         if worker is not None:
-            return cls(config, target, daemon, Path(worker["signet_conformance_folder"]))
+            return cls(config, target, "", given, Path(worker["signet_conformance_folder"]))
+        for short in taken:
+            print(f"signet-conformance: this repository owns --{short}; use --signet-{short}", file=sys.stderr)
+        if target is None and not given:
+            raise UsageError(
+                "no target is named",
+                where="--signet-conformance",
+                remedy=f"add {_spelt('target', taken)} NAME; signet-conformance targets lists them",
+            )
+        if given and daemon is not None:
+            raise UsageError(
+                "a recording needs no daemon", where="--signet-trace", remedy=f"leave {_spelt('daemon', taken)} out"
+            )
+        _check_daemon(daemon, _spelt("daemon", taken))
+        for path in given:
+            if not os.path.isfile(path):  # noqa: PTH113 - unlike Path.is_file it raises for no name at all
+                raise UsageError(
+                    "is no file", where=f"--signet-trace {printable(path)}", remedy="name a recorded trace"
+                )
         report = config.getoption("signet_report")
-        if report is None:
-            folder = Path(tempfile.mkdtemp(prefix="signet-traces-"))
-            config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
-        else:
-            folder = _fresh_folder(Path(report))
-        return cls(config, target, daemon, folder)
+        if report is not None:
+            return cls(config, target, daemon or "embedded", given, _fresh_folder(Path(report)))
+        run = cls(config, target, daemon or "embedded", given, Path(tempfile.mkdtemp(prefix="signet-traces-")))
+        config.add_cleanup(run.discard_traces)
+        return run
 
     # -- items
 
@@ -95,41 +119,44 @@ class ConformanceRun:
         """Put the kit's items beside whatever else was asked for."""
         report = yield
         if isinstance(collector, pytest.Session) and report.outcome == "passed":
-            name = self._target.name if self._target is not None else "recording"
-            report.result = [*report.result, Requirements.from_parent(collector, name=f"signet-conformance[{name}]", run=self)]
+            name = f"signet-conformance[{self.target.name if self.target is not None else 'recording'}]"
+            report.result = [*report.result, Requirements.from_parent(collector, name=name, run=self)]
         return report
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, Any, Any]:
-        """Perform the scenarios before the first item, in the controlling process only."""
-        wanted = any(isinstance(item, RequirementItem) for item in session.items) or not session.items
-        if not self._worker and wanted and not session.config.option.collectonly and not session.testsfailed:
-            self._perform()
-            if self._error is not None:
-                print(f"error: {self._error}", file=sys.stderr)
-                pytest.exit(f"signet-conformance: {self._error.message}", returncode=self._error.exit_status)
+        """Perform the scenarios, or read the recordings, before the first item; in the controlling process only."""
+        if not self._worker and self._has_items(session):
+            try:
+                if self._given:
+                    self._read_traces()
+                else:
+                    self._perform()
+            except SignetConformanceError as failure:
+                self._stopped = True
+                _end(failure)
         return (yield)
 
-    def _perform(self) -> None:
-        if self._given or self._target is None:
-            return
-        # Imported here: a worker, or a run on recordings, launches nothing.
-        from signet_conformance.runner import Run
-        from signet_conformance.scenarios.script import scripted
+    def _has_items(self, session: pytest.Session) -> bool:
+        option = session.config.option
+        if option.collectonly or (session.testsfailed and not option.continue_on_collection_errors):
+            return False
+        # Where xdist distributes, the items are known to its workers only.
+        return session.config.pluginmanager.hasplugin("dsession") or any(
+            isinstance(item, RequirementItem) for item in session.items
+        )
 
-        try:
-            with Run(self._target, self.folder, self._daemon) as run:
-                errors = [done for done in run.perform(scripted(), self._progress) if done.error is not None]
-        except SignetConformanceError as failure:
-            self._error = failure
-            return
+    def _perform(self) -> None:
+        assert self.target is not None  # noqa: S101 - a run without recordings has a target
+        with Run(self.target, self.folder, self._daemon) as run:
+            errors = [done for done in run.perform(scripted(), self._progress) if done.error is not None]
         if errors:
-            first = errors[0]
-            self._error = TargetError(
-                f"{len(errors)} scenarios could not be performed; the first, {first.scenario}: {first.error}",
+            failure = TargetError(
+                f"{len(errors)} scenarios could not be performed; the first, {errors[0].scenario}: {errors[0].error}",
                 remedy=f"traces so far: {self.folder}",
             )
-            self._error.exit_status = 4
+            failure.exit_status = 4
+            raise failure
 
     def _progress(self, number: int, total: int, scenario: Scenario) -> None:
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
@@ -143,15 +170,44 @@ class ConformanceRun:
     def judged(self) -> engine.JudgedRun:
         """The verdicts of this run, worked out once a process."""
         if self._judged is None:
-            paths: Iterable[Path | str] = self._given or sorted(self.folder.glob("*.jsonl"))
-            self._judged = engine.judge_run([trace.read(path) for path in paths])
+            self._judged = engine.judge_run(self._read_traces())
         return self._judged
+
+    def _read_traces(self) -> list[trace.Trace]:
+        if self._traces is None:
+            paths: Iterable[Path | str] = self._given or sorted(self.folder.glob("*.jsonl"))
+            self._traces = [self._declared(trace.read(path)) for path in paths]
+        return self._traces
+
+    def _declared(self, recorded: trace.Trace) -> trace.Trace:
+        """The trace, with what the target declares in front of what its header does."""
+        if self.target is None:
+            return recorded
+        said, header = self.target.declared, recorded.header
+        members = [member.name for member in dataclasses.fields(trace.Declared)]
+        declared = trace.Declared(**{name: getattr(said, name) or getattr(header.declared, name) for name in members})
+        return dataclasses.replace(recorded, header=dataclasses.replace(header, declared=declared))
+
+    def breach_text(self, judgement: Judgement) -> str:
+        """What the author of the connector reads of a requirement that fails: a block for each of the first traces."""
+        run, name = self.judged(), judgement.requirement
+        options = [f"--target={self.target.name}"] if self.target is not None and self._given else []
+        breached = [one for one in run.traces if one.judgements[name].verdict is judgement.verdict]
+        if not breached and (whole := run_level_breaches(run.traces)) is not None:
+            # Only all traces together show it, so the folder is what replays it.
+            breached = [dataclasses.replace(whole, trace=dataclasses.replace(whole.trace, path=str(self.folder)))]
+        width = shutil.get_terminal_size().columns
+        blocks = [failure_text(one, name, width, options=options) for one in breached[:_MAX_BLOCKS]]
+        if len(breached) > _MAX_BLOCKS:
+            blocks.append(f"… and in {len(breached) - _MAX_BLOCKS} more traces")
+        return "\n\n".join(blocks)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
         """Give an inconclusive requirement an outcome of its own."""
         report = yield
-        if isinstance(item, RequirementItem) and call.excinfo is not None and call.excinfo.errisinstance(InconclusiveError):
+        undecided = call.excinfo is not None and call.excinfo.errisinstance(InconclusiveError)
+        if isinstance(item, RequirementItem) and call.excinfo is not None and undecided:
             report.outcome = "skipped"
             report.longrepr = ("signet-conformance", 0, f"INCONCLUSIVE: {call.excinfo.value}")
         return report
@@ -168,67 +224,111 @@ class ConformanceRun:
         """Collect the verdicts, wherever the items ran."""
         verdict = dict(report.user_properties).get(VERDICT)
         if verdict is not None:
-            self._verdicts[report.nodeid] = Verdict(verdict)
+            self._verdicts[report.nodeid] = Verdict(str(verdict))
         elif report.when == "call" and report.failed and "signet-conformance[" in report.nodeid:
             self._verdicts[report.nodeid] = Verdict.ERROR
 
-    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """List what could not be decided, and where the traces are."""
-        from signet_conformance.reports.text import closing_line, summary_lines
+    # -- the end
 
-        if not self._verdicts:
+    def pytest_terminal_summary(self, terminalreporter: Any, exitstatus: int) -> None:
+        """List what could not be decided, count the verdicts, say where the traces are."""
+        if self._stopped or self._config.option.collectonly:
             return
-        verdicts = {nodeid.rsplit("::", 1)[-1]: verdict for nodeid, verdict in self._verdicts.items()}
         terminalreporter.section("signet conformance")
-        undecided = terminalreporter.stats.get("inconclusive", [])
-        for report in undecided:
+        for report in terminalreporter.stats.get("inconclusive", []):
             reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
             terminalreporter.write_line(f"{report.nodeid.rsplit('::', 1)[-1]} {printable(reason, 300)}")
-        for line in summary_lines([("this run", verdicts)]):
+        for warning in (warning for one in self._traces or () for warning in one.warnings):
+            terminalreporter.write_line(f"note: {printable(warning, 600)}")
+        status = self._status(exitstatus)
+        if not self._verdicts:
+            terminalreporter.write_line(f"nothing was tested: no requirement was judged (exit {status})")
+            return
+        verdicts = {nodeid.rsplit("::", 1)[-1]: verdict for nodeid, verdict in self._verdicts.items()}
+        for line in summary_lines([("this run", verdicts)], shutil.get_terminal_size().columns):
             terminalreporter.write_line(line)
-        traces = len(self._given) or len(list(self.folder.glob("*.jsonl")))
-        terminalreporter.write_line(closing_line(verdicts, traces, self._status()))
+        traces = len(self._read_traces())
+        terminalreporter.write_line(closing_line(verdicts, traces, status))
+        if not any(one.exchanges for one in self._read_traces()):
+            terminalreporter.write_line(
+                "no request was recorded: does the connector call the address in SIGNET_DAEMON_URL?"
+            )
         if self._config.getoption("signet_report"):
-            terminalreporter.write_line(f"report and traces: {self.folder}")
+            terminalreporter.write_line(f"report: {self.folder / 'report.json'}")
+        elif self._keeps_traces():
+            terminalreporter.write_line(f"traces: {self.folder}")
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """End with the kit's own statuses; write the report."""
-        if self._worker or session.config.option.collectonly or int(exitstatus) not in (0, 1, 5):
+        if self._worker or session.config.option.collectonly or exitstatus not in _SETTLED:
             return
-        status = self._status()
-        session.exitstatus = status or (1 if int(exitstatus) == 1 else 0)
+        session.exitstatus = self._status(exitstatus)
         if self._config.getoption("signet_report") and self._verdicts:
-            self._write_report(status)
+            self._write_report(int(session.exitstatus))
 
-    def _status(self) -> int:
-        return engine.exit_status(list(self._verdicts.values()), strict=self._config.getoption("signet_strict"))
+    def _status(self, exitstatus: int) -> int:
+        if exitstatus not in _SETTLED:
+            return int(exitstatus)
+        status = engine.exit_status(list(self._verdicts.values()), strict=self._config.getoption("signet_strict"))
+        # A test of the repository's own may have failed; only a failure of the kit says more than that.
+        return 1 if exitstatus == pytest.ExitCode.TESTS_FAILED and status != 4 else status
 
     def _write_report(self, status: int) -> None:
-        from signet_conformance.reports.jsonreport import ReportWriter
-
         run = self.judged()
         with (self.folder / "report.json").open("x", encoding="ascii") as stream:
-            writer = ReportWriter(stream, "0.145")
+            writer = ReportWriter(stream, contract_version_of(REFERENCE_DAEMON))
             for one in run.traces:
                 writer.add(one)
             writer.close(run.traces, status)
 
+    def _keeps_traces(self) -> bool:
+        return not self._given and (self._stopped or bool({Verdict.FAIL, Verdict.ERROR} & set(self._verdicts.values())))
+
+    def discard_traces(self) -> None:
+        """Remove the traces of a run that nobody wants to replay."""
+        if not self._keeps_traces():
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _end(failure: SignetConformanceError) -> NoReturn:
+    print(f"error: {failure}", file=sys.stderr)
+    place = f"{failure.where}: " if failure.where else ""
+    pytest.exit(f"signet-conformance: {place}{failure.message}", returncode=failure.exit_status)
+
+
+def _spelt(option: str, taken: Sequence[str]) -> str:
+    return f"--signet-{option}" if option in taken else f"--{option}"
+
+
+def _check_daemon(daemon: str | None, where: str) -> None:
+    remedy = "embedded, the URL of a running daemon, or a command that starts one"
+    try:
+        words = [""] if daemon is None else shlex.split(daemon)
+    except ValueError as failure:
+        raise UsageError(f"{printable(daemon)!r} is no command: {failure}", where=where, remedy=remedy) from None
+    if not words:
+        raise UsageError("is empty", where=where, remedy=remedy)
+
 
 def _fresh_folder(folder: Path) -> Path:
+    where = f"--signet-report {printable(folder)}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
-            raise UsageError("is not empty", where=f"--signet-report {printable(folder)}", remedy="name a new folder; nothing is overwritten")
+            raise UsageError("is not empty", where=where, remedy="name a new folder; nothing is overwritten")
+        # Trying beats asking: permissions are not all that can stand against writing.
+        with tempfile.TemporaryFile(dir=folder):
+            pass
     except OSError as failure:
         raise UsageError(
-            f"cannot be written: {failure.strerror}", where=f"--signet-report {printable(folder)}", remedy="name a folder of your own"
+            f"cannot be written: {failure.strerror}", where=where, remedy="name a folder of your own"
         ) from None
     return folder.resolve()
 
 
 class Requirements(pytest.Collector):
-    """The collector of the kit's items, one a requirement of the catalogue."""
+    """The collector of the kit's items, one a requirement of the catalogue, then one a rule of the repository's own."""
 
     def __init__(self, *, run: ConformanceRun, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -236,7 +336,7 @@ class Requirements(pytest.Collector):
 
     def collect(self) -> Iterable[pytest.Item]:
         """One item a requirement, in the catalogue's order."""
-        for name in requirements():
+        for name in dict.fromkeys((*requirements(), *rules())):
             yield RequirementItem.from_parent(self, name=name, run=self._run)
 
 
@@ -246,25 +346,26 @@ class RequirementItem(pytest.Item):
     def __init__(self, *, run: ConformanceRun, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._run = run
-        requirement = requirements()[self.name]
-        # Names for -k; marks would have to be registered in the repository that is judged.
-        self.extra_keyword_matches.update((requirement.level, requirement.area))
+        requirement = requirements().get(self.name)
+        self._title = requirement.title if requirement is not None else "a rule of this repository's own"
+        if requirement is not None:
+            # Names for -k; marks would have to be registered in the repository that is judged.
+            self.extra_keyword_matches.update((requirement.level, requirement.area))
 
     def runtest(self) -> None:
         """Turn the verdict into an outcome."""
-        judged = self._run.judged()
-        judgement = judged.together[self.name]
+        judgement = self._run.judged().together[self.name]
         self.user_properties.append((VERDICT, str(judgement.verdict)))
         if judgement.verdict in (Verdict.FAIL, Verdict.ERROR):
-            raise _BreachError(judged, judgement)
+            raise _BreachError(self._run.breach_text(judgement))
         if judgement.verdict is Verdict.INCONCLUSIVE:
             raise InconclusiveError(judgement.message)
         if judgement.verdict is Verdict.NOT_APPLICABLE:
             pytest.skip(judgement.message)
         if judgement.verdict is Verdict.WARN:
-            self._warn(judged, judgement)
+            self._warn(judgement)
 
-    def _warn(self, judged: engine.JudgedRun, judgement: Judgement) -> None:
+    def _warn(self, judgement: Judgement) -> None:
         # Recorded directly: a repository that turns warnings into errors has not asked for this one to fail.
         message = f"{self.name}: {judgement.message} (signet-conformance explain {self.name})"
         recorded = warnings.WarningMessage(ConformanceWarning(message), ConformanceWarning, str(self.path), 0)
@@ -282,21 +383,8 @@ class RequirementItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Where pytest says that the item is."""
-        return self.path, None, f"{self.name} {requirements()[self.name].title}"
+        return self.path, None, f"{self.name} {self._title}"
 
 
 class _BreachError(Exception):
-    """Raised by an item whose requirement fails."""
-
-    def __init__(self, judged: engine.JudgedRun, judgement: Judgement) -> None:
-        from signet_conformance.reports.text import failure_text
-
-        traces: Mapping[str, engine.Judged] = {str(one.trace.path): one for one in judged.traces}
-        blocks = [
-            failure_text(one, judgement.requirement)
-            for one in traces.values()
-            if one.judgements[judgement.requirement].verdict is judgement.verdict
-        ]
-        if judgement.reason is Reason.CRASHED or not blocks:
-            blocks.append(judgement.message)
-        super().__init__("\n\n".join(blocks[:3]) + (f"\n\n… and in {len(blocks) - 3} more traces" if len(blocks) > 3 else ""))
+    """Raised by an item whose requirement fails; its text is all that is shown."""
