@@ -1,0 +1,70 @@
+"""Each requirement over short traces: the cases are data (cases/<area>.json), one fact a case."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from signet_conformance.contract import MUST, requirements
+from signet_conformance.engine import judge
+from signet_conformance.finding import Verdict
+
+from .builder import build
+
+CASES = Path(__file__).with_name("cases")
+BREACHES = {"FAIL", "WARN"}
+NEVER_PASS_ALONE = {"SIG-COV-001"}
+"""Decided over a whole driven run only: its PASS is among the tests of the engine."""
+NEVER_BREACHED = {"SIG-FAIL-001", "SIG-FAIL-003", "SIG-FAIL-005"}
+"""What a connector omits leaves no exchange: where nothing follows, these stay undecided."""
+
+
+def _load() -> dict[str, dict[str, list[dict[str, Any]]]]:
+    return {file.stem: json.loads(file.read_text("utf-8")) for file in sorted(CASES.glob("*.json"))}
+
+
+AREAS = _load()
+ALL = [
+    pytest.param(requirement, case, id=f"{requirement}-{case['id']}")
+    for area in AREAS.values()
+    for requirement, cases in area.items()
+    for case in cases
+]
+
+
+@pytest.mark.parametrize(("requirement", "case"), ALL)
+def test_a_case_has_its_verdict(requirement: str, case: dict[str, Any], tmp_path: Path) -> None:
+    """The requirement has exactly the verdict of its case, and its findings name the exchanges that breach it."""
+    trace = build(tmp_path / "trace.jsonl", case["exchanges"], case.get("header"))
+    judgements = judge(trace).judgements
+    found = judgements[requirement]
+    assert (found.verdict, found.message) == (Verdict(case["verdict"]), found.message), case["fact"]
+    if "reason" in case:
+        assert found.reason == case["reason"]
+    named = {number for finding in found.findings for number in finding.exchanges}
+    assert set(case.get("names", ())) <= named
+    assert not set(case.get("spares", ())) & named
+    if case.get("only_this"):
+        others = [j for name, j in judgements.items() if name != requirement and requirements()[name].level == MUST]
+        assert [f"{j.requirement}: {j.message}" for j in others if j.verdict is Verdict.FAIL] == []
+
+
+@pytest.mark.parametrize("requirement", requirements())
+def test_every_requirement_has_a_conforming_and_a_violating_case(requirement: str) -> None:
+    """No requirement stands without a trace that satisfies it and one that breaches it, named by its numbers."""
+    cases = [case for area in AREAS.values() for case in area.get(requirement, ())]
+    verdicts = {case["verdict"] for case in cases}
+    assert verdicts & (BREACHES if requirement not in NEVER_BREACHED else {"INCONCLUSIVE"})
+    assert "PASS" in verdicts or requirement in NEVER_PASS_ALONE
+    assert all(case.get("names") for case in cases if case["verdict"] in BREACHES)
+
+
+def test_cases_stand_in_the_file_of_their_area() -> None:
+    """A case is found by the area of its requirement, and its name is its own."""
+    for area, by_requirement in AREAS.items():
+        assert {requirements()[requirement].area for requirement in by_requirement} == {area}
+        for cases in by_requirement.values():
+            names = [case["id"] for case in cases]
+            assert len(names) == len(set(names)), names
