@@ -24,6 +24,7 @@ class MovedClock:
     now: float = 1_795_296_000.0
 
     def __call__(self) -> float:
+        """The time that the test has set."""
         return self.now
 
     def move(self, *, hours: float = 0, minutes: float = 0, days: float = 0) -> None:

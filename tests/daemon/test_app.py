@@ -18,7 +18,9 @@ def test_own_host_is_served(kit: Kit, host: str) -> None:
     assert kit.get("/health", headers={"host": host}).status_code == 200
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost@evil.example", "127.0.0.1:x", ""])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "localhost@evil.example", "127.0.0.1:x", ""]
+)
 def test_foreign_host_is_refused(kit: Kit, host: str) -> None:
     """Requests that a foreign name led here are 403."""
     answer = kit.get("/health", headers={"host": host})

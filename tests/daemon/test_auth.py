@@ -24,7 +24,9 @@ def team(start: Callable[..., Kit]) -> tuple[Kit, dict[str, dict[str, str]]]:
         "connector": {"connector": "claude-code"},
         "brief": {"expiresAt": "2026-11-22T00:00:00Z"},
     }
-    made = {name: local.post("/api/auth/api-keys", {"name": name, **more}).json()["apiKey"] for name, more in traits.items()}
+    made = {
+        name: local.post("/api/auth/api-keys", {"name": name, **more}).json()["apiKey"] for name, more in traits.items()
+    }
     return start(auth="team"), {name: {"authorization": f"Bearer {key['key']}"} for name, key in made.items()}
 
 
@@ -84,7 +86,10 @@ def test_scopes(team: tuple[Kit, dict[str, dict[str, str]]]) -> None:
     assert (unsaid.status_code, unsaid.json()) == (403, {"error": "scope restricted to project '/srv/acme-api'"})
     complete = {"harness": "h", "summary": "s", "agentId": "bob"}
     assert kit.post("/api/hooks/compaction-complete", complete, headers=keys["alice"]).status_code == 403
-    assert kit.post("/api/hooks/session-start", {"harness": "h", "agentId": "bob"}, headers=keys["alice"]).status_code == 200
+    assert (
+        kit.post("/api/hooks/session-start", {"harness": "h", "agentId": "bob"}, headers=keys["alice"]).status_code
+        == 200
+    )
 
 
 def test_tokens(team: tuple[Kit, dict[str, dict[str, str]]], clock: MovedClock) -> None:

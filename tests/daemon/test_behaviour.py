@@ -59,7 +59,8 @@ def test_routes(start: Callable[..., Kit], method: str, path: str, served: set[s
 
 
 @pytest.mark.parametrize(
-    ("hook", "fields"), [("user-prompt-submit", {"userPrompt": "p"}), ("pre-compaction", {}), ("compaction-complete", {"summary": "s"})]
+    ("hook", "fields"),
+    [("user-prompt-submit", {"userPrompt": "p"}), ("pre-compaction", {}), ("compaction-complete", {"summary": "s"})],
 )
 def test_conflict_was_409_everywhere(start: Callable[..., Kit], hook: str, fields: dict[str, Any]) -> None:
     """At 0.58 every hook of the other path but the end is refused."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -55,7 +56,7 @@ def test_chunks_overlap_and_lose_nothing() -> None:
     chunks = chunks_of(LONG)
     assert all(len(chunk) <= CHUNK_TARGET * 1.25 + 1 for chunk in chunks)
     assert all(f"observation {number} " in " ".join(chunks) for number in range(60))
-    for chunk, following in zip(chunks, chunks[1:], strict=False):
+    for chunk, following in pairwise(chunks):
         assert chunk.endswith(following[:50]) or following[:50] in chunk
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from functools import cache
-from tempfile import TemporaryDirectory
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -15,7 +15,18 @@ from .replay import TABLE, Got, replayed, rows, shape
 PROBES = [(group, index, row["id"]) for group in ("local", "team") for index, row in enumerate(rows(group))]
 
 #: Fields whose very value is part of the contract, beside every `error` and every flag.
-_EXACT = ("claimedBy", "contextEpoch", "count", "deleted", "endedBy", "engine", "memoriesSaved", "method", "provider", "timeoutMs")
+_EXACT = (
+    "claimedBy",
+    "contextEpoch",
+    "count",
+    "deleted",
+    "endedBy",
+    "engine",
+    "memoriesSaved",
+    "method",
+    "provider",
+    "timeoutMs",
+)
 
 
 @cache
@@ -25,7 +36,9 @@ def _answers(group: str) -> list[Got]:
 
 
 @pytest.mark.skipif(not TABLE.exists(), reason="the recorded answers of a real daemon are not beside this checkout")
-@pytest.mark.parametrize(("group", "index"), [probe[:2] for probe in PROBES], ids=[f"{probe[0]}:{probe[2]}" for probe in PROBES])
+@pytest.mark.parametrize(
+    ("group", "index"), [probe[:2] for probe in PROBES], ids=[f"{probe[0]}:{probe[2]}" for probe in PROBES]
+)
 def test_recorded_answer(group: str, index: int) -> None:
     """Status, headers, keys, types, error texts and flags are those of the real daemon."""
     row, got = rows(group)[index], _answers(group)[index]

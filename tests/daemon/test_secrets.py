@@ -38,7 +38,9 @@ def test_references_may_have_another_name(kit: Kit) -> None:
     assert job["result"]["stdout"] == "[REDACTED]\n"
 
 
-@pytest.mark.parametrize("command", ["true; true", "echo $HOME", "echo `id`", "cat < /etc/hostname", "a | b", "echo a\\b"])
+@pytest.mark.parametrize(
+    "command", ["true; true", "echo $HOME", "echo `id`", "cat < /etc/hostname", "a | b", "echo a\\b"]
+)
 def test_shell_characters_are_refused_in_the_job(kit: Kit, command: str) -> None:
     """Nothing is run for a command with shell characters; the job tells why."""
     refused = {"stdout": "", "stderr": "command contains disallowed shell metacharacters", "code": 1}

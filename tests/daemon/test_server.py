@@ -42,7 +42,9 @@ def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, 
 
 def refused(*arguments: str) -> str:
     """What the daemon says when it will not start; its status is 2 and nothing is printed on stdout."""
-    done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, env=ENVIRONMENT, timeout=20, check=False)
+    done = subprocess.run(
+        [*COMMAND, *arguments], capture_output=True, text=True, env=ENVIRONMENT, timeout=20, check=False
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert "Traceback" not in done.stderr
     return done.stderr
@@ -70,11 +72,11 @@ def test_closed_stdin_ends_it() -> None:
 
 def test_dead_parent_ends_it() -> None:
     """With --parent-pid the daemon ends when that process has ended."""
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as parent:
-        with serving("--parent-pid", str(parent.pid)) as (process, _):
-            parent.communicate(b"\n")
-            process.communicate(timeout=20)
-            assert process.returncode == 0
+    parent = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    with serving("--parent-pid", str(parent.pid)) as (process, _):
+        parent.communicate(b"\n")
+        process.communicate(timeout=20)
+        assert process.returncode == 0
 
 
 def test_workspace_is_kept(tmp_path: Path) -> None:
@@ -95,7 +97,7 @@ def test_port_in_use_is_refused() -> None:
     assert "try: leave --port out" in message
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "example.org"])
+@pytest.mark.parametrize("host", ["::", "192.0.2.1", "example.org"])
 def test_other_hosts_need_a_flag(host: str) -> None:
     """Addresses that other machines can reach are refused without --allow-remote."""
     assert "--allow-remote" in refused("--host", host)

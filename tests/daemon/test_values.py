@@ -19,7 +19,11 @@ from signet_conformance.daemon.values import (
 )
 
 PLAIN = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     max_leaves=8,
 )
@@ -82,19 +86,25 @@ def test_deep_nesting_is_no_crash() -> None:
         parse_json(b"[" * 100_000)
 
 
-@pytest.mark.parametrize(("value", "given"), [(None, False), (0, False), ("", False), ([], True), ({}, True), ("0", True)])
+@pytest.mark.parametrize(
+    ("value", "given"), [(None, False), (0, False), ("", False), ([], True), ({}, True), ("0", True)]
+)
 def test_truth(value: Any, given: bool) -> None:
     """Empty lists and objects count as given; zero and the empty string do not."""
     assert truthy(value) is given
 
 
-@pytest.mark.parametrize(("value", "number"), [(3, 3), ("3", 3), ("3 rows", 3), (0, None), (1.5, None), (True, None), ("x", None)])
+@pytest.mark.parametrize(
+    ("value", "number"), [(3, 3), ("3", 3), ("3 rows", 3), (0, None), (1.5, None), (True, None), ("x", None)]
+)
 def test_positive_integers(value: Any, number: int | None) -> None:
     """A version or limit is an integer above zero, also as text."""
     assert positive_integer(value) == number
 
 
-@pytest.mark.parametrize(("value", "read"), [(True, True), ("FALSE", False), (1, True), (2, None), ("yes", None), (None, None)])
+@pytest.mark.parametrize(
+    ("value", "read"), [(True, True), ("FALSE", False), (1, True), (2, None), ("yes", None), (None, None)]
+)
 def test_flags(value: Any, read: bool | None) -> None:
     """True, 1 and their texts are true; other values are no flag."""
     assert flag(value) is read

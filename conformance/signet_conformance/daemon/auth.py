@@ -193,7 +193,8 @@ class Auth:
         given = [item for item in traits.get("permissions") or () if item in PERMISSIONS["admin"]]
         self._store.run(
             f"INSERT INTO api_keys VALUES ({','.join('?' * 16)})",
-            f"key_{_padded(secrets.token_bytes(12))}", prefix, name, _hash(key, salt), salt, traits.get("role") or "agent",
+            f"key_{_padded(secrets.token_bytes(12))}", prefix, name, _hash(key, salt), salt,
+            traits.get("role") or "agent",
             json.dumps(traits.get("scope") or {}), json.dumps(given or (_CONNECTOR if connector or harness else ())),
             connector, harness, text_or_none(traits.get("agentId")), json.dumps(traits.get("allowedProjects") or []),
             iso(self._clock()), None, None, None if moment is None else iso(moment),

@@ -80,7 +80,7 @@ def compaction_complete(daemon: Daemon, call: Call) -> Answer:
         return refusal(403, problem)
     noise = is_noise(project=project, key=key, harness=fields["harness"])
     memory = None if noise else _file(daemon, fields, agent, project)
-    answer = {"success": True, "memoryId": memory}
+    answer: dict[str, Any] = {"success": True, "memoryId": memory}
     if scoped:
         epoch = daemon.epochs.advance(key, agent)
         if epoch is not None:
@@ -107,14 +107,17 @@ def _file(daemon: Daemon, fields: Mapping[str, Any], agent: str, project: str | 
         raise ScriptError("summary or harness is no text")
     with daemon.store.transaction():
         daemon.store.run(
-            """INSERT INTO memories (id, content, type, importance, source_id, source_type, who, tags, project, agent_id,
-               created_at, updated_at, updated_by) VALUES (?, ?, 'session_summary', 0.8, ?, ?, 'system', ?, ?, ?, ?, ?, 'system')""",
+            """INSERT INTO memories (id, content, type, importance, source_id, source_type, who, tags, project,
+               agent_id, created_at, updated_at, updated_by)
+               VALUES (?, ?, 'session_summary', 0.8, ?, ?, 'system', ?, ?, ?, ?, ?, 'system')""",
             new, summary, key, harness, f"session,summary,{harness}", project, agent, now, now,
         )  # fmt: skip
         node = f"{key}:compaction:{int(daemon.clock() * 1000)}" if truthy(key) else str(uuid.uuid4())
         daemon.store.run(
-            """INSERT OR REPLACE INTO session_summaries VALUES (?, ?, 0, 'session', ?, ?, ?, ?, ?, ?, ?, 'compaction', ?, ?, ?)""",
-            node, project, summary, -(-len(summary) // 4), now, now, key, harness, agent, key, '{"source":"compaction-complete"}', now,
+            """INSERT OR REPLACE INTO session_summaries
+               VALUES (?, ?, 0, 'session', ?, ?, ?, ?, ?, ?, ?, 'compaction', ?, ?, ?)""",
+            node, project, summary, -(-len(summary) // 4), now, now, key, harness, agent, key,
+            '{"source":"compaction-complete"}', now,
         )  # fmt: skip
     return new
 

@@ -32,7 +32,8 @@ def scores_of(daemon: Daemon, search: Search, entities: list[sqlite3.Row]) -> di
     expression = index_query(search.keywords)
     words = _ranked(
         daemon, f"""SELECT m.id, bm25(memories_fts) AS rank FROM memories_fts CROSS JOIN memories m
-                    ON memories_fts.rowid = m.rowid WHERE memories_fts MATCH ?{search.where} ORDER BY rank LIMIT {_POOL}""",
+                    ON memories_fts.rowid = m.rowid WHERE memories_fts MATCH ?{search.where}
+                    ORDER BY rank LIMIT {_POOL}""",
         expression, *search.values,
     )  # fmt: skip
     hints = _ranked(
@@ -125,7 +126,8 @@ def _path_scores(daemon: Daemon, search: Search) -> dict[str, float]:
         f"""SELECT a.memory_id, {about} AS words, a.importance, a.confidence
             FROM entity_attributes a JOIN entity_aspects s ON s.id = a.aspect_id JOIN entities e ON e.id = s.entity_id
             JOIN memories m ON m.id = a.memory_id
-            WHERE a.agent_id = ? AND e.agent_id = ? AND a.status = 'active'{search.where} AND ({hits}) LIMIT {_POOL * 8}""",
+            WHERE a.agent_id = ? AND e.agent_id = ? AND a.status = 'active'{search.where} AND ({hits})
+            LIMIT {_POOL * 8}""",
         search.agent, search.agent, *search.values, *stems[:18],
     )  # fmt: skip
     covered: dict[str, set[str]] = {}

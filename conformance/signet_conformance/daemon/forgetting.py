@@ -61,6 +61,11 @@ def forget_memories(daemon: Daemon, call: Call) -> Answer:
                 "candidates": candidates,
             }
         )
+    return _execute(daemon, call, body, [row["id"] for row in rows], token if confirm else None)
+
+
+def _execute(daemon: Daemon, call: Call, body: Mapping[str, Any], ids: list[str], token: str | None) -> Answer:
+    """Forget `ids`; when they are many only with the `token` of their preview."""
     reason, force = text_or_none(body.get("reason")), flag(body.get("force"))
     if not reason:
         return refusal(400, "reason is required for execute mode")
@@ -68,15 +73,15 @@ def forget_memories(daemon: Daemon, call: Call) -> Answer:
         return refusal(400, "force must be a boolean")
     if "if_version" in body:
         return refusal(400, _NO_IF_VERSION)
-    if confirm and text_or_none(body.get("confirm_token")) != token:
+    if token and text_or_none(body.get("confirm_token")) != token:
         error = "confirm_token is required for large forget operations; run preview first"
-        return refusal(400, error, requiresConfirm=True, confirmToken=token, count=len(rows))
+        return refusal(400, error, requiresConfirm=True, confirmToken=token, count=len(ids))
     if daemon.settings.frozen:
         return refusal(503, FROZEN)
     actor = actor_of(call, text_or_none(body.get("changed_by")))
-    results = [forget(daemon, row["id"], actor, reason, force=bool(force)) for row in rows]
+    results = [forget(daemon, memory, actor, reason, force=bool(force)) for memory in ids]
     deleted = sum(result["status"] == "deleted" for result in results)
-    return Answer({"mode": mode, "requested": len(rows), "deleted": deleted, "results": results})
+    return Answer({"mode": "execute", "requested": len(ids), "deleted": deleted, "results": results})
 
 
 def _ids_in(body: Mapping[str, Any]) -> tuple[list[str], str | None]:
@@ -91,7 +96,8 @@ def _ids_in(body: Mapping[str, Any]) -> tuple[list[str], str | None]:
 
 def _by_ids(daemon: Daemon, ids: list[str]) -> list[dict[str, Any]]:
     rows = daemon.store.rows(
-        f"SELECT id, pinned, version, 0 AS score FROM memories WHERE is_deleted = 0 AND id IN ({','.join('?' * len(ids))})",
+        f"""SELECT id, pinned, version, 0 AS score FROM memories
+            WHERE is_deleted = 0 AND id IN ({",".join("?" * len(ids))})""",
         *ids,
     )
     by_id = {row["id"]: dict(row) for row in rows}

@@ -148,7 +148,8 @@ class Graph:
         if not isinstance(name, str) or not isinstance(attributes, list):
             raise ScriptError("an aspect lacks its name or its attributes")
         self._store.run(
-            "INSERT OR IGNORE INTO entity_aspects (id, entity_id, agent_id, name, canonical_name) VALUES (?, ?, ?, ?, ?)",
+            "INSERT OR IGNORE INTO entity_aspects (id, entity_id, agent_id, name, canonical_name)"
+            " VALUES (?, ?, ?, ?, ?)",
             str(uuid.uuid4()), entity, agent, name, canonical(name),
         )  # fmt: skip
         row = self._store.row(
@@ -167,7 +168,8 @@ class Graph:
                 continue
             self._store.run(
                 "INSERT INTO entity_attributes (id, aspect_id, agent_id, memory_id, kind, content, normalized_content,"
-                " group_key, claim_key, confidence, importance, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                " group_key, claim_key, confidence, importance, updated_at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 str(uuid.uuid4()), row["id"], agent, memory, kind, content, normal, _key(attribute.get("groupKey")),
                 _key(attribute.get("claimKey")), _or(attribute.get("confidence"), 0.7),
                 _or(attribute.get("importance"), weight), now,
@@ -203,19 +205,19 @@ class Graph:
         words = graph_words(query)
         if not words:
             return []
-        rows = self._store.rows(
+        return self._store.rows(
             """SELECT e.id, e.name, e.entity_type FROM entities_fts JOIN entities e ON e.rowid = entities_fts.rowid
                WHERE entities_fts MATCH ? AND e.agent_id = ? ORDER BY rank LIMIT 20""",
             " OR ".join(f'"{word}"' for word in words), agent,
         )  # fmt: skip
-        return rows
 
     def memories_of(self, entities: Sequence[sqlite3.Row], agent: str) -> dict[str, float]:
         """The memories behind the attributes of `entities` and of what they depend on, with their weight."""
         ids = [row["id"] for row in entities]
         marks = ",".join("?" * len(ids))
         near = self._store.rows(
-            f"SELECT target_entity_id AS id FROM entity_dependencies WHERE agent_id = ? AND source_entity_id IN ({marks})",
+            f"""SELECT target_entity_id AS id FROM entity_dependencies
+                WHERE agent_id = ? AND source_entity_id IN ({marks})""",
             agent, *ids,
         )  # fmt: skip
         ids = list(dict.fromkeys([*ids, *(row["id"] for row in near)]))

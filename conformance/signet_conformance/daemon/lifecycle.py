@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import uuid
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -156,7 +157,7 @@ def _weight(row: Any, now: float) -> float:
     if not isinstance(row["importance"], int | float):
         return 0.0
     age = max(0.0, now - (read_moment(row["created_at"]) or now)) / _DAY_SECONDS
-    return float(row["importance"]) * 0.95**age
+    return float(row["importance"]) * math.pow(0.95, age)
 
 
 def _inject(daemon: Daemon, memories: list[dict[str, Any]], recent: str | None, today: str) -> tuple[str, str]:
@@ -244,7 +245,10 @@ def _keep_turn(daemon: Daemon, fields: Mapping[str, Any], prompt: str, agent: st
 
 
 def _sent_transcript(fields: Mapping[str, Any]) -> str:
-    """The transcript of the request: that of a readable file, else the inline one. Raises `ScriptError` for a wrong type."""
+    """The transcript of a request: that of a readable file, else the inline one.
+
+    Raises `ScriptError` for a wrong type.
+    """
     raw = read_file(fields.get("transcriptPath"))
     if raw is not None:
         return plain_lines(fields.get("harness"), raw)

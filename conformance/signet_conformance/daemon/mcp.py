@@ -37,6 +37,10 @@ def mcp(_daemon: Daemon, call: Call) -> Answer:
         return _error(406, -32000, "Not Acceptable: Client must accept both application/json and text/event-stream")
     if not (call.header("content-type") or "").startswith("application/json"):
         return _error(415, -32000, "Unsupported Media Type: Content-Type must be application/json")
+    return _post(call)
+
+
+def _post(call: Call) -> Answer:
     try:
         message = call.json()
     except UnreadableJsonError:

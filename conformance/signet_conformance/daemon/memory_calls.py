@@ -296,7 +296,8 @@ def search_rows(daemon: Daemon, call: Call) -> Answer:
     if not text and not values:
         return Answer({"results": []})
     if text:
-        sql = f"""SELECT {columns}, bm25(memories_fts) AS score FROM memories_fts JOIN memories m ON memories_fts.rowid = m.rowid
+        sql = f"""SELECT {columns}, bm25(memories_fts) AS score FROM memories_fts
+                  JOIN memories m ON memories_fts.rowid = m.rowid
                   WHERE memories_fts MATCH ? AND {where} ORDER BY score LIMIT ?"""
         values.insert(0, text)
     else:

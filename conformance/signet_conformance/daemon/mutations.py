@@ -6,7 +6,7 @@ import json
 import sqlite3
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from signet_conformance.daemon.content import NO_TAGS, normalise, read_tags
 from signet_conformance.daemon.remember import FROZEN
@@ -81,34 +81,58 @@ def _record_event(
     )  # fmt: skip
 
 
-def _changes_in(patch: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
+_Read: TypeAlias = "tuple[dict[str, Any], str | None]"
+
+
+def _read_content(value: Any) -> _Read:
+    if not isinstance(value, str):
+        return {}, "content must be a string"
+    content = normalise(value)
+    if not content.stored:
+        return {}, "content must not be empty"
+    return {"content": content.stored, "normalized_content": content.normal, "content_hash": content.digest}, None
+
+
+def _read_type(value: Any) -> _Read:
+    text = text_or_none(value)
+    return {"type": text}, None if text else "type must be a non-empty string"
+
+
+def _read_tag_list(value: Any) -> _Read:
+    tags = read_tags(value)
+    return {"tags": tags}, "tags must be a string, string array, or null" if tags is NO_TAGS else None
+
+
+def _read_importance(value: Any) -> _Read:
+    number = number_or_none(value)
+    inside = number is not None and 0 <= number <= 1
+    return {"importance": number}, None if inside else "importance must be a finite number between 0 and 1"
+
+
+def _read_pinned(value: Any) -> _Read:
+    pinned = flag(value)
+    return {"pinned": int(bool(pinned))}, "pinned must be a boolean" if pinned is None else None
+
+
+#: What a patch may change, in the order in which its parts are looked at.
+_READERS: Final = {
+    "content": _read_content,
+    "type": _read_type,
+    "tags": _read_tag_list,
+    "importance": _read_importance,
+    "pinned": _read_pinned,
+}
+
+
+def _changes_in(patch: Mapping[str, Any]) -> _Read:
     """The columns that `patch` changes, and what is wrong with it, else None."""
     changes: dict[str, Any] = {}
-    if "content" in patch:
-        if not isinstance(patch["content"], str):
-            return {}, "content must be a string"
-        content = normalise(patch["content"])
-        if not content.stored:
-            return {}, "content must not be empty"
-        changes |= {"content": content.stored, "normalized_content": content.normal, "content_hash": content.digest}
-    if "type" in patch:
-        changes["type"] = text_or_none(patch["type"])
-        if not changes["type"]:
-            return {}, "type must be a non-empty string"
-    if "tags" in patch:
-        changes["tags"] = read_tags(patch["tags"])
-        if changes["tags"] is NO_TAGS:
-            return {}, "tags must be a string, string array, or null"
-    if "importance" in patch:
-        importance = number_or_none(patch["importance"])
-        if importance is None or not 0 <= importance <= 1:
-            return {}, "importance must be a finite number between 0 and 1"
-        changes["importance"] = importance
-    if "pinned" in patch:
-        pinned = flag(patch["pinned"])
-        if pinned is None:
-            return {}, "pinned must be a boolean"
-        changes["pinned"] = int(pinned)
+    for name, read in _READERS.items():
+        if name in patch:
+            read_changes, problem = read(patch[name])
+            if problem:
+                return {}, problem
+            changes |= read_changes
     return changes, None if changes else "at least one of content, type, tags, importance, pinned is required"
 
 
@@ -119,7 +143,7 @@ def _version_in(fields: Mapping[str, Any]) -> tuple[int | None, str | None]:
 
 
 def _modify(
-    daemon: Daemon, memory: str, changes: dict[str, Any], actor: Actor, reason: str, version: int | None
+    daemon: Daemon, memory: str, changes: dict[str, Any], actor: Actor, reason: str, *, version: int | None
 ) -> dict[str, Any]:
     """Change a row: its id, status and versions."""
     row = daemon.store.row("SELECT * FROM memories WHERE id = ?", memory)
@@ -178,7 +202,8 @@ def forget(
     now = daemon.now()
     with daemon.store.transaction():
         daemon.store.run(
-            "UPDATE memories SET is_deleted = 1, deleted_at = ?, updated_at = ?, updated_by = ?, version = version + 1 WHERE id = ?",
+            "UPDATE memories SET is_deleted = 1, deleted_at = ?, updated_at = ?, updated_by = ?, version = version + 1"
+            " WHERE id = ?",
             now, now, actor.name, memory,
         )  # fmt: skip
         _record_event(
@@ -212,7 +237,7 @@ def patch_memory(daemon: Daemon, call: Call) -> Answer:
     if daemon.settings.frozen:
         return refusal(503, FROZEN)
     actor = actor_of(call, text_or_none(body.get("changed_by")))
-    return _single(_modify(daemon, memory, changes, actor, reason, version), "updated")
+    return _single(_modify(daemon, memory, changes, actor, reason, version=version), "updated")
 
 
 def _with_reason(daemon: Daemon, call: Call, *, takes_force: bool) -> Answer | tuple[str, str, bool, int | None, Actor]:
@@ -276,7 +301,8 @@ def recover_memory(daemon: Daemon, call: Call) -> Answer:
     else:
         with daemon.store.transaction():
             daemon.store.run(
-                "UPDATE memories SET is_deleted = 0, deleted_at = NULL, updated_at = ?, version = version + 1 WHERE id = ?",
+                "UPDATE memories SET is_deleted = 0, deleted_at = NULL, updated_at = ?, version = version + 1"
+                " WHERE id = ?",
                 daemon.now(), memory,
             )  # fmt: skip
             _record_event(daemon, memory, "recovered", actor, reason, old=None, new=row["content"], ifVersion=version)
@@ -318,7 +344,7 @@ def _one_patch(daemon: Daemon, patch: dict[str, Any] | None, reason: str | None,
     changes, wrong = _changes_in(patch)
     if problem or wrong:
         return refused(memory, problem or str(wrong))
-    return _modify(daemon, memory, changes, actor, reason, version)
+    return _modify(daemon, memory, changes, actor, reason, version=version)
 
 
 def history(daemon: Daemon, call: Call) -> Answer:

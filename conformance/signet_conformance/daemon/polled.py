@@ -31,7 +31,8 @@ def health(daemon: Daemon, _call: Call) -> Answer:
     """GET /health: whether the daemon is well; what stands beside it depends on the version."""
     stopping = daemon.settings.shutting_down
     body: dict[str, Any] = {
-        "status": "shutting_down" if stopping else "healthy", "uptime": daemon.clock() - daemon.started_at, "pid": os.getpid(),
+        "status": "shutting_down" if stopping else "healthy",
+        "uptime": daemon.clock() - daemon.started_at, "pid": os.getpid(),
         "version": daemon.behaviour.reported, "port": daemon.port, "agentsDir": str(daemon.workspace), "db": True,
     }  # fmt: skip
     kind = daemon.behaviour.health
@@ -65,7 +66,8 @@ def home(_daemon: Daemon, _call: Call) -> Answer:
 def status(daemon: Daemon, _call: Call) -> Answer:
     """GET status: what runs where."""
     body = {
-        "status": "running", "version": daemon.behaviour.reported, "pid": os.getpid(), "uptime": daemon.clock() - daemon.started_at,
+        "status": "running", "version": daemon.behaviour.reported, "pid": os.getpid(),
+        "uptime": daemon.clock() - daemon.started_at,
         "startedAt": iso(daemon.started_at), "port": daemon.port, "host": "127.0.0.1", "bindHost": "127.0.0.1",
         "networkMode": "localhost", "agentId": "default", "agentsDir": str(daemon.workspace), "memoryDb": True,
     }  # fmt: skip
@@ -210,7 +212,7 @@ def _providers() -> list[dict[str, Any]]:
 
 
 def whoami(daemon: Daemon, call: Call) -> Answer:
-    """GET auth/whoami: what the daemon makes of the bearer. It reads tokens only: an API key counts for nothing here."""
+    """GET auth/whoami: what the daemon makes of the bearer's token. An API key counts for nothing here."""
     near = daemon.auth.mode == "hybrid" and call.claims is None
     return Answer(
         {

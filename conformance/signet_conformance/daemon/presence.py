@@ -65,7 +65,7 @@ class Presence:
         entry["seen"] = self._clock()
         return True
 
-    def leave(self, session: str) -> bool:
+    def leave(self, session: Any) -> bool:
         """Forget the session; False when it was not known."""
         return self._sessions.pop(f"session:{trimmed(session)}", None) is not None
 

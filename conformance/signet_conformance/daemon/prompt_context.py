@@ -71,12 +71,9 @@ def _same(word: str, name: str) -> bool:
 
 
 def _matches(store: Store, prompt: str, agent: str) -> list[_Match]:
-    words = phrase(prompt).split()
-    found = [
-        match
-        for row in store.rows("SELECT * FROM entities WHERE agent_id = ? AND entity_type IN (?, ?)", agent, *_TYPES)
-        if (match := _match(row, words))
-    ]
+    named = store.rows("SELECT * FROM entities WHERE agent_id = ? AND entity_type IN (?, ?)", agent, *_TYPES)
+    words = phrase(prompt).split() if named else []
+    found = [match for row in named if (match := _match(row, words))]
     best = max((match.score for match in found), default=0.0)
     found = [match for match in found if match.score >= max(_LEAST_NAME, best * 0.45)]
     found.sort(
@@ -137,7 +134,8 @@ def _fact_score(row: sqlite3.Row, asked: list[str]) -> float:
     in_content, in_claim = shared(row["content"]), shared(phrase(row["claim_key"] or ""))
     if not in_content and not in_claim:
         return 0.0
-    return min(1.0, (0.8 if in_claim else 0.72) + 0.18 * min(1, row["importance"]) + 0.1 * min(1, row["confidence"]))
+    strength = 0.18 * min(1, row["importance"]) + 0.1 * min(1, row["confidence"])
+    return min(1.0, (0.8 if in_claim else 0.72) + float(strength))
 
 
 def _line(name: str, row: Any) -> str:

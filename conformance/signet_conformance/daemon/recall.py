@@ -47,7 +47,7 @@ def limit_of(value: Any) -> int:
     """How many rows are wanted: 10 unless a number says otherwise, within 1 and 50."""
     if not is_number(value) or not math.isfinite(value):
         return _DEFAULT_LIMIT
-    return max(1, min(_MOST_ROWS, math.floor(value)))
+    return max(1, min(_MOST_ROWS, int(value // 1)))
 
 
 def recall(daemon: Daemon, request: Request) -> dict[str, Any]:
@@ -255,7 +255,8 @@ def _entities_in(
         entity
         for entity in entities
         if daemon.store.row(
-            f"""SELECT 1 FROM entity_mentions x JOIN memories m ON m.id = x.memory_id WHERE x.entity_id = ?{where} LIMIT 1""",
+            f"""SELECT 1 FROM entity_mentions x JOIN memories m ON m.id = x.memory_id
+                WHERE x.entity_id = ?{where} LIMIT 1""",
             entity["id"], *values,
         )
     ]  # fmt: skip

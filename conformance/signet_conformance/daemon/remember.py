@@ -158,7 +158,7 @@ def _draft(daemon: Daemon, fields: Mapping[str, Any], raw: str, agent: str, tags
     )
 
 
-_IN_PLACE: Final = "COALESCE(NULLIF(agent_id, ''), 'default') = ? AND visibility = ? AND COALESCE(scope, '__NULL__') = ? AND is_deleted = 0"
+_IN_PLACE: Final = "agent_id = ? AND visibility = ? AND COALESCE(scope, '__NULL__') = ? AND is_deleted = 0"
 _COLUMNS: Final = "id, type, tags, pinned, importance, content, content_hash, source_id, idempotency_key"
 
 
@@ -286,7 +286,7 @@ def _save_moments(daemon: Daemon, fields: Mapping[str, Any], memory: str, agent:
 
 
 def _save_graph(daemon: Daemon, fields: Mapping[str, Any], memory: str, content: str, draft: Draft) -> tuple[int, int]:
-    """How many entities were linked and how many hints written. A payload of wrong parts links none, without an error."""
+    """How many entities were linked and hints written. A payload of wrong parts links none, without an error."""
     structured = record(fields.get("structured"))
     given = fields.get("hints")
     agent = draft.place.agent
@@ -333,7 +333,8 @@ def _save_chunks(daemon: Daemon, draft: Draft) -> Answer:
             ids = [
                 _insert(
                     daemon, draft, chunk, infer_type(chunk.stored), source_type="chunk", source_id=group,
-                    idempotency_key=draft.key and f"{draft.key}:chunk:{number}", created_at=draft.now, updated_at=draft.now,
+                    idempotency_key=draft.key and f"{draft.key}:chunk:{number}",
+                    created_at=draft.now, updated_at=draft.now,
                 )
                 for number, chunk in enumerate(chunks, 1)
             ]  # fmt: skip

@@ -62,7 +62,7 @@ def _newest(behaviour: Behaviour) -> bool:
     return behaviour.notifications
 
 
-#: Every route. The first that matches answers: memory/:id stands before memory/search, which it hides, as in the daemon.
+#: Every route; the first that matches answers. memory/:id hides a GET memory/search, as in the real daemon.
 ROUTES: Final = (
     Route("POST", "/api/hooks/session-start", lifecycle.session_start, _HOOK_FAILED),
     Route("POST", "/api/hooks/user-prompt-submit", lifecycle.prompt_submit, _HOOK_FAILED),
@@ -142,7 +142,7 @@ ROUTES: Final = (
 
 @dataclass(frozen=True)
 class Guard:
-    """Who may call the paths of `path`, whether or not they exist: `permission`, and at most at the rate of `operation`.
+    """Who may call what `path` matches, whether or not it exists: `permission`, at most at the rate of `operation`.
 
     With `loses_answer` the refusal itself is lost, and the caller sees a crash.
     """

@@ -190,7 +190,7 @@ async def _execute(words: list[str], values: dict[str, str], timeout_ms: int) ->
         if process.returncode is None:
             _signal(process, signal.SIGKILL)
             await asyncio.shield(reading)
-    result = {
+    result: dict[str, Any] = {
         "stdout": _cut(_redact(out, values), "stdout"),
         "stderr": _cut(_redact(err, values), "stderr"),
         "code": code if code >= 0 else 1,

@@ -22,6 +22,8 @@ from signet_conformance.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from signet_conformance.daemon.state import Daemon
+
 __all__ = ["DaemonSettings", "serve"]
 
 _WATCH_SECONDS: Final = 0.5
@@ -87,7 +89,8 @@ async def _serve(app: DaemonApp, listener: socket.socket) -> None:
         timeout_graceful_shutdown=2,
         ws="none",
     )
-    server = _QuietServer(config)
+    ready = {"url": _url(daemon), "version": daemon.behaviour.reported, "workspace": str(daemon.workspace)}
+    server = _QuietServer(config, json.dumps(ready))
 
     def stop() -> None:
         server.should_exit = True
@@ -96,23 +99,27 @@ async def _serve(app: DaemonApp, listener: socket.socket) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
     watch = loop.create_task(_watch(daemon.settings, stop))
-    serving = loop.create_task(server.serve(sockets=[listener]))
-    while not server.started and not serving.done():
-        await asyncio.sleep(0.005)
-    host = f"[{daemon.settings.host}]" if ":" in daemon.settings.host else daemon.settings.host
-    ready = {
-        "url": f"http://{host}:{daemon.port}",
-        "version": daemon.behaviour.reported,
-        "workspace": str(daemon.workspace),
-    }
-    sys.stdout.write(json.dumps(ready) + "\n")
-    sys.stdout.flush()
-    await serving
+    await server.serve(sockets=[listener])
     watch.cancel()
 
 
+def _url(daemon: Daemon) -> str:
+    host = f"[{daemon.settings.host}]" if ":" in daemon.settings.host else daemon.settings.host
+    return f"http://{host}:{daemon.port}"
+
+
 class _QuietServer(uvicorn.Server):
-    """A server that leaves the signals to `serve`, which has its own handlers for them."""
+    """A server that prints a line when it is ready, and leaves the signals to `serve`, which has its own handlers."""
+
+    def __init__(self, config: uvicorn.Config, ready: str) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to listen, then print the line."""
+        await super().startup(sockets)
+        sys.stdout.write(f"{self._ready}\n")
+        sys.stdout.flush()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -137,8 +137,9 @@ def search_sessions(daemon: Daemon, call: Call) -> Answer:
     project, problem = daemon.auth.scoped_project(call.claims, first("project") or call.query.get("project"))
     if problem:
         return refusal(403, problem)
-    wanted = body.get("limit") if is_number(body.get("limit")) else number_or_none(call.query.get("limit") or "10")
-    limit = max(1, min(20, math.trunc(wanted))) if is_number(wanted) and math.isfinite(wanted) else 10
+    asked = body.get("limit")
+    wanted = number_or_none(asked if is_number(asked) else call.query.get("limit"))
+    limit = 10 if wanted is None else max(1, min(20, math.trunc(wanted)))
     hits = daemon.transcripts.search(
         query,
         agent,

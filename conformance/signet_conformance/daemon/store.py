@@ -45,7 +45,8 @@ CREATE TABLE memory_history (
   changed_by TEXT NOT NULL, reason TEXT, metadata TEXT, created_at TEXT NOT NULL, actor_type TEXT,
   session_id TEXT, request_id TEXT);
 CREATE INDEX history_by_memory ON memory_history (memory_id);
-CREATE TABLE memory_hints (memory_id TEXT NOT NULL, agent_id TEXT NOT NULL, hint TEXT NOT NULL, UNIQUE (memory_id, hint));
+CREATE TABLE memory_hints (
+  memory_id TEXT NOT NULL, agent_id TEXT NOT NULL, hint TEXT NOT NULL, UNIQUE (memory_id, hint));
 CREATE VIRTUAL TABLE memory_hints_fts USING fts5(hint, content='memory_hints', content_rowid='rowid');
 CREATE TRIGGER hints_insert AFTER INSERT ON memory_hints BEGIN
   INSERT INTO memory_hints_fts (rowid, hint) VALUES (new.rowid, new.hint); END;
@@ -125,7 +126,7 @@ class Store:
 
     @classmethod
     def open(cls, workspace: Path) -> Store:
-        """The store in `workspace`, made when there is none. Raises `UsageError` for a folder or file it may not use."""
+        """The store in `workspace`, made when there is none. Raises `UsageError` for what it may not use."""
         path = workspace / DATABASE_NAME
         try:
             if path.exists() and not _may_be_database(path):
@@ -136,7 +137,7 @@ class Store:
             if tables and mark != _APPLICATION_ID:
                 connection.close()
                 raise _foreign(path)
-            # The file outlives a killed process, which restarts need, but not a crash of the machine, which nobody needs.
+            # The file outlives a killed process, as restarts need; that it outlives a power cut, nobody needs.
             connection.execute("PRAGMA synchronous = OFF")
             connection.execute("PRAGMA journal_mode = WAL")
             if not tables:

@@ -128,7 +128,8 @@ def rows_in(daemon: Daemon, span: TimeSpan, agent: str, project: Any, limit: int
         found += [_memory_row(dict(row), 0.7) for row in rows]
     rows = daemon.store.rows(
         f"""SELECT m.*, t.facet, t.start_at, t.end_at FROM temporal_edges t JOIN memories m ON m.id = t.memory_id
-            WHERE t.facet IN ({",".join("?" * len(span.facets))}) AND t.start_at < ? AND COALESCE(t.end_at, t.start_at) >= ?
+            WHERE t.facet IN ({",".join("?" * len(span.facets))})
+              AND t.start_at < ? AND COALESCE(t.end_at, t.start_at) >= ?
               AND m.is_deleted = 0 AND m.scope IS NULL{seen}{in_project} ORDER BY t.start_at DESC LIMIT ?""",
         *span.facets, span.end, span.start, *values, limit * 4,
     )  # fmt: skip

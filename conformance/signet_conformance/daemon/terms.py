@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Final
-
-from signet_conformance.daemon.values import BLANKS
 
 
 def _words(text: str) -> frozenset[str]:
@@ -47,17 +46,23 @@ _LONE_ACKNOWLEDGEMENTS: Final = frozenset(
     )
 )  # fmt: skip
 
-#: No more different words than these are asked of the index.
-_MOST_WORDS: Final = 4096
+#: No more different words than these are asked of the index, which takes long over more.
+_MOST_WORDS: Final = 1024
+_MOST_NAMES: Final = 256
 
+_INDEX_SYNTAX: Final = {**dict.fromkeys(map(ord, '":()^*?')), ord("'"): " "}
+_LONGEST_ACKNOWLEDGEMENT: Final = 200
 _HYPHENATED: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9]*-[a-zA-Z0-9]+(?:-[a-zA-Z0-9]+)*")
 _NAME: Final = re.compile(r"[A-Z][a-z]|[A-Z]{2,6}$")
 
 
-def index_words(text: str) -> list[str]:
-    """The words of `text` that the full-text index can be asked for, in order, repeats included."""
-    words = (re.sub(r'[":()^*?]', "", word).strip(BLANKS).lower() for word in text.replace("'", " ").split())
-    return [word for word in words if len(word) >= 2 and word not in _COMMON]
+def index_words(text: str) -> Counter[str]:
+    """The words of `text` that the full-text index can be asked for, in order, and how often each occurs."""
+    found: Counter[str] = Counter()
+    for word, times in Counter(text.translate(_INDEX_SYNTAX).lower().split()).items():
+        if len(word) >= 2 and word not in _COMMON:
+            found[word] = times
+    return found
 
 
 def index_query(text: str) -> str:
@@ -66,22 +71,22 @@ def index_query(text: str) -> str:
     Each word stands in it once: a real daemon repeats them, and a word sent 166,000 times stalls it for minutes.
     """
     words = index_words(text)
-    quoted = [f'"{word}"' for word in list(dict.fromkeys(words))[:_MOST_WORDS]]
-    return (" " if len(words) <= 3 else " OR ").join(quoted)
+    quoted = [f'"{word}"' for word in list(words)[:_MOST_WORDS]]
+    return (" " if words.total() <= 3 else " OR ").join(quoted)
 
 
 def graph_words(text: str) -> list[str]:
-    """The words of `text` that may name an entity: three or more plain letters or digits."""
-    words = re.sub(r"[^a-z0-9\s]", " ", text.lower()).split()
-    return list(dict.fromkeys(word for word in words if len(word) >= 3 and word not in _COMMON))
+    """The words of `text` that may name an entity: three or more plain letters or digits; not more than 256."""
+    words = dict.fromkeys(re.sub(r"[^a-z0-9\s]", " ", text.lower()).split())
+    return [word for word in words if len(word) >= 3 and word not in _COMMON][:_MOST_NAMES]
 
 
 def subject_words(text: str) -> list[str]:
     """The words that a prompt is about: hyphenated ones first, then the others of three or more characters."""
     text = re.sub(r"<@!?\d+>", "", text)
-    hyphenated = [word.lower() for word in _HYPHENATED.findall(text)]
+    hyphenated = [word.lower() for word in _HYPHENATED.findall(text)] if "-" in text else []
     words = re.split(r"[^A-Za-z0-9_]+", text.lower())
-    plain = [word for word in words if len(word) >= 3 and word not in _SMALL_TALK and not word.isdigit()]
+    plain = [word for word in dict.fromkeys(words) if len(word) >= 3 and word not in _SMALL_TALK and not word.isdigit()]
     return list(dict.fromkeys([*hyphenated, *plain]))
 
 
@@ -93,6 +98,8 @@ def phrase(text: str) -> str:
 
 def says_little(prompt: str) -> bool:
     """Whether `prompt` names no subject: an acknowledgement, or small words only."""
+    if len(prompt) > _LONGEST_ACKNOWLEDGEMENT:
+        return not subject_words(prompt)
     normal = phrase(prompt)
     return not normal or normal in _LONE_ACKNOWLEDGEMENTS or not subject_words(normal)
 

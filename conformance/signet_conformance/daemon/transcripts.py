@@ -62,7 +62,7 @@ def _message_text(record: dict[str, Any]) -> str:
     direct = _first_text(record, "content", "text", "message", "output")
     if direct:
         return direct
-    parts = next((record[name] for name in ("content", "parts") if isinstance(record.get(name), list)), [])
+    parts: list[Any] = next((record[name] for name in ("content", "parts") if isinstance(record.get(name), list)), [])
     texts = [
         _first_text(part, "text", "input_text", "content", "message") if isinstance(part, dict) else _one_line(part)
         for part in parts
@@ -128,7 +128,8 @@ class Transcripts:
         if not key.strip(BLANKS) or not text.strip(BLANKS):
             return
         self._store.run(
-            """INSERT INTO session_transcripts VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (agent_id, session_key) DO UPDATE
+            """INSERT INTO session_transcripts VALUES (?, ?, ?, ?, ?, ?, ?)
+               ON CONFLICT (agent_id, session_key) DO UPDATE
                SET content = excluded.content, harness = excluded.harness, project = excluded.project,
                    updated_at = excluded.updated_at""",
             key, agent, text, _scalar(harness), _scalar(project), now, now,
@@ -161,20 +162,22 @@ class Transcripts:
                     WHERE session_transcripts_fts MATCH ? AND {where} ORDER BY rank, t.updated_at DESC LIMIT ?""",
                 expression, *values, limit,
             )  # fmt: skip
-        words = [word for word in re.split(r"[^a-z0-9_]+", query.lower()) if len(word) >= 3][:8]
-        if not rows and words:
+        words = [] if rows else [word for word in re.split(r"[^a-z0-9_]+", query.lower()) if len(word) >= 3][:8]
+        if words:
             hit = "(INSTR(LOWER(t.content), ?) > 0)"
             rows = self._store.rows(
                 f"""SELECT t.session_key, t.project, t.updated_at, t.content, {" + ".join([hit] * len(words))} AS rank
-                    FROM session_transcripts t WHERE {where} AND rank > 0 ORDER BY rank DESC, t.updated_at DESC LIMIT ?""",
+                    FROM session_transcripts t
+                    WHERE {where} AND rank > 0 ORDER BY rank DESC, t.updated_at DESC LIMIT ?""",
                 *words, *values, limit,
             )  # fmt: skip
+        wanted = list(index_words(query))[:8]
         return [
             {
                 "sessionKey": row["session_key"],
                 "project": row["project"],
                 "updatedAt": row["updated_at"],
-                "excerpt": _excerpt(row["content"], query),
+                "excerpt": _excerpt(row["content"], wanted),
                 "rank": row["rank"],
             }
             for row in rows
@@ -185,10 +188,10 @@ def _scalar(value: object) -> object:
     return value if isinstance(value, str | int | float) or value is None else str(value)
 
 
-def _excerpt(content: str, query: str) -> str:
-    """The passage of `content` around the first query word found in it."""
+def _excerpt(content: str, words: list[str]) -> str:
+    """The passage of `content` around the first of `words` found in it."""
     lowered = content.lower()
-    starts = [at for word in index_words(query)[:8] if (at := lowered.find(word)) >= 0]
+    starts = [at for word in words if (at := lowered.find(word)) >= 0]
     begin = max(0, min(starts, default=0) - _EXCERPT // 3)
     passage = " ".join(content[begin : begin + _EXCERPT].split())
     return f"{'... ' if begin else ''}{passage}{' ...' if begin + _EXCERPT < len(content) else ''}"
