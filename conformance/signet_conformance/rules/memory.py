@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import unquote
 
 from signet_conformance.facts import (
     DELETE,
@@ -269,10 +270,10 @@ def secret_job_is_polled_to_its_end(recording: Recording) -> Iterator[Outcome]:
     """SIG-SEC-002."""
     polls_of: dict[str, list[Call]] = {}
     for poll in recording.of(EXEC_JOB, cut=True):
-        polls_of.setdefault(poll.path.rsplit("/", 1)[-1], []).append(poll)
+        polls_of.setdefault(unquote(poll.path.rsplit("/", 1)[-1]), []).append(poll)
     for job in recording.of(EXEC, cut=True):
-        identifier = job.answer.get("id") if job.answer is not None else None
-        if not job.accepted or job.status != 202 or not isinstance(identifier, str):
+        identifier = text_or_none(job.answer.get("id")) if job.answer is not None else None
+        if not job.accepted or job.status != 202 or identifier is None:
             continue
         polls = [p for p in polls_of.get(identifier, ()) if p.seq > job.seq]
         done = _is_terminal(job)
