@@ -87,6 +87,8 @@ class DaemonApp:
             return _preflight(request)
         call = _call(request, bytes(body))
         answer = await self._answer(call)
+        if answer.bare:
+            return _response(answer, request.method)
         cors = _cors(request) | dict(answer.headers)
         return _response(dataclasses.replace(answer, headers=cors), request.method)
 

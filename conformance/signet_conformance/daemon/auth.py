@@ -6,6 +6,7 @@ import base64
 import hashlib
 import hmac
 import json
+import math
 import re
 import secrets
 import sqlite3
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon.timestamps import iso, read_moment
 from signet_conformance.daemon.values import text_or_none
-from signet_conformance.daemon.wire import Answer, Call, plain, refusal
+from signet_conformance.daemon.wire import Answer, Call, refusal
 
 if TYPE_CHECKING:
     from signet_conformance.daemon.store import Store
@@ -221,12 +222,12 @@ class Auth:
 def rate_limited(reset: float, now: float) -> Answer:
     """The 429 of a limit that is lifted at `reset`; `retryAfter` is that moment in milliseconds."""
     body = {"error": "rate limit exceeded", "retryAfter": int(reset * 1000)}
-    return Answer(body, 429, {"retry-after": str(max(0, round(reset - now)))})
+    return Answer(body, 429, {"retry-after": str(max(0, math.ceil(reset - now)))})
 
 
 def unfinished() -> Answer:
     """What the daemon gives instead of a refusal where its own check loses the answer: a crash."""
-    return plain(500, "Internal Server Error")
+    return Answer(None, 500, text="Internal Server Error", bare=True)
 
 
 def _unauthorised(error: str) -> Answer:

@@ -169,7 +169,9 @@ def list_summaries(daemon: Daemon, call: Call) -> Answer:
     if number is None or number < 0 or not float(number).is_integer():
         return refusal(400, "depth must be a non-negative integer")
     where, values = "agent_id = ?", [agent]
-    project = text_or_none(call.query.get("project"))
+    project, problem = daemon.auth.scoped_project(call.claims, call.query.get("project"))
+    if problem:
+        return refusal(403, problem)
     if project:
         where, values = f"{where} AND project = ?", [*values, project]
     if depth is not None:

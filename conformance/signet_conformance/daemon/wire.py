@@ -54,6 +54,8 @@ class Answer:
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     text: str | None = None
+    bare: bool = False
+    """Sent without the headers for browsers, as where the daemon lost its answer."""
 
 
 def refusal(status: int, error: str, **more: Any) -> Answer:
