@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from signet_conformance.contract import MUST, requirements
 from signet_conformance.engine import judge
 from signet_conformance.finding import Verdict

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from signet_conformance.contract import document, requirements
 from signet_conformance.engine import judge
 from signet_conformance.finding import Verdict

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from signet_conformance.engine import judge
 from signet_conformance.trace import read
 

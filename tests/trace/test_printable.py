@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from signet_conformance.errors import SignetConformanceError, printable
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
