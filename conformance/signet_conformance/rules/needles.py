@@ -2,35 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
 _FEW = 12
+_LONGEST_BLOCK = 32
 
 
 class Needles:
     """Strings with the number from which on each counts.
 
-    A needle that occurs in a text covers at least one whole block, half as long as the shortest
-    needle, that begins at a multiple of that length; so looking the text's blocks up among the
-    needles' first offsets finds every candidate, however many needles there are. For few needles a
-    plain search is faster.
+    Every text is looked at in blocks that begin at multiples of the block's length. A needle that
+    occurs in a text covers a whole block at one of as many neighbouring offsets, wherever those lie
+    in the needle; so these offsets of each needle are indexed, and looking the text's blocks up finds
+    every candidate, however many needles there are. For few needles a plain search is faster.
     """
 
     def __init__(self, since: Mapping[str, int]) -> None:
         self._since = dict(sorted(since.items(), key=lambda item: item[1]))
         self._by_block: dict[str, list[tuple[int, str]]] = {}
-        self._block = min(map(len, since), default=2) // 2
+        self._block = size = min(min(map(len, since), default=2) // 2, _LONGEST_BLOCK)
         if len(since) > _FEW:
-            for needle in self._since:
-                for offset in range(self._block):
-                    self._by_block.setdefault(needle[offset : offset + self._block], []).append((offset, needle))
+            for needle, differs in _where_each_differs(sorted(since)):
+                # Many needles share their headings: blocks around what sets one apart have few candidates.
+                first = max(0, min(differs - size + 1, len(needle) - 2 * size + 1))
+                for offset in range(first, first + size):
+                    self._by_block.setdefault(needle[offset : offset + size], []).append((offset, needle))
 
     def first_in(self, text: str, before: int) -> int | None:
         """The number of a needle known before `before` that the text contains; None when there is none."""
         if not self._by_block:
             return next((seq for needle, seq in self._since.items() if seq < before and needle in text), None)
-        for start in range(0, len(text) - self._block + 1, self._block):
-            for offset, needle in self._by_block.get(text[start : start + self._block], ()):
+        size = self._block
+        starts = range(0, len(text) - size + 1, size)
+        if self._by_block.keys().isdisjoint([text[start : start + size] for start in starts]):
+            return None
+        for start in starts:
+            for offset, needle in self._by_block.get(text[start : start + size], ()):
                 if start >= offset and self._since[needle] < before and text.startswith(needle, start - offset):
                     return self._since[needle]
         return None
+
+
+def _where_each_differs(ordered: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Each of some sorted strings with the first offset at which it is unlike all others."""
+    shared = [0, *(_shared_beginning(one, other) for one, other in pairwise(ordered)), 0]
+    for place, needle in enumerate(ordered):
+        yield needle, max(shared[place], shared[place + 1])
+
+
+def _shared_beginning(one: str, other: str) -> int:
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one.startswith(other[low:middle], low):
+            low = middle
+        else:
+            high = middle - 1
+    return low
