@@ -1,12 +1,13 @@
 """One client connection: what mitmproxy's reverse mode tells of it becomes exchanges; faults act here.
 
-The only module that names mitmproxy, beside `proxy`. Its answers of its own making (502 and the
-like) never reach the client: where the daemon gave no answer, the client gets none either.
+Answers of mitmproxy's own making (502 and the like) never reach the client: where the daemon gave no
+answer, the client gets none either. A client that closes its sending side counts as one that left.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import math
 import socket
 import struct
@@ -100,6 +101,7 @@ class ClientConnection(LiveConnectionHandler):
         if connection is not None and not self._stream.is_closing():
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
         self._stream.transport.abort()
+        self._gone.set()
 
     def cut_off(self, fault: Fault) -> None:
         """Reset the client because `fault` takes the whole daemon away."""
@@ -233,7 +235,7 @@ class ClientConnection(LiveConnectionHandler):
         if self._timed_out:
             self._recorder.finish(exchange, "upstream_timeout", note="nothing passed for ten minutes")
         elif self._connect_error is not None:
-            timed_out = "Errno 110" in self._connect_error or "timed out" in self._connect_error
+            timed_out = f"Errno {errno.ETIMEDOUT}]" in self._connect_error or "timed out" in self._connect_error
             self._recorder.finish(exchange, "upstream_timeout" if timed_out else "upstream_refused")
         else:
             where = "in the middle of its answer" if begun else "before it answered"

@@ -100,7 +100,7 @@ class Control:
     async def _fault_off(self, command: Answer) -> Answer:
         number = command.get("id")
         off = self._recorder.switch_off(number)
-        if any(fault.kind == "refuse" for fault in off):
+        if not self._recorder.refusing:
             await self._proxy.accept()
         if number is not None and not off:
             raise UsageError(

@@ -20,7 +20,7 @@ from signet_recording_proxy.faults import Fault
 from signet_recording_proxy.recorder import Recorder
 from signet_recording_proxy.upstream import Upstream
 
-_LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
+_LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 
 def reserve(host: str, port: int) -> socket.socket:
@@ -57,6 +57,7 @@ class Proxy:
         self._reserved: socket.socket | None = reserved
         self._address: tuple[Any, ...] = reserved.getsockname()
         self.port: int = self._address[1]
+        self._own_names = {f"{name}:{self.port}" for name in (*_LOOPBACK_NAMES, self._address[0])}
         self._connections: set[ClientConnection] = set()
         self._count = 0
         self._tls: Any = None
@@ -90,9 +91,8 @@ class Proxy:
             self.upstream.scheme.encode(),
         )
         host = request.headers.get("host", "").lower()
-        name, _, port = host.rpartition(":")
         # A name that is not ours goes on as it is: a page that rebinds its name must meet the daemon's own refusal.
-        if host and (self._rewrite_any_host or (name in _LOOPBACK_NAMES and port == str(self.port))):
+        if host and (self._rewrite_any_host or host in self._own_names):
             request.headers["host"] = self.upstream.authority
 
     def start_tls(self, data: TlsData) -> None:

@@ -147,6 +147,11 @@ class Recorder:
 
     # ---- faults
 
+    @property
+    def refusing(self) -> bool:
+        """Whether a fault is on that takes the listener away."""
+        return any(fault.kind == "refuse" for fault in self._faults.values())
+
     def switch_on(self, fault: object, match: object, count: object) -> Fault:
         """Switch a fault on, mark it, return it; raises UsageError for one that makes no sense."""
         parsed = faults.parse(self._fault_count + 1, fault, match, count)

@@ -2,36 +2,50 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import urlsplit
 
-from signet_conformance.errors import UsageError
+from signet_conformance.errors import UsageError, printable
+
+_NAME = re.compile(r"(?!xn--)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*\.?\Z")
+_ADDRESS_V6 = re.compile(r"[0-9a-f:.]+\Z")
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class Upstream:
-    """The daemon's address, taken apart once."""
+    """The daemon's address, taken apart once. `url` is its origin, `authority` its name in a Host header."""
 
     def __init__(self, url: str) -> None:
-        """Raise UsageError when `url` is no http or https origin."""
-        try:
-            parts = urlsplit(url)
-            port = parts.port
-        except ValueError:
-            parts, port = urlsplit(""), None
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/") or parts.query:
-            raise UsageError(
-                "the upstream is no origin such as http://127.0.0.1:3850",
-                where="--upstream",
-                remedy="give scheme, host and port of the daemon, without a path",
-            )
-        if "@" in parts.netloc:
+        """Raise UsageError when `url` is no http or https origin that can be asked."""
+        if "@" in url:
+            # What stands before it may be a password, so the complaint does not repeat the address.
             raise UsageError(
                 "the upstream holds credentials",
                 where="--upstream",
                 remedy="give the token to the connector; the recorder passes its Authorization header on",
             )
+        try:
+            parts = urlsplit(url)
+            given, host = parts.port, parts.hostname or ""
+        except ValueError:
+            raise _no_origin(url) from None
+        self.host = host
         self.scheme = parts.scheme
-        self.host = parts.hostname
-        self.port = port or (443 if parts.scheme == "https" else 80)
-        name = f"[{self.host}]" if ":" in self.host else self.host
-        self.authority = f"{name}:{self.port}" if port else name
+        self.port = _DEFAULT_PORTS.get(self.scheme, 0) if given is None else given
+        is_v6 = ":" in host
+        known_host = (_ADDRESS_V6 if is_v6 else _NAME).match(host)
+        if self.scheme not in _DEFAULT_PORTS or not self.port or not known_host:
+            raise _no_origin(url)
+        if parts.path not in ("", "/") or parts.query or parts.fragment:
+            raise _no_origin(url)
+        name = f"[{host}]" if is_v6 else host
+        self.authority = name if given is None else f"{name}:{given}"
         self.url = f"{self.scheme}://{self.authority}"
+
+
+def _no_origin(url: str) -> UsageError:
+    return UsageError(
+        f"{printable(url)} is no origin such as http://127.0.0.1:3850",
+        where="--upstream",
+        remedy="give scheme, host and port of the daemon, without a path",
+    )

@@ -222,8 +222,7 @@ def test_extra_fields_cannot_be_added_to_a_page(recorder: RecorderProcess, upstr
 def test_refuse(recorder: RecorderProcess) -> None:
     """Connects are refused, open connections are dropped, nothing is recorded; afterwards the port is the same."""
     idle = recorder.connect()
-    while not recorder.request("GET", "/before")[0]:
-        pass
+    recorder.request("GET", "/before")
     number = recorder.fault("refuse")
     assert is_reset(idle)
     idle.close()
@@ -234,6 +233,16 @@ def test_refuse(recorder: RecorderProcess) -> None:
     trace = recorder.trace()
     assert [e.request.path for e in trace.exchanges] == ["/before", "/after"]
     assert [m.data["on"] for m in trace.marks if m.name == "fault"] == [True, False]
+
+
+def test_refuse_holds_until_the_last_of_them_is_off(recorder: RecorderProcess) -> None:
+    """Two such faults: the listener is back when both are off."""
+    first, second = recorder.fault("refuse"), recorder.fault("refuse")
+    recorder.command("fault_off", id=first)
+    with pytest.raises(ConnectionRefusedError):
+        recorder.connect()
+    recorder.command("fault_off", id=second)
+    recorder.connect().close()
 
 
 def test_refuse_cuts_off_what_is_in_flight(recorder: RecorderProcess, upstream: Upstream) -> None:

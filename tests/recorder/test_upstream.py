@@ -1,0 +1,61 @@
+"""The daemon's address is an origin, or refused."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mitmproxy.proxy.mode_specs import ProxyMode
+
+from signet_conformance.errors import UsageError
+from signet_recording_proxy.upstream import Upstream
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "port", "authority"),
+    [
+        ("http://127.0.0.1:3850", "127.0.0.1", 3850, "127.0.0.1:3850"),
+        ("http://127.0.0.1:3850/", "127.0.0.1", 3850, "127.0.0.1:3850"),
+        ("HTTP://LocalHost", "localhost", 80, "localhost"),
+        ("https://signet.example.com", "signet.example.com", 443, "signet.example.com"),
+        ("http://[::1]:3850", "::1", 3850, "[::1]:3850"),
+        ("http://my_daemon:1", "my_daemon", 1, "my_daemon:1"),
+    ],
+)
+def test_an_origin(url: str, host: str, port: int, authority: str) -> None:
+    """Host, port and the name for a Host header are taken from the URL."""
+    upstream = Upstream(url)
+    assert (upstream.host, upstream.port, upstream.authority) == (host, port, authority)
+    assert upstream.url == f"{upstream.scheme}://{authority}"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("", "127.0.0.1:3850", "ftp://x", "http://", "http://x/api", "http://x?a", "http://x#a", "http://x:0"),
+        *("http://x:99999", "http://[::1", "http://a b", "http://a..b", "http://%41", "http://-a", "http://x:y"),
+        "http://" + "a" * 64,
+    ],
+)
+def test_no_origin(url: str) -> None:
+    """Anything else is refused with a remedy."""
+    with pytest.raises(UsageError, match="no origin") as refusal:
+        Upstream(url)
+    assert refusal.value.remedy
+
+
+def test_credentials_are_refused_and_not_repeated() -> None:
+    """A password in the address would reach the trace and the terminal."""
+    with pytest.raises(UsageError, match="credentials") as refusal:
+        Upstream("http://user:hunter2@host:1")
+    assert "hunter2" not in str(refusal.value)
+
+
+@given(st.text(max_size=12) | st.from_regex(r"[a-z0-9._\\-]{1,12}", fullmatch=True))
+def test_what_is_accepted_can_be_used(host: str) -> None:
+    """Mitmproxy understands each address that is not refused."""
+    try:
+        upstream = Upstream(f"http://{host}:1")
+    except UsageError:
+        return
+    assert ProxyMode.parse(f"reverse:{upstream.url}")
