@@ -25,36 +25,34 @@ from typing import Any
 
 AT_WORK = 4
 BASELINE = "import json, sys\nfor line in open(sys.argv[1], 'rb'): json.loads(line)"
-WORDS = [
-    "invoice",
-    "ledger",
-    "export",
-    "pgbouncer",
-    "replica",
-    "window",
-    "deploy",
-    "schema",
-    "rollback",
+SYLLABLES = [
+    "in",
+    "vo",
+    "ice",
+    "led",
+    "ger",
+    "ex",
+    "port",
+    "pool",
+    "win",
+    "dow",
+    "de",
+    "ploy",
+    "sche",
+    "ma",
+    "roll",
+    "back",
     "queue",
-    "worker",
-    "retry",
-    "cache",
-    "bucket",
-    "token",
-    "session",
-    "agent",
-    "memory",
-    "harness",
-    "daemon",
-    "socket",
-    "header",
-    "payload",
-    "vector",
-    "index",
-    "recall",
-    "transcript",
-    "summary",
+    "work",
+    "er",
+    "re",
+    "try",
+    "ca",
+    "che",
+    "to",
+    "ken",
 ]
+WORDS = sorted({a + b + c for a in SYLLABLES for b in SYLLABLES for c in ("", "s", "ing", "ed")})
 
 Exchange = dict[str, Any]
 
@@ -109,7 +107,7 @@ def session(chance: random.Random, number: int) -> Iterator[Exchange]:
         "agentId": "atlas-agent",
         "runtimePath": "plugin",
     }
-    first, second = f"{prose(chance, 200)} ({number})?", f"{prose(chance, 200)} ({number}, again)?"
+    first, second = f"{prose(chance, 240)} ({number})?", f"{prose(chance, 200)} ({number}, again)?"
     reply, answer = prose(chance, 700), prose(chance, 700)
     inject = {"inject": prose(chance, 900), "memories": memories(chance, 3), "identity": {"name": "Rig"}}
     yield exchange("/api/hooks/session-start", {**who, "project": project}, inject)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 _FEW = 12
-_LONGEST_BLOCK = 32
+_LONGEST_BLOCK = 24
 
 
 class Needles:
@@ -20,25 +20,35 @@ class Needles:
 
     def __init__(self, since: Mapping[str, int]) -> None:
         self._since = dict(sorted(since.items(), key=lambda item: item[1]))
-        self._by_block: dict[str, list[tuple[int, str]]] = {}
-        self._block = size = min(min(map(len, since), default=2) // 2, _LONGEST_BLOCK)
+        self._shortest = min(map(len, since), default=2)
+        self._block = size = min(self._shortest // 2, _LONGEST_BLOCK)
+        self._by_block: dict[str, tuple[int, str]] = {}
+        self._others: dict[str, list[tuple[int, str]]] = {}
         if len(since) > _FEW:
             for needle, differs in _where_each_differs(sorted(since)):
                 # Many needles share their headings: blocks around what sets one apart have few candidates.
                 first = max(0, min(differs - size + 1, len(needle) - 2 * size + 1))
                 for offset in range(first, first + size):
-                    self._by_block.setdefault(needle[offset : offset + size], []).append((offset, needle))
+                    block, place = needle[offset : offset + size], (offset, needle)
+                    # Hardly any block belongs to two needles: a list for each would cost most of the time.
+                    if self._by_block.setdefault(block, place) is not place:
+                        self._others.setdefault(block, []).append(place)
 
     def first_in(self, text: str, before: int) -> int | None:
         """The number of a needle known before `before` that the text contains; None when there is none."""
         if not self._by_block:
             return next((seq for needle, seq in self._since.items() if seq < before and needle in text), None)
+        if len(text) < self._shortest:
+            return None
         size = self._block
         starts = range(0, len(text) - size + 1, size)
         if self._by_block.keys().isdisjoint([text[start : start + size] for start in starts]):
             return None
         for start in starts:
-            for offset, needle in self._by_block.get(text[start : start + size], ()):
+            block = text[start : start + size]
+            if block not in self._by_block:
+                continue
+            for offset, needle in (self._by_block[block], *self._others.get(block, ())):
                 if start >= offset and self._since[needle] < before and text.startswith(needle, start - offset):
                     return self._since[needle]
         return None
