@@ -1,7 +1,7 @@
 """One client connection: what mitmproxy's reverse mode tells of it becomes exchanges; faults act here.
 
-Answers of mitmproxy's own making (502 and the like) never reach the client: where the daemon gave no
-answer, the client gets none either. A client that closes its sending side counts as one that left.
+Where the daemon gave no answer, the client gets none either: mitmproxy's own 502 never reaches it (its
+400 does, for what is no HTTP). A client that closes its sending side counts as one that left.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
+from mitmproxy.connection import Connection
 from mitmproxy.http import HTTPFlow
 from mitmproxy.proxy import events, layer, layers
 from mitmproxy.proxy.commands import StartHook
@@ -71,6 +72,12 @@ class ClientConnection(LiveConnectionHandler):
             self._gone_at = time.monotonic()
             self._gone.set()
         await super().server_event(event)
+
+    def close_connection(self, connection: Connection, half_close: bool = False) -> None:
+        """Remember that the client was sent away, so that its leaving is not taken for its own wish."""
+        if connection is self.client and self._gone_at is None:
+            self._closed_by_us = True
+        super().close_connection(connection, half_close)
 
     async def on_timeout(self) -> None:
         """Nothing passed for mitmproxy's ten minutes."""
@@ -237,6 +244,8 @@ class ClientConnection(LiveConnectionHandler):
         elif self._connect_error is not None:
             timed_out = f"Errno {errno.ETIMEDOUT}]" in self._connect_error or "timed out" in self._connect_error
             self._recorder.finish(exchange, "upstream_timeout" if timed_out else "upstream_refused")
+        elif flow.server_conn.timestamp_start is None:
+            self._recorder.finish(exchange, "upstream_reset", note="the recorder could not carry this request")
         else:
             where = "in the middle of its answer" if begun else "before it answered"
             self._recorder.finish(exchange, "upstream_reset", note=f"the daemon closed the connection {where}")

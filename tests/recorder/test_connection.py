@@ -270,13 +270,23 @@ def test_a_client_that_leaves_in_its_request_is_recorded(recorder: RecorderProce
     assert exchange.error == "client_closed"
 
 
-def test_a_request_that_cannot_be_carried_gets_no_answer_of_the_daemon(recorder: RecorderProcess) -> None:
-    """CONNECT has no meaning to a daemon: it is recorded and cut off."""
+@pytest.mark.parametrize(
+    "request_head",
+    [
+        b"CONNECT example.com:443 HTTP/1.1\r\nhost: example.com:443\r\n\r\n",
+        b"POST /x HTTP/1.1\r\nhost: x\r\ncontent-length: many\r\n\r\n",
+        b"POST /x HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nZZ\r\n",
+    ],
+)
+def test_a_request_that_cannot_be_carried(recorder: RecorderProcess, upstream: Upstream, request_head: bytes) -> None:
+    """What has no meaning to a daemon does not reach it; it is recorded, and its sender is sent away."""
     with recorder.connect() as client:
-        client.sendall(b"CONNECT example.com:443 HTTP/1.1\r\nhost: example.com:443\r\n\r\n")
-        assert is_reset(client)
+        client.sendall(request_head)
+        assert b"200" not in read_until_closed(client)
     (exchange,) = recorder.trace().exchanges
-    assert (exchange.request.method, exchange.error) == ("CONNECT", "upstream_reset")
+    assert (exchange.response, exchange.error) == (None, "upstream_reset")
+    assert b"could not carry" in exchange.raw
+    assert upstream.calls == []
 
 
 def test_an_answer_that_cannot_be_carried_does_not_hang(upstream: Upstream, tmp_path: Path) -> None:
