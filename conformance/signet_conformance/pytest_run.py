@@ -7,11 +7,8 @@ workers judge the same traces.
 from __future__ import annotations
 
 import dataclasses
-import os
-import shlex
 import shutil
 import sys
-import tempfile
 import warnings
 from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
@@ -19,10 +16,11 @@ from typing import Any, NoReturn, Self
 
 import pytest
 
-from signet_conformance import engine, targets, trace
+from signet_conformance import engine, trace
 from signet_conformance.contract import REFERENCE_DAEMON, contract_version_of, requirements
-from signet_conformance.errors import SignetConformanceError, TargetError, UsageError, printable
+from signet_conformance.errors import SignetConformanceError, TargetError, printable
 from signet_conformance.finding import Judgement, Verdict
+from signet_conformance.pytest_options import Asked, read_options, read_worker_options
 from signet_conformance.reports.jsonreport import ReportWriter
 from signet_conformance.reports.text import closing_line, failure_text, summary_lines
 from signet_conformance.reports.together import run_level_breaches
@@ -36,6 +34,7 @@ VERDICT = "signet_verdict"
 _SETTLED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
 """The statuses of a run that came to its end; any other one is left as pytest gave it."""
 
+_NODE = "signet-conformance"
 _MAX_BLOCKS = 3
 
 
@@ -50,14 +49,10 @@ class InconclusiveError(Exception):
 class ConformanceRun:
     """The kit's part of one pytest run, registered as a plugin only when it was asked for."""
 
-    def __init__(
-        self, config: pytest.Config, target: targets.Target | None, daemon: str, given: Sequence[str], folder: Path
-    ) -> None:
-        self.target = target
-        self.folder = folder
+    def __init__(self, config: pytest.Config, asked: Asked) -> None:
+        self.folder = asked.folder
         self._config = config
-        self._daemon = daemon
-        self._given = given
+        self._asked = asked
         self._worker = hasattr(config, "workerinput")
         self._verdicts: dict[str, Verdict] = {}
         self._judged: engine.JudgedRun | None = None
@@ -66,51 +61,19 @@ class ConformanceRun:
         if config.args_source is not pytest.Config.ArgsSource.ARGS:
             # Without file arguments only the kit's items run.
             config.args = []
+        if not self._worker and not asked.report:
+            config.add_cleanup(self._discard_traces)
 
     @classmethod
     def from_config(cls, config: pytest.Config, taken: Sequence[str]) -> Self:
         """Read the options; end the run with status 2 when they cannot be used."""
-        try:
-            return cls._from_config(config, taken)
-        except SignetConformanceError as failure:
-            _end(failure)
-
-    @classmethod
-    def _from_config(cls, config: pytest.Config, taken: Sequence[str]) -> Self:
-        name, daemon = (
-            given if (given := config.getoption(f"signet_{option}")) is not None
-            else config.getoption(f"signet_short_{option}", default=None)
-            for option in ("target", "daemon")
-        )  # fmt: skip
-        given = config.getoption("signet_trace")
-        target = targets.load(name) if name is not None else None
         worker = getattr(config, "workerinput", None)
         if worker is not None:
-            return cls(config, target, "", given, Path(worker["signet_conformance_folder"]))
-        for short in taken:
-            print(f"signet-conformance: this repository owns --{short}; use --signet-{short}", file=sys.stderr)
-        if target is None and not given:
-            raise UsageError(
-                "no target is named",
-                where="--signet-conformance",
-                remedy=f"add {_spelt('target', taken)} NAME; signet-conformance targets lists them",
-            )
-        if given and daemon is not None:
-            raise UsageError(
-                "a recording needs no daemon", where="--signet-trace", remedy=f"leave {_spelt('daemon', taken)} out"
-            )
-        _check_daemon(daemon, _spelt("daemon", taken))
-        for path in given:
-            if not os.path.isfile(path):  # noqa: PTH113 - unlike Path.is_file it raises for no name at all
-                raise UsageError(
-                    "is no file", where=f"--signet-trace {printable(path)}", remedy="name a recorded trace"
-                )
-        report = config.getoption("signet_report")
-        if report is not None:
-            return cls(config, target, daemon or "embedded", given, _fresh_folder(Path(report)))
-        run = cls(config, target, daemon or "embedded", given, Path(tempfile.mkdtemp(prefix="signet-traces-")))
-        config.add_cleanup(run.discard_traces)
-        return run
+            return cls(config, read_worker_options(config, worker["signet_conformance_folder"]))
+        try:
+            return cls(config, read_options(config, taken))
+        except SignetConformanceError as failure:
+            _end(failure)
 
     # -- items
 
@@ -119,8 +82,10 @@ class ConformanceRun:
         """Put the kit's items beside whatever else was asked for."""
         report = yield
         if isinstance(collector, pytest.Session) and report.outcome == "passed":
-            name = f"signet-conformance[{self.target.name if self.target is not None else 'recording'}]"
-            report.result = [*report.result, Requirements.from_parent(collector, name=name, run=self)]
+            name = f"{_NODE}/{self._asked.target.name if self._asked.target is not None else 'recording'}"
+            # A node id of its own: the usual one begins with `::` here, which JUnit readers get mangled.
+            node = Requirements.from_parent(collector, name=name, nodeid=name, run=self)
+            report.result = [*report.result, node]
         return report
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -128,10 +93,9 @@ class ConformanceRun:
         """Perform the scenarios, or read the recordings, before the first item; in the controlling process only."""
         if not self._worker and self._has_items(session):
             try:
-                if self._given:
-                    self._read_traces()
-                else:
+                if not self._asked.recordings:
                     self._perform()
+                self._read_traces()
             except SignetConformanceError as failure:
                 self._stopped = True
                 _end(failure)
@@ -147,8 +111,8 @@ class ConformanceRun:
         )
 
     def _perform(self) -> None:
-        assert self.target is not None  # noqa: S101 - a run without recordings has a target
-        with Run(self.target, self.folder, self._daemon) as run:
+        assert self._asked.target is not None  # noqa: S101 - a run without recordings has a target
+        with Run(self._asked.target, self.folder, self._asked.daemon) as run:
             errors = [done for done in run.perform(scripted(), self._progress) if done.error is not None]
         if errors:
             failure = TargetError(
@@ -175,23 +139,24 @@ class ConformanceRun:
 
     def _read_traces(self) -> list[trace.Trace]:
         if self._traces is None:
-            paths: Iterable[Path | str] = self._given or sorted(self.folder.glob("*.jsonl"))
+            paths: Iterable[Path | str] = self._asked.recordings or sorted(self.folder.glob("*.jsonl"))
             self._traces = [self._declared(trace.read(path)) for path in paths]
         return self._traces
 
     def _declared(self, recorded: trace.Trace) -> trace.Trace:
         """The trace, with what the target declares in front of what its header does."""
-        if self.target is None:
+        if self._asked.target is None:
             return recorded
-        said, header = self.target.declared, recorded.header
+        said, header = self._asked.target.declared, recorded.header
         members = [member.name for member in dataclasses.fields(trace.Declared)]
         declared = trace.Declared(**{name: getattr(said, name) or getattr(header.declared, name) for name in members})
         return dataclasses.replace(recorded, header=dataclasses.replace(header, declared=declared))
 
     def breach_text(self, judgement: Judgement) -> str:
         """What the author of the connector reads of a requirement that fails: a block for each of the first traces."""
-        run, name = self.judged(), judgement.requirement
-        options = [f"--target={self.target.name}"] if self.target is not None and self._given else []
+        run, name, target = self.judged(), judgement.requirement, self._asked.target
+        # A driven run's traces say themselves what the target declares.
+        options = [f"--target={target.name}"] if target is not None and self._asked.recordings else []
         breached = [one for one in run.traces if one.judgements[name].verdict is judgement.verdict]
         if not breached and (whole := run_level_breaches(run.traces)) is not None:
             # Only all traces together show it, so the folder is what replays it.
@@ -202,14 +167,26 @@ class ConformanceRun:
             blocks.append(f"… and in {len(breached) - _MAX_BLOCKS} more traces")
         return "\n\n".join(blocks)
 
+    def place_of(self, judgement: Judgement) -> tuple[str, int]:
+        """The file and the line of the first exchange that decided; the folder of the run when there is none."""
+        for one in self.judged().traces:
+            found = one.judgements[judgement.requirement]
+            if found.verdict is judgement.verdict:
+                first = next((seq for finding in found.findings for seq in finding.exchanges), None)
+                lines = [exchange.line for exchange in one.trace.exchanges if exchange.seq == first]
+                return one.trace.path or str(self.folder), lines[0] if lines else 1
+        return str(self.folder), 0
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
-        """Give an inconclusive requirement an outcome of its own."""
+        """Give an inconclusive requirement an outcome of its own; let a skipped one be told by its id."""
         report = yield
-        undecided = call.excinfo is not None and call.excinfo.errisinstance(InconclusiveError)
-        if isinstance(item, RequirementItem) and call.excinfo is not None and undecided:
-            report.outcome = "skipped"
-            report.longrepr = ("signet-conformance", 0, f"INCONCLUSIVE: {call.excinfo.value}")
+        if isinstance(item, RequirementItem) and call.excinfo is not None:
+            if call.excinfo.errisinstance(InconclusiveError):
+                report.outcome = "skipped"
+                report.longrepr = (item.name, None, f"INCONCLUSIVE: {call.excinfo.value}")
+            elif report.skipped:
+                report.longrepr = (item.name, None, str(call.excinfo.value))
         return report
 
     @pytest.hookimpl(tryfirst=True)
@@ -225,7 +202,7 @@ class ConformanceRun:
         verdict = dict(report.user_properties).get(VERDICT)
         if verdict is not None:
             self._verdicts[report.nodeid] = Verdict(str(verdict))
-        elif report.when == "call" and report.failed and "signet-conformance[" in report.nodeid:
+        elif report.when == "call" and report.failed and report.nodeid.startswith(f"{_NODE}/"):
             self._verdicts[report.nodeid] = Verdict.ERROR
 
     # -- the end
@@ -253,7 +230,7 @@ class ConformanceRun:
             terminalreporter.write_line(
                 "no request was recorded: does the connector call the address in SIGNET_DAEMON_URL?"
             )
-        if self._config.getoption("signet_report"):
+        if self._asked.report:
             terminalreporter.write_line(f"report: {self.folder / 'report.json'}")
         elif self._keeps_traces():
             terminalreporter.write_line(f"traces: {self.folder}")
@@ -264,13 +241,13 @@ class ConformanceRun:
         if self._worker or session.config.option.collectonly or exitstatus not in _SETTLED:
             return
         session.exitstatus = self._status(exitstatus)
-        if self._config.getoption("signet_report") and self._verdicts:
+        if self._asked.report and self._verdicts:
             self._write_report(int(session.exitstatus))
 
     def _status(self, exitstatus: int) -> int:
         if exitstatus not in _SETTLED:
             return int(exitstatus)
-        status = engine.exit_status(list(self._verdicts.values()), strict=self._config.getoption("signet_strict"))
+        status = engine.exit_status(list(self._verdicts.values()), strict=self._asked.strict)
         # A test of the repository's own may have failed; only a failure of the kit says more than that.
         return 1 if exitstatus == pytest.ExitCode.TESTS_FAILED and status != 4 else status
 
@@ -283,10 +260,12 @@ class ConformanceRun:
             writer.close(run.traces, status)
 
     def _keeps_traces(self) -> bool:
-        return not self._given and (self._stopped or bool({Verdict.FAIL, Verdict.ERROR} & set(self._verdicts.values())))
+        if self._asked.recordings or not any(self.folder.glob("*.jsonl")):
+            return False
+        return self._stopped or bool({Verdict.FAIL, Verdict.ERROR} & set(self._verdicts.values()))
 
-    def discard_traces(self) -> None:
-        """Remove the traces of a run that nobody wants to replay."""
+    def _discard_traces(self) -> None:
+        # Those that a failure names stay, or nobody could replay it.
         if not self._keeps_traces():
             shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -295,36 +274,6 @@ def _end(failure: SignetConformanceError) -> NoReturn:
     print(f"error: {failure}", file=sys.stderr)
     place = f"{failure.where}: " if failure.where else ""
     pytest.exit(f"signet-conformance: {place}{failure.message}", returncode=failure.exit_status)
-
-
-def _spelt(option: str, taken: Sequence[str]) -> str:
-    return f"--signet-{option}" if option in taken else f"--{option}"
-
-
-def _check_daemon(daemon: str | None, where: str) -> None:
-    remedy = "embedded, the URL of a running daemon, or a command that starts one"
-    try:
-        words = [""] if daemon is None else shlex.split(daemon)
-    except ValueError as failure:
-        raise UsageError(f"{printable(daemon)!r} is no command: {failure}", where=where, remedy=remedy) from None
-    if not words:
-        raise UsageError("is empty", where=where, remedy=remedy)
-
-
-def _fresh_folder(folder: Path) -> Path:
-    where = f"--signet-report {printable(folder)}"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
-            raise UsageError("is not empty", where=where, remedy="name a new folder; nothing is overwritten")
-        # Trying beats asking: permissions are not all that can stand against writing.
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as failure:
-        raise UsageError(
-            f"cannot be written: {failure.strerror}", where=where, remedy="name a folder of your own"
-        ) from None
-    return folder.resolve()
 
 
 class Requirements(pytest.Collector):
@@ -368,14 +317,16 @@ class RequirementItem(pytest.Item):
     def _warn(self, judgement: Judgement) -> None:
         # Recorded directly: a repository that turns warnings into errors has not asked for this one to fail.
         message = f"{self.name}: {judgement.message} (signet-conformance explain {self.name})"
-        recorded = warnings.WarningMessage(ConformanceWarning(message), ConformanceWarning, str(self.path), 0)
+        file, line = self._run.place_of(judgement)
+        # An empty source line, or pytest would print the whole line of the trace.
+        recorded = warnings.WarningMessage(ConformanceWarning(message), ConformanceWarning, file, line, line="")
         self.ihook.pytest_warning_recorded.call_historic(
             kwargs={"warning_message": recorded, "nodeid": self.nodeid, "when": "runtest", "location": None}
         )
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The failure as its reader needs it: no traceback of the kit."""
-        if isinstance(excinfo.value, _BreachError):
+        if isinstance(excinfo.value, (_BreachError, InconclusiveError)):
             return str(excinfo.value)
         if isinstance(excinfo.value, SignetConformanceError):
             return f"error: {excinfo.value}"
@@ -383,7 +334,7 @@ class RequirementItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Where pytest says that the item is."""
-        return self.path, None, f"{self.name} {self._title}"
+        return self.config.rootpath / self.nodeid.partition("::")[0], None, f"{self.name} {self._title}"
 
 
 class _BreachError(Exception):

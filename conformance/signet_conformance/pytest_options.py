@@ -1,0 +1,106 @@
+"""What a pytest run was asked to judge, read from its options and checked before anything is started."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from signet_conformance import targets
+from signet_conformance.errors import UsageError, printable
+
+_DAEMONS = "embedded, the URL of a running daemon, or a command that starts one"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The kit's options. Recordings are judged when there are any; without them the target is driven.
+
+    `folder` takes the traces of a driven run and, where `report` is set, the report.
+    """
+
+    target: targets.Target | None
+    daemon: str
+    recordings: Sequence[str]
+    folder: Path
+    report: bool
+    strict: bool
+
+
+def read_options(config: pytest.Config, taken: Sequence[str]) -> Asked:
+    """Read the options of the controlling process.
+
+    `taken` names the short options that the repository owns. Raises UsageError or TargetError when an
+    option cannot be used. Without a report the folder is a new temporary one.
+    """
+    for short in taken:
+        print(f"signet-conformance: this repository owns --{short}; use --signet-{short}", file=sys.stderr)
+    spelt = {name: f"--signet-{name}" if name in taken else f"--{name}" for name in ("target", "daemon")}
+    name, daemon = _either(config, "target"), _either(config, "daemon")
+    recordings: Sequence[str] = config.getoption("signet_trace")
+    target = None if name is None else targets.load(name)
+    if target is None and not recordings:
+        raise UsageError(
+            "no target is named",
+            where="--signet-conformance",
+            remedy=f"add {spelt['target']} NAME; signet-conformance targets lists them",
+        )
+    if recordings and daemon is not None:
+        raise UsageError("a recording needs no daemon", where="--signet-trace", remedy=f"leave {spelt['daemon']} out")
+    if daemon is not None:
+        _check_daemon(daemon, spelt["daemon"])
+    for path in recordings:
+        if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for a name that is too long
+            raise UsageError("is no file", where=f"--signet-trace {printable(path)}", remedy="name a recorded trace")
+    report = config.getoption("signet_report")
+    return Asked(
+        target=target,
+        daemon=daemon or "embedded",
+        recordings=recordings,
+        folder=Path(tempfile.mkdtemp(prefix="signet-traces-")) if report is None else _fresh_folder(Path(report)),
+        report=report is not None,
+        strict=config.getoption("signet_strict"),
+    )
+
+
+def read_worker_options(config: pytest.Config, folder: str) -> Asked:
+    """Read the options of an xdist worker: what the controlling process has checked, and its folder."""
+    name = _either(config, "target")
+    target = None if name is None else targets.load(name)
+    return Asked(target, "", config.getoption("signet_trace"), Path(folder), report=False, strict=False)
+
+
+def _either(config: pytest.Config, name: str) -> str | None:
+    long: str | None = config.getoption(f"signet_{name}")
+    short: str | None = config.getoption(f"signet_short_{name}", default=None)
+    return short if long is None else long
+
+
+def _check_daemon(daemon: str, where: str) -> None:
+    try:
+        words = shlex.split(daemon)
+    except ValueError as failure:
+        raise UsageError(f"{printable(daemon)!r} is no command: {failure}", where=where, remedy=_DAEMONS) from None
+    if not words:
+        raise UsageError("is empty", where=where, remedy=_DAEMONS)
+
+
+def _fresh_folder(folder: Path) -> Path:
+    where = f"--signet-report {printable(folder)}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise UsageError("is not empty", where=where, remedy="name a new folder; nothing is overwritten")
+        # Trying beats asking: permissions are not all that can stand against writing.
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as failure:
+        problem = f"cannot be written: {failure.strerror}"
+        raise UsageError(problem, where=where, remedy="name a folder of your own") from None
+    return folder.resolve()
