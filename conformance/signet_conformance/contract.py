@@ -89,9 +89,7 @@ def version_key(version: str) -> tuple[int, int, int]:
     """A daemon version as comparable numbers; `0.145` is 0.145.0. Raises ContractError for no version."""
     match = _VERSION.match(version.strip().removeprefix("v"))
     if not match:
-        raise ContractError(
-            f"{printable(version, 40)!r} is no daemon version", remedy="write it like 0.145.7"
-        )
+        raise ContractError(f"{printable(version, 40)!r} is no daemon version", remedy="write it like 0.145.7")
     return int(match[1]), int(match[2] or 0), int(match[3] or 0)
 
 
@@ -103,7 +101,9 @@ def schemas_folder() -> Path:
         if (folder / "requirements.json").is_file():
             return folder
     raise ContractError(
-        "the schemas folder is missing", where=str(package), remedy="install the kit again: pip install --force-reinstall signet-conformance"
+        "the schemas folder is missing",
+        where=str(package),
+        remedy="install the kit again: pip install --force-reinstall signet-conformance",
     )
 
 
@@ -115,7 +115,9 @@ def document(name: str) -> Any:
         return json.loads(path.read_bytes())
     except (OSError, ValueError) as failure:
         raise ContractError(
-            f"cannot be read: {failure}", where=str(path), remedy="install the kit again: pip install --force-reinstall signet-conformance"
+            f"cannot be read: {failure}",
+            where=str(path),
+            remedy="install the kit again: pip install --force-reinstall signet-conformance",
         ) from None
 
 

@@ -84,9 +84,7 @@ def _is_variant(schema: Mapping[str, Any], name: str) -> bool:
 def scope_of(judged: Sequence[Judged], version: str) -> tuple[str, ...]:
     """The operations a run is measured against, sorted."""
     known = version_document(version)["operations"]
-    declared = {
-        name for one in judged for name in one.trace.header.declared.capabilities or () if name in known
-    }
+    declared = {name for one in judged for name in one.trace.header.declared.capabilities or () if name in known}
     if declared:
         return tuple(sorted(declared))
     rows = document("operations.json")["operations"]
@@ -104,11 +102,11 @@ def coverage(judged: Sequence[Judged], contract: str | None = None) -> Coverage:
     for call in calls:
         fields.update(f"{call.operation}.{name}" for name in (*call.body, *call.query))
         variants.update(f"{call.operation}.{name}" for name in _variants_seen(call, files))
-    all_fields = {f"{name}.{field}" for name in scope for field in document(files[name]["request"]["file"]).get("properties", {})}
-    all_variants = {f"{name}.{variant}" for name in scope for variant in _variants(files[name]["response"]["file"])}
-    decided = {
-        name for one in judged for name, judgement in one.judgements.items() if judgement.verdict in _DECIDED
+    all_fields = {
+        f"{name}.{field}" for name in scope for field in document(files[name]["request"]["file"]).get("properties", {})
     }
+    all_variants = {f"{name}.{variant}" for name in scope for variant in _variants(files[name]["response"]["file"])}
+    decided = {name for one in judged for name, judgement in one.judgements.items() if judgement.verdict in _DECIDED}
     in_force = set(version_document(version)["requirements"]) & set(requirements())
     return Coverage(
         (

@@ -69,7 +69,7 @@ def _run(name: str, rule: Rule, recording: Recording) -> Judgement:
                 kinds.add(outcome.verdict)
             else:
                 dropped += 1
-    except Exception as crash:
+    except Exception as crash:  # noqa: BLE001 - whatever a rule raises is the kit's own failure
         # A crashing rule is the kit's own failure: it is reported as such and the others still run.
         return Judgement(
             name,
@@ -107,9 +107,7 @@ class JudgedRun:
     together: Mapping[str, Judgement]
 
 
-def judge_run(
-    traces: Sequence[Trace], only: frozenset[str] | None = None, contract: str | None = None
-) -> JudgedRun:
+def judge_run(traces: Sequence[Trace], only: frozenset[str] | None = None, contract: str | None = None) -> JudgedRun:
     """The verdict of every requirement over each trace, and over all together."""
     judged = [judge(one, only, contract) for one in traces]
     together = {name: _together(name, judged) for name, _ in fold_verdicts(judged)}
@@ -125,8 +123,12 @@ def _together(name: str, judged: Sequence[Judged]) -> Judgement:
     deciding = [j for j in every if j.verdict is verdict]
     messages = list(dict.fromkeys(j.message for j in deciding))
     subjects = sum(j.subjects for j in every)
-    message = _count(subjects) if verdict is Verdict.PASS else "; ".join(messages[:3]) + (" …" if len(messages) > 3 else "")
-    return Judgement(name, verdict, deciding[0].reason, message, tuple(f for j in deciding for f in j.findings), subjects)
+    message = (
+        _count(subjects) if verdict is Verdict.PASS else "; ".join(messages[:3]) + (" …" if len(messages) > 3 else "")
+    )
+    return Judgement(
+        name, verdict, deciding[0].reason, message, tuple(f for j in deciding for f in j.findings), subjects
+    )
 
 
 COVERAGE = "SIG-COV-001"
@@ -142,7 +144,9 @@ def whole_run_coverage(judged: Sequence[Judged]) -> Judgement | None:
     if any(one.judgements[COVERAGE].verdict is not Verdict.INCONCLUSIVE for one in judged if one.trace.exchanges):
         return None
     declared = judged[0].trace.header.declared.capabilities
-    whole = len(judged) > 1 and all(any(m.name == "scenario_end" and m.data.get("error") is None for m in one.trace.marks) for one in judged)
+    whole = len(judged) > 1 and all(
+        any(m.name == "scenario_end" and m.data.get("error") is None for m in one.trace.marks) for one in judged
+    )
     if declared is None or not whole:
         return None
     routes = routes_of(judged[0].daemon_version)
@@ -162,7 +166,9 @@ def whole_run_coverage(judged: Sequence[Judged]) -> Judgement | None:
         message = f"DRIFT: seen but not declared: {', '.join(extra)}"
         finding = Finding(Verdict.WARN, (), message, expected=", ".join(sorted(declared)), received=sorted(observed))
         return Judgement(COVERAGE, Verdict.WARN, Reason.BREACH, message, (finding,), len(observed))
-    return Judgement(COVERAGE, Verdict.PASS, Reason.CONFORMING, f"{len(observed)} operations, as declared", (), len(observed))
+    return Judgement(
+        COVERAGE, Verdict.PASS, Reason.CONFORMING, f"{len(observed)} operations, as declared", (), len(observed)
+    )
 
 
 IMPLIED = frozenset({"secrets-exec-job"})
@@ -184,5 +190,3 @@ def exit_status(verdicts: Sequence[Verdict], *, strict: bool = False) -> int:
     if Verdict.FAIL in found or (strict and Verdict.WARN in found):
         return 1
     return 0 if found & {Verdict.PASS, Verdict.WARN} else 3
-
-

@@ -16,7 +16,9 @@ def printable(value: object, limit: int = 120) -> str:
     text = value if isinstance(value, str) else str(value)
     if len(text) > limit:
         text = f"{text[: limit - 1]}…"
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode("ascii") for c in text)
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode("ascii") for c in text
+    )
 
 
 class SignetConformanceError(Exception):

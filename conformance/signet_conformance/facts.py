@@ -73,7 +73,8 @@ class Call:
     """One exchange as the daemon understands it.
 
     `body` is the request's JSON object, empty when it has none; `answer` is the response's JSON object
-    or None, `readable` whether the response is JSON at all and not null. `cut` tells that the request body was recorded in part only and has no readable field.
+    or None, `readable` whether the response is JSON at all and not null. `cut` tells
+    that the request body was recorded in part only and has no readable field.
     """
 
     __slots__ = (
@@ -92,7 +93,8 @@ class Call:
         self.operation = route.operation if route is not None else None
         self.cut = request.body is not None and request.body.kind == "cut"
         self.body: Mapping[str, Any] = (request.body.object if request.body is not None else None) or EMPTY
-        self.query: Mapping[str, str] = {name: value for name, value in reversed(request.query)} if request.query else {}
+        # The first of repeated parameters counts.
+        self.query: Mapping[str, str] = {pair[0]: pair[1] for pair in reversed(request.query)} if request.query else {}
         self._headers: dict[str, str] | None = None
         self.fault: str | None = None
         if exchange.fault is not None:
@@ -114,7 +116,7 @@ class Call:
             and self.answer is not None
             and self.fault not in SPOILING_FAULTS
         )
-        self._raw_key: str | None | bool = False
+        self._raw_key: str | bool | None = False
         self._agent: str | None = None
         self.key = None if self.cut else normalised_key(self.raw_key)
 
@@ -415,7 +417,9 @@ def _content_text(content: object) -> str | None:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        return "\n".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
+        return "\n".join(
+            part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)
+        )
     return None
 
 

@@ -10,7 +10,7 @@ from typing import Any
 class Verdict(StrEnum):
     """The outcome of one requirement over one trace, or over a whole run."""
 
-    PASS = "PASS"
+    PASS = "PASS"  # noqa: S105 - a verdict, no password
     FAIL = "FAIL"
     WARN = "WARN"
     NOT_APPLICABLE = "NOT-APPLICABLE"

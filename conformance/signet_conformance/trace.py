@@ -23,6 +23,7 @@ from signet_conformance.errors import TraceError, printable
 FORMAT = "signet-trace/1"
 MAX_LINE_BYTES = 128 * 1024 * 1024
 MAX_DEPTH = 200
+MAX_SECONDS = 1e15
 _REMEDY_RECORD = "record it again with: signet-conformance record --upstream URL --out FILE"
 
 JSONValue = Any
@@ -223,7 +224,7 @@ class Trace:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value and abs(value) < 1e15
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < MAX_SECONDS
 
 
 def encode(line: Mapping[str, JSONValue]) -> bytes:
@@ -234,7 +235,7 @@ def encode(line: Mapping[str, JSONValue]) -> bytes:
         return json.dumps(line, separators=(",", ":")).encode() + b"\n"
 
 
-class _Broken(ValueError):
+class _BrokenLineError(ValueError):
     """Why a line is no part of a trace; `reader` turns it into a TraceError with file and line."""
 
 
@@ -244,9 +245,7 @@ def _depth_exceeds(value: JSONValue, limit: int) -> bool:
         level = [
             child
             for parent in level
-            for child in (
-                parent.values() if isinstance(parent, dict) else parent if isinstance(parent, list) else ()
-            )
+            for child in (parent.values() if isinstance(parent, dict) else parent if isinstance(parent, list) else ())
             if isinstance(child, (dict, list))
         ]
         if not level:
@@ -259,25 +258,27 @@ def _decode(raw: bytes) -> JSONValue:
         return from_json(raw)
     except ValueError as fast:
         if "recursion limit" in str(fast):
-            raise _Broken(f"JSON nested deeper than {MAX_DEPTH} levels") from None
+            raise _BrokenLineError(f"JSON nested deeper than {MAX_DEPTH} levels") from None
         # The fast parser refuses lone surrogates, which JavaScript connectors do send.
         try:
             value = json.loads(raw)
         except RecursionError:
-            raise _Broken(f"JSON nested deeper than {MAX_DEPTH} levels") from None
+            raise _BrokenLineError(f"JSON nested deeper than {MAX_DEPTH} levels") from None
         except ValueError:
-            raise _Broken(f"not JSON ({printable(fast, 160)})") from None
+            raise _BrokenLineError(f"not JSON ({printable(fast, 160)})") from None
         if _depth_exceeds(value, MAX_DEPTH):
-            raise _Broken(f"JSON nested deeper than {MAX_DEPTH} levels") from None
+            raise _BrokenLineError(f"JSON nested deeper than {MAX_DEPTH} levels") from None
         return value
 
 
 def _pairs(value: JSONValue, what: str) -> Sequence[Sequence[str]]:
     if not isinstance(value, list):
-        raise _Broken(f"{what} is {printable(json.dumps(value), 60)}, expected a list of [name, value] pairs")
+        raise _BrokenLineError(f"{what} is {printable(json.dumps(value), 60)}, expected a list of [name, value] pairs")
     for pair in value:
         if not (isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) and isinstance(pair[1], str)):
-            raise _Broken(f"{what} holds {printable(json.dumps(pair), 60)}, expected a [name, value] pair of strings")
+            raise _BrokenLineError(
+                f"{what} holds {printable(json.dumps(pair), 60)}, expected a [name, value] pair of strings"
+            )
     return value
 
 
@@ -299,26 +300,28 @@ def _body(value: JSONValue, what: str) -> Body | None:
         for kind in ("text", "base64"):
             if isinstance(value.get(kind), str):
                 return Body(kind, value[kind], value.get("media_type"))
-    raise _Broken(f"{what} is {printable(json.dumps(value), 80)}, expected null, or an object with json, text, base64 or cut")
+    raise _BrokenLineError(
+        f"{what} is {printable(json.dumps(value), 80)}, expected null, or an object with json, text, base64 or cut"
+    )
 
 
 def _exchange(data: dict[str, JSONValue], line: int, raw: bytes) -> Exchange:
     seq, t0, t1 = data.get("seq"), data.get("t0"), data.get("t1")
     if not isinstance(seq, int) or isinstance(seq, bool):
-        raise _Broken(f"seq is {printable(json.dumps(seq), 40)}, expected a whole number")
+        raise _BrokenLineError(f"seq is {printable(json.dumps(seq), 40)}, expected a whole number")
     if not _is_number(t0) or not _is_number(t1):
-        raise _Broken(f"t0 and t1 are {printable(json.dumps([t0, t1]), 60)}, expected seconds")
+        raise _BrokenLineError(f"t0 and t1 are {printable(json.dumps([t0, t1]), 60)}, expected seconds")
     request = data.get("request")
     if not isinstance(request, dict):
-        raise _Broken("an exchange without its request object")
+        raise _BrokenLineError("an exchange without its request object")
     method, path = request.get("method"), request.get("path")
     if not isinstance(method, str) or not isinstance(path, str):
-        raise _Broken("request.method and request.path must be strings")
+        raise _BrokenLineError("request.method and request.path must be strings")
     response = data.get("response")
     parsed: Response | None = None
     if response is not None:
         if not isinstance(response, dict) or not isinstance(response.get("status"), int):
-            raise _Broken("response is neither null nor an object with a status")
+            raise _BrokenLineError("response is neither null nor an object with a status")
         parsed = Response(
             _pairs(response.get("headers") or [], "response.headers"),
             _body(response.get("body"), "response.body"),
@@ -327,10 +330,10 @@ def _exchange(data: dict[str, JSONValue], line: int, raw: bytes) -> Exchange:
     error = data.get("error")
     kind = error.get("kind") if isinstance(error, dict) else error
     if kind is not None and not isinstance(kind, str):
-        raise _Broken("error.kind must be a string")
+        raise _BrokenLineError("error.kind must be a string")
     fault = data.get("fault")
     if fault is not None and not isinstance(fault, dict):
-        raise _Broken("fault must be an object with a kind")
+        raise _BrokenLineError("fault must be an object with a kind")
     conn = data.get("conn")
     return Exchange(
         seq,
@@ -355,9 +358,9 @@ def _exchange(data: dict[str, JSONValue], line: int, raw: bytes) -> Exchange:
 def _mark(data: dict[str, JSONValue], line: int) -> Mark:
     seq, t, name, extra = data.get("seq"), data.get("t", 0.0), data.get("name"), data.get("data")
     if not isinstance(seq, int) or isinstance(seq, bool):
-        raise _Broken(f"seq is {printable(json.dumps(seq), 40)}, expected a whole number")
+        raise _BrokenLineError(f"seq is {printable(json.dumps(seq), 40)}, expected a whole number")
     if not isinstance(name, str) or not _is_number(t):
-        raise _Broken("a mark needs a name (string) and t (seconds)")
+        raise _BrokenLineError("a mark needs a name (string) and t (seconds)")
     return Mark(seq, float(t), name, extra if isinstance(extra, dict) else {}, line)
 
 
@@ -440,33 +443,36 @@ def _read(stream: BinaryIO, name: str) -> Trace:
             if header is None:
                 header = _header(data, where)
                 continue
-            if not isinstance(data, dict):
-                raise _Broken("not an object")
-            kind = data.get("kind")
-            if kind == "exchange":
-                exchanges.append(_exchange(data, number, raw))
-                seq = exchanges[-1].seq
-            elif kind == "mark":
-                marks.append(_mark(data, number))
-                seq = marks[-1].seq
-            else:
-                raise _Broken(f"kind is {printable(json.dumps(kind), 40)}, expected exchange or mark")
-            if seq in seen:
-                raise _Broken(f"number {seq} occurs twice")
-            seen.add(seq)
-        except _Broken as broken:
+            entry = _entry(data, number, raw)
+            if entry.seq in seen:
+                raise _BrokenLineError(f"number {entry.seq} occurs twice")
+        except _BrokenLineError as broken:
             if header is not None and not raw.endswith(b"\n"):
                 warnings.append(f"{where}: the last line is torn and was left out ({broken}); the rest counts")
                 break
             if header is None:
-                raise TraceError(
-                    f"not a {FORMAT} file: {broken}", where=where, remedy=_REMEDY_RECORD
-                ) from None
-            raise TraceError(
-                str(broken), where=where, remedy="take the line out, or record the session again"
-            ) from None
+                raise TraceError(f"not a {FORMAT} file: {broken}", where=where, remedy=_REMEDY_RECORD) from None
+            remedy = "take the line out, or record the session again"
+            raise TraceError(str(broken), where=where, remedy=remedy) from None
+        seen.add(entry.seq)
+        if isinstance(entry, Exchange):
+            exchanges.append(entry)
+        else:
+            marks.append(entry)
     if header is None:
-        raise TraceError("the file is empty, a trace begins with a header line", where=f"{name}:1", remedy=_REMEDY_RECORD)
+        where = f"{printable(name, 400)}:1"
+        raise TraceError("the file is empty, a trace begins with a header line", where=where, remedy=_REMEDY_RECORD)
     exchanges.sort(key=lambda e: e.seq)
     marks.sort(key=lambda m: m.seq)
     return Trace(header, tuple(exchanges), tuple(marks), name, tuple(warnings))
+
+
+def _entry(data: JSONValue, line: int, raw: bytes) -> Exchange | Mark:
+    if not isinstance(data, dict):
+        raise _BrokenLineError("not an object")
+    kind = data.get("kind")
+    if kind == "exchange":
+        return _exchange(data, line, raw)
+    if kind == "mark":
+        return _mark(data, line)
+    raise _BrokenLineError(f"kind is {printable(json.dumps(kind), 40)}, expected exchange or mark")

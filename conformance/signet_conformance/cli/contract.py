@@ -32,7 +32,7 @@ def list_versions() -> None:
 @click.argument("new")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def diff(old: str, new: str, as_json: bool) -> None:
-    """What a connector's author must change from OLD to NEW.
+    r"""What a connector's author must change from OLD to NEW.
 
     \b
     Example:

@@ -94,7 +94,9 @@ def rule_for(requirement: str) -> Callable[[Rule], Rule]:
 
     def register(rule: Rule) -> Rule:
         if requirement in _WRITTEN or requirement in checks() or requirement in _added:
-            raise UsageError(f"{requirement} has a rule already", remedy="choose an id of your own, such as ACME-HTTP-001")
+            raise UsageError(
+                f"{requirement} has a rule already", remedy="choose an id of your own, such as ACME-HTTP-001"
+            )
         _added[requirement] = rule
         return rule
 

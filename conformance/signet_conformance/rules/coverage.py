@@ -19,7 +19,10 @@ def in_contract_set(path: str) -> bool:
             parts = parts[:-1]
         if len(segments) < len(parts) + below or (not below and len(segments) != len(parts)):
             continue
-        if all(part == segment or (part.startswith(":") and segment) for part, segment in zip(parts, segments, strict=False)):
+        if all(
+            part == segment or (part.startswith(":") and segment)
+            for part, segment in zip(parts, segments, strict=False)
+        ):
             return True
     return False
 

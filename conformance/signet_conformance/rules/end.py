@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 from signet_conformance.facts import (
     END,
@@ -104,7 +105,9 @@ def started_key_is_ended(recording: Recording) -> Iterator[Outcome]:
             if outage_lasts(recording):
                 yield undecided(start, message="no end, and the daemon was away until the recording's end")
             else:
-                yield warn(start, message="started and never ended", expected="a session-end of this key", fold="no end")
+                yield warn(
+                    start, message="started and never ended", expected="a session-end of this key", fold="no end"
+                )
         elif last_end + 1 < len(hooks):
             yield warn(
                 start,
@@ -179,9 +182,7 @@ def boundary_reason_is_given(recording: Recording) -> Iterator[Outcome]:
             if index < last_turn:
                 if not bounded:
                     yield PASS
-            elif bounded or any(
-                c.operation == END and _is_boundary(c) for c in hooks[index + 1 :]
-            ):
+            elif bounded or any(c.operation == END and _is_boundary(c) for c in hooks[index + 1 :]):
                 yield PASS
             else:
                 yield warn(
@@ -283,9 +284,7 @@ def _left_open(recording: Recording, start: Call, old: str, turn: Call, troubled
             received=f"start of {start.key!r}",
             fold="never ended",
         )
-    used = any(
-        c.operation != END and start.seq < c.seq < first_end.seq for c in recording.hooks_of[str(start.key)]
-    )
+    used = any(c.operation != END and start.seq < c.seq < first_end.seq for c in recording.hooks_of[str(start.key)])
     clean = not any(turn.seq <= seq <= first_end.seq for seq in troubled)
     if used and clean:
         return warn(
@@ -332,7 +331,7 @@ def turns_stand_in_order(recording: Recording) -> Iterator[Outcome]:
 def _reversed_elsewhere(recording: Recording, call: Call, found: list[Turn]) -> Call | None:
     pairs = pairs_of(recording, str(call.key))
     once = Counter(found)
-    for one, other in zip(found, found[1:], strict=False):
+    for one, other in pairwise(found):
         if one[0] != other[0] and once[one] == 1 == once[other] and (other, one) in pairs:
             return next((place.call for place in pairs[other, one] if place.call is not call), None)
     return None
@@ -345,7 +344,7 @@ def _answer_before_question(found: list[Turn], replies: Mapping[str, str]) -> bo
         and other[0] == "user"
         and replies.get(other[1]) == one[1]
         and once[one] == 1 == once[other]
-        for one, other in zip(found, found[1:], strict=False)
+        for one, other in pairwise(found)
     )
 
 
@@ -353,7 +352,5 @@ def _may_be_reversed(found: list[Turn]) -> bool:
     return (
         found[0][0] == "assistant"
         and found[-1][0] == "user"
-        and all(one[0] != other[0] for one, other in zip(found, found[1:], strict=False))
+        and all(one[0] != other[0] for one, other in pairwise(found))
     )
-
-

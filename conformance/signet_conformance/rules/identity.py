@@ -23,7 +23,7 @@ from signet_conformance.facts import (
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 
 CONSTANT_KEYS = frozenset({"hermes-default", "default", "main", "session", "unknown", "none", "null", "undefined"})
-NOISE_PATHS = ("/tmp/", "/private/tmp/")
+NOISE_PATHS = ("/tmp/", "/private/tmp/")  # noqa: S108 - named by the law, not used
 NOISE_KEYS = ("test-", "spec-", "fixture-", "synthetic-", "tmp-")
 
 

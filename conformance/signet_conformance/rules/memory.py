@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 from urllib.parse import unquote
 
@@ -289,9 +290,7 @@ def secret_job_is_polled_to_its_end(recording: Recording) -> Iterator[Outcome]:
             )
         elif terminal is not None:
             yield PASS
-        elif len(polls) > MAX_POLLS and all(
-            later.t0 - earlier.t0 < TIGHT_POLL_S for earlier, later in zip(polls, polls[1:], strict=False)
-        ):
+        elif len(polls) > MAX_POLLS and all(later.t0 - earlier.t0 < TIGHT_POLL_S for earlier, later in pairwise(polls)):
             yield fail(
                 polls[-1],
                 job,

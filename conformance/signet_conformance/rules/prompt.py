@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from signet_conformance.contract import MUST, requirements
 from signet_conformance.facts import LIFECYCLE, PROMPT, SAVES, START, Call, Recording
@@ -51,7 +52,7 @@ def one_submission_before_the_model(recording: Recording) -> Iterator[Outcome]:
 
 def _submitted_twice(recording: Recording) -> Iterator[Finding]:
     for hooks in recording.hooks_of.values():
-        for before, call in zip(hooks, hooks[1:], strict=False):
+        for before, call in pairwise(hooks):
             if (
                 before.operation == call.operation == PROMPT
                 and call.text is not None
@@ -70,7 +71,7 @@ def _submitted_twice(recording: Recording) -> Iterator[Finding]:
 
 
 def _answered_before(recording: Recording) -> Iterator[tuple[Call, Call, bool]]:
-    """Prompts whose text and reply already stand in a later transcript, with it, and whether newer user turns follow."""
+    """Prompts that a later transcript shows with their reply, that transcript, and whether newer user turns follow."""
     for key, hooks in recording.hooks_of.items():
         for prompt in hooks:
             reply = prompt.body.get("lastAssistantMessage")
@@ -179,9 +180,7 @@ def prompt_uses_a_started_key(recording: Recording) -> Iterator[Outcome]:
                 )
 
 
-def _keyless(
-    recording: Recording, call: Call, any_started: bool, first_keyless: int | None
-) -> Iterator[Outcome]:
+def _keyless(recording: Recording, call: Call, any_started: bool, first_keyless: int | None) -> Iterator[Outcome]:
     if first_keyless is not None and first_keyless < call.seq:
         if any_started:
             yield undecided(call, message="without a key, after a start without one: whose it is cannot be seen")
@@ -293,5 +292,3 @@ def few_prompts_in_flight(recording: Recording) -> Iterator[Outcome]:
             )
         else:
             yield PASS
-
-

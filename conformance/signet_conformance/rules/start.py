@@ -42,7 +42,7 @@ def start_comes_first(recording: Recording) -> Iterator[Outcome]:
 
 
 def _prompt_first(first: Call, following: Call | None, *, excused: bool) -> Outcome:
-    """A prompt before its start; older daemons did not say that they know nothing of a session, so nothing excuses it."""
+    """A prompt before its start. Nothing excuses it where the daemon cannot say that it does not know the session."""
     known = first.answer.get("sessionKnown") if first.accepted and first.answer is not None else None
     if known is not False:
         return undecided(first, message="a prompt comes first, and no answer says that its session was unknown")
@@ -72,7 +72,8 @@ def is_stub(call: Call) -> bool:
     )
 
 
-def _dedupe_key(call: Call) -> tuple[object, ...]:
+def dedupe_key(call: Call) -> tuple[object, ...]:
+    """What the daemon knows an answered start of one key by: agent, harness and project."""
     project = call.body.get("project")
     return call.agent, call.body.get("harness"), project if isinstance(project, str) else ""
 
@@ -91,7 +92,7 @@ def start_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
                     and not clear
                     and call.accepted
                     and is_stub(call)
-                    and _dedupe_key(last) == _dedupe_key(call)
+                    and dedupe_key(last) == dedupe_key(call)
                 ):
                     yield warn(
                         call,

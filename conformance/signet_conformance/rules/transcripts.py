@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from signet_conformance.facts import CHECKPOINT, END, Call, Recording, Turn, turns
 
@@ -24,7 +25,9 @@ def transcripts_of(recording: Recording) -> Sequence[tuple[Call, list[Turn]]]:
     """Every keyed end and checkpoint with the turns of its inline transcript, which may be none."""
     found = recording.memo.get("transcripts")
     if found is None:
-        found = [(c, turns(c.body.get("transcript"))) for c in recording.keyed_hooks if c.operation in (END, CHECKPOINT)]
+        found = [
+            (c, turns(c.body.get("transcript"))) for c in recording.keyed_hooks if c.operation in (END, CHECKPOINT)
+        ]
         recording.memo["transcripts"] = found
     return found  # type: ignore[no-any-return]  # memo is untyped by nature
 
@@ -43,7 +46,7 @@ def _index(transcripts: Sequence[tuple[Call, list[Turn]]]) -> dict[str, dict[tup
         once = Counter(found)
         last_user = max((place for place, (role, _) in enumerate(found) if role == "user"), default=-1)
         pairs = index.setdefault(str(call.key), {})
-        for place, (one, other) in enumerate(zip(found, found[1:], strict=False)):
+        for place, (one, other) in enumerate(pairwise(found)):
             if one[0] != other[0] and once[one] == 1 == once[other]:
                 pairs.setdefault((one, other), []).append(Place(call, last_user > place + 1))
     return index

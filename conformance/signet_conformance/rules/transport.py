@@ -434,5 +434,3 @@ def canary_stays_out(recording: Recording) -> Iterator[Outcome]:
                 expected="no secret value",
                 received=leak[1],
             )
-
-
