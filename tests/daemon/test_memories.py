@@ -236,6 +236,12 @@ def test_prompt_names_an_entity(kit: Kit) -> None:
     assert kit.hook("user-prompt-submit", userPrompt="Deploy something").json()["engine"] == "no-entity"
 
 
+def test_envelope_of_a_host_is_no_subject(kit: Kit) -> None:
+    """What a host puts around a prompt and calls untrusted takes no part in the search."""
+    prompt = 'Sender (untrusted metadata): {"id": "Osprey"}\nDeploy the billing service'
+    assert kit.hook("user-prompt-submit", userPrompt=prompt).json()["queryTerms"] == "deploy billing service"
+
+
 def test_one_word_many_times_does_not_stall(kit: Kit) -> None:
     """A query of one word repeated 166,000 times is asked of the index as one word."""
     kit.remember("Heron cache has a ttl of 300 s.")

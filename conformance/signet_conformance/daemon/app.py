@@ -175,7 +175,10 @@ def _preflight(request: Request) -> Response:
     headers = _cors(request) | {"access-control-allow-methods": _METHODS, "content-type": _TEXT}
     asked = request.headers.get("access-control-request-headers")
     if asked:
-        headers |= {"access-control-allow-headers": asked, "vary": "Origin, Access-Control-Request-Headers"}
+        headers |= {
+            "access-control-allow-headers": re.sub(r"\s*,\s*", ",", asked),
+            "vary": "Origin, Access-Control-Request-Headers",
+        }
     return Response(status_code=204, headers=headers)
 
 

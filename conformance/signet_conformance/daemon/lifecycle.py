@@ -22,7 +22,7 @@ from signet_conformance.daemon.hook_calls import (
 )
 from signet_conformance.daemon.identity import identity_of, instructions, working_memory
 from signet_conformance.daemon.prompt_context import context_for
-from signet_conformance.daemon.terms import subject_words
+from signet_conformance.daemon.terms import subject_words, without_envelope
 from signet_conformance.daemon.timestamps import read_moment, spoken
 from signet_conformance.daemon.transcripts import plain_lines, read_file
 from signet_conformance.daemon.values import BLANKS, ScriptError, fields_of, text_or_none, trimmed, truthy
@@ -204,7 +204,8 @@ def prompt_submit(daemon: Daemon, call: Call) -> Answer:
         )
     if is_bypassed(daemon, fields):
         return Answer({"inject": "", "memoryCount": 0, "bypassed": True})
-    return Answer({**_prompt(daemon, fields, texts[0]), **said})
+    prompt = next((text for sent in texts if (text := without_envelope(sent))), "")
+    return Answer({**_prompt(daemon, fields, prompt), **said})
 
 
 def _prompt(daemon: Daemon, fields: Mapping[str, Any], prompt: str) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from signet_conformance.daemon.values import UnreadableJsonError, fields_of, lea
 from signet_conformance.daemon.wire import Answer, Call, refusal
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from signet_conformance.daemon.state import Daemon
 
 _POLICY: Final = {
@@ -97,8 +99,11 @@ def marketplace_server(_daemon: Daemon, _call: Call) -> Answer:
 
 def marketplace_call(_daemon: Daemon, call: Call) -> Answer:
     """POST marketplace/mcp/call: no server, no tool."""
-    body = call.json_record() or {}
-    if not text_or_none(body.get("serverId")) or not text_or_none(body.get("toolName")):
+    try:
+        body = fields_of(call.json())
+    except UnreadableJsonError:
+        return refusal(400, "Invalid JSON body")
+    if not truthy(body.get("serverId")) or not truthy(body.get("toolName")):
         return refusal(400, "serverId and toolName are required")
     return refusal(404, "Server not found, disabled, or out of scope")
 
@@ -159,6 +164,33 @@ def synthesis_complete(_daemon: Daemon, call: Call) -> Answer:
     return refusal(503, "Synthesis worker not running")
 
 
+def _entity_item(daemon: Daemon, row: sqlite3.Row, agent: str) -> dict[str, Any]:
+    """One entity with how much is known of it."""
+    aspects = daemon.store.number("SELECT COUNT(*) FROM entity_aspects WHERE entity_id = ?", row["id"])
+    facts = """SELECT COUNT(*) FROM entity_attributes a JOIN entity_aspects s ON s.id = a.aspect_id
+               WHERE s.entity_id = ? AND a.agent_id = ? AND a.status = 'active' AND a.kind = ?"""
+    depends = "SELECT COUNT(*) FROM entity_dependencies WHERE source_entity_id = ? AND agent_id = ?"
+    entity = {
+        "id": row["id"], "name": row["name"], "canonicalName": row["canonical_name"], "entityType": row["entity_type"],
+        "agentId": row["agent_id"], "mentions": row["mentions"], "pinned": bool(row["pinned"]), "status": "active",
+        "pinnedAt": row["pinned_at"], "archivedAt": None, "archivedBy": None, "archiveReason": None,
+        "proposalId": None, "proposalEvidence": [], "createdAt": row["created_at"], "updatedAt": row["updated_at"],
+    }  # fmt: skip
+    return {
+        "entity": entity,
+        "aspectCount": aspects,
+        "attributeCount": daemon.store.number(facts, row["id"], agent, "attribute"),
+        "constraintCount": daemon.store.number(facts, row["id"], agent, "constraint"),
+        "dependencyCount": daemon.store.number(depends, row["id"], agent),
+    }
+
+
+def get_agent(daemon: Daemon, call: Call) -> Answer:
+    """GET agents/:name."""
+    found = next((row for row in daemon.agents.rows() if call.params["name"] in (row["id"], row["name"])), None)
+    return Answer(found) if found else refusal(404, "Agent not found")
+
+
 def list_agents(daemon: Daemon, _call: Call) -> Answer:
     """GET agents: those seen so far."""
     return Answer({"agents": daemon.agents.rows()})
@@ -180,14 +212,13 @@ def knowledge(daemon: Daemon, call: Call) -> Answer:
                 "safeMentionCandidates": [],
             }
         )  # fmt: skip
-    limit, offset = (
-        leading_integer(call.query.get("limit"), 50) or 50,
-        leading_integer(call.query.get("offset"), 0) or 0,
-    )
+    limit = leading_integer(call.query.get("limit"), 50)
+    limit = 50 if limit is None else min(max(limit, 1), 200)
+    offset = max(leading_integer(call.query.get("offset"), 0) or 0, 0)
     rows = daemon.store.rows(
         "SELECT * FROM entities WHERE agent_id = ? ORDER BY mentions DESC LIMIT ? OFFSET ?", agent, limit, offset
     )
-    return Answer({"items": [dict(row) for row in rows], "limit": limit, "offset": offset})
+    return Answer({"items": [_entity_item(daemon, row, agent) for row in rows], "limit": limit, "offset": offset})
 
 
 def _knowledge_counts(daemon: Daemon, agent: str) -> dict[str, int]:

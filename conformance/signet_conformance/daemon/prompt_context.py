@@ -56,6 +56,7 @@ def context_for(store: Store, prompt: str, agent: str) -> Context:
         word for match in matches for word in subject_words(f"{match.entity['name']} {match.entity['canonical_name']}")
     }
     asked = [word for word in subject_words(prompt) if not any(_same(word, name) for name in names)]
+    asked = subject_words(" ".join(asked))
     lines: list[str] = []
     for match in matches:
         lines += _facts(store, match.entity, agent, asked)

@@ -112,6 +112,7 @@ ROUTES: Final = (
     Route("GET", "/", polled.home),
     Route("GET", "/api/status", polled.status),
     Route("GET", "/api/agents", polled.list_agents),
+    Route("GET", "/api/agents/:name", polled.get_agent),
     Route("GET", "/api/marketplace/mcp", polled.marketplace),
     Route("GET", "/api/marketplace/mcp/policy", polled.marketplace),
     Route("GET", "/api/marketplace/mcp/tools", polled.marketplace),

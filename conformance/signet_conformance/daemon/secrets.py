@@ -147,7 +147,11 @@ class Secrets:
         if not words:
             return {"stdout": "", "stderr": "empty command", "code": 1}
         values = {name: self.value(reference) for name, reference in references.items()}
+        if not words[0]:
+            raise SecretError("The argument 'file' cannot be empty. Received ''")
         program = shutil.which(words[0])
+        if program is None and "/" in words[0]:
+            raise SecretError(f"ENOENT: no such file or directory, posix_spawn '{words[0]}'")
         if program is None:
             raise SecretError(f'Executable not found in $PATH: "{words[0]}"')
         try:
@@ -166,12 +170,16 @@ class Secrets:
 
 def _check(name: str) -> None:
     if not _NAME.fullmatch(name):
-        raise SecretError(f"Invalid secret name '{name}'. Use letters, digits, and underscores only.")
+        raise SecretError(_bad_name(name))
+
+
+def _bad_name(name: str) -> str:
+    return f"Invalid secret name '{name}'. Use letters, digits, and underscores only."
 
 
 async def _execute(words: list[str], values: dict[str, str], timeout_ms: int) -> dict[str, Any]:
     process = await asyncio.create_subprocess_exec(
-        *words, env={**os.environ, **values}, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+        *words, env={**os.environ, **values}, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE, start_new_session=True,
     )  # fmt: skip
     reading = asyncio.gather(_read(process.stdout), _read(process.stderr), process.wait())
@@ -302,6 +310,8 @@ def put_secret(daemon: Daemon, call: Call) -> Answer:
 def delete_secret(daemon: Daemon, call: Call) -> Answer:
     """DELETE secrets/:name: forget a value."""
     name = call.params["name"]
+    if not _NAME.fullmatch(name):
+        return refusal(500, _bad_name(name))
     return (
         Answer({"success": True, "name": name})
         if daemon.secrets.drop(name)

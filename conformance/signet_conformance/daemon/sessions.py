@@ -133,7 +133,8 @@ class Sessions:
         held = self._claims.get(slot)
         if path is None and held and self._behaviour.tombstone_takes_claim_path:
             path = held.path
-        self.release(key, agent)
+        # The daemon takes a leading session: off twice here, so a claim on "session:session:x" outlives its end.
+        self.release(self.normal(key), agent)
         if self._behaviour.tombstones:
             self._ended[slot] = Tombstone(path, self._clock() + TOMBSTONE_SECONDS)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
+from contextlib import suppress
 from typing import Final
 
 
@@ -52,6 +54,10 @@ _MOST_NAMES: Final = 256
 
 _INDEX_SYNTAX: Final = {**dict.fromkeys(map(ord, '":()^*?')), ord("'"): " "}
 _LONGEST_ACKNOWLEDGEMENT: Final = 200
+_ENVELOPE: Final = re.compile(
+    r"(?:conversation info \(untrusted metadata\)|sender \(untrusted[^)]*\)|chat history since last reply)\s*:\s*",
+    re.IGNORECASE,
+)
 _HYPHENATED: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9]*-[a-zA-Z0-9]+(?:-[a-zA-Z0-9]+)*")
 _NAME: Final = re.compile(r"[A-Z][a-z]|[A-Z]{2,6}$")
 
@@ -81,8 +87,19 @@ def graph_words(text: str) -> list[str]:
     return [word for word in words if len(word) >= 3 and word not in _COMMON][:_MOST_NAMES]
 
 
+def without_envelope(text: str) -> str:
+    """`text` without the blocks that a host puts around a message and calls untrusted."""
+    while found := _ENVELOPE.search(text):
+        end = found.end()
+        with suppress(ValueError):
+            end = json.JSONDecoder().raw_decode(text, end)[1]
+        text = "\n\n".join(part for part in (text[: found.start()].rstrip(), text[end:].lstrip()) if part)
+    return text.strip()
+
+
 def subject_words(text: str) -> list[str]:
     """The words that a prompt is about: hyphenated ones first, then the others of three or more characters."""
+    text = without_envelope(text)
     text = re.sub(r"<@!?\d+>", "", text)
     hyphenated = [word.lower() for word in _HYPHENATED.findall(text)] if "-" in text else []
     words = re.split(r"[^A-Za-z0-9_]+", text.lower())
