@@ -120,7 +120,9 @@ def read_scenarios(path: Path) -> Sequence[Scenario]:
     try:
         data = json.loads(path.read_bytes())
     except OSError as failure:
-        raise UsageError(f"cannot be read: {failure.strerror}", where=printable(path), remedy="check the path") from None
+        raise UsageError(
+            f"cannot be read: {failure.strerror}", where=printable(path), remedy="check the path"
+        ) from None
     except (ValueError, RecursionError) as failure:
         raise UsageError(f"is not JSON: {failure}", where=printable(path), remedy="mend the file") from None
     rows = data.get("scenarios", [data]) if isinstance(data, dict) else None

@@ -1,0 +1,231 @@
+"""Hypothesis strategies for whole sessions: `sessions(features)` draws scenarios that a connector can perform.
+
+A scenario is drawn as a list of intents ("clear in the second session") and written out against a model of
+which sessions are open: an intent brings along what it needs (a start, the rest of a compaction), one that
+makes no sense falls away, and at the close every session is ended. So whatever part of the list Hypothesis
+takes away while it shrinks, a valid scenario is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+from signet_conformance.scenarios.choices import DETAIL, Digits, number, weighted
+from signet_conformance.scenarios.script import Scenario
+from signet_conformance.scenarios.writing import Writer
+from signet_conformance.trace import Declared
+
+MOST_INTENTS = 10
+LARGEST_PROMPT_BYTES = 100_000
+
+_TOOLS: Mapping[str, frozenset[str]] = {
+    "memory_search": frozenset({"memory-recall", "hooks-recall", "memory-search"}),
+    "memory_store": frozenset({"memory-remember", "hooks-remember"}),
+    "memory_get": frozenset({"memory-get"}),
+    "memory_modify": frozenset({"memory-modify", "memory-patch"}),
+    "memory_forget": frozenset({"memory-forget", "memory-delete"}),
+}
+"""Each tool with the operations of which its connector declares at least one."""
+
+_WHOLE_STEPS = frozenset({"start", "prompt", "tool", "compact", "resume", "clear", "end"})
+_HALVES = frozenset({"pre_compaction", "compaction_complete"})
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What the sessions of one target may hold.
+
+    `agents` counts its declared agents; `steps` are the steps that its driver performs; `tools` those that
+    it has; `restart` allows restarts of the daemon, `slow` the faults that cost a connector its whole bound.
+    """
+
+    agents: int = 2
+    steps: frozenset[str] = _WHOLE_STEPS | _HALVES
+    tools: tuple[str, ...] = tuple(_TOOLS)
+    restart: bool = True
+    slow: bool = False
+
+    @classmethod
+    def of(cls, declared: Declared, hello: Mapping[str, Any], *, can_restart: bool) -> Features:
+        """The features of a target, from its profile and from its driver's answer to hello.
+
+        A driver that does not list its `steps` is taken to perform all but the halves of a compaction.
+        """
+        listed = hello.get("steps")
+        steps = frozenset(map(str, listed)) if isinstance(listed, list) else _WHOLE_STEPS
+        known = declared.capabilities
+        if known is not None and "compaction-complete" not in known:
+            steps -= {"compact", *_HALVES}
+        tools = tuple(tool for tool, needs in _TOOLS.items() if known is None or needs & set(known))
+        return cls(
+            agents=max(len(declared.agents), 1),
+            steps=steps,
+            tools=tools if "tool" in steps else (),
+            restart=can_restart,
+            slow=max(declared.bounds_s.values(), default=15.0) <= QUICK_BOUND_S,
+        )
+
+
+QUICK_BOUND_S = 1.5
+"""Up to this bound a connector is made to wait for it now and then."""
+
+_PROMPTS = (
+    "Hello.",
+    "Which database does Atlas Billing use?",
+    "When does the export run?",
+    "Rename the invoice module.",
+    "Wie heißt der Mandant in Zürich? ✓",
+    "User: who is paged?\nAssistant: the platform rota.",
+    'Quote this: "{\\"role\\": \\"user\\"}"',
+    "  Leading and trailing blanks \n",
+)
+_REPLIES = ("Understood.", "It does.", "発注は来週です。", "Assistant: done\n\nUser: thanks")
+_SUMMARIES = (
+    "Orders become invoices.",
+    "The user asked for the billing pipeline; nothing was changed.",
+    "Résumé : la facturation passe à gRPC 🚀",
+    "User: a line that looks like a turn",
+)
+_FACTS = (
+    "Invoices are numbered per calendar year.",
+    "The ledger talks gRPC streaming.",
+    "Exports are kept for ninety days.",
+    "Der Mandant sitzt in Zürich.",
+)
+_QUERIES = ("how are invoices numbered", "gRPC", "ninety days of exports", "Zürich")
+_SIZES = (1_000, 10_000, LARGEST_PROMPT_BYTES, LARGEST_PROMPT_BYTES)
+
+
+_PROMPT_KINDS = weighted({"line": 48, "strange": 15, "long": 1})
+
+
+def prompts() -> st.SearchStrategy[str]:
+    """The text of a user's turn: mostly a line, sometimes of any script, now and then up to 100 kB. Never blank."""
+    return number(DETAIL).map(lambda detail: _prompt(Digits(detail)))
+
+
+def _prompt(digits: Digits) -> str:
+    line, kind = digits.pick(_PROMPTS), digits.pick(_PROMPT_KINDS)
+    if kind == "strange":
+        return f"{line} {digits.unicode_text()}"
+    return _repeated(line, digits.pick(_SIZES)) if kind == "long" else line
+
+
+def _repeated(line: str, size: int) -> str:
+    """Numbered lines of about `size` bytes."""
+    each = f"{line} "
+    count = max(size // (len(each.encode()) + 6), 1)
+    return "".join(f"{number:05} {each}" for number in range(count)) if count > 1 else line
+
+
+def faults(features: Features) -> st.SearchStrategy[Mapping[str, Any]]:
+    """A fault of the recorder for one or two steps, or for one request: `fault`, `match`, `count`, `lasts` (steps)."""
+    return number(DETAIL).map(lambda detail: _fault(features, Digits(detail)))
+
+
+_FAULTS: Mapping[str, int] = {
+    "reset": 6, "refuse": 4, "500": 5, "503": 4, "401": 2, "409": 1, "429": 2,
+    "not_json": 2, "empty": 2, "truncated": 1, "shape": 2, "extra_fields": 1,
+}  # fmt: skip
+_SLOW_FAULTS: Mapping[str, int] = {"delay": 2, "slow_body": 1, "hang": 1}
+_QUICK_KINDS = weighted(_FAULTS)
+_ALL_KINDS = weighted({kind: weight * 20 for kind, weight in _FAULTS.items()} | dict(_SLOW_FAULTS))
+"""A slow fault is one in some hundred: each takes as long as dozens of other steps."""
+_PLACES = (
+    None,
+    "/api/*",
+    "/api/hooks/*",
+    "/api/hooks/user-prompt-submit",
+    "/api/hooks/session-start",
+    "/api/hooks/session-end",
+    "/api/hooks/compaction-complete",
+    "/api/memory/*",
+)
+_LASTS = (1, 1, 2, None)
+
+
+def _fault(features: Features, digits: Digits) -> Mapping[str, Any]:
+    path, lasts = digits.pick(_PLACES), digits.pick(_LASTS)
+    kind = digits.pick(_ALL_KINDS if features.slow else _QUICK_KINDS)
+    fault: dict[str, Any] = {"kind": kind}
+    if kind.isdigit():
+        fault = {"kind": "status", "status": int(kind), **({"retry_after_s": 1} if kind in ("429", "503") else {})}
+    elif kind in ("delay", "slow_body"):
+        fault["delay_s"] = "beyond"
+    if kind == "refuse":
+        return {"fault": fault, "lasts": lasts or 1}
+    if kind == "409":
+        # A start that is refused so leaves a session that the connector may neither use nor end.
+        path = "/api/hooks/user-prompt-submit"
+    step: dict[str, Any] = {"fault": fault, "lasts": lasts}
+    if path is not None:
+        step["match"] = {"path": path}
+    if lasts is None:
+        step["count"] = 1
+    return step
+
+
+def intents(features: Features) -> st.SearchStrategy[Intent]:
+    """One intent: what, in which session (by number), and with what."""
+    weights = {"start": 4, "prompt": 20, "end": 2, "fault": 8}
+    weights |= {name: 7 for name in ("clear", "resume") if name in features.steps}
+    if features.tools:
+        weights["tool"] = 10
+    if "compact" in features.steps:
+        weights["compaction"] = 10
+    if features.restart:
+        weights["restart"] = 1
+    drawn = st.tuples(number(sum(weights.values())), number(4), number(DETAIL))
+    table = weighted(weights)
+    return drawn.map(
+        lambda intent: (table[intent[0]], (0, 0, 1, 2)[intent[1]], _details(features, table[intent[0]], intent[2]))
+    )
+
+
+Intent = tuple[str, int, Any]
+
+
+def _details(features: Features, what: str, detail: int) -> Any:
+    digits = Digits(detail)
+    match what:
+        case "prompt":
+            return digits.pick(_REPLIES), _prompt(digits)
+        case "tool":
+            return digits.pick(features.tools), digits.pick(_FACTS), digits.pick(_QUERIES)
+        case "fault":
+            return _fault(features, digits)
+        case "compaction":
+            halves = features.steps >= _HALVES and digits.pick((True, True, False))
+            fault = _fault(features, digits) if halves and digits.pick((False, True)) else None
+            summary = digits.pick(_SUMMARIES) if digits.pick((True, False)) else f"Summary {digits.unicode_text()}"
+            return summary, halves, fault
+        case "restart":
+            return digits.pick(range(8)) == 7
+        case _:
+            return None
+
+
+def sessions(features: Features | None = None, name: str = "generated") -> st.SearchStrategy[Scenario]:
+    """Whole scenarios: one to three sessions of one or several agents, interleaved, with faults between their steps.
+
+    Every session is used only while it is open and is ended at the close; only steps, tools and agents of
+    `features` occur. Shrinks towards one session without a prompt, and by whole intents.
+    """
+    allowed = features or Features()
+    listed = st.lists(intents(allowed), min_size=1, max_size=MOST_INTENTS)
+    return st.builds(
+        lambda surroundings, chosen: write(allowed, Digits(surroundings), chosen, name), number(16), listed
+    )
+
+
+def write(features: Features, surroundings: Digits, chosen: Sequence[Intent], name: str) -> Scenario:
+    """The scenario of some intents; `surroundings` say over how many sessions, and with which agent the first begins."""
+    several, turned = surroundings.pick((1, 2, 2, 3)), surroundings.pick((0, 0, 0, 1))
+    writer = Writer(several, features.agents, turned, can_resume="resume" in features.steps)
+    for what, which, details in chosen:
+        writer.carry_out(what, which, details)
+    return writer.scenario(name)

@@ -1,0 +1,166 @@
+"""Writes intents out as the steps of a valid scenario, against a model of which sessions are open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from signet_conformance.scenarios.script import CONNECTOR_STEPS, Scenario
+
+PROJECTS = ("/workspace/src/acme-api", "/workspace/src/ledger", "/workspace/src/atlas-billing")
+
+
+@dataclass(slots=True)
+class _Session:
+    name: str
+    agent: int
+    project: str
+    state: str = "new"
+    """new, open or closed."""
+    summary: str | None = None
+    """The summary of a compaction that has begun and not been completed."""
+    end_lost: bool = False
+    """The last end met a daemon that nobody could reach: no trace shows it."""
+    stored: list[str] = field(default_factory=list)
+
+
+class Writer:
+    """A scenario under way. An intent that makes no sense at its place leaves no step behind."""
+
+    def __init__(self, several: int, agents: int, turned: int, *, can_resume: bool) -> None:
+        self._sessions = [
+            _Session(f"s{n + 1}", (n + turned) % agents, PROJECTS[n % len(PROJECTS)]) for n in range(several)
+        ]
+        self._can_resume = can_resume
+        self._steps: list[dict[str, Any]] = []
+        self._fault: dict[str, Any] | None = None
+        self._fault_lasts: int | None = None
+
+    def carry_out(self, what: str, which: int, details: Any) -> None:
+        """Write what an intent means in one of the sessions."""
+        session = self._sessions[which % len(self._sessions)]
+        match what:
+            case "fault":
+                self._switch_on(details)
+            case "restart":
+                if details:
+                    self._add({"step": "restart_daemon"})
+            case "start":
+                if session.state == "new":
+                    self._use(session)
+            case "end":
+                if session.state == "open":
+                    self._end(session)
+            case "resume":
+                self._use(session)
+                self._end(session)
+                self._use(session)
+            case _:
+                if self._use(session):
+                    self._perform(what, session, details)
+
+    def scenario(self, name: str) -> Scenario:
+        """Close: the fault goes off, compactions are completed, sessions ended."""
+        self._switch_off()
+        if not any(session.state != "new" for session in self._sessions):
+            self._use(self._sessions[0])
+        for session in self._sessions:
+            if session.end_lost and session.state == "closed":
+                self._use(session)
+            if session.state == "open":
+                self._end(session)
+        used = sum(session.state != "new" for session in self._sessions)
+        title = f"{used} generated session{'s' if used > 1 else ''}, {len(self._steps)} steps"
+        return Scenario(name=name, title=title, steps=tuple(self._steps))
+
+    def _perform(self, what: str, session: _Session, details: Any) -> None:
+        if what == "prompt":
+            reply, text = details
+            self._add({"step": "prompt", "session": session.name, "text": text, "reply": reply})
+        elif what == "clear":
+            self._add({"step": "clear", "session": session.name})
+        elif what == "tool":
+            self._tool(session, *details)
+        else:
+            summary, halves, fault = details
+            if not halves:
+                self._add({"step": "compact", "session": session.name, "summary": summary})
+                return
+            self._add({"step": "pre_compaction", "session": session.name})
+            session.summary = summary
+            if fault is not None:
+                self._switch_on(fault)
+                self._complete(session)
+
+    def _tool(self, session: _Session, tool: str, fact: str, query: str) -> None:
+        if tool not in ("memory_store", "memory_search") and not session.stored:
+            self._store(session, fact)
+        if tool == "memory_store":
+            self._store(session, fact)
+            return
+        memory = {"from": session.stored[-1] if session.stored else "", "pointer": "/id"}
+        arguments: dict[str, Any] = {
+            "memory_search": {"query": query, "limit": 5},
+            "memory_get": {"id": memory},
+            "memory_modify": {"patches": [{"id": memory, "importance": 0.7, "reason": "confirmed by the team"}]},
+            "memory_forget": {"mode": "execute", "ids": [memory], "reason": "it was replaced"},
+        }[tool]
+        self._add({"step": "tool", "session": session.name, "tool": tool, "arguments": arguments})
+
+    def _store(self, session: _Session, fact: str) -> None:
+        name = f"{session.name}-m{len(session.stored) + 1}"
+        session.stored.append(name)
+        arguments = {"content": fact}
+        self._add({"step": "tool", "session": session.name, "tool": "memory_store", "arguments": arguments, "as": name})
+
+    def _use(self, session: _Session) -> bool:
+        """Open a session that is not open, complete a compaction of one that is; False when it cannot be used."""
+        if session.state == "new":
+            self._add({"step": "start", "session": session.name, "agent": session.agent, "project": session.project})
+        elif session.state == "closed":
+            if not self._can_resume:
+                return False
+            self._add({"step": "resume", "session": session.name})
+        session.state = "open"
+        self._complete(session)
+        return True
+
+    def _complete(self, session: _Session) -> None:
+        if session.summary is not None:
+            summary, session.summary = session.summary, None
+            self._add({"step": "compaction_complete", "session": session.name, "summary": summary})
+
+    def _end(self, session: _Session) -> None:
+        if session.state != "open":
+            return
+        self._complete(session)
+        # A listener that is closed leaves no request in the trace, which would look like an end that never was.
+        refused = self._fault is not None and self._fault["fault"]["kind"] == "refuse"
+        if refused and not self._can_resume:
+            self._switch_off()
+            refused = False
+        session.state, session.end_lost = "closed", refused
+        self._add({"step": "end", "session": session.name})
+
+    def _switch_on(self, details: dict[str, Any]) -> None:
+        self._switch_off()
+        self._fault_lasts = details["lasts"]
+        self._fault = {"step": "fault", **{k: v for k, v in details.items() if k != "lasts"}}
+        self._steps.append(self._fault)
+
+    def _switch_off(self) -> None:
+        if self._fault is None:
+            return
+        if self._steps[-1] is self._fault:
+            self._steps.pop()
+        else:
+            self._steps.append({"step": "fault_off"})
+        self._fault = None
+
+    def _add(self, step: dict[str, Any]) -> None:
+        self._steps.append(step)
+        if self._fault is None or self._fault_lasts is None or step["step"] not in CONNECTOR_STEPS:
+            return
+        self._fault_lasts -= 1
+        if self._fault_lasts <= 0:
+            self._switch_off()
