@@ -132,12 +132,13 @@ def test_end_of_later_versions(start: Callable[..., Kit]) -> None:
     assert (repeat["duplicateSessionEnd"], repeat["endedBy"]) == (True, "plugin")
 
 
-def test_prompt_limit_is_free_again(start: Callable[..., Kit]) -> None:
-    """At 0.205 the ninth prompt in flight is 503, and prompts one after another are not limited."""
+def test_ninth_prompt_in_flight_is_refused(start: Callable[..., Kit]) -> None:
+    """At 0.205 eight prompts may be in flight; one after another they are not limited, nor are they at 0.145."""
+    prompt = ("/api/hooks/user-prompt-submit", {"harness": "claude-code", "userPrompt": "deploy it"})
     kit = start(version="0.205")
-    kit.app.prompts_in_flight = 8
-    busy = kit.hook("user-prompt-submit", userPrompt="p")
-    assert busy.json() == {"error": "Too many concurrent prompt submissions (max 8); retry shortly"}
-    assert busy.status_code == 503
-    kit.app.prompts_in_flight = 0
-    assert [kit.hook("user-prompt-submit", userPrompt="p").status_code for _ in range(10)] == [200] * 10
+    answers = kit.together(*[prompt] * 9)
+    assert sorted(answer.status_code for answer in answers) == [200] * 8 + [503]
+    refused = next(answer.json() for answer in answers if answer.status_code == 503)
+    assert refused == {"error": "Too many concurrent prompt submissions (max 8); retry shortly"}
+    assert kit.post(*prompt).status_code == 200
+    assert {answer.status_code for answer in start().together(*[prompt] * 9)} == {200}

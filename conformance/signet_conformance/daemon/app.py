@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import inspect
 import re
@@ -14,7 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from signet_conformance.daemon.auth import unfinished
-from signet_conformance.daemon.routes import GUARDS, ROUTES, Handler, Route, pattern_of
+from signet_conformance.daemon.routes import GUARDS, ROUTES, Route, pattern_of
 from signet_conformance.daemon.state import Daemon
 from signet_conformance.daemon.values import write_json
 from signet_conformance.daemon.wire import Answer, Call, plain, refusal
@@ -35,6 +36,9 @@ _ORIGINS: Final = (
 )
 _METHODS: Final = "GET,HEAD,PUT,POST,DELETE,PATCH"
 _TEXT: Final = "text/plain; charset=UTF-8"
+_PROMPT_PATH: Final = "/api/hooks/user-prompt-submit"
+#: A real daemon takes this long over a prompt; only so can several be in flight.
+_PROMPT_SECONDS: Final = 0.02
 _NOT_FOUND: Final = "404 Not Found"
 #: Escapes that stay in a path until its segments are told apart: those of characters with a meaning in a URL.
 _RESERVED: Final = re.compile(rb"%(?:2[3456BCF]|3[ABDF]|40)", re.IGNORECASE)
@@ -48,8 +52,7 @@ class DaemonApp:
         served = [route for route in ROUTES if route.only is None or route.only(daemon.behaviour)]
         self._routes = [(route, route.pattern) for route in served]
         self._guards = [(guard, pattern_of(guard.path)) for guard in GUARDS]
-        self.prompts_in_flight = 0
-        """Prompts in flight; tests of backpressure raise it to make a daemon busy."""
+        self._prompts = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or the start and end of the server."""
@@ -125,25 +128,25 @@ class DaemonApp:
         return plain(404, _NOT_FOUND)
 
     async def _handled(self, route: Route, call: Call) -> Answer:
-        limit = self.daemon.behaviour.prompt_limit if route.path.endswith("/user-prompt-submit") else None
-        if limit is not None and self.prompts_in_flight >= limit:
+        limit = self.daemon.behaviour.prompt_limit
+        if limit is None or route.path != _PROMPT_PATH:
+            return await _run(route, self.daemon, call)
+        if self._prompts >= limit:
             return refusal(503, f"Too many concurrent prompt submissions (max {limit}); retry shortly")
-        self.prompts_in_flight += limit is not None
+        self._prompts += 1
         try:
-            return await _run(route.handler, self.daemon, call)
-        except Exception:  # noqa: BLE001 # whatever goes wrong in a handler is a 500, as it is of the real daemon
-            return _crash(route)
+            await asyncio.sleep(_PROMPT_SECONDS)
+            return await _run(route, self.daemon, call)
         finally:
-            self.prompts_in_flight -= limit is not None
+            self._prompts -= 1
 
 
-async def _run(handler: Handler, daemon: Daemon, call: Call) -> Answer:
-    answer = handler(daemon, call)
-    return await answer if inspect.isawaitable(answer) else answer
-
-
-def _crash(route: Route) -> Answer:
-    return refusal(500, route.failure) if route.failure else plain(500, "Internal Server Error")
+async def _run(route: Route, daemon: Daemon, call: Call) -> Answer:
+    try:
+        answer = route.handler(daemon, call)
+        return await answer if inspect.isawaitable(answer) else answer
+    except Exception:  # noqa: BLE001 # whatever goes wrong in a handler is a 500, as it is of the real daemon
+        return refusal(500, route.failure) if route.failure else plain(500, "Internal Server Error")
 
 
 def _call(request: Request, body: bytes) -> Call:

@@ -130,7 +130,11 @@ class _QuietServer(uvicorn.Server):
 async def _watch(settings: DaemonSettings, stop: Callable[[], None]) -> None:
     """Call `stop` when the parent or standard input has gone, where the settings ask for it."""
     if settings.until_stdin_closes:
-        asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _drain_stdin, stop)
+        try:
+            asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _drain_stdin, stop)
+        except (AttributeError, OSError, ValueError):
+            # A standard input that cannot be waited for, such as a file, is as good as closed.
+            stop()
     while settings.parent is not None:
         if not _lives(settings.parent):
             stop()
