@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from signet_conformance.drivers.command import CommandDriver
+from signet_conformance.drivers.launch import Driver, launch
 from signet_conformance.errors import KitError, SignetConformanceError
 from signet_conformance.launching import DaemonUnderTest, Recorder, clean_environment, mark
 from signet_conformance.scenarios.script import CONNECTOR_STEPS, Scenario
@@ -60,7 +60,7 @@ class Rig:
         with contextlib.suppress(OSError), urllib.request.urlopen(request, timeout=10):  # noqa: S310
             pass
 
-    def launch(self, env: Mapping[str, str]) -> CommandDriver:
+    def launch(self, env: Mapping[str, str]) -> Driver:
         """A new connector process that speaks to this rig's recorder, with `env` beside the usual variables."""
         declared = self.target.declared
         extra = {
@@ -71,9 +71,9 @@ class Rig:
             **env,
         }
         timeout_s = max(declared.bounds_s.values(), default=15.0) * 4 + STEP_MARGIN_S
-        return CommandDriver(self.target, clean_environment(self._home / "home", **extra), str(self._home / "home"), timeout_s)
+        return launch(self.target, clean_environment(self._home / "home", **extra), str(self._home / "home"), timeout_s)
 
-    def perform(self, scenario: Scenario, driver: CommandDriver, out: Path, *, apart: str | None = None) -> str | None:
+    def perform(self, scenario: Scenario, driver: Driver, out: Path, *, apart: str | None = None) -> str | None:
         """Record `scenario` in the new file `out`; returns the error that cut it short, if any.
 
         The connector is greeted before and ended after it, unless it performs several scenarios: then `apart`
@@ -115,7 +115,7 @@ class _Performance:
     """One scenario under way: what steps before left behind for those after."""
 
     def __init__(
-        self, recorder: Recorder, daemon: DaemonUnderTest, target: Target, driver: CommandDriver, apart: str | None
+        self, recorder: Recorder, daemon: DaemonUnderTest, target: Target, driver: Driver, apart: str | None
     ) -> None:
         self._recorder = recorder
         self._daemon = daemon

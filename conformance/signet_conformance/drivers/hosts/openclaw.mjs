@@ -1,0 +1,256 @@
+// OpenClaw as a plugin sees it: register(api), hooks on agent runs, tools, services. The agent is told with
+// every event, and one gateway process serves all sessions of all agents.
+
+import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { randomUUID } from "node:crypto";
+
+import { modelTurn, StepError } from "./protocol.mjs";
+import { Calls, pick, useTool } from "./turns.mjs";
+
+const MODEL = { provider: "scripted", model: "scripted-model" };
+
+class Gateway {
+  #face;
+  #calls;
+  #handlers = [];
+  #tools = new Map();
+  #services = [];
+  #sessions = new Map();
+  #options;
+
+  constructor(face, options) {
+    this.#face = face;
+    this.#options = options;
+    this.#calls = new Calls(face.budgets_ms);
+  }
+
+  get about() {
+    return {
+      harness: "openclaw",
+      face: `openclaw-${this.#face.version}`,
+      tools: [...this.#tools.keys()],
+      events: [...new Set(this.#handlers.map((one) => one.event))],
+    };
+  }
+
+  async load(connector) {
+    const plugin = connector.default ?? connector;
+    const register = typeof plugin === "function" ? plugin : (plugin?.register ?? plugin?.activate);
+    if (typeof register !== "function") throw new StepError("the module's default export has no register(api)");
+    for (const mode of this.#face.registration_modes) await register.call(plugin, this.#api(plugin, mode));
+    for (const service of this.#services) await this.#calls.call(`service ${service.id}`, () => service.start({}));
+    await this.#fire("gateway_start", { port: this.#face.port }, { port: this.#face.port });
+  }
+
+  #api(plugin, registrationMode) {
+    const log = (level) => (message) => console.error(`[${level}] ${message}`);
+    const api = {
+      id: plugin.id ?? "memory",
+      name: plugin.name ?? plugin.id ?? "memory",
+      version: this.#face.version,
+      source: this.#options.module,
+      registrationMode,
+      config: {},
+      pluginConfig: { enabled: true, daemonUrl: process.env.SIGNET_DAEMON_URL, ...this.#options.plugin_config },
+      logger: { info: log("info"), warn: log("warn"), error: log("error"), debug: log("debug") },
+      on: (event, handler, opts) => this.#handlers.push({ event, handler, priority: opts?.priority ?? 0 }),
+      registerTool: (tool, opts) => {
+        for (const name of opts?.names ?? [opts?.name ?? tool.name]) this.#tools.set(name, tool);
+      },
+      registerService: (service) => this.#services.push(service),
+      resolvePath: (path) => resolve(path.replace(/^~(?=\/|$)/, homedir())),
+    };
+    // The rest of the host's surface takes what it is given; a connector's daemon calls do not depend on it.
+    for (const name of this.#face.registrars) api[name] ??= () => {};
+    return api;
+  }
+
+  /** Handlers by priority, highest first; context members of later ones join those of earlier ones. */
+  async #fire(event, bag, ctx) {
+    const members = this.#face.events[event];
+    if (members === undefined) return {};
+    let said = {};
+    const called = this.#handlers.filter((one) => one.event === event).sort((a, b) => b.priority - a.priority);
+    for (const { handler } of called) {
+      const given = await this.#calls.call(event, handler, pick(bag, members), { ...ctx });
+      if (typeof given === "object" && given !== null) said = { ...said, ...given };
+    }
+    return said;
+  }
+
+  async perform(step) {
+    const performer = STEPS[step.step];
+    if (performer === undefined) throw new StepError(`there is no step ${JSON.stringify(step.step)}`);
+    const result = await performer.call(this, step);
+    return { session: step.session, ...result, calls: this.#calls.take() };
+  }
+
+  #session(step) {
+    const found = this.#sessions.get(step.session);
+    if (found === undefined) throw new StepError(`session ${JSON.stringify(step.session)} is not known: start it first`);
+    return found;
+  }
+
+  #context(session, more = {}) {
+    const { agentId, sessionKey, sessionId, workspaceDir } = session;
+    return { agentId, sessionKey, sessionId, workspaceDir, ...more };
+  }
+
+  async #opened(session, resumedFrom) {
+    const { sessionId, sessionKey, agentId } = session;
+    await this.#fire("session_start", { sessionId, sessionKey, resumedFrom }, { agentId, sessionId, sessionKey });
+    return { key: sessionKey, opened: true };
+  }
+
+  async #closed(session, reason, nextSessionId) {
+    const { sessionId, sessionKey, agentId, file } = session;
+    const told = { sessionId, sessionKey, messageCount: session.messages.length, reason, sessionFile: file, nextSessionId };
+    await this.#fire("session_end", { ...told, transcriptArchived: false }, { agentId, sessionId, sessionKey });
+  }
+
+  async start(step) {
+    const agentId = step.agent ?? "main";
+    const name = `${step.session}-${randomUUID().slice(0, 8)}`;
+    const session = { agentId, sessionKey: `agent:${agentId}:webchat:direct:${name}`, workspaceDir: step.project };
+    this.#sessions.set(step.session, this.#renewed(session));
+    return this.#opened(session);
+  }
+
+  /** A new native session under the same key, with an empty history and a file of its own. */
+  #renewed(session) {
+    const folder = join(homedir(), ".openclaw", "agents", session.agentId, "sessions");
+    mkdirSync(folder, { recursive: true });
+    session.sessionId = randomUUID();
+    session.messages = [];
+    session.file = join(folder, `${session.sessionId}.jsonl`);
+    writeFileSync(session.file, `${JSON.stringify({ type: "session", id: session.sessionId, cwd: session.workspaceDir })}\n`);
+    return session;
+  }
+
+  async prompt(step) {
+    const session = this.#session(step);
+    const began = performance.now();
+    const runId = randomUUID();
+    const ctx = this.#context(session, { runId, trigger: "user", messageProvider: "webchat", channelId: "webchat" });
+    const prompt = `[${stamp(new Date())}] ${step.text}`;
+    const messages = structuredClone(session.messages);
+    const bag = { prompt, messages, runId, queuedInjections: [], currentUserMessage: prompt };
+    const early = { ...ctx, modelProviderId: MODEL.provider, modelId: MODEL.model };
+    await this.#fire("before_model_resolve", bag, early);
+    let legacy;
+    if (this.#face.early_agent_start) legacy = await this.#fire("before_agent_start", { prompt, runId }, early);
+    await this.#fire("agent_turn_prepare", bag, early);
+    let said = await this.#fire("before_prompt_build", bag, early);
+    // The host asks once: the second call is made only where the first one said nothing.
+    if (Object.keys(legacy ?? {}).length === 0) legacy = await this.#fire("before_agent_start", bag, early);
+    said = { ...legacy, ...said };
+    const system = [said.prependSystemContext, said.systemPrompt, said.appendSystemContext].filter(Boolean).join("\n\n");
+    const full = [said.prependContext, prompt].filter(Boolean).join("\n\n");
+    const input = { ...MODEL, runId, sessionId: session.sessionId, systemPrompt: system, prompt: full, imagesCount: 0 };
+    await this.#fire("llm_input", { ...input, historyMessages: messages }, ctx);
+    await modelTurn(step.session);
+    const reply = step.reply ?? "Understood.";
+    this.#say(session, { role: "user", content: [{ type: "text", text: prompt }], timestamp: Date.now() });
+    const answer = { role: "assistant", content: [{ type: "text", text: reply }], ...MODEL, stopReason: "stop", timestamp: Date.now() };
+    this.#say(session, answer);
+    const ended = { messages: structuredClone(session.messages), success: true, runId };
+    await this.#fire("agent_end", { ...ended, durationMs: Math.round(performance.now() - began) }, ctx);
+    await this.#fire("llm_output", { ...input, assistantTexts: [reply], lastAssistant: answer, harnessId: "openclaw" }, ctx);
+    return { turn: true, reply, injected: [said.prependContext, system].filter(Boolean).join("\n\n") };
+  }
+
+  #say(session, message) {
+    session.messages.push(message);
+    appendFileSync(session.file, `${JSON.stringify({ type: "message", id: randomUUID().slice(0, 8), message })}\n`);
+  }
+
+  async tool(step) {
+    const session = this.#session(step);
+    return useTool(step, (name) => this.#tools.has(name), this.#options.tools, async (name, params) => {
+      const ctx = this.#context(session, { runId: randomUUID() });
+      const toolCallId = `call_${randomUUID().slice(0, 8)}`;
+      await this.#fire("before_tool_call", { toolName: name, params, toolCallId, runId: ctx.runId }, ctx);
+      const tool = this.#tools.get(name);
+      const made = typeof tool === "function" ? tool(ctx) : tool;
+      const result = await this.#calls.call(`tool ${name}`, () => made.execute(toolCallId, params));
+      await this.#fire("after_tool_call", { toolName: name, params, toolCallId, result, runId: ctx.runId }, ctx);
+      return result;
+    });
+  }
+
+  async preCompaction(step) {
+    const session = this.#session(step);
+    const count = session.messages.length;
+    const bag = { messageCount: count, compactingCount: count, tokenCount: 1000, sessionFile: session.file };
+    await this.#fire("before_compaction", { ...bag, messages: structuredClone(session.messages) }, this.#context(session));
+    return {};
+  }
+
+  async compactionComplete(step) {
+    const session = this.#session(step);
+    const compactedCount = session.messages.length;
+    const entry = { type: "compaction", id: randomUUID().slice(0, 8), summary: step.summary ?? "", tokensBefore: 1000 };
+    appendFileSync(session.file, `${JSON.stringify(entry)}\n`);
+    session.messages = session.messages.slice(-1);
+    const bag = { messageCount: session.messages.length, compactedCount, tokenCount: 100, sessionFile: session.file };
+    await this.#fire("after_compaction", bag, this.#context(session));
+    return {};
+  }
+
+  async compact(step) {
+    await this.preCompaction(step);
+    await modelTurn(step.session);
+    return this.compactionComplete(step);
+  }
+
+  async clear(step) {
+    const session = this.#session(step);
+    const before = { ...session };
+    const messages = structuredClone(session.messages);
+    await this.#fire("before_reset", { messages, reason: "reset", sessionFile: session.file }, this.#context(session));
+    this.#renewed(session);
+    await this.#closed(before, "reset", session.sessionId);
+    return this.#opened(session, before.sessionId);
+  }
+
+  async resume(step) {
+    const session = this.#session(step);
+    return this.#opened(session, session.sessionId);
+  }
+
+  async end(step) {
+    await this.#closed(this.#session(step), "idle");
+    return { ended: true };
+  }
+
+  async close() {
+    await this.#fire("gateway_stop", { reason: "shutdown" }, { port: this.#face.port });
+    for (const service of this.#services) await this.#calls.call(`service ${service.id}`, () => service.stop?.({}));
+  }
+}
+
+const STEPS = {
+  start: Gateway.prototype.start,
+  prompt: Gateway.prototype.prompt,
+  tool: Gateway.prototype.tool,
+  compact: Gateway.prototype.compact,
+  pre_compaction: Gateway.prototype.preCompaction,
+  compaction_complete: Gateway.prototype.compactionComplete,
+  clear: Gateway.prototype.clear,
+  resume: Gateway.prototype.resume,
+  end: Gateway.prototype.end,
+};
+
+/** `Sat 2026-11-21 20:50 UTC`, which the host puts before what a user writes. */
+function stamp(now) {
+  const day = now.toLocaleDateString("en-US", { weekday: "short", timeZone: "UTC" });
+  return `${day} ${now.toISOString().slice(0, 10)} ${now.toISOString().slice(11, 16)} UTC`;
+}
+
+export async function open(face, connector, options) {
+  const gateway = new Gateway(face, options);
+  await gateway.load(connector);
+  return gateway;
+}

@@ -1,0 +1,163 @@
+// The driver protocol signet-driver/1 for a host in JavaScript: reads requests from standard input, one JSON
+// object a line, performs them one after the other, answers on standard output. docs/driver-protocol.md is
+// the specification.
+
+import { writeSync } from "node:fs";
+import { format } from "node:util";
+
+export const PROTOCOL = "signet-driver/1";
+const SETTLE_MS = 400;
+const FLUSH_MS = 25_000;
+const QUIET_MS = 10;
+
+/** A request that this host cannot perform; its message is for the reader of the kit's error. */
+export class StepError extends Error {
+  name = "StepError";
+}
+
+/** A step that the connector or its harness has no counterpart for: answered with `skipped`, never an error. */
+export class Skipped extends Error {}
+
+let tellsModelTurns = false;
+const awaitingGo = [];
+
+/** Say that the model's turn of a session begins, and wait until the kit lets it go on. */
+export function modelTurn(session) {
+  if (!tellsModelTurns) return Promise.resolve();
+  write({ event: "model", session });
+  return new Promise((resolve) => awaitingGo.push(resolve));
+}
+
+export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+function write(answer) {
+  const line = Buffer.from(`${JSON.stringify(answer)}\n`);
+  let sent = 0;
+  while (sent < line.length) {
+    try {
+      sent += writeSync(1, line, sent);
+    } catch (error) {
+      if (error.code === "EPIPE") return;
+      if (error.code !== "EAGAIN") throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+    }
+  }
+}
+
+/** Standard output is for answers: whatever a connector prints goes to standard error. */
+function keepStandardOutput() {
+  const complain = (...parts) => process.stderr.write(`${format(...parts)}\n`);
+  for (const name of ["log", "info", "debug", "warn", "error", "trace"]) console[name] = complain;
+  process.stdout.write = (...args) => process.stderr.write(...args);
+}
+
+let inFlight = 0;
+let began = 0;
+
+/** Count requests under way, so that 'all background work is done' can be told; what is sent stays as it is. */
+function countRequests() {
+  const original = globalThis.fetch;
+  const counted = async (...args) => {
+    inFlight += 1;
+    began += 1;
+    try {
+      return await original(...args);
+    } finally {
+      inFlight -= 1;
+    }
+  };
+  globalThis.fetch = Object.assign(counted, original);
+}
+
+/** Wait until no request has been under way for a moment, at most `limit` ms. */
+export async function settle(limit = SETTLE_MS) {
+  const deadline = performance.now() + limit;
+  for (;;) {
+    const seen = began;
+    await sleep(QUIET_MS);
+    if ((inFlight === 0 && began === seen) || performance.now() > deadline) return;
+  }
+}
+
+/**
+ * Serve standard input until `exit` or its end.
+ *
+ * `open()` loads the connector and returns `{about, perform(step), close()}`; it is called by the first
+ * `hello`, so nothing reaches the daemon before. After each step the host waits for requests that the
+ * connector left in the background, as a user who reads the answer does, but never longer than SETTLE_MS.
+ */
+export async function serve(open) {
+  keepStandardOutput();
+  countRequests();
+  process.on("unhandledRejection", (reason) => console.error("unhandled rejection:", reason));
+  let host;
+  const answer = async (request) => {
+    const start = performance.now();
+    try {
+      const result = await perform(request);
+      write({ id: request.id, ok: true, ms: Math.round((performance.now() - start) * 1000) / 1000, result });
+    } catch (error) {
+      const type = error instanceof StepError ? error.name : (error?.name ?? "Error");
+      if (!(error instanceof StepError)) console.error(error);
+      write({ id: request.id, ok: false, error: { type, message: String(error?.message ?? error) } });
+    }
+  };
+  const perform = async (request) => {
+    if (request.op === "hello") {
+      tellsModelTurns = Array.isArray(request.events) && request.events.includes("model");
+      host ??= await open();
+      await settle();
+      return { protocol: PROTOCOL, ...host.about };
+    }
+    if (host === undefined) throw new StepError("say hello first");
+    if (request.op === "flush") {
+      await settle(FLUSH_MS);
+      return {};
+    }
+    if (request.op !== "step" || typeof request.step !== "object" || request.step === null) {
+      throw new StepError(`there is no op ${JSON.stringify(request.op)}, or no step: hello, step, flush, go, exit`);
+    }
+    try {
+      const result = await host.perform(request.step);
+      await settle();
+      return result;
+    } catch (error) {
+      if (!(error instanceof Skipped)) throw error;
+      return { skipped: error.message };
+    }
+  };
+  const leave = async (request) => {
+    tellsModelTurns = false;
+    for (const go of awaitingGo.splice(0)) go();
+    await queue;
+    try {
+      await host?.close();
+      await settle();
+    } catch (error) {
+      console.error(error);
+    }
+    if (request !== undefined) write({ id: request.id, ok: true, ms: 0, result: {} });
+    process.exit(0);
+  };
+  let queue = Promise.resolve();
+  let rest = "";
+  process.stdin.setEncoding("utf8");
+  for await (const chunk of process.stdin) {
+    const lines = (rest + chunk).split("\n");
+    rest = lines.pop();
+    for (const line of lines) {
+      if (line.trim() === "") continue;
+      let request;
+      try {
+        request = JSON.parse(line);
+      } catch (error) {
+        write({ id: null, ok: false, error: { type: "StepError", message: `the line is not JSON: ${error.message}` } });
+        continue;
+      }
+      if (request?.op === "go") awaitingGo.shift()?.();
+      else if (request?.op === "exit") await leave(request);
+      else queue = queue.then(() => answer(request ?? {}));
+    }
+  }
+  await leave();
+}

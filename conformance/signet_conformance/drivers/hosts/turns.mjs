@@ -1,0 +1,82 @@
+// What the hosts share: calling a connector's handlers as a harness does, and reading what a tool gave back.
+
+import { Skipped } from "./protocol.mjs";
+
+const UUID = /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/i;
+
+/** Only the named members of a bag of values; a member that the bag lacks is left out, as hosts do. */
+export function pick(bag, members) {
+  return Object.fromEntries(members.filter((name) => bag[name] !== undefined).map((name) => [name, bag[name]]));
+}
+
+/** Handlers by event, and what became of each call: the host's own measure of 'fails open' and 'blocked how long'. */
+export class Calls {
+  #calls = [];
+  #budgets;
+
+  constructor(budgets = {}) {
+    this.#budgets = budgets;
+  }
+
+  /** Call one handler; what it throws, and a budget it outruns, is noted and never stops the turn. */
+  async call(event, handler, ...args) {
+    const start = performance.now();
+    const budget = this.#budgets[event];
+    const noted = { event };
+    this.#calls.push(noted);
+    let timer;
+    try {
+      const running = Promise.resolve(handler(...args));
+      if (budget === undefined) return await running;
+      running.catch(() => {});
+      const late = new Promise((resolve) => {
+        timer = setTimeout(() => {
+          noted.timed_out = true;
+          resolve(undefined);
+        }, budget);
+      });
+      return await Promise.race([running, late]);
+    } catch (error) {
+      noted.thrown = String(error?.stack ?? error).slice(0, 2000);
+      return undefined;
+    } finally {
+      clearTimeout(timer);
+      noted.ms = Math.round((performance.now() - start) * 1000) / 1000;
+    }
+  }
+
+  /** The calls since the last time, for the answer to a step. */
+  take() {
+    return this.#calls.splice(0);
+  }
+}
+
+/** What a tool gave back as `{text, content}`: `content` is an object, with the id of a memory where one is told. */
+export function toolAnswer(given) {
+  const text = typeof given === "string" ? given : (given?.content ?? []).map((part) => part?.text ?? "").join("\n");
+  const told = typeof given === "object" && given !== null ? (given.details ?? {}) : {};
+  const id = told.id ?? told.memoryId ?? told.memory?.id ?? text.match(UUID)?.[0];
+  return { text, content: { ...told, ...(id === undefined ? {} : { id }) }, is_error: given?.isError === true };
+}
+
+/**
+ * The calls of one scenario tool in the terms of a connector: `[{name, arguments}]`.
+ *
+ * Scenarios speak of batches; most connectors have tools for one memory. `map` is the target's own naming.
+ */
+export function toolCalls(step, known, map = {}) {
+  const name = map[step.tool] ?? step.tool;
+  if (!known(name)) throw new Skipped(`the connector has no tool ${name}`);
+  const given = step.arguments ?? {};
+  if (Array.isArray(given.patches)) return given.patches.map((patch) => ({ name, arguments: patch }));
+  if (Array.isArray(given.ids)) return given.ids.map((id) => ({ name, arguments: { id, reason: given.reason } }));
+  if (step.tool === "memory_forget" && given.id === undefined) throw new Skipped(`${name} forgets one memory at a time`);
+  return [{ name, arguments: given }];
+}
+
+/** Perform a tool step through `run(name, arguments)`; several calls are answered by the last. */
+export async function useTool(step, known, map, run) {
+  let answer;
+  for (const call of toolCalls(step, known, map)) answer = toolAnswer(await run(call.name, call.arguments));
+  return answer;
+}

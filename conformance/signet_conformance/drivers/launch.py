@@ -1,0 +1,68 @@
+"""From a target to a running connector: which program speaks signet-driver/1 for it, and how many of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from signet_conformance.drivers.command import CommandDriver, OnEvent
+from signet_conformance.drivers.fleet import Fleet
+from signet_conformance.errors import TargetError, printable
+from signet_conformance.targets import Target
+from signet_conformance.targets.files import find_file, find_runtime
+
+_FOLDER = Path(__file__).parent
+FACES = _FOLDER / "faces"
+HOSTS = _FOLDER / "hosts"
+
+
+class Driver(Protocol):
+    """What performs steps: one connector process, or several behind one face."""
+
+    def hello(self) -> Mapping[str, Any]:
+        """Greet the connector, which may speak to the daemon from now on."""
+
+    def perform(self, step: Mapping[str, Any], on_event: OnEvent) -> Mapping[str, Any]:
+        """Hand one step over and return its result; raise TargetError when it cannot be performed."""
+
+    def flush(self) -> None:
+        """Wait until all background work is done."""
+
+    def close(self) -> None:
+        """End the connector and everything it started."""
+
+
+def launch(target: Target, env: Mapping[str, str], cwd: str, step_timeout_s: float) -> Driver:
+    """Start the connector of a target, in folder `cwd` with `env`; raise TargetError naming what this machine lacks."""
+    ready = dataclasses.replace(target, command=command_line(target))
+    env = {**env, **target.env}
+    if target.processes != "one":
+        return Fleet(ready, env, cwd, step_timeout_s)
+    return CommandDriver(ready, env, cwd, step_timeout_s)
+
+
+def command_line(target: Target) -> tuple[str, ...]:
+    """The program that speaks signet-driver/1 for a target. Raises TargetError naming what this machine lacks."""
+    if target.driver == "command":
+        return target.command
+    options = json.dumps({name: target.profile[name] for name in ("tools", "plugin_config") if name in target.profile})
+    if target.driver == "node-plugin":
+        host = str(HOSTS / "node_host.mjs")
+        return find_runtime(target), host, str(face_file(target)), str(find_file(target)), options
+    host = f"signet_conformance.drivers.hosts.{target.driver.replace('-', '_')}"
+    return sys.executable, "-m", host, str(face_file(target)), str(find_file(target)), options
+
+
+def face_file(target: Target) -> Path:
+    """The data that say what the target's harness does in one of its releases."""
+    name = str(target.profile.get("face", ""))
+    known = sorted(path.stem for path in FACES.glob("*.json"))
+    if name not in known:
+        raise TargetError(
+            f"no face is called {printable(name)!r}", where=f"target {target.name}", remedy=f"one of {', '.join(known)}"
+        )
+    return FACES / f"{name}.json"
