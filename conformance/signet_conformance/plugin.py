@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _ASKED = "--signet-conformance"
 _RUN = "signet-conformance-run"
+_SHORT = {"target": "NAME", "daemon": "WHERE"}
 _taken_key = pytest.StashKey[list[str]]()
 
 
@@ -53,15 +54,22 @@ def pytest_load_initial_conftests(
     if _ASKED not in args:
         return
     group = parser.getgroup("signet-conformance")
-    taken: list[str] = []
-    for name, metavar in (("target", "NAME"), ("daemon", "WHERE")):
-        try:
-            group.addoption(
-                f"--{name}", dest=f"signet_short_{name}", metavar=metavar, help=f"short for --signet-{name}"
-            )
-        except ValueError:
-            taken.append(name)
+    taken = [name for name in _SHORT if _is_known(parser, f"--{name}")]
+    for name, metavar in _SHORT.items():
+        if name not in taken:
+            dest = f"signet_short_{name}"
+            group.addoption(f"--{name}", dest=dest, metavar=metavar, help=f"short for --signet-{name}")
     early_config.stash[_taken_key] = taken
+
+
+def _is_known(parser: pytest.Parser, option: str) -> bool:
+    # Asked by parsing: a clash of names is told at once by some versions of pytest, and later by others.
+    given = f"{option}=x"
+    try:
+        return given not in parser.parse_known_and_unknown_args([given])[1]
+    except pytest.UsageError:
+        # Known, and particular about its values.
+        return True
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -73,7 +81,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     config = session.config
     if not config.getoption("signet_conformance", default=False):
         return
-    from signet_conformance.pytest_run import ConformanceRun  # noqa: PLC0415 - a run that asks for nothing pays nothing
+    # Imported here: a run that asks for nothing pays nothing.
+    from signet_conformance.pytest_run import ConformanceRun
 
     taken = config.stash.get(_taken_key, None) or []
     config.pluginmanager.register(ConformanceRun.from_config(config, taken), _RUN)
