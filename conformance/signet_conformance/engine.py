@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from signet_conformance.contract import Requirement, reference_daemon, requirements, routes_of, version_key
 from signet_conformance.facts import Recording
 from signet_conformance.finding import FOLDING_ORDER, Finding, Judgement, Reason, Verdict
 from signet_conformance.rules import rules
+from signet_conformance.rules.daemon import DAEMON_RULES, daemon_requirements
 from signet_conformance.rules.outcome import Rule
+from signet_conformance.rules.reliance import excused
 from signet_conformance.trace import Trace
 
 MAX_FINDINGS = 200
@@ -18,11 +21,15 @@ MAX_FINDINGS = 200
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One trace with a judgement for every requirement of the catalogue, in its order."""
+    """One trace with a judgement for every requirement of the catalogue, in its order.
+
+    `daemon` holds the judgements of the daemon's side, apart: they make no verdict of the connector's worse.
+    """
 
     trace: Trace
     daemon_version: str
     judgements: Mapping[str, Judgement]
+    daemon: Mapping[str, Judgement] = field(default_factory=dict)
 
 
 def judge(trace: Trace, only: frozenset[str] | None = None, contract: str | None = None) -> Judged:
@@ -35,18 +42,34 @@ def judge(trace: Trace, only: frozenset[str] | None = None, contract: str | None
     known = rules()
     catalogue = requirements()
     names = [name for name in (*catalogue, *(n for n in known if n not in catalogue)) if only is None or name in only]
+    daemon = {
+        name: _judge_one(name, one, DAEMON_RULES.get(name), recording) for name, one in daemon_requirements().items()
+    }
+    broken = {
+        finding.exchanges[0]: judgement.requirement
+        for judgement in daemon.values()
+        if judgement.verdict is Verdict.FAIL
+        for finding in judgement.findings
+    }
     return Judged(
         trace,
         recording.daemon_version,
-        {name: _judge_one(name, catalogue.get(name), known.get(name), recording) for name in names},
+        {name: _judge_one(name, catalogue.get(name), known.get(name), recording, broken) for name in names},
+        daemon,
     )
 
 
-def _judge_one(name: str, requirement: Requirement | None, rule: Rule | None, recording: Recording) -> Judgement:
+def _judge_one(
+    name: str,
+    requirement: Requirement | None,
+    rule: Rule | None,
+    recording: Recording,
+    broken: Mapping[int, str] = MappingProxyType({}),
+) -> Judgement:
     if rule is None:
         return Judgement(name, Verdict.NOT_APPLICABLE, Reason.NO_RULE, "no rule decides it from a trace")
     since = requirement.since if requirement is not None else None
-    judgement = _run(name, rule, recording)
+    judgement = _run(name, rule, recording, broken)
     if since is None or version_key(since) <= version_key(recording.daemon_version):
         return judgement
     message = f"in force since daemon {since}; this one is {recording.daemon_version}"
@@ -55,16 +78,18 @@ def _judge_one(name: str, requirement: Requirement | None, rule: Rule | None, re
     return Judgement(name, Verdict.NOT_APPLICABLE, Reason.GATED, message)
 
 
-def _run(name: str, rule: Rule, recording: Recording) -> Judgement:
+def _run(name: str, rule: Rule, recording: Recording, broken: Mapping[int, str]) -> Judgement:
     passed = 0
     findings: list[Finding] = []
     kinds: set[Verdict] = set()
     dropped = 0
     try:
-        for outcome in rule(recording):
-            if outcome is Verdict.PASS:
+        for subject in rule(recording):
+            if subject is Verdict.PASS:
                 passed += 1
-            elif len(findings) < MAX_FINDINGS or outcome.verdict not in kinds:
+                continue
+            outcome = excused(name, subject, recording, broken) if broken else subject
+            if len(findings) < MAX_FINDINGS or outcome.verdict not in kinds:
                 findings.append(outcome)
                 kinds.add(outcome.verdict)
             else:

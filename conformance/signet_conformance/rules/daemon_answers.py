@@ -1,0 +1,214 @@
+"""Requirements on single answers of the daemon: their shape, their reasons, whose rows and secrets they show."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import jsonschema_rs
+
+from signet_conformance.contract import (
+    contract_version_of,
+    document,
+    reference_daemon,
+    version_document,
+    version_key,
+)
+from signet_conformance.facts import (
+    GET,
+    HEALTH,
+    HOOK_RECALL,
+    MODIFY,
+    RECALL,
+    SAVES,
+    Call,
+    Recording,
+    text_or_none,
+)
+from signet_conformance.rules.daemon_side import breach, in_answer, whole_answers
+from signet_conformance.rules.fields import explain
+from signet_conformance.rules.outcome import PASS, Outcome
+
+_VERSION = re.compile(r"\d+\.\d+")
+_MEMORY_CHANGES = frozenset({"memory-patch", "memory-delete"})
+
+
+def _body(call: Call) -> Any:
+    """The answer's JSON value, its text, or None; an object that was recorded as text is an object."""
+    response = call.exchange.response
+    body = response.body if response is not None else None
+    if body is None:
+        return None
+    return body.object if body.object is not None else body.value
+
+
+@cache
+def _shape(version: str, operation: str) -> tuple[Mapping[str, Any], Any] | None:
+    """The response schema of an operation in a contract version with its validator; None when there is none."""
+    entry = version_document(version)["operations"].get(operation, {}).get("response")
+    if entry is None:
+        return None
+    schema = document(entry["file"])
+    return schema, jsonschema_rs.validator_for(schema)
+
+
+def success_has_its_shape(recording: Recording) -> Iterator[Outcome]:
+    """SIG-DAEMON-001."""
+    version = contract_version_of(recording.daemon_version)
+    if version_key(recording.daemon_version)[:2] > version_key(reference_daemon(version))[:2]:
+        # Between two frozen versions nobody wrote down when each member came.
+        return
+    for call in whole_answers(recording):
+        if call.operation is None or call.operation == HEALTH or call.status is None or not 200 <= call.status < 300:
+            continue
+        shape = _shape(version, call.operation)
+        if shape is None:
+            continue
+        schema, validator = shape
+        answer = {"status": call.status, "body": _body(call)}
+        if validator.is_valid(answer):
+            yield PASS
+            continue
+        path, why, received = explain(schema, answer)
+        member = "/".join(str(part) for part in path[1:]) or ("status" if path[:1] == ("status",) else "the answer")
+        yield breach(
+            call,
+            message=f"{call.operation}: {member} is {'absent' if why == 'absent' else 'not as the contract has it'}",
+            pointer="/response/status" if path[:1] == ("status",) else in_answer(*path[1:]),
+            expected="absent members present" if why == "absent" else why[:200],
+            received=received,
+        )
+
+
+def refusal_says_why(recording: Recording) -> Iterator[Outcome]:
+    """SIG-DAEMON-002."""
+    for call in whole_answers(recording):
+        if not call.served or call.status is None or not 400 <= call.status < 500 or call.method == "HEAD":
+            continue
+        answer = call.answer
+        named = None if answer is None else text_or_none(answer.get("error"))
+        if named is None and answer is not None and call.operation in _MEMORY_CHANGES:
+            named = text_or_none(answer.get("status"))
+        if named is not None:
+            yield PASS
+        else:
+            yield breach(
+                call,
+                message=f"a refusal with {call.status} that does not say why",
+                pointer="/response/body" if answer is None else in_answer("error"),
+                expected='{"error": "…"}',
+                received=_body(call),
+            )
+
+
+def private_row_stays_private(recording: Recording) -> Iterator[Outcome]:
+    """SIG-DAEMON-006."""
+    owners: dict[str, Call] = {}
+    for call in whole_answers(recording):
+        if not call.accepted or call.answer is None:
+            continue
+        if call.operation in SAVES and call.body.get("visibility") == "private":
+            identifier = call.answer.get("id")
+            if isinstance(identifier, str) and not call.answer.get("deduped"):
+                owners[identifier] = call
+        elif call.operation in (GET, RECALL, HOOK_RECALL):
+            rows = [call.answer] if call.operation == GET else call.answer.get("results")
+            shown = [row.get("id") for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+            for save in [owners[name] for name in shown if isinstance(name, str) and name in owners]:
+                if save.agent == call.agent:
+                    yield PASS
+                else:
+                    yield breach(
+                        call,
+                        save,
+                        message=f"{call.operation} shows a private memory of {save.agent!r} to {call.agent!r}",
+                        pointer=in_answer("id") if call.operation == GET else in_answer("results"),
+                        expected="404, or a result without it",
+                        received=save.answer.get("id") if save.answer else None,
+                    )
+
+
+def memory_is_the_one_asked_for(recording: Recording) -> Iterator[Outcome]:
+    """SIG-DAEMON-007."""
+    for call in whole_answers(recording):
+        if call.operation != GET or not call.accepted or call.answer is None or call.memory_id == "stats":
+            continue
+        found = call.answer.get("id")
+        if isinstance(found, str) and found.lower().startswith(call.memory_id.strip().lower()):
+            yield PASS
+        else:
+            yield breach(
+                call,
+                message="GET memory/:id answers with another memory",
+                pointer=in_answer("id"),
+                expected=call.memory_id,
+                received=found,
+            )
+
+
+def health_names_the_version(recording: Recording) -> Iterator[Outcome]:
+    """SIG-DAEMON-008."""
+    for call in whole_answers(recording):
+        if call.operation != HEALTH or call.status != 200:
+            continue
+        version = (call.answer or {}).get("version")
+        if isinstance(version, str) and _VERSION.match(version):
+            yield PASS
+        else:
+            yield breach(
+                call,
+                message="/health names no version",
+                pointer="/response/body" if call.answer is None else in_answer("version"),
+                expected="version, such as 0.145.7",
+                received=version,
+            )
+
+
+def secret_is_not_shown(recording: Recording) -> Iterator[Outcome]:
+    """SIG-DAEMON-009."""
+    canaries = recording.declared.canaries
+    if not canaries:
+        return
+    for call in whole_answers(recording):
+        response = call.exchange.response
+        if response is None or response.body is None:
+            continue
+        value = response.body.value
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        shown = next((token for token in canaries if token and token in text), None)
+        if shown is None:
+            yield PASS
+        else:
+            yield breach(
+                call,
+                message=f"the answer shows the secret {canaries[shown]!r}",
+                pointer="/response/body",
+                expected="[REDACTED]",
+                received=shown,
+            )
+
+
+def every_patch_is_answered(recording: Recording) -> Iterator[Outcome]:
+    """SIG-DAEMON-012."""
+    for call in whole_answers(recording):
+        patches = call.body.get("patches")
+        if call.operation != MODIFY or not call.accepted or call.answer is None or not isinstance(patches, list):
+            continue
+        results = call.answer.get("results")
+        asked = [text_or_none(patch.get("id")) if isinstance(patch, dict) else None for patch in patches]
+        told = [row.get("id") for row in results if isinstance(row, dict)] if isinstance(results, list) else []
+        if len(told) == len(asked) and all(
+            one is None or other is None or one == other for one, other in zip(asked, told, strict=True)
+        ):
+            yield PASS
+        else:
+            yield breach(
+                call,
+                message="the results do not answer the patches one by one",
+                pointer=in_answer("results"),
+                expected=f"{len(asked)} results, in the order of the patches",
+                received=told,
+            )

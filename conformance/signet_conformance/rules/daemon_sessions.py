@@ -1,0 +1,212 @@
+"""Requirements on what the daemon keeps between calls: claims, answered starts, tombstones, jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from signet_conformance.contract import version_key
+from signet_conformance.facts import (
+    CLAIM_CHECKING,
+    COMPLETE,
+    END,
+    EXEC,
+    EXEC_JOB,
+    LIFECYCLE,
+    PROMPT,
+    START,
+    Call,
+    Recording,
+)
+from signet_conformance.rules.daemon_side import forgot, in_answer, interrupted, is_own_answer, is_served, whole_answers
+from signet_conformance.rules.outcome import PASS, Outcome, undecided
+from signet_conformance.rules.start import dedupe_key, is_stub
+
+CLAIM_S = 4 * 3600.0
+TOMBSTONE_S = 30 * 60.0
+
+
+class _Claims:
+    """Which session is surely claimed at each call: by what call, and on what runtime path.
+
+    Whatever may have ended a claim unseen (an end, a restart, an exchange that was lost, a bypass) drops it.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._claims: dict[tuple[str, str], tuple[Call, Call]] = {}
+
+    def claim_at(self, call: Call) -> Call | None:
+        """The call that claimed the session of `call`, if that claim surely still holds."""
+        found = self._claims.get((str(call.key), call.agent))
+        if found is None:
+            return None
+        first, last = found
+        if call.t0 - last.t1 > CLAIM_S or interrupted(self._recording, first, call):
+            return None
+        return first
+
+    def see(self, call: Call) -> None:
+        """Take a call into account, after it was judged."""
+        if call.key is None or call.operation not in LIFECYCLE:
+            return
+        slot = (call.key, call.agent)
+        answer = call.answer or {}
+        if call.operation == END or not is_own_answer(call) or answer.get("bypassed"):
+            # An end whose answer was lost may have arrived, and so may anything else.
+            for known in [known for known in self._claims if known[0] == call.key]:
+                del self._claims[known]
+        elif call.operation in (START, PROMPT) and call.accepted and call.runtime_path and not answer.get("skipped"):
+            first, _ = self._claims.get(slot, (call, call))
+            if first.runtime_path == call.runtime_path:
+                self._claims[slot] = (first, call)
+
+
+def conflict_is_told(recording: Recording) -> Iterator[Outcome]:
+    """SIG-DAEMON-003."""
+    claims = _Claims(recording)
+    skips = version_key(recording.daemon_version) >= version_key("0.145")
+    for call in recording.calls:
+        owner = claims.claim_at(call) if _may_conflict(call) else None
+        if owner is not None and owner.runtime_path != call.runtime_path:
+            refused = call.operation == START or call.operation in CLAIM_CHECKING or not skips
+            answer = call.answer or {}
+            told = (
+                call.status == 409
+                if refused
+                else call.status == 200
+                and answer.get("skipped") is True
+                and answer.get("duplicateRuntimePath") is True
+                and answer.get("claimedBy") == owner.runtime_path
+            )
+            if told:
+                yield PASS
+            else:
+                yield forgot(
+                    recording,
+                    call,
+                    owner,
+                    message=f"{call.operation} on {call.runtime_path} is let into a session of {owner.runtime_path}",
+                    pointer="/response",
+                    expected="409" if refused else f"200 skipped, claimedBy {owner.runtime_path}",
+                    received=call.status,
+                )
+        claims.see(call)
+
+
+def _may_conflict(call: Call) -> bool:
+    hook = call.operation in LIFECYCLE or call.operation in CLAIM_CHECKING
+    return hook and call.key is not None and call.runtime_path is not None and is_served(call)
+
+
+def repeated_start_gets_the_stub(recording: Recording) -> Iterator[Outcome]:
+    """SIG-DAEMON-004."""
+    for hooks in recording.hooks_of.values():
+        full: Call | None = None
+        for call in hooks:
+            if not call.accepted or not is_served(call) or call.operation in (END, COMPLETE):
+                full = None
+                continue
+            answer = call.answer or {}
+            if call.operation == PROMPT and answer.get("sessionKnown") is False:
+                full = None
+            if call.operation != START:
+                continue
+            repeats = full is not None and dedupe_key(full) == dedupe_key(call) and call.body.get("source") != "clear"
+            if answer.get("skipped"):
+                continue
+            if full is not None and repeats and not interrupted(recording, full, call):
+                if is_stub(call):
+                    yield PASS
+                else:
+                    yield forgot(
+                        recording,
+                        call,
+                        full,
+                        message="a repeated start is answered with the whole context again",
+                        pointer=in_answer("inject"),
+                        expected="the stub: no memories, inject beginning with [memory active",
+                        received=str(answer.get("inject"))[:80],
+                    )
+            else:
+                full = None if is_stub(call) else call
+
+
+def second_end_is_dropped(recording: Recording) -> Iterator[Outcome]:
+    """SIG-DAEMON-005."""
+    for hooks in recording.hooks_of.values():
+        for before, call in pairwise(hooks):
+            if not (before.operation == call.operation == END and before.accepted and call.accepted):
+                continue
+            same_path = before.runtime_path is not None and before.runtime_path == call.runtime_path
+            if not same_path or before.agent != call.agent or not all(map(is_served, (before, call))):
+                continue
+            if (before.answer or {}).get("skipped") or call.t0 - before.t1 > TOMBSTONE_S:
+                continue
+            if interrupted(recording, before, call):
+                continue
+            answer = call.answer or {}
+            if answer.get("skipped") is True and answer.get("duplicateSessionEnd") is True:
+                yield PASS
+            else:
+                yield forgot(
+                    recording,
+                    call,
+                    before,
+                    message="a second end of an ended session is taken once more",
+                    pointer=in_answer("duplicateSessionEnd"),
+                    expected="skipped and duplicateSessionEnd",
+                    received=answer,
+                )
+
+
+def job_can_be_looked_at(recording: Recording) -> Iterator[Outcome]:
+    """SIG-DAEMON-010."""
+    jobs: dict[str, Call] = {}
+    for call in whole_answers(recording):
+        if call.operation == EXEC and call.accepted and call.status == 202 and call.answer is not None:
+            identifier = call.answer.get("id")
+            if isinstance(identifier, str):
+                jobs[identifier] = call
+        elif call.operation == EXEC_JOB:
+            identifier = call.path.rsplit("/", 1)[-1]
+            job = jobs.get(identifier)
+            if job is None or (call.status is not None and call.status in (401, 403, 429)):
+                continue
+            if call.status == 200 and call.answer is not None and call.answer.get("id") == identifier:
+                yield PASS
+            elif interrupted(recording, job, call):
+                yield undecided(call, message="the daemon may have been restarted since it accepted the job")
+            else:
+                yield forgot(
+                    recording,
+                    call,
+                    job,
+                    message="an accepted job cannot be looked at",
+                    pointer="/response/status",
+                    expected=f"200 with id {identifier}",
+                    received=call.status,
+                )
+
+
+def started_session_is_known(recording: Recording) -> Iterator[Outcome]:
+    """SIG-DAEMON-011."""
+    claims = _Claims(recording)
+    for call in recording.calls:
+        if call.operation == PROMPT and call.runtime_path is not None and call.accepted and is_served(call):
+            owner = claims.claim_at(call) if call.key is not None else None
+            answer = call.answer or {}
+            if owner is not None and owner.runtime_path == call.runtime_path and not answer.get("skipped"):
+                if answer.get("sessionKnown") is not False:
+                    yield PASS
+                else:
+                    yield forgot(
+                        recording,
+                        call,
+                        owner,
+                        message="the session was started, and its prompt is answered sessionKnown:false",
+                        pointer=in_answer("sessionKnown"),
+                        expected="true",
+                        received=False,
+                    )
+        claims.see(call)

@@ -1,0 +1,86 @@
+"""What the rules of the daemon's side share: the daemon's own answers, and findings that are on its side."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import Any
+
+from signet_conformance.facts import Call, Recording
+from signet_conformance.finding import Finding, Side, Verdict
+from signet_conformance.rules.outcome import undecided
+
+
+def breach(
+    call: Call, *others: Call, message: str, pointer: str = "", expected: str = "", received: Any = None
+) -> Finding:
+    """A breach by the daemon; the answer of the first call is the breaching one."""
+    return Finding(
+        verdict=Verdict.FAIL,
+        exchanges=(call.seq, *(other.seq for other in others)),
+        message=message,
+        pointer=pointer,
+        expected=expected,
+        received=received,
+        side=Side.DAEMON,
+        fold=f"{call.operation}: {message}",
+    )
+
+
+def forgot(
+    recording: Recording,
+    call: Call,
+    *others: Call,
+    message: str,
+    pointer: str,
+    expected: str,
+    received: Any = None,
+) -> Finding:
+    """What shows that the daemon lost something it had kept: a breach only if the kit would have marked a restart."""
+    if not recording.marks("step"):
+        return undecided(call, *others, message=f"{message}; nobody marked whether it was restarted")
+    return breach(call, *others, message=message, pointer=pointer, expected=expected, received=received)
+
+
+def in_answer(*names: str | int) -> str:
+    """The JSON pointer to a member of the response body, from the exchange's line."""
+    return "/response/body/json" + "".join(f"/{str(name).replace('~', '~0').replace('/', '~1')}" for name in names)
+
+
+def is_own_answer(call: Call) -> bool:
+    """Whether the answer is the daemon's own, and arrived: neither a fault's doing nor lost on the way."""
+    return call.delivered and call.fault is None and call.exchange.error is None
+
+
+def whole_answers(recording: Recording) -> Iterator[Call]:
+    """The calls with an answer of the daemon's own that was recorded whole."""
+    for call in recording.calls:
+        response = call.exchange.response
+        if is_own_answer(call) and response is not None and (response.body is None or response.body.kind != "cut"):
+            yield call
+
+
+def is_served(call: Call) -> bool:
+    """Whether the daemon did, or refused for its session's sake, what it was asked: not bypassed, not invalid."""
+    return (
+        is_own_answer(call)
+        and (call.accepted or call.status == 409)
+        and not (call.answer or {}).get("bypassed")
+        and call.header("x-signet-no-hooks") != "1"
+    )
+
+
+def interrupted(recording: Recording, earlier: Call, later: Call) -> bool:
+    """Whether the daemon was, or may have been, another process between two calls."""
+    places = recording.memo.get("interruptions")
+    if places is None:
+        places = [mark.seq for mark in recording.marks("fault") if mark.data.get("kind") == "restart"]
+        places += [c.seq for c in recording.calls if c.fault is None and _is_lost(c)]
+        places.sort()
+        recording.memo["interruptions"] = places
+    index = bisect_right(places, earlier.seq)
+    return index < len(places) and places[index] < later.seq
+
+
+def _is_lost(call: Call) -> bool:
+    return call.exchange.error not in (None, "client_closed") or (call.status is not None and call.status >= 500)
