@@ -1,0 +1,277 @@
+"""Generated sessions: drawn from a seed, performed, judged one by one, and followed up where one shows a breach.
+
+A chunk of scenarios is performed by one connector process, so that an example costs no launch; what a chunk
+is made of depends on the seed alone, and so do the verdicts, on however many rigs the chunks are spread. A
+breach is shrunk to the smallest session that still shows the same requirement breached, and reported only
+when a fresh connector shows it too.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from signet_conformance import engine, trace
+from signet_conformance.contract import requirements
+from signet_conformance.drivers.command import CommandDriver
+from signet_conformance.errors import SignetConformanceError
+from signet_conformance.finding import Verdict
+from signet_conformance.generated_summary import BREACHES, Breach, Failure, Summary, Tally
+from signet_conformance.rig import Rig
+from signet_conformance.runner import Job, Run
+from signet_conformance.scenarios import drawing
+from signet_conformance.scenarios.script import Scenario
+from signet_conformance.scenarios.strategies import Features
+
+DEFAULT_COUNT = 100
+DEFAULT_SEED = 1
+MOST_SHRUNK = 5
+"""Breaches that are shrunk in one run; those after it are confirmed as they were found."""
+MOST_FAILURES = 5
+"""Scenarios that could not be performed which are tried again and kept."""
+
+OF_A_WHOLE_PROCESS = frozenset({"SIG-HEALTH-001", engine.COVERAGE})
+"""Requirements on what a connector does once a process, which one session in the middle does not show."""
+
+_drawing = threading.Lock()
+"""Hypothesis keeps state of its own for the process."""
+
+
+@dataclass(slots=True)
+class Chunk:
+    """What came of one chunk: verdicts counted, and what is to be followed up, by its place in the chunk."""
+
+    number: int
+    performed: int = 0
+    features: Features = field(default_factory=Features)
+    tally: Tally = field(default_factory=Tally)
+    breached: dict[tuple[str, Verdict], list[int]] = field(default_factory=dict)
+    traces: dict[int, Path] = field(default_factory=dict)
+    failed: dict[int, str] = field(default_factory=dict)
+
+
+class GeneratedSessions:
+    """The generated sessions of one run: `count` of them, as `seed` determines.
+
+    `failures` is the folder for scenarios that show something (made when the first is saved); `replay`
+    gives the command that performs such a file again. When `strict`, a WARN is shrunk like a FAIL.
+    """
+
+    def __init__(
+        self, run: Run, *, count: int, seed: int, failures: Path, replay: Callable[[Path], str], strict: bool = False
+    ) -> None:
+        self._run = run
+        self._count = count
+        self._seed = seed
+        self._strict = strict
+        self._failures = failures
+        self._replay = replay
+        self._folder = run.folder / "generated"
+
+    def jobs(self) -> Sequence[Job[Chunk]]:
+        """The jobs of performing all chunks."""
+        sizes = [min(drawing.CHUNK, self._count - first) for first in range(0, self._count, drawing.CHUNK)]
+        if sizes:
+            self._folder.mkdir()
+        return [self._job(number, size) for number, size in enumerate(sizes)]
+
+    def _job(self, number: int, size: int) -> Job[Chunk]:
+        return lambda rig: self._perform(rig, number, size)
+
+    def _perform(self, rig: Rig, number: int, size: int) -> Chunk:
+        chunk = Chunk(number)
+        with _Connector(rig) as connector:
+            connector.greet()
+            chunk.features = Features.of(rig.target.declared, connector.hello, can_restart=self._run.can_restart)
+            for place, scenario in enumerate(self._draw(chunk)[:size]):
+                out = self._folder / f"{scenario.name}.jsonl"
+                judged = connector.judged(scenario, out, f"{number}x{place}")
+                chunk.performed += 1
+                if isinstance(judged, str):
+                    if len(chunk.failed) < MOST_FAILURES:
+                        chunk.failed[place] = judged
+                    out.unlink(missing_ok=True)
+                    continue
+                chunk.tally.add(judged)
+                self._note(chunk, place, judged, out)
+        return chunk
+
+    @staticmethod
+    def _note(chunk: Chunk, place: int, judged: engine.Judged, out: Path) -> None:
+        keep = False
+        for name, judgement in judged.judgements.items():
+            if judgement.verdict in BREACHES:
+                places = chunk.breached.setdefault((name, judgement.verdict), [])
+                keep = keep or not places
+                places.append(place)
+        if keep:
+            chunk.traces[place] = out
+        else:
+            # Thousands of sessions leave no more behind than one does.
+            out.unlink()
+
+    def _draw(self, chunk: Chunk) -> Sequence[Scenario]:
+        with _drawing:
+            return drawing.draw(chunk.features, self._seed, chunk.number)
+
+    # -- what is to be followed up
+
+    def conclude(self, chunks: Iterable[Chunk], known: Mapping[str, Verdict]) -> Summary:
+        """Follow up what the chunks showed and leave the summary in the folder of the run.
+
+        `known` are the verdicts of the other traces: what they show breached already needs no second proof.
+        """
+        ordered = sorted(chunks, key=lambda chunk: chunk.number)
+        summary = Summary(self._seed)
+        for chunk in ordered:
+            summary.performed += chunk.performed
+            summary.tally.merge(chunk.tally)
+        settled = {(name, verdict) for name, verdict in known.items() if verdict in BREACHES}
+        for name in requirements():
+            for verdict in BREACHES:
+                found = next((chunk for chunk in ordered if (name, verdict) in chunk.breached), None)
+                if found is not None and not settled & {(name, worse) for worse in BREACHES[: BREACHES.index(verdict) + 1]}:
+                    self._follow_up(found, name, verdict, summary, settled)
+        for chunk in ordered:
+            for place, error in list(chunk.failed.items())[: MOST_FAILURES - len(summary.failures)]:
+                summary.failures.append(self._fail_again(self._draw(chunk)[place], error))
+        self._discard(ordered, summary)
+        summary.write(self._run.folder)
+        return summary
+
+    def _follow_up(
+        self, chunk: Chunk, name: str, verdict: Verdict, summary: Summary, settled: set[tuple[str, Verdict]]
+    ) -> None:
+        rig = self._run.rigs[0]
+        places = chunk.breached[name, verdict]
+        original = self._draw(chunk)[places[0]]
+        scenario, tried = original, 0
+        shrinks = verdict is Verdict.FAIL or (self._strict and verdict is Verdict.WARN)
+        if shrinks and sum(breach.tried > 0 for breach in summary.breaches) < MOST_SHRUNK:
+            scenario, tried = self._shrink(rig, chunk, name, verdict)
+        confirmed, again, settles = self._confirm(rig, scenario, name, verdict)
+        if not confirmed and scenario is not original:
+            # It may have shrunk to something that only a connector with other sessions behind it shows.
+            scenario = original
+            confirmed, again, settles = self._confirm(rig, scenario, name, verdict)
+        kept: tuple[Path, ...] = (chunk.traces[places[0]], again)
+        if confirmed:
+            # Beside the other traces, where it is judged and reported like them.
+            kept = (again.rename(self._run.folder / f"{name}.jsonl"),)
+            settled |= settles
+        path = self._save(_named(scenario, name), name)
+        summary.breaches.append(
+            Breach(
+                requirement=name,
+                verdict=verdict,
+                confirmed=confirmed,
+                steps=len(scenario.steps),
+                drawn=len(original.steps),
+                tried=tried,
+                scenario=str(path),
+                traces=tuple(map(str, kept)),
+                replay=self._replay(path),
+            )
+        )
+
+    def _confirm(
+        self, rig: Rig, scenario: Scenario, name: str, verdict: Verdict
+    ) -> tuple[bool, Path, set[tuple[str, Verdict]]]:
+        """Whether a fresh connector shows it too, the trace of that, and all breaches in it."""
+        out = self._folder / f"{name}-again.jsonl"
+        out.unlink(missing_ok=True)
+        judged = _Connector(rig).judged(_named(scenario, name), out, None)
+        if isinstance(judged, str):
+            return False, out, set()
+        shown = {(other, one.verdict) for other, one in judged.judgements.items() if one.verdict in BREACHES}
+        return (name, verdict) in shown, out, shown
+
+    def _shrink(self, rig: Rig, chunk: Chunk, name: str, verdict: Verdict) -> tuple[Scenario, int]:
+        known = [place in chunk.breached[name, verdict] for place in range(chunk.performed)]
+        out = self._folder / f"{name}-tried.jsonl"
+        number = 0
+        with _Connector(rig, frozenset({name})) as connector, _drawing:
+
+            def shows(scenario: Scenario) -> bool:
+                nonlocal number
+                number += 1
+                judged = connector.judged(scenario, out, f"{chunk.number}t{name[-3:]}x{number}")
+                out.unlink(missing_ok=True)
+                return not isinstance(judged, str) and judged.judgements[name].verdict is verdict
+
+            found, tried = drawing.smallest(chunk.features, self._seed, chunk.number, known, shows)
+        return found or self._draw(chunk)[known.index(True)], tried
+
+    def _fail_again(self, scenario: Scenario, error: str) -> Failure:
+        out = self._folder / f"{scenario.name}-again.jsonl"
+        with _Connector(self._run.rigs[0]) as connector:
+            again = connector.judged(scenario, out, None)
+        path = self._save(scenario, None)
+        confirmed = isinstance(again, str)
+        return Failure(again if isinstance(again, str) else error, confirmed, str(path), self._replay(path))
+
+    def _save(self, scenario: Scenario, requirement: str | None) -> Path:
+        self._failures.mkdir(parents=True, exist_ok=True)
+        path = self._failures / f"{scenario.name}-{drawing.identity(scenario)[:8]}.json"
+        found = {"seed": self._seed, **({"requirement": requirement} if requirement else {})}
+        path.write_text(json.dumps({**scenario.to_json(), **found}, indent=1) + "\n", encoding="ascii")
+        return path
+
+    def _discard(self, chunks: Sequence[Chunk], summary: Summary) -> None:
+        kept = {path for breach in summary.breaches for path in breach.traces}
+        for path in (path for chunk in chunks for path in chunk.traces.values() if str(path) not in kept):
+            path.unlink(missing_ok=True)
+        if self._folder.is_dir() and not any(self._folder.iterdir()):
+            self._folder.rmdir()
+
+
+def _named(scenario: Scenario, requirement: str) -> Scenario:
+    return replace(scenario, name=requirement, title=f"{requirements()[requirement].title} ({len(scenario.steps)} steps)")
+
+
+class _Connector:
+    """Performs one scenario after the other and judges each; a process that broke is replaced by a new one."""
+
+    def __init__(self, rig: Rig, only: frozenset[str] | None = None) -> None:
+        self._rig = rig
+        self._only = frozenset(requirements()) - OF_A_WHOLE_PROCESS if only is None else only
+        self._driver: CommandDriver | None = None
+        self.hello: Mapping[str, Any] = {}
+
+    def __enter__(self) -> _Connector:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def greet(self) -> CommandDriver:
+        """The process, launched and greeted if there is none."""
+        if self._driver is None:
+            self._driver = self._rig.launch({})
+            self.hello = self._driver.hello()
+        return self._driver
+
+    def judged(self, scenario: Scenario, out: Path, apart: str | None) -> engine.Judged | str:
+        """Perform a scenario and judge its trace; the error when it could not be performed.
+
+        Without `apart` it has a process of its own.
+        """
+        try:
+            driver = self.greet() if apart is not None else self._rig.launch({})
+        except SignetConformanceError as failure:
+            self._close()
+            return str(failure)
+        error = self._rig.perform(scenario, driver, out, apart=apart)
+        if error is not None:
+            self._close()
+            return error
+        return engine.judge(trace.read(out), self._only if apart is not None else None)
+
+    def _close(self) -> None:
+        if self._driver is not None:
+            self._driver.close()
+            self._driver = None

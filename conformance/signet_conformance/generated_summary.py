@@ -1,0 +1,173 @@
+"""What came of a run's generated sessions, as data that outlives the run, and its place among the other verdicts."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from signet_conformance.engine import COVERAGE, Judged, JudgedRun
+from signet_conformance.finding import Judgement, Reason, Verdict
+
+FILE = "generated.json"
+BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
+
+
+@dataclass(slots=True)
+class Tally:
+    """The verdicts of every requirement over many traces: how often each, and over how many subjects."""
+
+    verdicts: dict[str, Counter[Verdict]] = field(default_factory=dict)
+    subjects: Counter[str] = field(default_factory=Counter)
+
+    def add(self, judged: Judged) -> None:
+        """Count the verdicts of one trace."""
+        for name, judgement in judged.judgements.items():
+            self.verdicts.setdefault(name, Counter())[judgement.verdict] += 1
+            self.subjects[name] += judgement.subjects
+
+    def merge(self, other: Tally) -> None:
+        """Count those of another tally too."""
+        for name, verdicts in other.verdicts.items():
+            self.verdicts.setdefault(name, Counter()).update(verdicts)
+        self.subjects.update(other.subjects)
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """A requirement that a generated scenario showed breached.
+
+    `confirmed` tells whether a fresh connector showed the same. `steps` counts the steps of the scenario in
+    `scenario`, `drawn` those it was found with, `tried` the sessions performed on the way. `traces` are the
+    confirming one, or, of an unconfirmed breach, the one with and the one without it.
+    """
+
+    requirement: str
+    verdict: Verdict
+    confirmed: bool
+    steps: int
+    drawn: int
+    tried: int
+    scenario: str
+    traces: tuple[str, ...]
+    replay: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A generated scenario that the connector could not perform; `confirmed` when a fresh one could not either."""
+
+    error: str
+    confirmed: bool
+    scenario: str
+    replay: str
+
+
+@dataclass(slots=True)
+class Summary:
+    """The generated sessions of a run."""
+
+    seed: int
+    performed: int = 0
+    tally: Tally = field(default_factory=Tally)
+    breaches: list[Breach] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+
+    def write(self, folder: Path) -> None:
+        """Leave it in the folder of the run, where xdist workers find it."""
+        (folder / FILE).write_text(json.dumps(self.to_json(), indent=1), encoding="utf-8")
+
+    @classmethod
+    def read(cls, folder: Path) -> Self | None:
+        """The summary that a run left; None when it generated nothing."""
+        path = folder / FILE
+        return cls.from_json(json.loads(path.read_bytes())) if path.is_file() else None
+
+    def to_json(self) -> dict[str, Any]:
+        """The summary as :meth:`from_json` reads it."""
+        names = self.tally.verdicts
+        return {
+            "seed": self.seed,
+            "performed": self.performed,
+            "requirements": {n: {**names[n], "subjects": self.tally.subjects[n]} for n in names},
+            "breaches": [dataclasses.asdict(breach) for breach in self.breaches],
+            "failures": [dataclasses.asdict(failure) for failure in self.failures],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The summary that :meth:`to_json` wrote."""
+        tally = Tally()
+        for name, counts in data["requirements"].items():
+            tally.verdicts[name] = Counter({Verdict(v): n for v, n in counts.items() if v != "subjects"})
+            tally.subjects[name] = counts["subjects"]
+        return cls(
+            seed=data["seed"],
+            performed=data["performed"],
+            tally=tally,
+            breaches=[
+                Breach(**{**row, "verdict": Verdict(row["verdict"]), "traces": tuple(row["traces"])}) for row in data["breaches"]
+            ],
+            failures=[Failure(**row) for row in data["failures"]],
+        )
+
+
+def folded(judged: JudgedRun, summary: Summary | None) -> JudgedRun:
+    """The verdicts of a run with those of its generated sessions.
+
+    Traces that confirm a breach are among the run's own already. What is left to say here: sessions that
+    conform where no other trace had a subject, and breaches that a fresh connector did not show again,
+    which leave a requirement undecided rather than failed or passed.
+    """
+    if summary is None:
+        return judged
+    together = {name: _with_tally(one, summary.tally) for name, one in judged.together.items()}
+    for breach in summary.breaches:
+        before = together[breach.requirement]
+        if not breach.confirmed and before.verdict not in BREACHES:
+            message = (
+                f"{breach.verdict} in a generated session ({breach.traces[0]}), and not when a fresh connector"
+                f" performed it again ({breach.traces[-1]}); replay: {breach.replay}"
+            )
+            together[breach.requirement] = Judgement(
+                before.requirement, Verdict.INCONCLUSIVE, Reason.UNDECIDED, message, subjects=before.subjects
+            )
+    return dataclasses.replace(judged, together=together)
+
+
+def _with_tally(judgement: Judgement, tally: Tally) -> Judgement:
+    counts = tally.verdicts.get(judgement.requirement)
+    undecided = judgement.verdict is Verdict.INCONCLUSIVE or judgement.reason is Reason.NO_SUBJECT
+    if not counts or judgement.requirement == COVERAGE or not (undecided or judgement.verdict is Verdict.PASS):
+        return judgement
+    subjects = judgement.subjects + tally.subjects[judgement.requirement]
+    if judgement.verdict is Verdict.PASS or counts[Verdict.PASS]:
+        message = f"{subjects} subject{'' if subjects == 1 else 's'}"
+        return Judgement(judgement.requirement, Verdict.PASS, Reason.CONFORMING, message, subjects=subjects)
+    if judgement.reason is Reason.NO_SUBJECT and counts[Verdict.INCONCLUSIVE]:
+        message = "no generated session decides it"
+        return Judgement(judgement.requirement, Verdict.INCONCLUSIVE, Reason.UNDECIDED, message, subjects=subjects)
+    return judgement
+
+
+def breach_lines(breaches: Iterable[Breach], requirement: str) -> Sequence[str]:
+    """What a reader of a failed requirement is told of the generated session that shows it."""
+    return [
+        line
+        for breach in breaches
+        if breach.requirement == requirement and breach.confirmed
+        for line in (_how_found(breach), f"replay: {breach.replay}")
+    ]
+
+
+def _how_found(breach: Breach) -> str:
+    if breach.steps < breach.drawn:
+        return (
+            f"smallest generated session that shows it: {breach.steps} steps"
+            f" (found with {breach.drawn}; {breach.tried} tried): {breach.scenario}"
+        )
+    return f"generated session that shows it: {breach.steps} steps: {breach.scenario}"
