@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +91,7 @@ class Rig:
                 driver.hello()
             performance = _Performance(self._recorder, self.daemon, self.target, driver, apart)
             for index, step in enumerate(scenario.steps):
-                performance.step(index, step)
+                performance.step(index, {**step, "more": True} if _turn_goes_on(scenario.steps, index) else step)
             driver.flush()
         except SignetConformanceError as failure:
             error = str(failure)
@@ -109,6 +109,14 @@ class Rig:
         except KitError:
             # Something is still under way: its line will come late, or say that it was cut off.
             return
+
+
+def _turn_goes_on(steps: Sequence[Mapping[str, Any]], index: int) -> bool:
+    """Whether the model calls a tool after this step, in the same turn: harnesses tell a connector when a turn ends."""
+    if steps[index]["step"] not in ("prompt", "tool"):
+        return False
+    session = steps[index]["session"]
+    return next((later["step"] == "tool" for later in steps[index + 1 :] if later.get("session") == session), False)
 
 
 class _Performance:
@@ -131,6 +139,8 @@ class _Performance:
             given = self._filled(step)
             self._recorder.mark("step", index=index, **{k: v for k, v in given.items() if k != "arguments"})
             result = self._driver.perform(given, self._on_event)
+            if "skipped" in result:
+                self._recorder.mark("skipped", index=index, reason=result["skipped"])
             if "as" in step:
                 content = result.get("content")
                 self._results[step["as"]] = content if isinstance(content, Mapping) else {}

@@ -83,8 +83,12 @@ class Gateway {
   async perform(step) {
     const performer = STEPS[step.step];
     if (performer === undefined) throw new StepError(`there is no step ${JSON.stringify(step.step)}`);
-    const result = await performer.call(this, step);
-    return { session: step.session, ...result, calls: this.#calls.take() };
+    try {
+      const result = await performer.call(this, step);
+      return { session: step.session, ...result, calls: this.#calls.take() };
+    } finally {
+      if (step.step === "tool" && !step.more) await this.#endTurn(this.#session(step));
+    }
   }
 
   #session(step) {
@@ -151,14 +155,24 @@ class Gateway {
     const input = { ...MODEL, runId, sessionId: session.sessionId, systemPrompt: system, prompt: full, imagesCount: 0 };
     await this.#fire("llm_input", { ...input, historyMessages: messages }, ctx);
     await modelTurn(step.session);
-    const reply = step.reply ?? "Understood.";
     this.#say(session, { role: "user", content: [{ type: "text", text: prompt }], timestamp: Date.now() });
-    const answer = { role: "assistant", content: [{ type: "text", text: reply }], ...MODEL, stopReason: "stop", timestamp: Date.now() };
+    session.turn = { reply: step.reply ?? "Understood.", began, runId, input, ctx };
+    if (!step.more) await this.#endTurn(session);
+    return { turn: true, injected: [said.prependContext, system].filter(Boolean).join("\n\n") };
+  }
+
+  /** What follows the model's last word; a turn with tool calls to come ends with the last of them. */
+  async #endTurn(session) {
+    if (session.turn === undefined) return;
+    const { reply, began, runId, input, ctx } = session.turn;
+    session.turn = undefined;
+    const content = [{ type: "text", text: reply }];
+    const answer = { role: "assistant", content, ...MODEL, stopReason: "stop", timestamp: Date.now() };
     this.#say(session, answer);
     const ended = { messages: structuredClone(session.messages), success: true, runId };
     await this.#fire("agent_end", { ...ended, durationMs: Math.round(performance.now() - began) }, ctx);
-    await this.#fire("llm_output", { ...input, assistantTexts: [reply], lastAssistant: answer, harnessId: "openclaw" }, ctx);
-    return { turn: true, reply, injected: [said.prependContext, system].filter(Boolean).join("\n\n") };
+    const output = { ...input, assistantTexts: [reply], lastAssistant: answer, harnessId: "openclaw" };
+    await this.#fire("llm_output", output, ctx);
   }
 
   #say(session, message) {
@@ -168,14 +182,15 @@ class Gateway {
 
   async tool(step) {
     const session = this.#session(step);
+    const runId = session.turn?.runId ?? randomUUID();
     return useTool(step, (name) => this.#tools.has(name), this.#options.tools, async (name, params) => {
-      const ctx = this.#context(session, { runId: randomUUID() });
+      const ctx = this.#context(session, { runId });
       const toolCallId = `call_${randomUUID().slice(0, 8)}`;
-      await this.#fire("before_tool_call", { toolName: name, params, toolCallId, runId: ctx.runId }, ctx);
+      await this.#fire("before_tool_call", { toolName: name, params, toolCallId, runId }, ctx);
       const tool = this.#tools.get(name);
       const made = typeof tool === "function" ? tool(ctx) : tool;
       const result = await this.#calls.call(`tool ${name}`, () => made.execute(toolCallId, params));
-      await this.#fire("after_tool_call", { toolName: name, params, toolCallId, result, runId: ctx.runId }, ctx);
+      await this.#fire("after_tool_call", { toolName: name, params, toolCallId, result, runId }, ctx);
       return result;
     });
   }
