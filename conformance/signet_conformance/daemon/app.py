@@ -7,7 +7,6 @@ import dataclasses
 import inspect
 import re
 import time
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote_to_bytes
 
@@ -21,8 +20,6 @@ from signet_conformance.daemon.values import write_json
 from signet_conformance.daemon.wire import Answer, Call, plain, refusal
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from starlette.types import Receive, Scope, Send
 
     from signet_conformance.daemon.settings import DaemonSettings
@@ -198,13 +195,3 @@ def create_app(settings: DaemonSettings, clock: Clock = time.time) -> DaemonApp:
     Raises `UsageError` when the settings or the workspace cannot be used. `await app.daemon.close()` ends it.
     """
     return DaemonApp(Daemon(settings, clock))
-
-
-@asynccontextmanager
-async def running(settings: DaemonSettings, clock: Clock = time.time) -> AsyncIterator[DaemonApp]:
-    """A daemon for the length of a block."""
-    app = create_app(settings, clock)
-    try:
-        yield app
-    finally:
-        await app.daemon.close()

@@ -37,10 +37,7 @@ def forget_memories(daemon: Daemon, call: Call) -> Answer:
     ids, problem = _ids_in(body)
     if problem:
         return refusal(400, problem)
-    filters = {
-        name: text_or_none(body.get(name))
-        for name in ("query", "type", "tags", "who", "source_type", "since", "until", "scope")
-    }
+    filters = {name: text_or_none(body.get(name)) for name in _FILTERS}
     if not ids and not any(filters.values()):
         return refusal(400, "query, ids, or at least one filter (type/tags/who/source_type/since/until) is required")
     wanted = min(limit or 20, MOST_ITEMS)
