@@ -1,11 +1,11 @@
 """Times `signet-conformance check` as a whole process, beside the least that reading the same file can cost.
 
-    python ci/bench_check.py                        24,000 exchanges of about 3 kB, 5 runs
+    python ci/bench_check.py                        4,000 sessions, 24,001 exchanges of about 3 kB, 5 runs
     python ci/bench_check.py --limit 1.6            exit 1 when the median is above 1.6 s
     python ci/bench_check.py --keep trace.jsonl     keep the trace that was generated
 
 The trace holds sessions of six exchanges (start, prompt, recall, remember, prompt, end with transcript) of a
-connector that conforms, four at work at a time. The baseline parses each line with `json.loads`.
+connector and a daemon that conform, one after the other. The baseline parses each line with `json.loads`.
 """
 
 from __future__ import annotations
@@ -20,46 +20,36 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-AT_WORK = 4
 BASELINE = "import json, sys\nfor line in open(sys.argv[1], 'rb'): json.loads(line)"
-SYLLABLES = [
+BEGINNINGS = (
     "in",
-    "vo",
-    "ice",
-    "led",
-    "ger",
+    "ledg",
     "ex",
     "port",
     "pool",
-    "win",
-    "dow",
-    "de",
-    "ploy",
-    "sche",
-    "ma",
+    "wind",
+    "depl",
+    "schem",
     "roll",
     "back",
-    "queue",
+    "queu",
     "work",
-    "er",
-    "re",
-    "try",
-    "ca",
-    "che",
-    "to",
-    "ken",
-]
-WORDS = sorted({a + b + c for a in SYLLABLES for b in SYLLABLES for c in ("", "s", "ing", "ed")})
+    "cach",
+    "tok",
+)
+ENDINGS = ("", "s", "er", "ers", "ing", "ed", "able", "ment", "ion", "ions", "age", "ive", "al", "ance")
+WORDS = sorted({a + b + c for a in BEGINNINGS for b in BEGINNINGS for c in ENDINGS})
 
 Exchange = dict[str, Any]
 
 
 def prose(chance: random.Random, characters: int) -> str:
     """Plain words of about that many characters."""
-    words = chance.choices(WORDS, k=max(1, characters // 7))
+    words = chance.choices(WORDS, k=max(1, characters // 9))
     return " ".join(words)
 
 
@@ -81,6 +71,12 @@ def exchange(path: str, body: Exchange, answer: Exchange) -> Exchange:
             "body": {"json": answer},
         },
     }
+
+
+def injected(chance: random.Random, number: int, characters: int) -> str:
+    """Context as the daemon injects it, under the heading with the time of the day."""
+    clock = f"{number // 60 % 24:02}:{number % 60:02}"
+    return f"# Current Date & Time\nSaturday, November 21, 2026 at {clock} (UTC)\n\n{prose(chance, characters)}"
 
 
 def memories(chance: random.Random, count: int) -> list[Exchange]:
@@ -109,29 +105,36 @@ def session(chance: random.Random, number: int) -> Iterator[Exchange]:
     }
     first, second = f"{prose(chance, 240)} ({number})?", f"{prose(chance, 200)} ({number}, again)?"
     reply, answer = prose(chance, 700), prose(chance, 700)
-    inject = {"inject": prose(chance, 900), "memories": memories(chance, 3), "identity": {"name": "Rig"}}
+    inject = {"inject": injected(chance, number, 900), "memories": memories(chance, 3), "identity": {"name": "Rig"}}
     yield exchange("/api/hooks/session-start", {**who, "project": project}, inject)
+    meta = {"totalReturned": 6, "hasSupplementary": False, "noHits": False}
     known = {"sessionKnown": True, "memoryCount": 3}
     yield exchange(
         "/api/hooks/user-prompt-submit",
         {**who, "project": project, "userMessage": first},
-        {"inject": prose(chance, 1500), **known},
+        {"inject": injected(chance, number, 1500), **known},
     )
     yield exchange(
         "/api/memory/recall",
         {"query": first, "limit": 10, "agentId": "atlas-agent", "sessionKey": who["sessionKey"]},
-        {"results": memories(chance, 6)},
+        {
+            "results": memories(chance, 6),
+            "query": first,
+            "method": "hybrid",
+            "meta": {"totalReturned": 6, "noHits": False},
+        },
     )
     content = prose(chance, 900)
+    saved = {"tags": "atlas", "pinned": False, "importance": 0.5, "entities_linked": 0, "hints_written": 0}
     yield exchange(
         "/api/memory/remember",
         {"content": content, "agentId": "atlas-agent", "tags": ["atlas"], "project": project},
-        {"id": f"{chance.getrandbits(128):032x}", "content": content, "embedded": False},
+        {"id": f"{chance.getrandbits(128):032x}", "type": "fact", "content": content, "embedded": False, **saved},
     )
     yield exchange(
         "/api/hooks/user-prompt-submit",
         {**who, "project": project, "userMessage": second, "lastAssistantMessage": reply},
-        {"inject": prose(chance, 900), **known},
+        {"inject": injected(chance, number, 900), **known},
     )
     transcript = f"User: {first}\nAssistant: {reply}\nUser: {second}\nAssistant: {answer}"
     yield exchange(
@@ -141,23 +144,8 @@ def session(chance: random.Random, number: int) -> Iterator[Exchange]:
     )
 
 
-def interleaved(chance: random.Random, count: int) -> Iterator[Exchange]:
-    """`count` exchanges of sessions that take turns at random."""
-    started = AT_WORK
-    working = [session(chance, number) for number in range(AT_WORK)]
-    while count:
-        place = chance.randrange(AT_WORK)
-        following = next(working[place], None)
-        if following is None:
-            working[place] = session(chance, started)
-            started += 1
-            continue
-        yield following
-        count -= 1
-
-
-def write_trace(path: Path, count: int) -> None:
-    """Write a trace of `count` exchanges, the same one each time."""
+def write_trace(path: Path, sessions: int) -> None:
+    """Write a trace of so many sessions, the same one each time."""
     chance = random.Random(20)  # noqa: S311  a trace, no secret
     declared = {"agents": ["atlas-agent"], "harness": "openclaw", "bounds_s": {"start": 15.0, "prompt": 5.0}}
     header = {
@@ -172,14 +160,9 @@ def write_trace(path: Path, count: int) -> None:
     health["request"].update(method="GET", body=None)
     with path.open("w") as stream:
         stream.write(json.dumps(header, separators=(",", ":")) + "\n")
-        for seq, one in enumerate([health, *interleaved(chance, count - 1)], 1):
-            line = {
-                "kind": "exchange",
-                "seq": seq,
-                "conn": 1 + seq % AT_WORK,
-                "t0": seq * 0.05,
-                "t1": seq * 0.05 + 0.01,
-            }
+        exchanges = chain([health], chain.from_iterable(session(chance, number) for number in range(sessions)))
+        for seq, one in enumerate(exchanges, 1):
+            line = {"kind": "exchange", "seq": seq, "conn": 1, "t0": seq * 0.05, "t1": seq * 0.05 + 0.01}
             stream.write(json.dumps({**line, **one}, separators=(",", ":")) + "\n")
 
 
@@ -196,7 +179,7 @@ def seconds(command: Sequence[str], *, accepted: frozenset[int] = frozenset({0})
 def main() -> int:
     """Generate, time, print; the exit status."""
     parser = argparse.ArgumentParser(description="Time `signet-conformance check` as a whole process.")
-    parser.add_argument("--exchanges", type=int, default=24_000)
+    parser.add_argument("--sessions", type=int, default=4000)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--limit", type=float, metavar="SECONDS", help="exit 1 when the median is above")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="keep the generated trace under this name")
@@ -205,7 +188,7 @@ def main() -> int:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     with tempfile.TemporaryDirectory() as folder:
         trace = options.keep or Path(folder, "trace.jsonl")
-        write_trace(trace, options.exchanges)
+        write_trace(trace, options.sessions)
         size = trace.stat().st_size
         print(
             f"{options.exchanges} exchanges, {size / 1e6:.1f} MB, {size / options.exchanges:.0f} bytes each, one core"

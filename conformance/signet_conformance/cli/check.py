@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -141,12 +142,16 @@ class _Run:
     def each(self, files: Sequence[str]) -> Iterator[Judged]:
         """Judge the files that can be read, in order."""
         for file in files:
+            # Traces hold millions of objects and no cycles: looking for any takes as long as a third of the judging.
+            gc.disable()
             try:
                 judged = judge(self._declared(read(file)), self.settings.only, self.settings.contract)
             except SignetConformanceError as failure:
                 failure.where = failure.where or file
                 self.complain(failure)
                 continue
+            finally:
+                gc.enable()
             self.judged.append(essence(judged))
             yield judged
 
