@@ -2,13 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from signet_conformance.facts import LIFECYCLE, PROMPT, START, Call, Recording
-from signet_conformance.rules.outcome import PASS, Outcome, fail, undecided
+from signet_conformance.finding import Finding
+from signet_conformance.rules.outcome import PASS, Outcome, fail, undecided, warn
 from signet_conformance.rules.steps import switched_on
 
 GRACE_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Silence:
+    """What shows that a connector fell silent: its last hook, and the steps it was given after the fault was over."""
+
+    last: Call | None
+    steps: int
+
+
+def _silence_after(recording: Recording, seq: int) -> _Silence | None:
+    """The silence that began with a fault at `seq`; None where something else explains it, or nothing shows it.
+
+    The kit's marks must say that every fault was switched off, and that the user then went on: a prompt and an
+    end were given to the connector, and performed, and not one lifecycle hook followed.
+    """
+    faults = [mark for mark in recording.marks("fault") if mark.data.get("kind") != "restart"]
+    if not faults or switched_on(faults[-1]) or faults[-1].seq < seq or _has_reason_to_be_silent(recording):
+        return None
+    over = faults[-1].seq
+    skipped = [mark.data.get("index") for mark in recording.marks("skipped")]
+    given = [mark for mark in recording.marks("step") if mark.seq > over and mark.data.get("index") not in skipped]
+    steps = [str(mark.data.get("step")) for mark in given]
+    hooks = [c for c in recording.calls if c.operation in LIFECYCLE]
+    if not {"prompt", "end"} <= set(steps) or any(c.seq > over for c in hooks):
+        return None
+    return _Silence(hooks[-1] if hooks else None, len(steps))
+
+
+def _has_reason_to_be_silent(recording: Recording) -> bool:
+    """Whether the session belongs to somebody else, the connector may not speak, or a step could not be performed."""
+    failed = any(mark.data.get("error") is not None for mark in recording.marks("scenario_end"))
+    bypassed = any(switched_on(mark) for mark in recording.marks("bypass"))
+    return failed or bypassed or any(_sends_away(call) for call in recording.calls)
+
+
+def _sends_away(call: Call) -> bool:
+    claimed = call.operation == START and call.status == 409
+    answer = call.answer or {}
+    return claimed or call.status in (401, 403) or any(answer.get(name) is True for name in ("bypassed", "skipped"))
+
+
+def _stopped(say: Callable[..., Finding], silence: _Silence, message: str, *calls: Call) -> Finding:
+    named = calls or ((silence.last,) if silence.last is not None else ())
+    return say(
+        *named,
+        message=message,
+        expected="the hooks of the turns after the fault was switched off",
+        received=f"none in {silence.steps} steps",
+        fold="silent",
+    )
 
 
 def turn_takes_place_without_daemon(recording: Recording) -> Iterator[Outcome]:
@@ -17,7 +70,10 @@ def turn_takes_place_without_daemon(recording: Recording) -> Iterator[Outcome]:
         c.seq
         for c in recording.calls
         if c.is_hook
-        and (c.fault in ("reset", "refuse") or (c.fault is None and c.exchange.error in ("upstream_refused", "upstream_reset")))
+        and (
+            c.fault in ("reset", "refuse")
+            or (c.fault is None and c.exchange.error in ("upstream_refused", "upstream_reset"))
+        )
     ]
     # Where the listener itself is closed nothing is recorded: the kit's own marks stand for the attempts.
     steps = [mark.seq for mark in recording.marks("step")]
@@ -35,6 +91,8 @@ def turn_takes_place_without_daemon(recording: Recording) -> Iterator[Outcome]:
     prompts = recording.of(PROMPT, cut=True)
     if any(p.seq > min(away) for p in prompts):
         yield PASS
+    elif (silence := _silence_after(recording, min(away))) is not None:
+        yield _stopped(fail, silence, "the daemon was unreachable for a while, and no hook was sent since")
     else:
         yield undecided(message="the daemon was unreachable, and no prompt follows that would show the next turn")
 
@@ -75,6 +133,8 @@ def bad_answer_does_not_stop_hooks(recording: Recording) -> Iterator[Outcome]:
     for call in bad:
         if last_hook > call.seq:
             yield PASS
+        elif (silence := _silence_after(recording, call.seq)) is not None:
+            yield _stopped(fail, silence, "after a failing or unreadable answer no hook was sent any more", call)
         else:
             yield undecided(call, message="a bad answer, and no lifecycle hook follows")
 
@@ -113,6 +173,8 @@ def odd_answer_is_tolerated(recording: Recording) -> Iterator[Outcome]:
     for call in odd:
         if last > call.seq:
             yield PASS
+        elif call.fault == "shape" and (silence := _silence_after(recording, call.seq)) is not None:
+            yield _stopped(warn, silence, "after an answer of an odd shape no hook was sent any more", call)
         else:
             yield undecided(call, message="an odd answer, and no request follows")
 
