@@ -1,0 +1,274 @@
+// pi and oh-my-pi as an extension sees them: one program, one session at a time, the session in a file. The
+// agent is what the program was started with. What differs between releases stands in the face.
+
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { randomUUID } from "node:crypto";
+
+import { modelTurn, StepError } from "./protocol.mjs";
+import { Calls, pick, useTool } from "./turns.mjs";
+
+const MODEL = { provider: "scripted", model: "scripted-model", api: "scripted" };
+const NO_PROJECT = "/workspace";
+const SYSTEM_PROMPT = "You are an expert coding assistant.";
+
+class Session {
+  constructor(face, cwd, found) {
+    this.cwd = cwd;
+    this.id = found?.id ?? randomUUID();
+    this.entries = found?.entries ?? [];
+    this.file = found?.file ?? join(Session.folder(face, cwd), `${new Date().toISOString().replaceAll(/[:.]/g, "-")}_${this.id}.jsonl`);
+  }
+
+  /** The folder of a project's sessions, made when it is not there. */
+  static folder(face, cwd) {
+    const folder = join(homedir(), face.session_folder, `--${cwd.replace(/^\//, "").replaceAll("/", "-")}--`);
+    mkdirSync(folder, { recursive: true });
+    return folder;
+  }
+
+  /** The session that was written under an id before, or a new one where none was. */
+  static find(face, cwd, id) {
+    const folder = Session.folder(face, cwd);
+    const name = readdirSync(folder).find((one) => one.endsWith(`_${id}.jsonl`));
+    if (name === undefined) return new Session(face, cwd);
+    const file = join(folder, name);
+    const [header, ...entries] = readFileSync(file, "utf8").trimEnd().split("\n").map((line) => JSON.parse(line));
+    return new Session(face, header.cwd, { id: header.id, entries, file });
+  }
+
+  get header() {
+    return { type: "session", version: 3, id: this.id, timestamp: new Date().toISOString(), cwd: this.cwd };
+  }
+
+  get messages() {
+    return this.entries.flatMap((entry) => (entry.type === "message" ? [structuredClone(entry.message)] : []));
+  }
+
+  /** Entries reach the disk with the first answer of the model, not before. */
+  add(entry) {
+    const parentId = this.entries.at(-1)?.id ?? null;
+    this.entries.push({ id: randomUUID().slice(0, 8), parentId, timestamp: new Date().toISOString(), ...entry });
+    if (!this.entries.some((one) => one.message?.role === "assistant")) return;
+    writeFileSync(this.file, [this.header, ...this.entries].map((one) => `${JSON.stringify(one)}\n`).join(""));
+  }
+}
+
+class Program {
+  #face;
+  #options;
+  #calls;
+  #handlers = new Map();
+  #tools = new Map();
+  #flags = new Map();
+  #session;
+  #turn;
+
+  constructor(face, options) {
+    this.#face = face;
+    this.#options = options;
+    this.#calls = new Calls(face.budgets_ms);
+  }
+
+  get about() {
+    const { harness, version } = this.#face;
+    return { harness, face: `${harness}-${version}`, tools: [...this.#tools.keys()], events: [...this.#handlers.keys()] };
+  }
+
+  async load(connector) {
+    const extension = connector.default ?? connector;
+    if (typeof extension !== "function") throw new StepError("the module's default export is no function of (pi)");
+    const ui = this.#ui();
+    const api = {
+      ui,
+      on: (event, handler) => this.#handlers.set(event, [...(this.#handlers.get(event) ?? []), handler]),
+      registerFlag: (name, flag) => this.#flags.set(name, flag.default),
+      getFlag: (name) => this.#flags.get(name),
+      registerCommand: () => {},
+      registerShortcut: () => {},
+      sendMessage: () => {},
+      appendEntry: (customType, data) => this.#session?.add({ type: "custom", customType, data }),
+    };
+    if (this.#face.tools) api.registerTool = (tool) => this.#tools.set(tool.name, tool);
+    await extension(api);
+  }
+
+  #ui() {
+    const notify = (message) => console.error(`[notify] ${message}`);
+    return { theme: { fg: (_color, text) => text }, notify, setStatus: () => {}, setWidget: () => {} };
+  }
+
+  #context() {
+    const session = this.#session;
+    const sessionManager = {
+      getBranch: () => structuredClone(session.entries),
+      getEntries: () => structuredClone(session.entries),
+      getHeader: () => session.header,
+      getSessionFile: () => session.file,
+      getSessionId: () => session.id,
+      getCwd: () => session.cwd,
+    };
+    return { cwd: session.cwd, hasUI: true, ui: this.#ui(), sessionManager, isIdle: () => true };
+  }
+
+  /** Handlers in the order of their registration; what the last of them that says something says counts. */
+  async #fire(type, bag = {}) {
+    const members = this.#face.events[type];
+    let said;
+    if (members === undefined) return said;
+    const event = { type, ...pick(bag, members) };
+    for (const handler of this.#handlers.get(type) ?? []) {
+      said = (await this.#calls.call(type, handler, event, this.#context())) ?? said;
+    }
+    return said;
+  }
+
+  async perform(step) {
+    const performer = STEPS[step.step];
+    if (performer === undefined) throw new StepError(`there is no step ${JSON.stringify(step.step)}`);
+    if (this.#session === undefined && step.step !== "start" && step.step !== "resume") {
+      throw new StepError(`session ${JSON.stringify(step.session)} is not open: start it first`);
+    }
+    try {
+      const result = await performer.call(this, step);
+      return { session: step.session, key: this.#session?.id, ...result, calls: this.#calls.take() };
+    } finally {
+      if (step.step === "tool" && !step.more) await this.#endTurn();
+    }
+  }
+
+  async start(step) {
+    this.#session = new Session(this.#face, step.project ?? NO_PROJECT);
+    await this.#fire("session_start", { reason: "startup" });
+    return { opened: true };
+  }
+
+  async prompt(step) {
+    await this.#fire("input", { text: step.text, source: "interactive" });
+    const said = await this.#fire("before_agent_start", { prompt: step.text, systemPrompt: SYSTEM_PROMPT });
+    this.#say("user", step.text);
+    if (said?.message !== undefined) this.#session.add({ type: "custom_message", ...said.message });
+    await this.#fire("agent_start");
+    await this.#fire("turn_start", { turnIndex: 0 });
+    const seen = await this.#callModel(step.session);
+    this.#turn = { reply: step.reply ?? "Understood.", session: step.session };
+    if (!step.more) await this.#endTurn();
+    const injected = [said?.systemPrompt?.replace(SYSTEM_PROMPT, ""), said?.message?.content, seen].filter(Boolean);
+    return { turn: true, injected: injected.join("\n").trim() };
+  }
+
+  /** One call of the model; returns what the extension put among its messages. */
+  async #callModel(session) {
+    const messages = this.#session.messages;
+    const seen = (await this.#fire("context", { messages }))?.messages ?? [];
+    await modelTurn(session);
+    const added = seen.filter((one) => !messages.some((known) => known.timestamp === one.timestamp));
+    return added.map((one) => (typeof one.content === "string" ? one.content : "")).join("\n");
+  }
+
+  async #endTurn() {
+    if (this.#turn === undefined) return;
+    const { reply } = this.#turn;
+    this.#turn = undefined;
+    this.#say("assistant", reply);
+    const messages = this.#session.messages;
+    await this.#fire("turn_end", { turnIndex: 0, message: messages.at(-1), toolResults: [] });
+    await this.#fire("agent_end", { messages });
+  }
+
+  #say(role, text) {
+    const message = { role, content: [{ type: "text", text }], timestamp: Date.now() };
+    this.#session.add({ type: "message", message: role === "assistant" ? { ...message, ...MODEL, stopReason: "stop" } : message });
+  }
+
+  tool(step) {
+    const known = (name) => this.#tools.has(name);
+    return useTool(step, known, this.#options.tools, async (toolName, input) => {
+      const toolCallId = `call_${randomUUID().slice(0, 8)}`;
+      await this.#fire("tool_call", { toolName, toolCallId, input });
+      const run = () =>
+        this.#tools.get(toolName).execute(toolCallId, input, new AbortController().signal, () => {}, this.#context());
+      const result = await this.#calls.call(`tool ${toolName}`, run);
+      await this.#fire("tool_result", { toolName, toolCallId, input, ...result });
+      return result;
+    });
+  }
+
+  async preCompaction() {
+    const messages = this.#session.messages;
+    const preparation = { messagesToSummarize: messages, tokensBefore: 1000, firstKeptEntryId: this.#session.entries.at(-1)?.id };
+    const bag = { preparation, branchEntries: structuredClone(this.#session.entries), sessionId: this.#session.id, messages };
+    for (const event of this.#face.before_compaction) await this.#fire(event, bag);
+    return {};
+  }
+
+  async compactionComplete(step) {
+    this.#session.add({ type: "compaction", summary: step.summary ?? "", tokensBefore: 1000 });
+    await this.#fire("session_compact", { compactionEntry: structuredClone(this.#session.entries.at(-1)), fromExtension: false });
+    return {};
+  }
+
+  async compact(step) {
+    await this.preCompaction();
+    await modelTurn(step.session);
+    return this.compactionComplete(step);
+  }
+
+  async clear() {
+    const before = this.#session;
+    const after = new Session(this.#face, before.cwd);
+    await this.#replaced(before, after, "new");
+    return { opened: true };
+  }
+
+  /** One session takes the place of another in the running program. */
+  async #replaced(before, after, reason) {
+    const previousSessionFile = before.file;
+    if (this.#face.replaces_by === "session_switch") {
+      this.#session = after;
+      await this.#fire("session_switch", { reason, previousSessionFile });
+      return;
+    }
+    await this.#fire("session_shutdown", { reason, targetSessionFile: after.file });
+    this.#session = after;
+    for (let times = 0; times < this.#face.starts_of_a_replaced_session; times += 1) {
+      await this.#fire("session_start", { reason, previousSessionFile });
+    }
+  }
+
+  async resume(step) {
+    this.#session = Session.find(this.#face, step.project ?? NO_PROJECT, step.key);
+    await this.#fire("session_start", { reason: "resume" });
+    return { opened: true };
+  }
+
+  async end() {
+    await this.#fire("session_shutdown", { reason: "quit" });
+    const key = this.#session.id;
+    this.#session = undefined;
+    return { key, ended: true };
+  }
+
+  async close() {
+    if (this.#session !== undefined) await this.end();
+  }
+}
+
+const STEPS = {
+  start: Program.prototype.start,
+  prompt: Program.prototype.prompt,
+  tool: Program.prototype.tool,
+  compact: Program.prototype.compact,
+  pre_compaction: Program.prototype.preCompaction,
+  compaction_complete: Program.prototype.compactionComplete,
+  clear: Program.prototype.clear,
+  resume: Program.prototype.resume,
+  end: Program.prototype.end,
+};
+
+export async function open(face, connector, options) {
+  const program = new Program(face, options);
+  await program.load(connector);
+  return program;
+}
