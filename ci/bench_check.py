@@ -121,11 +121,18 @@ def session(chance: random.Random, number: int) -> Iterator[Exchange]:
             "results": memories(chance, 6),
             "query": first,
             "method": "hybrid",
-            "meta": {"totalReturned": 6, "noHits": False},
+            "meta": meta,
         },
     )
     content = prose(chance, 900)
-    saved = {"tags": "atlas", "pinned": False, "importance": 0.5, "entities_linked": 0, "hints_written": 0}
+    saved = {
+        "tags": "atlas",
+        "pinned": False,
+        "importance": 0.5,
+        "entities_linked": 0,
+        "hints_written": 0,
+        "structured": False,
+    }
     yield exchange(
         "/api/memory/remember",
         {"content": content, "agentId": "atlas-agent", "tags": ["atlas"], "project": project},
