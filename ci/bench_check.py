@@ -81,14 +81,22 @@ def injected(chance: random.Random, number: int, characters: int) -> str:
 
 def memories(chance: random.Random, count: int) -> list[Exchange]:
     """Rows as a recall answers them."""
+    row = {
+        "content_length": 160,
+        "truncated": False,
+        "source": "hybrid",
+        "type": "fact",
+        "tags": "atlas",
+        "pinned": False,
+    }
+    who = {"importance": 0.5, "who": "openclaw", "project": None, "created_at": "2026-06-12T09:00:00.000Z"}
     return [
         {
             "id": f"{chance.getrandbits(128):032x}",
             "content": prose(chance, 160),
-            "type": "fact",
-            "importance": 0.5,
             "score": round(chance.random(), 3),
-            "created_at": "2026-06-12T09:00:00.000Z",
+            **row,
+            **who,
         }
         for _ in range(count)
     ]
