@@ -1,0 +1,230 @@
+// OpenCode as a plugin sees it: one server, many sessions, hooks by name, one stream of events. The agent is
+// what the server was started with.
+
+import { randomBytes } from "node:crypto";
+
+import { modelTurn, StepError } from "./protocol.mjs";
+import { Calls, pick, useTool } from "./turns.mjs";
+
+const MODEL = { providerID: "scripted", modelID: "scripted-model" };
+const SYSTEM_PROMPT = "You are opencode, an interactive CLI tool.";
+
+const identifier = (kind) => `${kind}_${randomBytes(13).toString("hex")}`;
+
+class Server {
+  #face;
+  #options;
+  #calls;
+  #connector;
+  #instances = new Map();
+  #sessions = new Map();
+  #messages = new Map();
+
+  constructor(face, connector, options) {
+    this.#face = face;
+    this.#options = options;
+    this.#calls = new Calls(face.budgets_ms);
+    this.#connector = connector;
+  }
+
+  get about() {
+    return { harness: "opencode", face: `opencode-${this.#face.version}` };
+  }
+
+  /** The plugin, loaded once for each project that the server is used in. */
+  async #instance(directory) {
+    if (!this.#instances.has(directory)) {
+      const plugin = this.#connector.default ?? Object.values(this.#connector).find((one) => typeof one === "function");
+      if (typeof plugin !== "function") throw new StepError("the module exports no plugin function");
+      this.#instances.set(directory, (await this.#calls.call("load", plugin, this.#input(directory))) ?? {});
+    }
+    return this.#instances.get(directory);
+  }
+
+  #input(directory) {
+    const messages = async ({ path }) => ({ data: structuredClone(this.#messages.get(path.id) ?? []) });
+    const get = async ({ path }) => ({ data: { id: path.id, directory } });
+    const client = { session: { messages, get }, app: { log: async () => ({ data: true }) } };
+    const project = { id: "global", worktree: directory, time: { created: Date.now() } };
+    const serverUrl = new URL("http://127.0.0.1:4096");
+    return { client, project, directory, worktree: directory, serverUrl, $: globalThis.Bun?.$, experimental_workspace: undefined };
+  }
+
+  async #hook(session, name, bag, output) {
+    const handler = (await this.#instance(session.directory))[name];
+    const members = this.#face.hooks[name];
+    if (handler !== undefined && members !== undefined) await this.#calls.call(name, handler, pick(bag, members), output);
+    return output;
+  }
+
+  async #event(session, type, more = {}) {
+    const handler = (await this.#instance(session.directory)).event;
+    const properties = { sessionID: session.id, ...more };
+    const event = { id: identifier("evt"), type, properties };
+    if (handler !== undefined) await this.#calls.call(`event ${type}`, handler, { event });
+  }
+
+  async perform(step) {
+    const performer = STEPS[step.step];
+    if (performer === undefined) throw new StepError(`there is no step ${JSON.stringify(step.step)}`);
+    try {
+      const result = await performer.call(this, step);
+      return { session: step.session, ...result, calls: this.#calls.take() };
+    } finally {
+      if (step.step === "tool" && !step.more) await this.#endTurn(this.#session(step));
+    }
+  }
+
+  #session(step) {
+    const found = this.#sessions.get(step.session);
+    if (found === undefined) throw new StepError(`session ${JSON.stringify(step.session)} is not known: start it first`);
+    return found;
+  }
+
+  #info(session) {
+    const { id, directory, title } = session;
+    return { id, projectID: "global", directory, title, version: this.#face.version, time: { created: session.created } };
+  }
+
+  async start(step) {
+    const session = { id: identifier("ses"), directory: step.project ?? "/workspace", created: Date.now() };
+    this.#sessions.set(step.session, session);
+    this.#messages.set(session.id, []);
+    await this.#event(session, "session.created", { info: this.#info(session) });
+    return { key: session.id, opened: true };
+  }
+
+  async prompt(step) {
+    const session = this.#session(step);
+    const { id: sessionID } = session;
+    const message = { id: identifier("msg"), role: "user", sessionID, time: { created: Date.now() }, agent: "build", model: MODEL };
+    const parts = [{ id: identifier("prt"), sessionID, messageID: message.id, type: "text", text: step.text }];
+    await this.#hook(session, "chat.message", { sessionID, model: MODEL, messageID: message.id }, { message, parts });
+    this.#messages.get(sessionID).push({ info: message, parts });
+    await this.#event(session, "message.updated", { info: message });
+    await this.#event(session, "session.status", { status: { type: "busy" } });
+    if (session.title === undefined) {
+      // The title generator asks the model first, and takes what a plugin has ready for the next call.
+      await this.#system(session);
+      session.title = "A session";
+      await this.#event(session, "session.updated", { info: this.#info(session) });
+    }
+    const system = await this.#callModel(session, step.session);
+    session.turn = { reply: step.reply ?? "Understood.", name: step.session };
+    if (!step.more) await this.#endTurn(session);
+    return { turn: true, injected: system.filter((text) => text !== SYSTEM_PROMPT).join("\n") };
+  }
+
+  async #system(session) {
+    const model = { id: MODEL.modelID, providerID: MODEL.providerID };
+    const output = { system: [SYSTEM_PROMPT] };
+    await this.#hook(session, "experimental.chat.system.transform", { sessionID: session.id, model }, output);
+    return output.system;
+  }
+
+  async #callModel(session, name) {
+    const messages = structuredClone(this.#messages.get(session.id));
+    await this.#hook(session, "experimental.chat.messages.transform", {}, { messages });
+    const system = await this.#system(session);
+    await modelTurn(name);
+    return system;
+  }
+
+  async #answer(session, text, more = {}) {
+    const { id: sessionID } = session;
+    const info = { id: identifier("msg"), role: "assistant", sessionID, time: { created: Date.now() }, ...MODEL, ...more };
+    const part = { id: identifier("prt"), sessionID, messageID: info.id, type: "text", text };
+    const bag = { sessionID, messageID: info.id, partID: part.id };
+    const output = await this.#hook(session, "experimental.text.complete", bag, { text });
+    this.#messages.get(sessionID).push({ info, parts: [{ ...part, text: output.text }] });
+    await this.#event(session, "message.updated", { info });
+  }
+
+  async #idle(session) {
+    await this.#event(session, "session.status", { status: { type: "idle" } });
+    await this.#event(session, "session.idle");
+  }
+
+  async #endTurn(session) {
+    if (session.turn === undefined) return;
+    const { reply } = session.turn;
+    session.turn = undefined;
+    await this.#answer(session, reply);
+    await this.#idle(session);
+  }
+
+  async tool(step) {
+    const session = this.#session(step);
+    const tools = (await this.#instance(session.directory)).tool ?? {};
+    return useTool(step, (name) => tools[name] !== undefined, this.#options.tools, async (tool, args) => {
+      const { id: sessionID } = session;
+      const callID = identifier("call");
+      const given = await this.#hook(session, "tool.execute.before", { tool, sessionID, callID }, { args });
+      const messageID = identifier("msg");
+      const context = { sessionID, messageID, agent: "build", abort: new AbortController().signal, metadata: () => {} };
+      const run = () => tools[tool].execute(given.args, { ...context, directory: session.directory, worktree: session.directory });
+      const said = await this.#calls.call(`tool ${tool}`, run);
+      const output = { title: "", output: typeof said === "string" ? said : (said?.output ?? ""), metadata: said?.metadata ?? {} };
+      await this.#hook(session, "tool.execute.after", { tool, sessionID, callID, args: given.args }, output);
+      return output.output;
+    });
+  }
+
+  async preCompaction(step) {
+    const session = this.#session(step);
+    await this.#event(session, "session.status", { status: { type: "busy" } });
+    const output = { context: [], prompt: undefined };
+    await this.#hook(session, "experimental.session.compacting", { sessionID: session.id }, output);
+    return { context: output.context };
+  }
+
+  async compactionComplete(step) {
+    const session = this.#session(step);
+    await this.#callModel(session, step.session);
+    await this.#answer(session, step.summary ?? "", { summary: true, mode: "compaction" });
+    await this.#event(session, "session.compacted");
+    await this.#idle(session);
+    return {};
+  }
+
+  async compact(step) {
+    return { ...(await this.preCompaction(step)), ...(await this.compactionComplete(step)) };
+  }
+
+  /** The user begins anew: another session, while the old one stays in the list. */
+  async clear(step) {
+    return this.start({ ...step, project: this.#session(step).directory });
+  }
+
+  /** Nothing tells a plugin that an old session is opened again. */
+  async resume(step) {
+    const session = this.#session(step);
+    return { key: session.id, opened: true };
+  }
+
+  async end(step) {
+    const session = this.#session(step);
+    await this.#event(session, "session.deleted", { info: this.#info(session) });
+    return { key: session.id, ended: true };
+  }
+
+  async close() {
+    for (const hooks of this.#instances.values()) await this.#calls.call("dispose", async () => hooks.dispose?.());
+  }
+}
+
+const STEPS = {
+  start: Server.prototype.start,
+  prompt: Server.prototype.prompt,
+  tool: Server.prototype.tool,
+  compact: Server.prototype.compact,
+  pre_compaction: Server.prototype.preCompaction,
+  compaction_complete: Server.prototype.compactionComplete,
+  clear: Server.prototype.clear,
+  resume: Server.prototype.resume,
+  end: Server.prototype.end,
+};
+
+export async function open(face, connector, options) {
+  return new Server(face, connector, options);
+}
