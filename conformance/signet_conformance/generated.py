@@ -13,15 +13,16 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from signet_conformance import engine, trace
 from signet_conformance.contract import requirements
-from signet_conformance.drivers.command import CommandDriver
+from signet_conformance.drivers.launch import Driver
 from signet_conformance.errors import SignetConformanceError
 from signet_conformance.finding import Verdict
 from signet_conformance.generated_summary import BREACHES, Breach, Failure, Summary, Tally
 from signet_conformance.rig import Rig
+from signet_conformance.rules import rules
 from signet_conformance.runner import Job, Run
 from signet_conformance.scenarios import drawing
 from signet_conformance.scenarios.script import Scenario
@@ -120,10 +121,13 @@ class GeneratedSessions:
 
     # -- what is to be followed up
 
-    def conclude(self, chunks: Iterable[Chunk], known: Mapping[str, Verdict]) -> Summary:
+    def conclude(
+        self, chunks: Iterable[Chunk], known: Mapping[str, Verdict], progress: Callable[[str], None]
+    ) -> Summary:
         """Follow up what the chunks showed and leave the summary in the folder of the run.
 
         `known` are the verdicts of the other traces: what they show breached already needs no second proof.
+        `progress` is told what is being followed up.
         """
         ordered = sorted(chunks, key=lambda chunk: chunk.number)
         summary = Summary(self._seed)
@@ -131,10 +135,13 @@ class GeneratedSessions:
             summary.performed += chunk.performed
             summary.tally.merge(chunk.tally)
         settled = {(name, verdict) for name, verdict in known.items() if verdict in BREACHES}
-        for name in requirements():
+        for name in rules():
             for verdict in BREACHES:
                 found = next((chunk for chunk in ordered if (name, verdict) in chunk.breached), None)
-                if found is not None and not settled & {(name, worse) for worse in BREACHES[: BREACHES.index(verdict) + 1]}:
+                if found is not None and not settled & {
+                    (name, worse) for worse in BREACHES[: BREACHES.index(verdict) + 1]
+                }:
+                    progress(f"following up {verdict} {name}, found by a generated session")
                     self._follow_up(found, name, verdict, summary, settled)
         for chunk in ordered:
             for place, error in list(chunk.failed.items())[: MOST_FAILURES - len(summary.failures)]:
@@ -230,7 +237,9 @@ class GeneratedSessions:
 
 
 def _named(scenario: Scenario, requirement: str) -> Scenario:
-    return replace(scenario, name=requirement, title=f"{requirements()[requirement].title} ({len(scenario.steps)} steps)")
+    known = requirements().get(requirement)
+    title = requirement if known is None else known.title
+    return replace(scenario, name=requirement, title=f"{title} ({len(scenario.steps)} steps)")
 
 
 class _Connector:
@@ -238,17 +247,17 @@ class _Connector:
 
     def __init__(self, rig: Rig, only: frozenset[str] | None = None) -> None:
         self._rig = rig
-        self._only = frozenset(requirements()) - OF_A_WHOLE_PROCESS if only is None else only
-        self._driver: CommandDriver | None = None
+        self._only = frozenset(rules()) - OF_A_WHOLE_PROCESS if only is None else only
+        self._driver: Driver | None = None
         self.hello: Mapping[str, Any] = {}
 
-    def __enter__(self) -> _Connector:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._close()
 
-    def greet(self) -> CommandDriver:
+    def greet(self) -> Driver:
         """The process, launched and greeted if there is none."""
         if self._driver is None:
             self._driver = self._rig.launch({})
@@ -258,8 +267,10 @@ class _Connector:
     def judged(self, scenario: Scenario, out: Path, apart: str | None) -> engine.Judged | str:
         """Perform a scenario and judge its trace; the error when it could not be performed.
 
-        Without `apart` it has a process of its own.
+        Without `apart` it has a process of its own, as everything has where a process serves one session.
         """
+        if self._rig.target.processes == "session":
+            apart = None
         try:
             driver = self.greet() if apart is not None else self._rig.launch({})
         except SignetConformanceError as failure:

@@ -110,7 +110,8 @@ class Summary:
             performed=data["performed"],
             tally=tally,
             breaches=[
-                Breach(**{**row, "verdict": Verdict(row["verdict"]), "traces": tuple(row["traces"])}) for row in data["breaches"]
+                Breach(**{**row, "verdict": Verdict(row["verdict"]), "traces": tuple(row["traces"])})
+                for row in data["breaches"]
             ],
             failures=[Failure(**row) for row in data["failures"]],
         )

@@ -9,7 +9,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,17 @@ READY_TIMEOUT_S = 60.0
 CONTROL_TIMEOUT_S = 30.0
 CANARY_VARIABLE = "SIGNET_CONFORMANCE_CANARY"
 
-_INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "PYTHONPATH", "PYTHONHASHSEED", "VIRTUAL_ENV", "COVERAGE_PROCESS_START")
+_INHERITED = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "PYTHONPATH",
+    "PYTHONHASHSEED",
+    "VIRTUAL_ENV",
+    "COVERAGE_PROCESS_START",
+)
 """What a child may see of our environment: never a credential, never the user's own Signet settings."""
 
 
@@ -57,7 +67,9 @@ class DaemonUnderTest:
         command = shlex.split(self._choice)
         if not command:
             raise UsageError("is empty", where="--daemon", remedy="embedded, a URL, or a command that starts a daemon")
-        env = clean_environment(self._folder, SIGNET_PORT=str(port), SIGNET_HOST="127.0.0.1", SIGNET_PATH=str(self._folder))
+        env = clean_environment(
+            self._folder, SIGNET_PORT=str(port), SIGNET_HOST="127.0.0.1", SIGNET_PATH=str(self._folder)
+        )
         self._process = LineProcess("the daemon", command, env=env, error=NothingTestedError)
         self.url = f"http://127.0.0.1:{port}"
         _wait_healthy(self.url, READY_TIMEOUT_S, self._choice, self._process)
@@ -99,7 +111,11 @@ def _wait_healthy(url: str, timeout_s: float, choice: str, process: LineProcess 
     while not _healthy(url):
         ended = process is not None and process.returncode is not None
         if ended or time.monotonic() > deadline:
-            tail = "" if process is None else "".join(f"\n    {printable(line, 300)}" for line in list(process.stderr)[-5:])
+            tail = (
+                ""
+                if process is None
+                else "".join(f"\n    {printable(line, 300)}" for line in list(process.stderr)[-5:])
+            )
             raise NothingTestedError(
                 "the daemon ended before it answered" if ended else f"no daemon answers GET {url}/health",
                 where=f"--daemon {printable(choice)}",

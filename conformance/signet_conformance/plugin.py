@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _ASKED = "--signet-conformance"
 _RUN = "signet-conformance-run"
-_SHORT = {"target": "NAME", "daemon": "WHERE"}
+_SHORT = {"target": "NAME", "daemon": "WHERE", "scenarios": "N", "scenario": "FILE"}
 _taken_key = pytest.StashKey[list[str]]()
 
 
@@ -41,6 +41,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=[],
         help="judge this recording instead of driving; repeatable",
     )
+    group.addoption(
+        "--signet-scenarios",
+        metavar="N",
+        help="perform N generated sessions beside the scripted ones (default: 100; none with --signet-scenario)",
+    )
+    group.addoption(
+        "--signet-scenario",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="perform this scenario instead of the scripted ones; repeatable",
+    )
+    group.addoption(
+        "--signet-seed",
+        metavar="SEED",
+        help="a whole number, which determines the generated sessions (default: 1), or random to draw one",
+    )
     group.addoption("--signet-report", metavar="DIR", help="write report.json and the traces there")
     group.addoption("--signet-strict", action="store_true", help="a WARN fails the run too")
 
@@ -49,7 +66,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> Generator[None]:
-    """Register `--target` and `--daemon` in runs that ask for the kit, unless the repository owns them."""
+    """Register the short options in runs that ask for the kit, unless the repository owns them."""
     yield
     if _ASKED not in args:
         return
@@ -57,8 +74,9 @@ def pytest_load_initial_conftests(
     taken = [name for name in _SHORT if _is_known(parser, f"--{name}")]
     for name, metavar in _SHORT.items():
         if name not in taken:
+            kept: dict[str, Any] = {"action": "append", "default": []} if name == "scenario" else {}
             dest = f"signet_short_{name}"
-            group.addoption(f"--{name}", dest=dest, metavar=metavar, help=f"short for --signet-{name}")
+            group.addoption(f"--{name}", dest=dest, metavar=metavar, help=f"short for --signet-{name}", **kept)
     early_config.stash[_taken_key] = taken
 
 

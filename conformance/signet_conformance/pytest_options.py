@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shlex
 import sys
 import tempfile
@@ -14,6 +15,12 @@ import pytest
 
 from signet_conformance import targets
 from signet_conformance.errors import UsageError, printable
+from signet_conformance.scenarios.script import Scenario, read_scenarios
+
+DEFAULT_SESSIONS = 100
+DEFAULT_SEED = 1
+"""Fixed, so that a run says the same tomorrow; another one looks elsewhere."""
+MOST_SESSIONS = 1_000_000
 
 _DAEMONS = "embedded, the URL of a running daemon, or a command that starts one"
 
@@ -31,6 +38,10 @@ class Asked:
     folder: Path
     report: bool
     strict: bool
+    scenarios: tuple[Scenario, ...] = ()
+    """Those of the files that were named; they stand in for the scripted ones."""
+    sessions: int = 0
+    seed: int = DEFAULT_SEED
 
 
 def read_options(config: pytest.Config, taken: Sequence[str]) -> Asked:
@@ -41,7 +52,10 @@ def read_options(config: pytest.Config, taken: Sequence[str]) -> Asked:
     """
     for short in taken:
         print(f"signet-conformance: this repository owns --{short}; use --signet-{short}", file=sys.stderr)
-    spelt = {name: f"--signet-{name}" if name in taken else f"--{name}" for name in ("target", "daemon")}
+    spelt = {
+        name: f"--signet-{name}" if name in taken else f"--{name}"
+        for name in ("target", "daemon", "scenarios", "scenario")
+    }
     name, daemon = _either(config, "target"), _either(config, "daemon")
     recordings: Sequence[str] = config.getoption("signet_trace")
     target = None if name is None else targets.load(name)
@@ -58,6 +72,14 @@ def read_options(config: pytest.Config, taken: Sequence[str]) -> Asked:
     for path in recordings:
         if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for a name that is too long
             raise UsageError("is no file", where=f"--signet-trace {printable(path)}", remedy="name a recorded trace")
+    files = _files(config)
+    sessions = _either(config, "scenarios")
+    if recordings and (files or sessions is not None):
+        short = spelt["scenario" if files else "scenarios"]
+        raise UsageError("a recording performs no scenario", where="--signet-trace", remedy=f"leave {short} out")
+    scenarios = _scenarios(files, spelt["scenario"])
+    default = 0 if files or recordings else DEFAULT_SESSIONS
+    asked_sessions = default if sessions is None else _whole(sessions, spelt["scenarios"], MOST_SESSIONS)
     report = config.getoption("signet_report")
     return Asked(
         target=target,
@@ -66,6 +88,9 @@ def read_options(config: pytest.Config, taken: Sequence[str]) -> Asked:
         folder=Path(tempfile.mkdtemp(prefix="signet-traces-")) if report is None else _fresh_folder(Path(report)),
         report=report is not None,
         strict=config.getoption("signet_strict"),
+        scenarios=scenarios,
+        sessions=asked_sessions,
+        seed=_seed(config.getoption("signet_seed")),
     )
 
 
@@ -80,6 +105,38 @@ def _either(config: pytest.Config, name: str) -> str | None:
     long: str | None = config.getoption(f"signet_{name}")
     short: str | None = config.getoption(f"signet_short_{name}", default=None)
     return short if long is None else long
+
+
+def _files(config: pytest.Config) -> Sequence[str]:
+    return [*config.getoption("signet_scenario"), *config.getoption("signet_short_scenario", default=[])]
+
+
+def _scenarios(files: Sequence[str], where: str) -> tuple[Scenario, ...]:
+    """The scenarios of some files. Raises UsageError when two have one name: it is also that of the trace."""
+    found: dict[str, Scenario] = {}
+    for file in files:
+        for scenario in read_scenarios(Path(file)):
+            if found.setdefault(scenario.name, scenario) != scenario:
+                raise UsageError(
+                    f"two scenarios are called {scenario.name}",
+                    where=f"{where} {printable(file)}",
+                    remedy="give one of them another name",
+                )
+    return tuple(found.values())
+
+
+def _seed(given: str | None) -> int:
+    if given == "random":
+        return secrets.randbelow(1 << 32)
+    return DEFAULT_SEED if given is None else _whole(given, "--signet-seed", (1 << 64) - 1)
+
+
+def _whole(given: str, where: str, limit: int) -> int:
+    if not (given.isascii() and given.isdigit() and len(given) <= 20 and int(given) <= limit):
+        raise UsageError(
+            f"{printable(given, 40)!r} is no whole number from 0 to {limit}", where=where, remedy=f"such as {where} 200"
+        )
+    return int(given)
 
 
 def _check_daemon(daemon: str, where: str) -> None:

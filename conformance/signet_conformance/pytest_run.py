@@ -18,15 +18,16 @@ import pytest
 
 from signet_conformance import engine, trace
 from signet_conformance.contract import REFERENCE_DAEMON, contract_version_of, requirements
-from signet_conformance.errors import SignetConformanceError, TargetError, printable
+from signet_conformance.driven import Plan, drive
+from signet_conformance.errors import SignetConformanceError, printable
 from signet_conformance.finding import Judgement, Verdict
+from signet_conformance.generated_summary import Summary, breach_lines, folded
 from signet_conformance.pytest_options import Asked, read_options, read_worker_options
+from signet_conformance.pytest_progress import Progress
 from signet_conformance.reports.jsonreport import ReportWriter
 from signet_conformance.reports.text import closing_line, failure_text, summary_lines
 from signet_conformance.reports.together import run_level_breaches
 from signet_conformance.rules import rules
-from signet_conformance.runner import Run
-from signet_conformance.scenarios.script import Scenario, scripted
 
 VERDICT = "signet_verdict"
 """The user property that carries an item's verdict, also from xdist workers and into JUnit."""
@@ -111,30 +112,32 @@ class ConformanceRun:
         )
 
     def _perform(self) -> None:
-        assert self._asked.target is not None  # noqa: S101 - a run without recordings has a target
-        with Run(self._asked.target, self.folder, self._asked.daemon) as run:
-            errors = [done for done in run.perform(scripted(), self._progress) if done.error is not None]
-        if errors:
-            failure = TargetError(
-                f"{len(errors)} scenarios could not be performed; the first, {errors[0].scenario}: {errors[0].error}",
-                remedy=f"traces so far: {self.folder}",
-            )
-            failure.exit_status = 4
-            raise failure
+        asked = self._asked
+        assert asked.target is not None  # noqa: S101 - a run without recordings has a target
+        plan = Plan(
+            asked.target,
+            asked.daemon,
+            scenarios=asked.scenarios,
+            generated=asked.sessions,
+            seed=asked.seed,
+            strict=asked.strict,
+            report=asked.report,
+        )
+        drive(plan, self.folder, Progress(self._config))
 
-    def _progress(self, number: int, total: int, scenario: Scenario) -> None:
-        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
-        if reporter is None or self._config.option.verbose < 0:
-            return
-        reporter.ensure_newline()
-        reporter.write_line(f"signet: scenario {number}/{total} {scenario.name}: {scenario.title}")
+    def pytest_report_header(self) -> str | None:
+        """Say what would repeat the run."""
+        asked = self._asked
+        if asked.target is None or self._worker or not asked.sessions:
+            return None
+        return f"signet: target {asked.target.name}, {asked.sessions} generated sessions, seed {asked.seed}"
 
     # -- verdicts
 
     def judged(self) -> engine.JudgedRun:
         """The verdicts of this run, worked out once a process."""
         if self._judged is None:
-            self._judged = engine.judge_run(self._read_traces())
+            self._judged = folded(engine.judge_run(self._read_traces()), Summary.read(self.folder))
         return self._judged
 
     def _read_traces(self) -> list[trace.Trace]:
@@ -165,6 +168,8 @@ class ConformanceRun:
         blocks = [failure_text(one, name, width, options=options) for one in breached[:_MAX_BLOCKS]]
         if len(breached) > _MAX_BLOCKS:
             blocks.append(f"… and in {len(breached) - _MAX_BLOCKS} more traces")
+        summary = Summary.read(self.folder)
+        blocks += breach_lines(() if summary is None else summary.breaches, name)
         return "\n\n".join(blocks)
 
     def place_of(self, judgement: Judgement) -> tuple[str, int]:

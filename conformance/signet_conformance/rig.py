@@ -21,7 +21,7 @@ from signet_conformance.targets import Target
 IDLE_TIMEOUT_S = 20.0
 STEP_MARGIN_S = 60.0
 """What a step may take beyond the target's own bounds before the connector counts as hung."""
-SECRET_NAME = "ACME_DEPLOY_TOKEN"
+SECRET_NAME = "ACME_DEPLOY_TOKEN"  # noqa: S105 - a name
 UNKNOWN_MEMORY = "00000000-0000-4000-8000-000000000000"
 
 
@@ -54,7 +54,10 @@ class Rig:
         """Store the canary as a secret, so that a connector that leaks one leaks something we can recognise."""
         body = b'{"value": "%s"}' % self._canary.encode()
         request = urllib.request.Request(  # noqa: S310 - the daemon's own address
-            f"{self.daemon.url}/api/secrets/{SECRET_NAME}", data=body, headers={"content-type": "application/json"}, method="POST"
+            f"{self.daemon.url}/api/secrets/{SECRET_NAME}",
+            data=body,
+            headers={"content-type": "application/json"},
+            method="POST",
         )
         # A daemon that keeps no secrets is one where none can leak.
         with contextlib.suppress(OSError), urllib.request.urlopen(request, timeout=10):  # noqa: S310
@@ -145,9 +148,8 @@ class _Performance:
                 content = result.get("content")
                 self._results[step["as"]] = content if isinstance(content, Mapping) else {}
         elif kind == "fault":
-            self._recorder.ask(
-                {"op": "fault", "fault": self._fault(step["fault"]), "match": step.get("match"), "count": step.get("count")}
-            )
+            where = {"match": step.get("match"), "count": step.get("count")}
+            self._recorder.ask({"op": "fault", "fault": self._fault(step["fault"]), **where})
         elif kind == "fault_off":
             self._recorder.ask({"op": "fault_off", "id": None})
         else:

@@ -15,14 +15,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from signet_conformance.rig import Rig
 from signet_conformance.scenarios.script import Scenario
 from signet_conformance.targets import Target
 
 T = TypeVar("T")
-Progress = Callable[[int, int, Scenario], None]
 Job = Callable[[Rig], T]
 
 MOST_LANES = 2
@@ -56,7 +55,7 @@ class Run:
             lanes = min(MOST_LANES, os.cpu_count() or 1) if daemon == "embedded" else 1
         self.rigs = [Rig(target, daemon, home / f"lane{n}", canary=canary, token=token) for n in range(lanes)]
 
-    def __enter__(self) -> Run:
+    def __enter__(self) -> Self:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             for rig in self.rigs:
@@ -71,18 +70,18 @@ class Run:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def perform(self, scenarios: Sequence[Scenario], progress: Progress | None = None) -> Iterator[ScenarioRun]:
-        """Perform each scenario with a connector process of its own; yield its trace when it is done, in any order."""
-        usable = [s for s in scenarios if not self._without_sense(s)]
-        for number, done in enumerate(self.work([self.job(scenario) for scenario in usable]), 1):
-            if progress is not None:
-                progress(number, len(usable), next(s for s in usable if s.name == done.scenario))
-            yield done
+    def usable(self, scenarios: Sequence[Scenario]) -> Sequence[Scenario]:
+        """The scenarios that make sense with this target and this daemon."""
+        return [scenario for scenario in scenarios if not self._without_sense(scenario)]
 
     def job(self, scenario: Scenario) -> Job[ScenarioRun]:
         """The job of performing one scenario with a connector process of its own."""
         out = self.folder / f"{scenario.name}.jsonl"
         return lambda rig: ScenarioRun(scenario.name, out, rig.perform(scenario, rig.launch(scenario.env), out))
+
+    def perform(self, scenarios: Sequence[Scenario]) -> Iterator[ScenarioRun]:
+        """Perform each scenario that makes sense here; yield its trace when it is done, in any order."""
+        yield from self.work([self.job(scenario) for scenario in self.usable(scenarios)])
 
     @property
     def can_restart(self) -> bool:

@@ -145,28 +145,43 @@ _PLACES = (
     "/api/hooks/compaction-complete",
     "/api/memory/*",
 )
+_WAITED_FOR = ("/api/hooks/user-prompt-submit", "/api/hooks/session-start")
+_REPEATABLE = (
+    "/api/hooks/user-prompt-submit",
+    "/api/hooks/compaction-complete",
+    "/api/hooks/remember",
+    "/api/memory/*",
+)
+_PLACES_OF: Mapping[str, Sequence[str]] = {
+    "409": ("/api/hooks/user-prompt-submit",),
+    **dict.fromkeys(("401", "429", "503"), _REPEATABLE),
+    **dict.fromkeys(_SLOW_FAULTS, _WAITED_FOR),
+}
+"""Where a fault may only be at some places. A request that was refused, or put off, may not come again the same
+soon (HTTP-010, HTTP-011), while a start or an end is owed (START-004, END-005): no connector could do both."""
 _LASTS = (1, 1, 2, None)
 
 
 def _fault(features: Features, digits: Digits) -> Mapping[str, Any]:
-    path, lasts = digits.pick(_PLACES), digits.pick(_LASTS)
     kind = digits.pick(_ALL_KINDS if features.slow else _QUICK_KINDS)
-    fault: dict[str, Any] = {"kind": kind}
-    if kind.isdigit():
-        fault = {"kind": "status", "status": int(kind), **({"retry_after_s": 1} if kind in ("429", "503") else {})}
-    elif kind in ("delay", "slow_body"):
-        fault["delay_s"] = "beyond"
+    lasts = digits.pick(_LASTS)
     if kind == "refuse":
-        return {"fault": fault, "lasts": lasts or 1}
-    if kind == "409":
-        # A start that is refused so leaves a session that the connector may neither use nor end.
-        path = "/api/hooks/user-prompt-submit"
-    step: dict[str, Any] = {"fault": fault, "lasts": lasts}
+        return {"fault": {"kind": kind}, "lasts": lasts or 1}
+    path = digits.pick(_PLACES_OF.get(kind, _PLACES))
+    step: dict[str, Any] = {"fault": _spec(kind), "lasts": lasts}
     if path is not None:
         step["match"] = {"path": path}
     if lasts is None:
         step["count"] = 1
     return step
+
+
+def _spec(kind: str) -> Mapping[str, Any]:
+    if kind in ("429", "503"):
+        return {"kind": "status", "status": int(kind), "retry_after_s": 1}
+    if kind.isdigit():
+        return {"kind": "status", "status": int(kind)}
+    return {"kind": kind, "delay_s": "beyond"} if kind in ("delay", "slow_body") else {"kind": kind}
 
 
 def intents(features: Features) -> st.SearchStrategy[Intent]:
@@ -223,7 +238,7 @@ def sessions(features: Features | None = None, name: str = "generated") -> st.Se
 
 
 def write(features: Features, surroundings: Digits, chosen: Sequence[Intent], name: str) -> Scenario:
-    """The scenario of some intents; `surroundings` say over how many sessions, and with which agent the first begins."""
+    """The scenario of some intents; `surroundings` say over how many sessions, and with which agent they begin."""
     several, turned = surroundings.pick((1, 2, 2, 3)), surroundings.pick((0, 0, 0, 1))
     writer = Writer(several, features.agents, turned, can_resume="resume" in features.steps)
     for what, which, details in chosen:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,8 +20,7 @@ class _Session:
     """new, open or closed."""
     summary: str | None = None
     """The summary of a compaction that has begun and not been completed."""
-    end_lost: bool = False
-    """The last end met a daemon that nobody could reach: no trace shows it."""
+    compactions: int = 0
     stored: list[str] = field(default_factory=list)
 
 
@@ -65,8 +65,6 @@ class Writer:
         if not any(session.state != "new" for session in self._sessions):
             self._use(self._sessions[0])
         for session in self._sessions:
-            if session.end_lost and session.state == "closed":
-                self._use(session)
             if session.state == "open":
                 self._end(session)
         used = sum(session.state != "new" for session in self._sessions)
@@ -83,6 +81,10 @@ class Writer:
             self._tool(session, *details)
         else:
             summary, halves, fault = details
+            session.compactions += 1
+            if session.compactions > 1:
+                # No two compactions of a session are summed up in the same words: one would look like a repeat.
+                summary = f"{summary} ({session.compactions})"
             if not halves:
                 self._add({"step": "compact", "session": session.name, "summary": summary})
                 return
@@ -99,13 +101,13 @@ class Writer:
             self._store(session, fact)
             return
         memory = {"from": session.stored[-1] if session.stored else "", "pointer": "/id"}
-        arguments: dict[str, Any] = {
+        arguments: Mapping[str, Mapping[str, Any]] = {
             "memory_search": {"query": query, "limit": 5},
             "memory_get": {"id": memory},
             "memory_modify": {"patches": [{"id": memory, "importance": 0.7, "reason": "confirmed by the team"}]},
             "memory_forget": {"mode": "execute", "ids": [memory], "reason": "it was replaced"},
-        }[tool]
-        self._add({"step": "tool", "session": session.name, "tool": tool, "arguments": arguments})
+        }
+        self._add({"step": "tool", "session": session.name, "tool": tool, "arguments": arguments[tool]})
 
     def _store(self, session: _Session, fact: str) -> None:
         name = f"{session.name}-m{len(session.stored) + 1}"
@@ -134,12 +136,10 @@ class Writer:
         if session.state != "open":
             return
         self._complete(session)
-        # A listener that is closed leaves no request in the trace, which would look like an end that never was.
-        refused = self._fault is not None and self._fault["fault"]["kind"] == "refuse"
-        if refused and not self._can_resume:
+        if self._fault is not None and self._fault["fault"]["kind"] == "refuse":
+            # A closed listener leaves no request in the trace: to the rules it would look like an end that never was.
             self._switch_off()
-            refused = False
-        session.state, session.end_lost = "closed", refused
+        session.state = "closed"
         self._add({"step": "end", "session": session.name})
 
     def _switch_on(self, details: dict[str, Any]) -> None:

@@ -1,0 +1,31 @@
+"""How far a run has come, told often enough to be followed and seldom enough for a log."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+_LOG_S = 5.0
+_TERMINAL_S = 0.5
+
+
+class Progress:
+    """Writes a line now and then: on a terminal twice a second and over itself, elsewhere every five seconds."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._reporter = config.pluginmanager.get_plugin("terminalreporter") if config.option.verbose >= 0 else None
+        self._began = self._told = time.monotonic()
+
+    def __call__(self, words: str) -> None:
+        """Write `words`, unless that was done a moment ago."""
+        reporter, now = self._reporter, time.monotonic()
+        if reporter is None or now - self._told < (_TERMINAL_S if reporter.isatty else _LOG_S):
+            return
+        self._told = now
+        line = f"signet: {words}, {now - self._began:.0f} s"
+        if reporter.isatty:
+            reporter.rewrite(line, erase=True)
+        else:
+            reporter.ensure_newline()
+            reporter.write_line(line)
