@@ -72,6 +72,8 @@ class _Daemon:
     """The summary of a compaction that has not been told yet."""
     last_prompt: tuple[str, str | None] | None = None
     """The prompt that was the last hook of the session, if it was one."""
+    owes_start: bool = False
+    """The last hook was an end that said the context is cleared, which only a start may follow."""
     lost_end: str | None = None
     """The reason of an end that was not accepted."""
 
@@ -194,6 +196,7 @@ class Session:
         result = await self.client.on_session_start(params)
         reply = self._told(result.reply)
         self.last_start = self.last_hook
+        daemon.owes_start = daemon.owes_start and not reply.sent
         daemon.claimed_elsewhere = reply.status == CLAIMED
         daemon.wants_end = (daemon.wants_end or reply.sent) and not daemon.claimed_elsewhere
         if reply.reached:
@@ -285,10 +288,12 @@ class Session:
 
     async def _end(self, reason: str) -> Reply:
         await self._finish_compaction()
+        if self._daemon.owes_start:
+            await self._is_started()
         self.is_open = False
         self._daemon.wants_start = True
         self._daemon.summary, self._daemon.pre_arrived = None, False
-        if not self._daemon.wants_end:
+        if not self._daemon.wants_end or self._daemon.owes_start:
             return held_back("session-end", "the daemon does not hold this session")
         reply = await self._send_end(reason)
         if not reply.accepted and reason != CLEAR:
@@ -301,6 +306,7 @@ class Session:
         reply = self._told(await self.client.on_session_end(params))
         if reply.accepted:
             self._daemon.wants_end = False
+        self._daemon.owes_start = reply.sent and reason == CLEAR
         return reply
 
     def _told(self, reply: Reply) -> Reply:

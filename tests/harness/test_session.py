@@ -412,6 +412,42 @@ def test_failed_end_is_repeated_once(daemon: RecordingDaemon, hosted: Hosted) ->
     assert first == second
 
 
+@pytest.mark.parametrize("following", ["end", "clear"])
+def test_start_that_a_clear_announced_comes_before_the_next_end(
+    daemon: RecordingDaemon, hosted: Hosted, following: str
+) -> None:
+    """When a clear lost its end and could not send its start, the next end waits for that start."""
+    daemon.answers[END] = [Answer(fault="reset")]
+    daemon.answers["/health"] = [Answer({"status": "healthy"}), Answer(fault="reset")]
+
+    async def work(host: SessionHost) -> None:
+        session = session_of(host)
+        await session.start()
+        await session.clear()
+        assert daemon.paths() == ["session-start", "session-end"]
+        await getattr(session, following)()
+
+    hosted(work)
+    expected = ["session-start", "session-end", "session-start", "session-end"]
+    assert daemon.paths() == expected + (["session-start"] if following == "clear" else [])
+    assert daemon.bodies(START)[1]["source"] == "clear"
+
+
+def test_no_end_follows_a_clear_whose_start_never_went_out(daemon: RecordingDaemon, hosted: Hosted) -> None:
+    """While the daemon stays away after a lost clear, an end is held back."""
+    daemon.answers[END] = [Answer(fault="reset")]
+
+    async def work(host: SessionHost) -> None:
+        session = session_of(host)
+        await session.start()
+        daemon.always["/health"] = Answer(fault="reset")
+        await session.clear()
+        assert (await session.end()).failure is FailureClass.HELD_BACK
+
+    hosted(work)
+    assert daemon.paths() == ["session-start", "session-end"]
+
+
 def test_accepted_end_is_not_repeated(daemon: RecordingDaemon, hosted: Hosted) -> None:
     """Closing a host sends nothing for a session whose end was accepted, nor for a failed clear."""
 
