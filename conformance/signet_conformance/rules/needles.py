@@ -21,7 +21,7 @@ class Needles:
     def __init__(self, since: Mapping[str, int]) -> None:
         self._since = dict(sorted(since.items(), key=lambda item: item[1]))
         self._shortest = min(map(len, since), default=2)
-        self._block = size = min(self._shortest // 2, _LONGEST_BLOCK)
+        self._block = size = max(1, min(self._shortest // 2, _LONGEST_BLOCK))
         self._by_block: dict[str, tuple[int, str]] = {}
         self._others: dict[str, list[tuple[int, str]]] = {}
         if len(since) > _FEW:

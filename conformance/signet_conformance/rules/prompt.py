@@ -261,17 +261,20 @@ def injected_text_stays_out(recording: Recording) -> Iterator[Outcome]:
 
 
 def _recognisable(inject: str) -> Iterator[str]:
-    """The trimmed inject, and the whole of it without the date heading and the line after, where long enough."""
+    """The trimmed inject, and the whole of it without the date heading and the line after, where long enough.
+
+    What follows a heading at the beginning is part of the whole, so the whole need not be looked for as well.
+    """
     whole = inject.strip()
+    lines = whole.split("\n")
+    heading = next((index for index, line in enumerate(lines) if line.strip() == _DATE_HEADING), None)
+    rest = "" if heading is None else "\n".join(lines[:heading] + lines[heading + 2 :]).strip()
+    if len(rest) >= SHORTEST_INJECT:
+        yield rest
+        if heading == 0:
+            return
     if len(whole) >= SHORTEST_INJECT:
         yield whole
-    lines = whole.split("\n")
-    for index, line in enumerate(lines):
-        if line.strip() == _DATE_HEADING:
-            rest = "\n".join(lines[:index] + lines[index + 2 :]).strip()
-            if len(rest) >= SHORTEST_INJECT:
-                yield rest
-            return
 
 
 def few_prompts_in_flight(recording: Recording) -> Iterator[Outcome]:
