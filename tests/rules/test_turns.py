@@ -52,7 +52,7 @@ SHAPES: dict[str, tuple[Any, list[tuple[str, str]]]] = {
 }
 
 
-PIECES = ["User:", "Assistant: ", "{", "}", "\n", '{"role":1,"content":[1]}', '{"message":{"role":"user","content":null}}', "x"]
+PIECES = ["User:", "Assistant: ", "{", "}", "\n", '{"role":1,"content":[1]}', '{"message":{"role":"user","content":1}}']
 
 
 @pytest.mark.parametrize("name", SHAPES)

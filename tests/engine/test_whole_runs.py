@@ -1,0 +1,122 @@
+"""Several traces of one run: folded together, and judged on whether the connector did what it declares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from signet_conformance.engine import COVERAGE, JudgedRun, fold_verdicts, judge, judge_run, whole_run_coverage
+from signet_conformance.finding import Reason, Verdict
+from signet_conformance.trace import Exchange, Mark, Trace
+
+from .traces import START, exchange, trace
+
+NAME = "SIG-START-001"
+GOOD, BAD = {"harness": "openclaw"}, {"harness": ""}
+PROMPT = "/api/hooks/user-prompt-submit"
+
+
+def _ended(error: str | None = None) -> Mark:
+    return Mark(99, 99.0, "scenario_end", {"error": error}, 99)
+
+
+def _run(*observed: list[Exchange], capabilities: tuple[str, ...] | None, error: str | None = None) -> JudgedRun:
+    return judge_run([trace(*some, marks=[_ended(error)], capabilities=capabilities) for some in observed])
+
+
+def _performed(path: str, **body: Any) -> list[Exchange]:
+    return [exchange(1, path, **(body or GOOD))]
+
+
+def test_the_highest_verdict_of_any_trace_counts() -> None:
+    """One trace that fails fails the run, and its findings are the run's."""
+    run = judge_run([trace(exchange(1, **GOOD)), trace(exchange(1, **BAD)), trace(exchange(1, **BAD))])
+    together = run.together[NAME]
+    assert (together.verdict, together.reason, together.subjects) == (Verdict.FAIL, Reason.BREACH, 3)
+    assert len(together.findings) == 2
+    assert [one.judgements[NAME].verdict for one in run.traces] == [Verdict.PASS, Verdict.FAIL, Verdict.FAIL]
+
+
+def test_passes_are_counted_together() -> None:
+    """Of a requirement that holds everywhere the run says over how many subjects."""
+    together = judge_run([trace(exchange(1, **GOOD)), trace(), trace(exchange(1, **GOOD))]).together[NAME]
+    assert (together.verdict, together.message, together.subjects) == (Verdict.PASS, "2 subjects", 2)
+
+
+def test_nothing_anywhere_is_not_applicable() -> None:
+    """A requirement without a subject in any trace has none in the run."""
+    assert judge_run([trace(), trace()]).together[NAME].verdict is Verdict.NOT_APPLICABLE
+
+
+def test_verdicts_are_folded_by_name() -> None:
+    """Each requirement has the first of the folding order that any trace has."""
+    judged = [judge(trace(exchange(1, **GOOD)), frozenset({NAME})), judge(trace(exchange(1, **BAD)), frozenset({NAME}))]
+    assert dict(fold_verdicts(judged)) == {NAME: Verdict.FAIL}
+
+
+def test_only_some_requirements_of_a_run() -> None:
+    """Of a run too some requirements alone may be judged."""
+    assert list(judge_run([trace(exchange(1))], frozenset({NAME})).together) == [NAME]
+
+
+def test_what_was_declared_and_done_passes() -> None:
+    """COV-001 passes over a whole run in which exactly the declared operations were seen."""
+    run = _run(_performed(START), _performed(PROMPT), capabilities=("session-start", "user-prompt-submit"))
+    assert run.together[COVERAGE].verdict is Verdict.PASS
+    assert [one.judgements[COVERAGE].verdict for one in run.traces] == [Verdict.INCONCLUSIVE] * 2
+
+
+def test_what_was_declared_and_never_done_fails() -> None:
+    """A declared operation that no scenario brought about fails, by name."""
+    run = _run(_performed(START), _performed(START), capabilities=("session-start", "session-end"))
+    assert run.together[COVERAGE].verdict is Verdict.FAIL
+    assert run.together[COVERAGE].message == "declared but never seen: session-end"
+
+
+def test_what_was_done_and_not_declared_is_drift() -> None:
+    """An operation that was not declared warns, by name."""
+    run = _run(_performed(START), _performed(PROMPT), capabilities=("session-start",))
+    assert run.together[COVERAGE].verdict is Verdict.WARN
+    assert run.together[COVERAGE].message == "DRIFT: seen but not declared: user-prompt-submit"
+
+
+def test_absence_counts_more_than_drift() -> None:
+    """What is missing is a breach of a MUST, what is too much is not."""
+    run = _run(_performed(START), _performed(PROMPT), capabilities=("session-start", "session-end"))
+    assert run.together[COVERAGE].verdict is Verdict.FAIL
+
+
+def test_polling_a_job_comes_with_running_it() -> None:
+    """Polls need no declaration of their own."""
+    polls = [exchange(1, "/api/secrets/exec", command="x"), exchange(2, "/api/secrets/exec/j-1", "GET")]
+    assert _run(polls, polls, capabilities=("secrets-exec",)).together[COVERAGE].verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    "traces",
+    [
+        pytest.param([], id="no trace"),
+        pytest.param([trace(exchange(1), marks=[_ended()], capabilities=("session-start",))], id="one trace"),
+        pytest.param([trace(exchange(1), marks=[_ended()])] * 2, id="nothing declared"),
+        pytest.param([trace(exchange(1), capabilities=("session-start",))] * 2, id="no scenario's end"),
+        pytest.param(
+            [trace(exchange(1), marks=[_ended("the connector died")], capabilities=("session-start",))] * 2,
+            id="a scenario that broke off",
+        ),
+        pytest.param(
+            [trace(exchange(1, "/api/skills", "GET"), marks=[_ended()], capabilities=("session-start",))] * 2,
+            id="a path outside the contract",
+        ),
+    ],
+)
+def test_anything_but_a_whole_run_is_left_to_its_traces(traces: list[Trace]) -> None:
+    """Equality with the manifest is judged only where every trace holds a scenario performed to its end."""
+    assert whole_run_coverage([judge(one) for one in traces]) is None
+
+
+def test_one_broken_scenario_leaves_the_run_undecided() -> None:
+    """A run in which one scenario broke off is not whole, so it does not pass."""
+    whole = trace(exchange(1), marks=[_ended()], capabilities=("session-start",))
+    broken = trace(exchange(1), marks=[_ended("died")], capabilities=("session-start",))
+    assert judge_run([whole, broken]).together[COVERAGE].verdict is Verdict.INCONCLUSIVE
