@@ -13,11 +13,12 @@ from signet_conformance.drivers.command import CommandDriver, OnEvent
 from signet_conformance.drivers.fleet import Fleet
 from signet_conformance.errors import TargetError, printable
 from signet_conformance.targets import Target
-from signet_conformance.targets.files import find_file, find_runtime
+from signet_conformance.targets.files import find_file, find_runtime, first_of
 
 _FOLDER = Path(__file__).parent
 FACES = _FOLDER / "faces"
 HOSTS = _FOLDER / "hosts"
+_OPTIONS = ("tools", "plugin_config", "config")
 
 
 class Driver(Protocol):
@@ -49,12 +50,26 @@ def command_line(target: Target) -> tuple[str, ...]:
     """The program that speaks signet-driver/1 for a target. Raises TargetError naming what this machine lacks."""
     if target.driver == "command":
         return target.command
-    options = json.dumps({name: target.profile[name] for name in ("tools", "plugin_config") if name in target.profile})
+    face = str(face_file(target))
+    options: dict[str, Any] = {name: target.profile[name] for name in _OPTIONS if name in target.profile}
     if target.driver == "node-plugin":
         host = str(HOSTS / "node_host.mjs")
-        return find_runtime(target), host, str(face_file(target)), str(find_file(target)), options
+        return find_runtime(target), host, face, str(find_file(target)), json.dumps(options)
+    if "config" in options:
+        options["config"], module = str(target.root / options["config"]), ""
+    else:
+        module = str(find_file(target))
+    if target.driver == "command-hooks":
+        options["install"] = [find_runtime(target), str(HOSTS / "install.mjs")]
+    options["programs"] = _programs(target)
     host = f"signet_conformance.drivers.hosts.{target.driver.replace('-', '_')}"
-    return sys.executable, "-m", host, str(face_file(target)), str(find_file(target)), options
+    return sys.executable, "-m", host, face, module, json.dumps(options)
+
+
+def _programs(target: Target) -> Mapping[str, list[str]]:
+    """The connector's own programs by the name under which it installs them; those not found are taken from PATH."""
+    found = {name: first_of(target, places) for name, places in target.profile.get("programs", {}).items()}
+    return {name: [find_runtime(target), str(path)] for name, path in found.items() if path is not None}
 
 
 def face_file(target: Target) -> Path:

@@ -38,9 +38,8 @@ def find_file(target: Target, member: str = "files", own: str = "module") -> Pat
             return path.resolve()
         raise TargetError("does not exist", where=printable(path), remedy=f"build the connector, or mend the setting {own!r}")
     places = [Place(**one) for one in target.profile.get(member, ())]
-    for path in _candidates(target.root, places):
-        if path.exists():
-            return path.resolve()
+    if (found := first_of(target, target.profile.get(member, ()))) is not None:
+        return found
     looked = ", ".join(f"{p.path} of package {p.package}" if p.package else p.path for p in places)
     made = target.profile.get("build", "build the connector")
     raise TargetError(
@@ -48,6 +47,12 @@ def find_file(target: Target, member: str = "files", own: str = "module") -> Pat
         where=f"--target {target.name}",
         remedy=f"{made}; or set {own} in [tool.signet-conformance.targets.{target.name}]",
     )
+
+
+def first_of(target: Target, places: Sequence[Mapping[str, str]]) -> Path | None:
+    """The first of some places that exists, from the target's root upwards; None when there is none."""
+    known = [Place(**one) for one in places]
+    return next((path.resolve() for path in _candidates(target.root, known) if path.exists()), None)
 
 
 def _candidates(root: Path, places: Sequence[Place]) -> Iterator[Path]:

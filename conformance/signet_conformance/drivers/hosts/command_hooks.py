@@ -1,0 +1,186 @@
+"""A harness that runs a connector's commands: Claude Code, Codex.
+
+    python -m signet_conformance.drivers.hosts.command_hooks FACE.json MODULE OPTIONS
+
+The connector's own installer writes its hooks into an empty home, or the option `config` names a file that
+holds them. Each event of a step runs the hooks that are configured for it, with the harness's JSON on stdin.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from signet_conformance.drivers.hosts.hook_process import HookRun, run_hook
+from signet_conformance.drivers.hosts.hook_settings import Hook, mcp_command, read_hooks, remarks
+from signet_conformance.drivers.hosts.mcp_server import McpServer
+from signet_conformance.drivers.hosts.places import Projects, with_programs
+from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
+from signet_conformance.drivers.hosts.tools import use_tool
+from signet_conformance.drivers.hosts.transcript import Transcript
+
+INSTALL_TIMEOUT_S = 60
+
+
+class Session:
+    """One session of the harness: its id, its transcript, what the turn under way still has to say."""
+
+    def __init__(self, face: Mapping[str, Any], cwd: Path) -> None:
+        self.cwd = cwd
+        self.renew(face)
+        self.server: McpServer | None = None
+
+    def renew(self, face: Mapping[str, Any]) -> None:
+        """A new native session in the same folder."""
+        self.id = str(uuid.uuid4())
+        self.transcript = Transcript(face["transcript"], self.id, self.cwd)
+        self.turn_id = str(uuid.uuid4())
+        self.reply: str | None = None
+
+
+class CommandHooks:
+    """Performs steps by running the configured hooks."""
+
+    def __init__(self, face: Mapping[str, Any], module: str, options: Mapping[str, Any], peer: Peer) -> None:
+        self._face = face
+        self._options = options
+        self._peer = peer
+        self._sessions: dict[str, Session] = {}
+        self._projects = Projects()
+        home = Path.home()
+        self._env = {**os.environ, "PATH": with_programs(options.get("programs", {}), home / ".signet-conformance-bin")}
+        config = options.get("config")
+        if config is None:
+            self._install(module)
+        self._hooks = read_hooks(home / face["settings"] if config is None else Path(config), face)
+        self._runs: list[HookRun] = []
+
+    def _install(self, module: str) -> None:
+        """Run the connector's installer. The daemon's address is left out: a local installation writes none."""
+        agents = os.environ.get("SIGNET_PATH", str(Path.home() / ".agents"))
+        Path(agents).mkdir(parents=True, exist_ok=True)
+        for name in ("IDENTITY.md", "USER.md", "SOUL.md", "MEMORY.md", "AGENTS.md"):
+            (Path(agents) / name).touch()
+        env = {name: value for name, value in self._env.items() if name != "SIGNET_DAEMON_URL"}
+        done = subprocess.run(
+            [*self._options["install"], module, agents],
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr,
+            timeout=INSTALL_TIMEOUT_S,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise StepError(f"the connector's installer ended with status {done.returncode}; see its standard error")
+
+    def about(self) -> Mapping[str, Any]:
+        """The hooks that are installed, and what is remarkable about how."""
+        return {
+            "harness": self._face["harness"],
+            "face": f"{self._face['harness']}-{self._face['version']}",
+            "events": sorted(self._hooks),
+            "remarks": remarks(self._hooks, self._face),
+        }
+
+    def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Perform one step; the result tells each hook's status, duration and output."""
+        kind = str(step.get("step"))
+        if kind not in self._face["steps"] and kind != "tool":
+            raise Skipped(f"{self._face['harness']} has no counterpart for {kind}")
+        session = self._session(step)
+        result: dict[str, Any] = {}
+        try:
+            if kind == "tool":
+                result = dict(self._tool(session, step))
+            else:
+                self._events(session, step, self._face["steps"][kind])
+            if kind == "prompt":
+                result["turn"] = True
+        finally:
+            if kind in ("prompt", "tool") and not step.get("more"):
+                self._end_turn(session, step)
+        runs, self._runs = self._runs, []
+        injected = "\n".join(run.context for run in runs if run.context)
+        return {"session": step.get("session"), "key": session.id, **result, "injected": injected, "hooks": [r.to_json() for r in runs]}
+
+    def _session(self, step: Mapping[str, Any]) -> Session:
+        name = str(step.get("session"))
+        if step["step"] == "start":
+            self._sessions[name] = Session(self._face, self._projects.folder(step.get("project")))
+        if name not in self._sessions:
+            raise StepError(f"session {name!r} is not known: start it first")
+        return self._sessions[name]
+
+    def _events(self, session: Session, step: Mapping[str, Any], events: Sequence[Mapping[str, Any]]) -> None:
+        for one in events:
+            if one.get("model"):
+                self._peer.model_turn(step.get("session"))
+            elif one.get("say"):
+                session.transcript.say(one["say"], str(step.get("text") or step.get("summary") or ""))
+            elif one.get("renew"):
+                session.renew(self._face)
+            else:
+                self._fire(session, step, one)
+        if step["step"] == "prompt":
+            session.reply = str(step.get("reply") or "Understood.")
+
+    def _end_turn(self, session: Session, step: Mapping[str, Any]) -> None:
+        if session.reply is None:
+            return
+        session.transcript.say("assistant", session.reply)
+        for one in self._face["turn_end"]:
+            self._fire(session, {**step, "reply": session.reply}, one)
+        session.reply = None
+        session.turn_id = str(uuid.uuid4())
+
+    def _fire(self, session: Session, step: Mapping[str, Any], told: Mapping[str, Any]) -> None:
+        event = str(told["event"])
+        bag = {
+            "session_id": session.id,
+            "transcript_path": str(session.transcript.path),
+            "cwd": str(session.cwd),
+            "hook_event_name": event,
+            "prompt": step.get("text"),
+            "turn_id": session.turn_id,
+            "last_assistant_message": step.get("reply"),
+            **self._face["constants"],
+            **{name: value for name, value in told.items() if name != "event"},
+        }
+        stdin = {name: bag[name] for name in self._face["events"][event] if bag.get(name) is not None}
+        env = {**self._env, **{name: str(session.cwd) for name in self._face.get("project_variables", ())}}
+        for hook in self._hooks.get(event, ()):
+            if hook.matches(bag.get(self._face["matchers"].get(event))):
+                self._runs.append(run_hook(hook, stdin, env, session.cwd))
+
+    def _tool(self, session: Session, step: Mapping[str, Any]) -> Mapping[str, Any]:
+        if session.server is None:
+            command, env = mcp_command(Path.home(), self._face)
+            session.server = McpServer(command, {**self._env, **env}, str(session.cwd), self._face["harness"])
+        return use_tool(step, session.server.tools, self._options.get("tools", {}), session.server.call)
+
+    def flush(self) -> None:
+        """Nothing is left: every hook has ended before its step is answered."""
+
+    def close(self) -> None:
+        """End the memory servers and remove the project folders."""
+        for session in self._sessions.values():
+            if session.server is not None:
+                session.server.close()
+        self._projects.remove()
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Serve standard input."""
+    face_path, module, options = arguments
+    face = json.loads(Path(face_path).read_bytes())
+    Peer().serve(lambda peer: CommandHooks(face, module, json.loads(options), peer))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

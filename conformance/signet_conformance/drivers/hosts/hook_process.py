@@ -1,0 +1,100 @@
+"""One run of a hook command: the harness's JSON on stdin, bounded, killed with everything it started."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from signet_conformance.drivers.hosts.hook_settings import Hook
+
+MAX_OUTPUT_BYTES = 4 * 1024 * 1024
+_KEPT = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class HookRun:
+    """What became of one run. `status` None: killed at its timeout. `context` is what reaches the model."""
+
+    event: str
+    status: int | None
+    ms: float
+    stdout: str
+    stderr: str
+    context: str
+
+    def to_json(self) -> Mapping[str, Any]:
+        """The run as the answer to a step tells it; long outputs are cut."""
+        said = {"event": self.event, "status": self.status, "ms": self.ms}
+        return {**said, "stdout": self.stdout[:_KEPT], "stderr": self.stderr[:_KEPT], "timed_out": self.status is None}
+
+
+def run_hook(hook: Hook, stdin: Mapping[str, Any], env: Mapping[str, str], cwd: Path) -> HookRun:
+    """Run the command as the harness does: through /bin/sh, since that is how hooks are written."""
+    began = time.perf_counter()
+    child = subprocess.Popen(
+        ["/bin/sh", "-c", hook.command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=dict(env),
+        cwd=cwd,
+        start_new_session=True,
+    )
+    outputs = [_Drain(child.stdout), _Drain(child.stderr)]
+    status: int | None = None
+    try:
+        with contextlib.suppress(BrokenPipeError), child.stdin or contextlib.nullcontext() as given:
+            if given is not None:
+                given.write(json.dumps(stdin).encode())
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            status = child.wait(hook.timeout_s)
+    finally:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+    took = round((time.perf_counter() - began) * 1000, 3)
+    stdout, stderr = (one.text() for one in outputs)
+    event = str(stdin.get("hook_event_name"))
+    return HookRun(event, status, took, stdout, stderr, _context(stdout) if status == 0 else "")
+
+
+def _context(stdout: str) -> str:
+    """What a harness shows the model of a hook's output: the JSON's additional context, or the text itself."""
+    try:
+        said = json.loads(stdout)
+    except ValueError:
+        return stdout.strip()
+    specific = said.get("hookSpecificOutput") if isinstance(said, dict) else None
+    context = specific.get("additionalContext") if isinstance(specific, dict) else None
+    return context if isinstance(context, str) else ""
+
+
+class _Drain:
+    """Reads a pipe to its end in a thread, so that a flood cannot block the hook; keeps the first part of it."""
+
+    def __init__(self, pipe: IO[bytes] | None) -> None:
+        self._kept = bytearray()
+        self._thread = threading.Thread(target=self._read, args=(pipe,), daemon=True)
+        self._thread.start()
+
+    def _read(self, pipe: IO[bytes] | None) -> None:
+        if pipe is None:
+            return
+        with pipe:
+            while chunk := pipe.read1(65536) if hasattr(pipe, "read1") else pipe.read(65536):
+                if len(self._kept) < MAX_OUTPUT_BYTES:
+                    self._kept += chunk
+
+    def text(self) -> str:
+        # The group is dead; only a process that left it could still hold the pipe.
+        self._thread.join(2.0)
+        return bytes(self._kept).decode("utf-8", "replace")

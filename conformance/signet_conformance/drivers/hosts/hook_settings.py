@@ -1,0 +1,90 @@
+"""The hooks that a connector has put into its harness's settings, and what is remarkable about them."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from signet_conformance.drivers.hosts.protocol import Skipped, StepError
+
+_SECRET = re.compile(r"sig_sk_\w+|sk-[A-Za-z0-9]{16,}|(?:TOKEN|API_KEY|SECRET|PASSWORD)=['\"]?[^\s'\"$]{8,}")
+LONGEST_SENSIBLE_S = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """One configured command. `timeout_s` is already in seconds; `matcher` None runs it for every occasion."""
+
+    command: str
+    timeout_s: float
+    matcher: str | None = None
+
+    def matches(self, occasion: object) -> bool:
+        """Whether the harness runs it on an occasion, such as the source of a start."""
+        if self.matcher in (None, "", "*") or occasion is None:
+            return True
+        return re.fullmatch(str(self.matcher), str(occasion)) is not None
+
+
+def read_hooks(path: Path, face: Mapping[str, Any]) -> Mapping[str, Sequence[Hook]]:
+    """The hooks of a settings file by event. Raises StepError when the file is not what the harness reads."""
+    try:
+        data = json.loads(path.read_bytes())
+    except OSError as failure:
+        raise StepError(f"{path}: no hooks are installed there: {failure.strerror}") from None
+    except ValueError as failure:
+        raise StepError(f"{path}: is not JSON: {failure}") from None
+    groups = data.get("hooks") if isinstance(data, dict) else None
+    if not isinstance(groups, dict):
+        raise StepError(f"{path}: holds no object 'hooks'")
+    unit = float(face["timeout_unit_s"])
+    default = float(face["default_timeout_s"])
+    found: dict[str, list[Hook]] = {}
+    for event, rows in groups.items():
+        for row in rows if isinstance(rows, list) else ():
+            for one in row.get("hooks", ()):
+                if isinstance(one, dict) and one.get("type") == "command" and isinstance(one.get("command"), str):
+                    given = one.get("timeout")
+                    timeout_s = float(given) * unit if isinstance(given, int | float) else default
+                    found.setdefault(event, []).append(Hook(one["command"], timeout_s, row.get("matcher")))
+    return found
+
+
+def remarks(hooks: Mapping[str, Sequence[Hook]], face: Mapping[str, Any]) -> Sequence[str]:
+    """What is off about an installed configuration: unknown events, odd timeouts, secrets inside commands."""
+    said = []
+    for event, configured in hooks.items():
+        if event not in face["events"]:
+            said.append(f"{event}: {face['harness']} {face['version']} has no such event")
+        for hook in configured:
+            if hook.timeout_s > LONGEST_SENSIBLE_S:
+                unit = "seconds" if face["timeout_unit_s"] == 1 else f"units of {face['timeout_unit_s']} s"
+                said.append(f"{event}: a timeout of {hook.timeout_s:g} s, since {face['harness']} counts in {unit}")
+            if _SECRET.search(hook.command):
+                said.append(f"{event}: the command holds what looks like a secret")
+    return said
+
+
+def mcp_command(home: Path, face: Mapping[str, Any]) -> tuple[Sequence[str], Mapping[str, str]]:
+    """How the harness starts the connector's memory server, and what it adds to the environment.
+
+    Raises Skipped when none is installed, or one that is no program.
+    """
+    where = face["mcp"]
+    path = home / where["file"]
+    try:
+        data: Any = tomllib.loads(path.read_text("utf-8")) if path.suffix == ".toml" else json.loads(path.read_bytes())
+    except (OSError, ValueError) as failure:
+        raise Skipped(f"no memory server is installed: {failure}") from None
+    for name in where["members"]:
+        data = data.get(name) if isinstance(data, dict) else None
+    if not isinstance(data, dict) or "command" not in data:
+        raise Skipped("no memory server is installed that the harness starts")
+    command = data["command"]
+    words = command if isinstance(command, list) else [command]
+    return [*map(str, words), *map(str, data.get("args", ()))], {k: str(v) for k, v in data.get("env", {}).items()}

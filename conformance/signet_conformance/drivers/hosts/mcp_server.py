@@ -1,0 +1,65 @@
+"""An MCP server over stdio, spoken to as a harness does: the few messages of a client that calls tools."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from signet_conformance.drivers.hosts.protocol import StepError
+from signet_conformance.processes import LineProcess
+
+REVISION = "2025-06-18"
+START_TIMEOUT_S = 30.0
+CALL_TIMEOUT_S = 90.0
+
+
+class McpServer:
+    """One server process, initialised; `tools` are the names of what it offers."""
+
+    def __init__(self, command: Sequence[str], env: Mapping[str, str], cwd: str, client: str) -> None:
+        self._next_id = 0
+        self._process = LineProcess("the MCP server", command, env=env, cwd=cwd)
+        try:
+            about = {"name": client, "version": "1.0.0"}
+            self._ask("initialize", {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": about}, START_TIMEOUT_S)
+            self._process.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+            listed = self._ask("tools/list", {}, START_TIMEOUT_S).get("tools", [])
+            self.tools = [str(tool["name"]) for tool in listed if isinstance(tool, dict) and "name" in tool]
+        except BaseException:
+            self._process.close()
+            raise
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
+        """Call a tool; its text, and whether the server calls it an error."""
+        result = self._ask("tools/call", {"name": name, "arguments": dict(arguments)}, CALL_TIMEOUT_S)
+        parts = result.get("content")
+        texts = [str(part.get("text", "")) for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+        return "\n".join(texts), result.get("isError") is True
+
+    def close(self) -> None:
+        """End the server: its input ends, and whatever it started ends with it."""
+        self._process.close()
+
+    def _ask(self, method: str, params: Mapping[str, Any], timeout_s: float) -> Mapping[str, Any]:
+        self._next_id += 1
+        self._process.send({"jsonrpc": "2.0", "id": self._next_id, "method": method, "params": dict(params)})
+        deadline = time.monotonic() + timeout_s
+        while True:
+            message = self._process.receive(max(0.0, deadline - time.monotonic()))
+            if "method" in message:
+                self._refuse(message)
+            elif message.get("id") == self._next_id:
+                if isinstance(message.get("error"), dict):
+                    raise StepError(f"the MCP server answers {method}: {message['error'].get('message')}")
+                result = message.get("result")
+                return result if isinstance(result, dict) else {}
+
+    def _refuse(self, request: Mapping[str, Any]) -> None:
+        """A client without capabilities: a ping is answered, anything else that wants an answer is refused."""
+        if "id" not in request:
+            return
+        answer: Mapping[str, Any] = {"error": {"code": -32601, "message": "the client offers nothing"}}
+        if request["method"] == "ping":
+            answer = {"result": {}}
+        self._process.send({"jsonrpc": "2.0", "id": request["id"], **answer})

@@ -1,0 +1,119 @@
+"""The driver protocol signet-driver/1 for a host in Python: one request after the other, over stdin and stdout."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import IO, Any, Protocol
+
+PROTOCOL = "signet-driver/1"
+LONGEST_MESSAGE = 2000
+
+
+class StepError(Exception):
+    """Raised when a step cannot be performed; its message is for the reader of the kit's error."""
+
+
+class Skipped(Exception):  # noqa: N818 - it says what became of the step, which is no error
+    """Raised when the connector or its harness has no counterpart for a step: answered with `skipped`."""
+
+
+class Host(Protocol):
+    """One harness with its connector inside."""
+
+    def about(self) -> Mapping[str, Any]:
+        """What the answer to `hello` says of it."""
+
+    def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Perform one step; the result is what the answer holds."""
+
+    def flush(self) -> None:
+        """Wait until the connector has finished what it does in the background."""
+
+    def close(self) -> None:
+        """End the connector as the harness ends it when the user quits."""
+
+
+class Peer:
+    """The kit at the other end of stdin and stdout."""
+
+    def __init__(self) -> None:
+        # Whatever a connector prints must not reach the kit: descriptor 1 becomes standard error.
+        self._out: IO[bytes] = os.fdopen(os.dup(1), "wb", buffering=0)
+        os.dup2(2, 1)
+        self._tells_model_turns = False
+
+    def serve(self, open_host: Callable[[Peer], Host]) -> None:
+        """Answer requests until `exit` or the end of input. `open_host` is called by the first `hello`."""
+        host: Host | None = None
+        try:
+            for request in self._requests():
+                op = request.get("op")
+                if op == "exit":
+                    if host is not None:
+                        host.close()
+                        host = None
+                    self._write({"id": request.get("id"), "ok": True, "ms": 0.0, "result": {}})
+                    return
+                began = time.perf_counter()
+                try:
+                    if op == "hello":
+                        events = request.get("events")
+                        self._tells_model_turns = isinstance(events, list) and "model" in events
+                        host = open_host(self) if host is None else host
+                        result: Mapping[str, Any] = {"protocol": PROTOCOL, **host.about()}
+                    else:
+                        result = _result(host, request)
+                except Exception as error:  # noqa: BLE001 - every request is answered, whatever the connector did
+                    message = f"{error}"[:LONGEST_MESSAGE]
+                    refusal = {"type": type(error).__name__, "message": message}
+                    self._write({"id": request.get("id"), "ok": False, "error": refusal})
+                else:
+                    took = round((time.perf_counter() - began) * 1000, 3)
+                    self._write({"id": request.get("id"), "ok": True, "ms": took, "result": result})
+        finally:
+            if host is not None:
+                host.close()
+
+    def model_turn(self, session: object) -> None:
+        """Say that the model's turn of a session begins, and wait until the kit lets it go on."""
+        if not self._tells_model_turns:
+            return
+        self._write({"event": "model", "session": session})
+        for request in self._requests():
+            if request.get("op") == "go":
+                return
+
+    def _requests(self) -> Iterator[dict[str, Any]]:
+        while line := sys.stdin.buffer.readline():
+            if not line.strip():
+                continue
+            try:
+                request = json.loads(line)
+            except (ValueError, RecursionError):
+                request = None
+            if isinstance(request, dict):
+                yield request
+            else:
+                self._write({"id": None, "ok": False, "error": {"type": "StepError", "message": "no JSON object"}})
+
+    def _write(self, answer: Mapping[str, Any]) -> None:
+        self._out.write(json.dumps(answer).encode("ascii") + b"\n")
+
+
+def _result(host: Host | None, request: Mapping[str, Any]) -> Mapping[str, Any]:
+    if host is None:
+        raise StepError("say hello first")
+    if request.get("op") == "flush":
+        host.flush()
+        return {}
+    step = request.get("step")
+    if request.get("op") != "step" or not isinstance(step, dict):
+        raise StepError(f"there is no op {request.get('op')!r}, or no step: hello, step, flush, go, exit")
+    try:
+        return host.perform(step)
+    except Skipped as reason:
+        return {"skipped": str(reason)}

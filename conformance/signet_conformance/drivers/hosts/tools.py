@@ -1,0 +1,58 @@
+"""A scenario's tool calls in the terms of a connector, and what its tools give back."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from signet_conformance.drivers.hosts.protocol import Skipped
+
+_UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.IGNORECASE)
+
+
+def use_tool(
+    step: Mapping[str, Any],
+    known: Collection[str],
+    names: Mapping[str, str],
+    run: Callable[[str, Mapping[str, Any]], tuple[str, bool]],
+) -> Mapping[str, Any]:
+    """Perform a tool step through `run(name, arguments)`, which returns a text and whether it is an error.
+
+    Scenarios speak of batches, most connectors have tools for one memory: several calls are answered by the
+    last. `names` is the target's own naming. Raises Skipped when the connector has no such tool.
+    """
+    answer: Mapping[str, Any] = {}
+    for name, arguments in _calls(step, known, names):
+        text, failed = run(name, arguments)
+        answer = {"text": text, "content": _content(text), "is_error": failed}
+    return answer
+
+
+def _calls(step: Mapping[str, Any], known: Collection[str], names: Mapping[str, str]) -> Sequence[tuple[str, Mapping[str, Any]]]:
+    wanted = str(step.get("tool"))
+    name = names.get(wanted, wanted)
+    if name not in known:
+        raise Skipped(f"the connector has no tool {name}")
+    given = step.get("arguments")
+    given = given if isinstance(given, dict) else {}
+    if isinstance(given.get("patches"), list):
+        return [(name, patch) for patch in given["patches"]]
+    if isinstance(given.get("ids"), list):
+        return [(name, {"id": one, "reason": given.get("reason")}) for one in given["ids"]]
+    if wanted == "memory_forget" and "id" not in given:
+        raise Skipped(f"{name} forgets one memory at a time")
+    return [(name, given)]
+
+
+def _content(text: str) -> Mapping[str, Any]:
+    """The object that a tool's text is, with the id of a memory where the text tells one."""
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError):
+        told = None
+    content = told if isinstance(told, dict) else {}
+    if not isinstance(content.get("id"), str) and (found := _UUID.search(text)) is not None:
+        content = {**content, "id": found[0]}
+    return content
