@@ -100,8 +100,11 @@ class LineProcess:
 
     @property
     def returncode(self) -> int | None:
-        """The exit status; None while the child runs."""
-        return self._process.poll()
+        """The exit status; None while the child runs. Once it is there, `stderr` holds what the child wrote last."""
+        status = self._process.poll()
+        if status is not None:
+            self._reader.join(_GRACE_S)
+        return status
 
     def send(self, message: Mapping[str, Any], timeout_s: float = SEND_TIMEOUT_S) -> None:
         """Write one line; raise when nobody reads it any more, or not within `timeout_s`."""
@@ -191,7 +194,7 @@ class LineProcess:
     def _ended(self) -> ChildEndedError:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_GRACE_S)
-        status = self._process.poll()
+        status = self.returncode
         how = "closed its output" if status is None else f"ended with status {status}"
         return ChildEndedError(f"{self.name} {how}", remedy=self._advice())
 
@@ -213,6 +216,9 @@ class LineProcess:
         os.close(self._wake_write)
         self._reader.join()
         os.close(self._wake_read)
+        # Whoever asks on is told that the child has ended.
+        self._drop_answers()
+        self._answers.put(None)
 
     def _drop_answers(self) -> None:
         """Make room, so that the reading thread is not held up by answers that nobody takes."""

@@ -1,0 +1,78 @@
+"""Fixtures of the plugin's tests: a repository, and recordings beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from . import recordings
+from .repository import Case, Finished, Repository
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    """An empty repository."""
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    return Repository(folder)
+
+
+@pytest.fixture
+def conforming(tmp_path: Path) -> Path:
+    """A recording of one session that breaches nothing."""
+    return recordings.write(tmp_path / "conforming.jsonl", recordings.CONFORMING)
+
+
+@pytest.fixture
+def imperfect(tmp_path: Path) -> Path:
+    """A recording whose exchange 2 breaches SIG-START-003, a SHOULD, and nothing else."""
+    return recordings.write(tmp_path / "imperfect.jsonl", recordings.IMPERFECT)
+
+
+@pytest.fixture
+def breaching(tmp_path: Path) -> Path:
+    """A recording whose exchange 4 breaches SIG-END-001, a MUST, and exchange 2 a SHOULD."""
+    return recordings.write(tmp_path / "breaching.jsonl", recordings.BREACHING)
+
+
+@dataclass(frozen=True)
+class JudgedRun:
+    """A run that judged one recording and was given nothing else."""
+
+    recording: Path
+    done: Finished
+    found: Mapping[str, Case]
+
+
+def _judged(folder: Path, calls: Iterable[recordings.Call]) -> JudgedRun:
+    recording = recordings.write(folder / "recording.jsonl", calls)
+    repository = Repository(folder / "repository")
+    repository.folder.mkdir()
+    return JudgedRun(recording, *repository.judge(recording))
+
+
+@pytest.fixture(scope="session")
+def conforming_run(tmp_path_factory: pytest.TempPathFactory) -> JudgedRun:
+    """The run of the recording that conforms, for all tests that only look at it."""
+    return _judged(tmp_path_factory.mktemp("conforming"), recordings.CONFORMING)
+
+
+@pytest.fixture(scope="session")
+def imperfect_run(tmp_path_factory: pytest.TempPathFactory) -> JudgedRun:
+    """The run of the recording with a WARN, for all tests that only look at it."""
+    return _judged(tmp_path_factory.mktemp("imperfect"), recordings.IMPERFECT)
+
+
+@pytest.fixture(scope="session")
+def breaching_run(tmp_path_factory: pytest.TempPathFactory) -> JudgedRun:
+    """The run of the recording with a FAIL and a WARN, for all tests that only look at it."""
+    return _judged(tmp_path_factory.mktemp("breaching"), recordings.BREACHING)
+
+
+@pytest.fixture
+def silent(tmp_path: Path) -> Path:
+    """A recording of a connector that never called."""
+    return recordings.write(tmp_path / "silent.jsonl", ())

@@ -1,0 +1,100 @@
+"""A repository that uses the kit: a folder with files of its own, and real pytest runs in it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+PATIENCE_S = 120.0
+
+# Plugins that have nothing to do with the facts here and cost every run a good part of its time.
+_BESIDE_THE_POINT = "-p no:hypothesispytest -p no:anyio"
+
+
+def environment(**extra: str) -> dict[str, str]:
+    """Our environment without what the pytest that runs these tests has put into it."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COLUMNS"))}
+    return {**inherited, "PYTEST_ADDOPTS": _BESIDE_THE_POINT, **extra}
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a pytest run left behind."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def everything(self) -> str:
+        """All that it printed."""
+        return self.out + self.err
+
+
+@dataclass(frozen=True)
+class Case:
+    """One test case of a JUnit file. `outcome` is passed, skipped, failure or error; `text` is why."""
+
+    outcome: str
+    verdict: str | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A folder in which pytest is run."""
+
+    folder: Path
+
+    def write(self, name: str, text: str) -> Path:
+        """A file of the repository."""
+        file = self.folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        return file
+
+    def command(self, *arguments: str | Path) -> Sequence[str]:
+        """The words that run pytest."""
+        return [sys.executable, "-m", "pytest", *map(str, arguments)]
+
+    def run(self, *arguments: str | Path, **extra: str) -> Finished:
+        """A pytest run, `extra` in its environment."""
+        done = subprocess.run(
+            self.command(*arguments),
+            cwd=self.folder,
+            env=environment(**extra),
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        return Finished(done.returncode, done.stdout, done.stderr)
+
+    def conform(self, *arguments: str | Path, **extra: str) -> Finished:
+        """A pytest run that asks for the kit."""
+        return self.run("--signet-conformance", *arguments, **extra)
+
+    def judge(self, recording: Path, *arguments: str | Path, **extra: str) -> tuple[Finished, Mapping[str, Case]]:
+        """A run that judges a recording, with its test cases by the names JUnit has for them."""
+        file = self.folder / "junit.xml"
+        done = self.conform("--signet-trace", recording, f"--junitxml={file}", *arguments, **extra)
+        return done, cases(file)
+
+
+def cases(file: Path) -> Mapping[str, Case]:
+    """The test cases of a JUnit file, by name."""
+    found = {}
+    for case in ET.parse(file).iter("testcase"):  # noqa: S314 - pytest has just written it
+        verdict = case.find("properties/property[@name='signet_verdict']")
+        endings = [child for child in case if child.tag in ("skipped", "failure", "error")]
+        found[case.attrib["name"]] = Case(
+            outcome=endings[0].tag if endings else "passed",
+            verdict=verdict.attrib["value"] if verdict is not None else None,
+            text="".join(f"{ending.attrib['message']}\n{ending.text}" for ending in endings),
+        )
+    return found

@@ -1,0 +1,193 @@
+"""What each verdict becomes in pytest: outcome, text, place in the summary, exit status."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from signet_conformance.contract import requirements
+
+from .conftest import JudgedRun
+from .repository import Repository
+
+RAISING_RULE = """
+from signet_conformance.rules import rule_for
+
+@rule_for("ACME-HTTP-001")
+def every_call_is_ours(recording):
+    raise ZeroDivisionError("a bug in a rule")
+    yield
+"""
+BREACHED_RULE = """
+from signet_conformance.rules import rule_for
+from signet_conformance.rules.outcome import fail
+
+@rule_for("ACME-HTTP-001")
+def every_call_is_ours(recording):
+    yield fail(recording.calls[0], message="no header x-acme")
+"""
+
+
+def test_fail_is_a_failure_that_can_be_acted_on(breaching_run: JudgedRun) -> None:
+    """FAIL fails with requirement, sentence, exchange, side, pointer, expected, received, excerpt, change, replay."""
+    requirement = requirements()["SIG-END-001"]
+    case = breaching_run.found["SIG-END-001"]
+    assert breaching_run.done.status == 1
+    assert (case.outcome, case.verdict) == ("failure", "FAIL")
+    for piece in (
+        "FAIL SIG-END-001 MUST",
+        requirement.title,
+        "#4 POST /api/hooks/session-end, on the connector's side",
+        "/request/body/json/harness",
+        "harness: a non-blank string",
+        "nothing: the member is absent",
+        "#3 POST /api/hooks/user-prompt-submit",
+        "> #4 POST /api/hooks/session-end",
+        f"signet-conformance check {breaching_run.recording} -k SIG-END-001",
+        "signet-conformance explain SIG-END-001",
+    ):
+        assert piece in case.text, piece
+        assert piece in breaching_run.done.out, piece
+    assert requirement.fix in " ".join(case.text.split())
+
+
+def test_fail_shows_no_traceback_of_the_kit(repository: Repository, breaching: Path) -> None:
+    """A breach is told without a line of the kit's own code, also at --tb=long -vv."""
+    done, found = repository.judge(breaching, "--tb=long", "-vv")
+    shown = done.everything + found["SIG-END-001"].text
+    assert "FAIL SIG-END-001 MUST" in shown
+    assert "Traceback" not in shown
+    assert "pytest_run.py" not in shown
+    assert "_BreachError" not in shown
+
+
+def test_replay_repeats_the_declarations_of_the_target(repository: Repository, breaching: Path) -> None:
+    """A recording judged with a target is replayed with it, for what the target declares counts."""
+    _, found = repository.judge(breaching, "--target=reference", "-k", "SIG-END-001")
+    assert f"signet-conformance check {breaching} --target=reference -k SIG-END-001" in found["SIG-END-001"].text
+
+
+def test_target_s_declaration_counts_for_a_recording(repository: Repository, conforming: Path) -> None:
+    """What the target declares counts for a recording whose header does not say it."""
+    assert repository.judge(conforming)[1]["SIG-HTTP-013"].verdict == "NOT-APPLICABLE"
+    # The reference target is given a token, which this recording never shows.
+    _, found = repository.judge(conforming, "--target=reference")
+    assert found["SIG-HTTP-013"].verdict == "FAIL"
+
+
+def test_warn_passes_with_a_warning(imperfect_run: JudgedRun) -> None:
+    """WARN passes, is told among pytest's warnings with file and line of the exchange, and the status is 0."""
+    done, case = imperfect_run.done, imperfect_run.found["SIG-START-003"]
+    assert done.status == 0
+    assert (case.outcome, case.verdict) == ("passed", "WARN")
+    assert f"{imperfect_run.recording}:3: ConformanceWarning: SIG-START-003: " in done.out
+    assert "signet-conformance explain SIG-START-003" in done.out
+    assert "conforming, with 1 WARN" in done.out
+
+
+def test_warn_does_not_print_the_line_of_the_trace(imperfect_run: JudgedRun) -> None:
+    """The warning names the line of the trace and does not copy it."""
+    assert '"request"' not in imperfect_run.done.everything
+
+
+@pytest.mark.parametrize("how", ["option", "ini"])
+def test_warn_survives_warnings_as_errors(repository: Repository, imperfect: Path, how: str) -> None:
+    """A repository that turns warnings into errors has not asked for this one to fail."""
+    if how == "ini":
+        repository.write("pytest.ini", "[pytest]\nfilterwarnings = error\n")
+    done, found = repository.judge(imperfect, *(["-W", "error"] if how == "option" else []))
+    assert done.status == 0, done.everything
+    assert (found["SIG-START-003"].outcome, found["SIG-START-003"].verdict) == ("passed", "WARN")
+    assert "ConformanceWarning: SIG-START-003" in done.out
+
+
+def test_strict_fails_the_run_for_a_warn(repository: Repository, imperfect: Path) -> None:
+    """--signet-strict ends a run with a WARN with 1; the requirement itself still passes with a warning."""
+    done, found = repository.judge(imperfect, "--signet-strict")
+    assert done.status == 1
+    assert found["SIG-START-003"].outcome == "passed"
+    assert "1 WARN; " in done.out
+    assert "(exit 1)" in done.out
+
+
+def test_strict_passes_what_conforms(repository: Repository, conforming: Path) -> None:
+    """--signet-strict changes nothing for a recording without a WARN."""
+    assert repository.judge(conforming, "--signet-strict")[0].status == 0
+
+
+def test_not_applicable_is_skipped_with_its_reason(repository: Repository, conforming: Path) -> None:
+    """NOT-APPLICABLE skips, and -rs lists each with the id and the reason, not with a line of the kit's code."""
+    done, found = repository.judge(conforming, "-rs")
+    case = found["SIG-CMP-001"]
+    assert (case.outcome, case.verdict) == ("skipped", "NOT-APPLICABLE")
+    assert "nothing in the trace is subject to it" in case.text
+    assert "SKIPPED [1] SIG-CMP-001: nothing in the trace is subject to it" in done.out
+    assert "in force since daemon" in found["SIG-END-011"].text
+    assert "pytest_run.py" not in done.out
+
+
+def test_inconclusive_is_an_outcome_of_its_own(repository: Repository, conforming: Path) -> None:
+    """INCONCLUSIVE is counted and listed with its reason, and is neither passed, failed nor skipped."""
+    done, found = repository.judge(conforming, "-k", "SIG-COV-001 or SIG-START-001", "-rA")
+    assert done.status == 0
+    assert found["SIG-COV-001"].verdict == "INCONCLUSIVE"
+    assert "SIG-COV-001 INCONCLUSIVE: no coverage manifest is declared" in done.out
+    counts = done.out.splitlines()[-1]
+    assert "1 passed" in counts
+    assert "1 inconclusive" in counts
+    assert "skipped" not in counts
+    assert "PASSED signet-conformance/recording::SIG-COV-001" not in done.out
+
+
+@pytest.mark.parametrize("distributed", [(), ("-n", "2")], ids=["alone", "xdist"])
+def test_raising_rule_is_the_kit_s_error(repository: Repository, breaching: Path, distributed: tuple[str, ...]) -> None:
+    """A rule that raises is ERROR: its item fails and the status is 4, although another requirement FAILs."""
+    repository.write("conftest.py", RAISING_RULE)
+    done, found = repository.judge(breaching, *distributed)
+    assert done.status == 4, done.everything
+    case = found["ACME-HTTP-001"]
+    assert (case.outcome, case.verdict) == ("failure", "ERROR")
+    assert "ERROR ACME-HTTP-001" in case.text
+    assert "the kit's rule raised ZeroDivisionError: a bug in a rule" in case.text
+    assert found["SIG-END-001"].verdict == "FAIL"
+    assert found["SIG-START-001"].verdict == "PASS"
+
+
+def test_rule_of_the_repository_is_an_item_like_the_others(repository: Repository, conforming: Path) -> None:
+    """A rule registered in a conftest is judged and told like one of the kit."""
+    repository.write("conftest.py", BREACHED_RULE)
+    done, found = repository.judge(conforming)
+    assert done.status == 1
+    assert found["ACME-HTTP-001"].verdict == "FAIL"
+    assert "no header x-acme" in found["ACME-HTTP-001"].text
+    assert list(found)[-1] == "ACME-HTTP-001"
+
+
+def test_nothing_tested_is_never_green(repository: Repository, silent: Path) -> None:
+    """A recording without an exchange ends with 3 and asks whether the connector was pointed at the recorder."""
+    done, found = repository.judge(silent)
+    assert done.status == 3
+    assert {case.verdict for case in found.values()} <= {"NOT-APPLICABLE", "INCONCLUSIVE"}
+    assert "nothing was tested in 1 trace (exit 3)" in done.out
+    assert "no request was recorded" in done.out
+    assert "SIGNET_DAEMON_URL" in done.out
+
+
+def test_torn_last_line_is_told_and_the_rest_counts(repository: Repository, conforming: Path) -> None:
+    """A recorder that was killed leaves a torn last line: it is named with its place, and the rest is judged."""
+    with conforming.open("ab") as stream:
+        stream.write(b'{"kind":"exchange","seq":5,')
+    done, found = repository.judge(conforming)
+    assert done.status == 0
+    assert f"note: {conforming}:6: the last line is torn" in done.out
+    assert found["SIG-END-001"].verdict == "PASS"
+
+
+def test_several_recordings_are_judged_together(repository: Repository, conforming: Path, breaching: Path) -> None:
+    """A requirement that one recording breaches and another meets is breached, and the text names the one."""
+    done, found = repository.judge(conforming, "--signet-trace", str(breaching))
+    assert done.status == 1
+    assert "tested in 2 traces" in done.out
+    assert str(breaching) in found["SIG-END-001"].text
+    assert str(conforming) not in found["SIG-END-001"].text

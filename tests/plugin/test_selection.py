@@ -1,0 +1,150 @@
+"""The kit's items are pytest items: they are listed, selected, stopped at, repeated and distributed as any other."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from signet_conformance.contract import Requirement, requirements
+
+from .conftest import JudgedRun
+from .recordings import NAMELESS_END, PROMPT, START, write
+from .repository import Finished, Repository
+
+ITEM = "signet-conformance/recording::"
+FAILING = "def test_own():\n    assert 0, 'their own failure'\n"
+
+
+def listed(repository: Repository, recording: Path, *arguments: str) -> list[str]:
+    """The ids of the requirements that such a run would judge."""
+    done = repository.conform("--signet-trace", recording, "--collect-only", "-q", *arguments)
+    assert done.status == 0, done.everything
+    return [line.removeprefix(ITEM) for line in done.out.splitlines() if line.startswith(ITEM)]
+
+
+def test_one_item_a_requirement(repository: Repository, conforming: Path) -> None:
+    """The items are the requirements of the catalogue, in its order."""
+    assert listed(repository, conforming) == list(requirements())
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        ("SIG-END-001", lambda found: found.id == "SIG-END-001"),
+        ("SIG-AGENT", lambda found: found.id.startswith("SIG-AGENT-")),
+        ("SHOULD", lambda found: found.level == "SHOULD"),
+        ("MUST and compaction", lambda found: found.level == "MUST" and found.area == "compaction"),
+        ("robustness", lambda found: found.area == "robustness"),
+    ],
+)
+def test_k_selects_by_id_level_and_area(
+    repository: Repository, conforming: Path, wanted: str, expected: Callable[[Requirement], bool]
+) -> None:
+    """-k takes a requirement's id or the beginning of it, its level, and its area."""
+    names = [name for name, found in requirements().items() if expected(found)]
+    assert names
+    assert listed(repository, conforming, "-k", wanted) == names
+
+
+def test_deselect_takes_an_item_out_by_its_node_id(repository: Repository, breaching: Path) -> None:
+    """A node id as pytest prints it takes its requirement out of the run."""
+    _, found = repository.judge(breaching, "--deselect", f"{ITEM}SIG-END-001")
+    assert set(requirements()) - set(found) == {"SIG-END-001"}
+
+
+def test_listing_performs_nothing(repository: Repository) -> None:
+    """--collect-only lists the items of a target and starts neither daemon nor connector."""
+    daemon = repository.write("daemon.py", "open('started', 'w').close()")
+    done = repository.conform("--target=reference", f"--daemon={sys.executable} {daemon}", "--collect-only", "-q")
+    assert done.status == 0, done.everything
+    assert done.out.count("signet-conformance/reference::SIG-") == len(requirements())
+    assert not (repository.folder / "started").exists()
+
+
+def test_nothing_selected_performs_nothing(repository: Repository) -> None:
+    """Where -k selects none of the kit's items, nothing is started; the run says why it ends with 3."""
+    daemon = repository.write("daemon.py", "open('started', 'w').close()")
+    done = repository.conform("--target=reference", f"--daemon={sys.executable} {daemon}", "-k", "no-such-name")
+    assert done.status == 3, done.everything
+    assert "nothing was tested: no requirement was judged" in done.out
+    assert not (repository.folder / "started").exists()
+
+
+def test_x_stops_at_the_first_failure(repository: Repository, tmp_path: Path) -> None:
+    """With -x no requirement is judged after the first that fails, and the status is that of the failure."""
+    unkeyed = (*PROMPT[:2], {**PROMPT[2], "userPrompt": 7}, *PROMPT[3:])
+    recording = write(tmp_path / "twice.jsonl", (START, unkeyed, NAMELESS_END))
+    every, found = repository.judge(recording)
+    failed = [name for name, case in found.items() if case.verdict == "FAIL"]
+    assert every.status == 1
+    assert len(failed) > 1
+    stopped, found = repository.judge(recording, "-x")
+    assert stopped.status == 1
+    assert [name for name, case in found.items() if case.verdict == "FAIL"] == failed[:1]
+    assert list(found)[-1] == failed[0]
+
+
+def test_lf_repeats_only_what_failed(repository: Repository, breaching: Path) -> None:
+    """--lf judges the requirements that failed in the last run, and the verdict is theirs."""
+    assert repository.judge(breaching)[0].status == 1
+    again, found = repository.judge(breaching, "--lf")
+    assert again.status == 1
+    assert list(found) == ["SIG-END-001"]
+
+
+def test_xdist_changes_neither_verdicts_nor_outcomes(repository: Repository, breaching_run: JudgedRun) -> None:
+    """Two workers give the verdicts, outcomes, texts and status of one process."""
+    together, found = repository.judge(breaching_run.recording, "-n", "2")
+    assert dict(found) == dict(breaching_run.found)
+    assert together.status == breaching_run.done.status == 1
+    assert "1 FAIL, 1 WARN; " in together.out
+    assert together.out.count("ConformanceWarning: SIG-START-003") == 1
+    assert undecided(together) == undecided(breaching_run.done) != set()
+
+
+def undecided(done: Finished) -> set[str]:
+    """The lines of the summary that list what could not be decided."""
+    return {line for line in done.out.splitlines() if " INCONCLUSIVE: " in line}
+
+
+@pytest.mark.parametrize(
+    ("configured", "distributed"),
+    [("", ()), ("testpaths = tests\n", ()), ("testpaths = tests\n", ("-n", "2"))],
+    ids=["no-testpaths", "testpaths", "testpaths-xdist"],
+)
+def test_without_file_arguments_only_the_kit_s_items_run(
+    repository: Repository, conforming: Path, configured: str, distributed: tuple[str, ...]
+) -> None:
+    """A repository's own failing tests take no part, whether or not it has testpaths."""
+    repository.write("pytest.ini", f"[pytest]\n{configured}")
+    repository.write("tests/test_own.py", FAILING)
+    done, found = repository.judge(conforming, *distributed)
+    assert done.status == 0, done.everything
+    assert set(found) == set(requirements())
+
+
+def test_with_file_arguments_both_run(repository: Repository, conforming: Path) -> None:
+    """File arguments bring the repository's own tests in; one that fails makes the status 1."""
+    repository.write("test_own.py", FAILING)
+    done, found = repository.judge(conforming, "test_own.py")
+    assert done.status == 1
+    assert found["test_own"].outcome == "failure"
+    assert set(found) == {"test_own", *requirements()}
+
+
+def test_own_failure_counts_when_nothing_was_tested(repository: Repository, silent: Path) -> None:
+    """A failing test of the repository's own is status 1, also when the recording tests nothing."""
+    repository.write("test_own.py", FAILING)
+    assert repository.judge(silent, "test_own.py")[0].status == 1
+
+
+def test_broken_test_file_does_not_break_the_kit_s_items(repository: Repository, conforming: Path) -> None:
+    """Where pytest goes on after a file that cannot be collected, the requirements are judged as ever."""
+    repository.write("test_own.py", "import no_such_module\n")
+    done, found = repository.judge(conforming, "--continue-on-collection-errors", "test_own.py")
+    assert done.status == 1
+    assert {case.outcome for name, case in found.items() if name in requirements()} == {"passed", "skipped"}
+    assert "INTERNALERROR" not in done.everything

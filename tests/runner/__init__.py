@@ -1,0 +1,1 @@
+"""Tests of child processes and of what drives them, with real children."""

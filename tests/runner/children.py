@@ -1,0 +1,61 @@
+"""Looks at processes from outside, by pidfd: a number that was given again is never taken for the same process."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+PATIENCE_S = 60.0
+
+
+class Watched:
+    """Processes that are alive now. A context manager: whatever is left of them at its end is killed."""
+
+    def __init__(self, pids: Iterable[int]) -> None:
+        self._open: dict[int, int] = {}
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                self._open[pid] = os.pidfd_open(pid)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
+        for descriptor in self._open.values():
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+            os.close(descriptor)
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def left(self, patience_s: float = PATIENCE_S) -> list[int]:
+        """The ids of those that have not ended within `patience_s`; empty when all have."""
+        deadline = time.monotonic() + patience_s
+        return [pid for pid, descriptor in self._open.items() if not _has_ended(descriptor, deadline)]
+
+
+def _has_ended(descriptor: int, deadline: float) -> bool:
+    ended = select.poll()
+    ended.register(descriptor, select.POLLIN)
+    return bool(ended.poll(max(0.0, deadline - time.monotonic()) * 1000))
+
+
+def descendants(pid: int) -> list[int]:
+    """The ids of all processes below one, at this moment."""
+    parents: dict[int, int] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            # The name of the program, in parentheses, may hold anything; the parent stands second after it.
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+    found = [pid]
+    for one in found:
+        found += [child for child, parent in parents.items() if parent == one]
+    return found[1:]
