@@ -149,9 +149,9 @@ async def _record(options: argparse.Namespace) -> int:
     declared = _declared(options)
     probe = asyncio.create_task(ask(upstream))
     await asyncio.sleep(0)  # lets the question out before the heavy imports, so that both go on at once
-    from signet_recording_proxy.control import Control, write_line  # noqa: PLC0415 - heavy
-    from signet_recording_proxy.proxy import Proxy, reserve  # noqa: PLC0415 - heavy
-    from signet_recording_proxy.recorder import Recorder  # noqa: PLC0415 - heavy
+    from signet_recording_proxy.control import Control, write_line
+    from signet_recording_proxy.proxy import Proxy, reserve
+    from signet_recording_proxy.recorder import Recorder
 
     daemon = await probe
     if not daemon.answered:

@@ -97,8 +97,8 @@ class Proxy:
 
     def start_tls(self, data: TlsData) -> None:
         """Speak TLS with an https daemon whose certificate is verified, as SSL_CERT_FILE or certifi say."""
-        from mitmproxy import ctx  # noqa: PLC0415 - only an https daemon needs it
-        from mitmproxy.addons.tlsconfig import TlsConfig  # noqa: PLC0415 - only an https daemon needs it
+        from mitmproxy import ctx
+        from mitmproxy.addons.tlsconfig import TlsConfig
 
         if self._tls is None:
             self._tls = TlsConfig()

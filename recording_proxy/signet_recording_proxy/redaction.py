@@ -32,7 +32,7 @@ _COOKIE_VALUE = re.compile(r"(=\s*)([^;]+)")
 _WORDS = re.compile(r"\S+")
 _HOME = re.compile(r"([/\\](?:home|Users)[/\\])([^/\\]+)", re.IGNORECASE)
 _UNFINISHED_WORD = re.compile(r"""[^\s"'<>,;]{1,4096}\Z""")
-_LEARNED_LIMIT = 32
+_WATCHED_LIMIT = 64
 _LEARNED_SHORTEST = 16
 _ALL_STEMS = tuple(sorted({stem for pattern in TEXT_PATTERNS for stem in pattern.stems} | {*MEMBER_STEMS, "agentsdir"}))
 _STEM_BYTES = tuple((stem, stem.encode()) for stem in _ALL_STEMS)
@@ -48,7 +48,7 @@ class Redactor:
         self._tokens: dict[str, str] = {}
         self._needles: list[_Needle] = []
         self._numeric: list[tuple[str, str]] = []
-        self._learned = 0
+        self._watched: set[str] = set()
         self._canary_tokens = {self._token(value): name for name, value in canaries.items()}
         for value in canaries.values():
             self._watch_for(value)
@@ -98,14 +98,14 @@ class Redactor:
 
     def _watch_for(self, secret: str) -> None:
         token = self._token(secret)
+        self._watched.add(secret)
         self._needles += [_Needle(form, token) for form in forms(secret)]
         self._needles.sort(key=lambda needle: -len(needle.form))
         if not secret.strip("0123456789.-+eE"):
             self._numeric.append((secret, token))
 
     def _learn(self, secret: str) -> str:
-        if len(secret) >= _LEARNED_SHORTEST and secret not in self._tokens and self._learned < _LEARNED_LIMIT:
-            self._learned += 1
+        if len(secret) >= _LEARNED_SHORTEST and secret not in self._watched and len(self._watched) < _WATCHED_LIMIT:
             self._watch_for(secret)
         return self._token(secret)
 

@@ -320,8 +320,8 @@ def hidden(draw: st.DrawFn) -> tuple[str, Any]:
 def test_no_form_of_a_canary_is_left(case: tuple[str, Any]) -> None:
     """Raw, escaped or URL-encoded, in values and names: the line does not hold it."""
     secret, document = case
-    # Text that the frame of the line holds anyway proves nothing.
-    frame = encode(line({})).decode()
+    # Text that the frame of the line or a token holds anyway proves nothing.
+    frame = encode(line({"<redacted:1>": 1})).decode()
     for form in (secret, json.dumps(secret)[1:-1]):
         if form in frame:
             return
