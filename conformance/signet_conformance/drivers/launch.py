@@ -61,6 +61,8 @@ def command_line(target: Target) -> tuple[str, ...]:
         module = str(find_file(target))
     if target.driver == "command-hooks":
         options["install"] = [find_runtime(target), str(HOSTS / "install.mjs")]
+    if target.driver == "mcp":
+        options["server"] = [find_runtime(target)]
     options["programs"] = _programs(target)
     host = f"signet_conformance.drivers.hosts.{target.driver.replace('-', '_')}"
     return sys.executable, "-m", host, face, module, json.dumps(options)

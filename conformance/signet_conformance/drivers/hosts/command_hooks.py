@@ -55,10 +55,10 @@ class CommandHooks:
         self._projects = Projects()
         home = Path.home()
         self._env = {**os.environ, "PATH": with_programs(options.get("programs", {}), home / ".signet-conformance-bin")}
-        config = options.get("config")
-        if config is None:
+        settings = home / face["settings"] if "config" not in options else Path(options["config"])
+        if "config" not in options and not settings.exists():
             self._install(module)
-        self._hooks = read_hooks(home / face["settings"] if config is None else Path(config), face)
+        self._hooks = read_hooks(settings, face)
         self._runs: list[HookRun] = []
 
     def _install(self, module: str) -> None:

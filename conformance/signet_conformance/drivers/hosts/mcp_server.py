@@ -15,7 +15,7 @@ CALL_TIMEOUT_S = 90.0
 
 
 class McpServer:
-    """One server process, initialised; `tools` are the names of what it offers."""
+    """One server process, initialised; `tools` is what it offers, by name."""
 
     def __init__(self, command: Sequence[str], env: Mapping[str, str], cwd: str, client: str) -> None:
         self._next_id = 0
@@ -25,14 +25,15 @@ class McpServer:
             self._ask("initialize", {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": about}, START_TIMEOUT_S)
             self._process.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
             listed = self._ask("tools/list", {}, START_TIMEOUT_S).get("tools", [])
-            self.tools = [str(tool["name"]) for tool in listed if isinstance(tool, dict) and "name" in tool]
+            self.tools = {str(tool["name"]): tool for tool in listed if isinstance(tool, dict) and "name" in tool}
         except BaseException:
             self._process.close()
             raise
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
         """Call a tool; its text, and whether the server calls it an error."""
-        result = self._ask("tools/call", {"name": name, "arguments": dict(arguments)}, CALL_TIMEOUT_S)
+        given = {**_required(self.tools[name].get("inputSchema"), arguments), **arguments}
+        result = self._ask("tools/call", {"name": name, "arguments": given}, CALL_TIMEOUT_S)
         parts = result.get("content")
         texts = [str(part.get("text", "")) for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
         return "\n".join(texts), result.get("isError") is True
@@ -63,3 +64,17 @@ class McpServer:
         if request["method"] == "ping":
             answer = {"result": {}}
         self._process.send({"jsonrpc": "2.0", "id": request["id"], **answer})
+
+
+def _required(schema: Any, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Values for members that the tool requires and the scenario does not name: the model would write some."""
+    if not isinstance(schema, dict) or not isinstance(schema.get("properties"), dict):
+        return {}
+    text = next((value for value in arguments.values() if isinstance(value, str) and value), "billing")
+    plausible = {"string": text, "array": [text], "number": 1, "integer": 1, "boolean": False, "object": {}}
+    missing = [name for name in schema.get("required", ()) if name not in arguments]
+    return {name: plausible[kind] for name in missing if (kind := _kind(schema["properties"].get(name))) in plausible}
+
+
+def _kind(schema: Any) -> Any:
+    return schema.get("type") if isinstance(schema, dict) else None

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from signet_conformance.drivers.hosts.protocol import Skipped
 
 _UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.IGNORECASE)
+
+SECRET_EXEC, SECRET_STATUS = "secret_exec", "secret_exec_status"
+MOST_POLLS = 20
+POLL_S = 0.1
 
 
 def use_tool(
@@ -26,8 +31,21 @@ def use_tool(
     answer: Mapping[str, Any] = {}
     for name, arguments in _calls(step, known, names):
         text, failed = run(name, arguments)
+        if name == SECRET_EXEC and not failed and SECRET_STATUS in known:
+            told = _content(text)
+            text, failed = _job_end(str(told.get("jobId", told.get("id"))), run)
         answer = {"text": text, "content": _content(text), "is_error": failed}
     return answer
+
+
+def _job_end(job: str, run: Callable[[str, Mapping[str, Any]], tuple[str, bool]]) -> tuple[str, bool]:
+    """Ask for a job until it has ended, as the tool's description tells a model to do."""
+    for attempt in range(MOST_POLLS):
+        text, failed = run(SECRET_STATUS, {"jobId": job})
+        if failed or _content(text).get("status") not in ("queued", "running"):
+            break
+        time.sleep(POLL_S * (attempt + 1))
+    return text, failed
 
 
 def _calls(step: Mapping[str, Any], known: Collection[str], names: Mapping[str, str]) -> Sequence[tuple[str, Mapping[str, Any]]]:
