@@ -27,6 +27,7 @@ COMMANDS = {
     "daemon": "Run the embedded daemon.",
     "explain": "Explain a requirement, or list them all.",
     "targets": "List the known targets.",
+    "selftest": "Prove that each requirement, when broken, is noticed.",
     "contract": "The frozen contract versions, and what changed between two.",
 }
 """Command name to its line in the overview. Its module is loaded when it runs: `check` must start fast."""

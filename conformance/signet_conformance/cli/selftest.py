@@ -1,0 +1,118 @@
+"""`signet-conformance selftest`: the kit proves that each of its requirements can be breached, and is then noticed."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+import click
+
+from signet_conformance.cli.output import terminal_width, wants_colour
+from signet_conformance.engine import Judged
+from signet_conformance.errors import UsageError, printable
+from signet_conformance.scenarios.script import scripted
+from signet_conformance.selftest import matrix
+from signet_conformance.selftest.grading import Grade, Selftest, completeness, coverage_of, grade, is_control
+from signet_conformance.selftest.lanes import Performed, perform
+from signet_conformance.selftest.mutants import Mutant, mutants
+from signet_conformance.selftest.trials import trials
+
+RED = 1
+
+_EPILOG = """\b
+Examples:
+  signet-conformance selftest
+  signet-conformance selftest --only never-starts --only SIG-END-005
+  signet-conformance selftest --json > matrix.json
+
+\b
+Each mutant is the reference adapter, or the embedded daemon, with one change
+(schemas/mutants.json). Exit status: 0 when every mutant is killed by the
+requirement it breaks and by no unrelated MUST, and the reference passes;
+1 when not; 4 when a part of the kit itself failed.
+"""
+
+
+@click.command(
+    "selftest", help="Break the reference in every way the kit must notice; print who noticed.", epilog=_EPILOG
+)
+@click.option("--only", "only", multiple=True, metavar="ID", help="This mutant, or those of a requirement; repeatable.")
+@click.option("--lanes", type=click.IntRange(1, 8), default=2, show_default=True, help="How many trials run at once.")
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object (signet-selftest/1).")
+@click.option("--traces", "folder", metavar="DIR", help="Keep the traces in this new folder.")
+def command(*, only: tuple[str, ...], lanes: int, as_json: bool, folder: str | None) -> int:
+    """Perform, grade, print; the exit status says whether all is green."""
+    wanted = _wanted(only)
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="signet-selftest-") as temporary:
+        found = _performed(wanted, _new_folder(folder) if folder else Path(temporary), lanes, whole=not only)
+    seconds = time.monotonic() - began
+    exempt = mutants().exempt
+    if as_json:
+        print(json.dumps(matrix.as_json(found, exempt, seconds), indent=2))
+        return 0 if found.green else RED
+    width, colour = terminal_width(), wants_colour(sys.stdout)
+    print(*matrix.matrix_lines(found, exempt, width, colour), sep="\n", end="\n\n")
+    complaints = list(matrix.complaint_lines(found, width, colour))
+    if complaints:
+        print(*complaints, sep="\n", end="\n\n")
+    print(matrix.closing_line(found, seconds, colour))
+    return 0 if found.green else RED
+
+
+def _wanted(only: Sequence[str]) -> Sequence[Mutant]:
+    known = mutants().mutants
+    chosen: dict[str, Mutant] = {}
+    for word in only:
+        found = {name: one for name, one in known.items() if word in (name, one.breaks)}
+        if not found:
+            near = get_close_matches(word, [*known, *(one.breaks for one in known.values())], 3)
+            raise UsageError(
+                f"no mutant is called, or breaks, {printable(word, 60)!r}",
+                where="--only",
+                remedy=f"did you mean {' or '.join(near)}?" if near else "leave --only out to see all of them",
+            )
+        chosen.update(found)
+    return [one for name, one in known.items() if not only or name in chosen]
+
+
+def _new_folder(name: str) -> Path:
+    folder = Path(name)
+    try:
+        folder.mkdir(parents=True)
+    except OSError as failure:
+        reason = failure.strerror or str(failure)
+        raise UsageError(reason, where=f"--traces {printable(name)}", remedy="name a new folder") from None
+    return folder.resolve()
+
+
+def _performed(wanted: Sequence[Mutant], folder: Path, lanes: int, *, whole: bool) -> Selftest:
+    asked = trials(wanted)
+    controls: dict[str, Judged] = {}
+    later: list[Performed] = []
+    grades: list[Grade] = []
+
+    def take(one: Performed) -> None:
+        grades.append(grade(one, controls))
+        print(matrix.progress_line(grades[-1], len(grades), len(asked)), file=sys.stderr, flush=True)
+
+    scripts = {scenario.name for scenario in scripted()}
+    for one in perform(asked, folder, lanes):
+        if is_control(one) and one.judged is not None and one.trial.scenario.name in scripts:
+            controls[one.trial.scenario.name] = one.judged
+        if one.trial.mutant is not None and one.trial.mutant.breaks == "SIG-COV-001":
+            # Its verdict needs the whole run of the reference.
+            later.append(one)
+        else:
+            take(one)
+    for one in later:
+        take(one)
+    order = {trial.name: place for place, trial in enumerate(asked)}
+    grades.sort(key=lambda one: order[one.trial.name])
+    complaints = [*completeness(mutants()), *coverage_of(controls)] if whole else []
+    return Selftest(grades, complaints)

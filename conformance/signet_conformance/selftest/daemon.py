@@ -1,0 +1,113 @@
+"""`python -m signet_conformance.selftest.daemon`: the embedded daemon, broken in one place after the other.
+
+It prints one JSON line with its url, like the daemon itself. A line `{"mutant": ID}` on standard input breaks it
+as that mutant says, `{"mutant": null}` mends it; both are answered with a line. It ends with its standard input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import socket
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import httpx
+import uvicorn
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from signet_conformance.daemon.app import create_app
+from signet_conformance.daemon.behaviour import VERSIONS
+from signet_conformance.daemon.settings import DaemonSettings
+from signet_conformance.errors import SignetConformanceError
+from signet_conformance.selftest.mutants import NOTHING, mutant
+from signet_conformance.selftest.transport import MutatingTransport
+
+
+class BrokenDaemon:
+    """An ASGI application that passes requests through a mutating transport to the one it stands in front of."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self.transport = MutatingTransport(NOTHING, httpx.ASGITransport(app, raise_app_exceptions=False))
+
+    def break_as(self, name: str | None) -> None:
+        """Break it as the mutant of that id says; None mends it. Raises UsageError for an unknown id."""
+        self.transport.change = NOTHING if name is None else mutant(name).change
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, or the start and end of the server."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        passed = httpx.Request(
+            request.method, httpx.URL(str(request.url)), headers=request.headers.raw, content=await request.body()
+        )
+        answer = await self.transport.handle_async_request(passed)
+        headers = {name: value for name, value in answer.headers.items() if name != "content-length"}
+        await Response(await answer.aread(), answer.status_code, headers)(scope, receive, send)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve until standard input ends; the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m signet_conformance.selftest.daemon")
+    parser.add_argument("--mutant", metavar="ID", help="a mutant of schemas/mutants.json (default: none)")
+    parser.add_argument("--daemon-version", default="0.145", choices=VERSIONS)
+    parser.add_argument("--workspace", type=Path, metavar="DIR", help="default: a temporary one")
+    given = parser.parse_args(arguments)
+    settings = DaemonSettings(workspace=given.workspace, version=given.daemon_version)
+    try:
+        daemon = create_app(settings)
+        app = BrokenDaemon(daemon)
+        app.break_as(given.mutant)
+    except SignetConformanceError as problem:
+        print(f"{problem}", file=sys.stderr)
+        return problem.exit_status
+    # Named explicitly: asyncio turns Nagle's algorithm off only for sockets that say they are TCP.
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(128)
+        daemon.daemon.port = listener.getsockname()[1]
+        asyncio.run(_serve(app, listener))
+    return 0
+
+
+async def _serve(app: BrokenDaemon, listener: socket.socket) -> None:
+    config = uvicorn.Config(
+        app, log_level="critical", access_log=False, lifespan="on", server_header=False, timeout_graceful_shutdown=2
+    )
+    server = uvicorn.Server(config)
+    loop = asyncio.get_running_loop()
+
+    def obey() -> None:
+        for line in sys.stdin:
+            loop.call_soon_threadsafe(_obey, app, line)
+        loop.call_soon_threadsafe(setattr, server, "should_exit", True)
+
+    _write({"url": f"http://127.0.0.1:{listener.getsockname()[1]}"})
+    threading.Thread(target=obey, daemon=True).start()
+    await server.serve(sockets=[listener])
+
+
+def _obey(app: BrokenDaemon, line: str) -> None:
+    try:
+        app.break_as(json.loads(line)["mutant"])
+    except (ValueError, LookupError, TypeError, SignetConformanceError) as problem:
+        _write({"ok": False, "error": str(problem)})
+    else:
+        _write({"ok": True})
+
+
+def _write(answer: object) -> None:
+    os.write(1, json.dumps(answer).encode("ascii") + b"\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

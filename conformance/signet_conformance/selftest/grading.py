@@ -1,0 +1,140 @@
+"""Whether each mutant was killed by what it breaks and by nothing else, and whether the reference passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import field as member
+
+from signet_conformance.contract import MUST, Requirement, requirements
+from signet_conformance.engine import COVERAGE, Judged, whole_run_coverage
+from signet_conformance.finding import Verdict
+from signet_conformance.rules import rules
+from signet_conformance.rules.daemon import DAEMON_RULES, daemon_requirements
+from signet_conformance.selftest.lanes import Performed
+from signet_conformance.selftest.mutants import Mutant, Mutants, mutants
+from signet_conformance.selftest.trials import CONTRACT, Trial
+
+_BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """One trial as it ended. `breached` is every requirement in breach, of both sides, with its verdict.
+
+    `complaints` say why it is not as it should be; there are none for a mutant killed cleanly, or a reference
+    that passes.
+    """
+
+    trial: Trial
+    breached: Mapping[str, Verdict]
+    complaints: Sequence[str] = ()
+
+    @property
+    def killed(self) -> bool:
+        """Whether the mutant's own requirement has exactly the verdict that it must have."""
+        mutant = self.trial.mutant
+        return mutant is not None and self.breached.get(mutant.breaks) == mutant.verdict
+
+    @property
+    def beside(self) -> Sequence[str]:
+        """What else is in breach."""
+        mutant = self.trial.mutant
+        return [name for name in self.breached if mutant is None or name != mutant.breaks]
+
+
+@dataclass(frozen=True, slots=True)
+class Selftest:
+    """All trials graded, and what is wrong with the mutants as a whole."""
+
+    grades: Sequence[Grade]
+    complaints: Sequence[str] = member(default=())
+
+    @property
+    def green(self) -> bool:
+        """Whether there is nothing to complain of."""
+        return not self.complaints and not any(grade.complaints for grade in self.grades)
+
+    @property
+    def killed(self) -> Sequence[Grade]:
+        """The mutants that were killed."""
+        return [grade for grade in self.grades if grade.killed]
+
+    @property
+    def mutants(self) -> Sequence[Grade]:
+        """The trials of mutants."""
+        return [grade for grade in self.grades if grade.trial.mutant is not None]
+
+    @property
+    def controls(self) -> Sequence[Grade]:
+        """The trials of the reference."""
+        return [grade for grade in self.grades if grade.trial.mutant is None]
+
+
+def all_requirements() -> Mapping[str, Requirement]:
+    """The requirements of both sides, by id, the connector's first."""
+    return {**requirements(), **daemon_requirements()}
+
+
+def completeness(known: Mutants) -> Iterator[str]:
+    """What is missing: rules that no mutant breaks, mutants and exemptions without a rule."""
+    judged = {*rules(), *DAEMON_RULES}
+    broken = {one.breaks for one in known.mutants.values()}
+    for name in sorted(judged - broken - set(known.exempt)):
+        yield f"{name} has a rule and no mutant: add one to schemas/mutants.json, or say under exempt why none can be"
+    for one in known.mutants.values():
+        for name in sorted({one.breaks, *one.also} - judged):
+            yield f"mutant {one.id} names {name}, which has no rule"
+    for name in sorted(set(known.exempt) & broken):
+        yield f"{name} is exempt, and has a mutant"
+    for name in sorted(set(known.exempt) - judged):
+        yield f"{name} is exempt, and has no rule"
+
+
+def grade(one: Performed, controls: Mapping[str, Judged]) -> Grade:
+    """How a trial ended. `controls` are the reference's own traces at the usual contract, by scenario."""
+    if one.judged is None or one.error is not None:
+        return Grade(one.trial, {}, [f"could not be performed: {one.error}"])
+    breached = dict(_breached(one.judged))
+    mutant = one.trial.mutant
+    if mutant is None:
+        tolerated = mutants().tolerated.get(one.trial.scenario.name, {})
+        return Grade(one.trial, breached, [f"breaks {name}" for name in breached if name not in tolerated])
+    if mutant.breaks == COVERAGE and COVERAGE not in breached:
+        run = whole_run_coverage([*({**controls, mutant.scenario: one.judged}).values()])
+        if run is not None and run.verdict in _BREACHES:
+            breached[COVERAGE] = run.verdict
+    return Grade(one.trial, breached, list(_complaints(mutant, breached, one.judged.daemon_version)))
+
+
+def coverage_of(controls: Mapping[str, Judged]) -> Iterator[str]:
+    """What is wrong with the coverage of the reference over its scripted scenarios."""
+    run = whole_run_coverage(list(controls.values()))
+    if run is None or run.verdict is not Verdict.PASS:
+        yield f"the reference does not cover what it declares: {'undecided' if run is None else run.message}"
+
+
+def is_control(one: Performed) -> bool:
+    """Whether it is a trial of the reference at the usual contract."""
+    return one.trial.mutant is None and one.trial.contract == CONTRACT and one.judged is not None
+
+
+def _breached(judged: Judged) -> Iterator[tuple[str, Verdict]]:
+    for name, judgement in {**judged.judgements, **judged.daemon}.items():
+        if judgement.verdict in _BREACHES:
+            yield name, judgement.verdict
+
+
+def _complaints(mutant: Mutant, breached: Mapping[str, Verdict], version: str) -> Iterator[str]:
+    own = breached.get(mutant.breaks)
+    if own != mutant.verdict:
+        yield f"survived: {mutant.breaks} is {own or 'not in breach'}, not {mutant.verdict}"
+    known = all_requirements()
+    for name, verdict in breached.items():
+        if name == mutant.breaks or name in mutant.also:
+            continue
+        if verdict is Verdict.ERROR or (verdict is Verdict.FAIL and known[name].level_at(version) == MUST):
+            yield f"breaks {name} too, which has nothing to do with it"
+    for name in mutant.also:
+        if name not in breached:
+            yield f"does not break {name}, which it names under also"

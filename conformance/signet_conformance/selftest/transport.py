@@ -1,0 +1,176 @@
+"""The one seam of all connector mutants: an httpx transport that applies a change on the way to the daemon.
+
+The adapter in front of it stays as it is. The broken daemons use it too, in front of the embedded daemon.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable
+
+import httpx
+
+from signet_conformance.selftest.edits import edited_answer, edited_request
+from signet_conformance.selftest.memory import Memory
+from signet_conformance.selftest.messages import Heard, Outgoing
+from signet_conformance.selftest.mutants import NOTHING, Change
+from signet_conformance.selftest.pointers import value_at
+
+Send = Callable[[Outgoing], Awaitable[Heard]]
+
+
+class MutatingTransport(httpx.AsyncBaseTransport):
+    """Passes requests on to `inner` (httpx's own by default) and answers back, but for what `change` changes.
+
+    `secret` is what `{{secret}}` stands for before any request has told.
+    """
+
+    def __init__(
+        self, change: Change = NOTHING, inner: httpx.AsyncBaseTransport | None = None, secret: str | None = None
+    ) -> None:
+        # No certificate is ever looked at: the daemon speaks plain HTTP on loopback, and loading the store takes long.
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self._inner = httpx.AsyncHTTPTransport(verify=context, trust_env=False) if inner is None else inner
+        self._memory = Memory(secret)
+        self._performers = {
+            "edit": self._edit,
+            "answer": self._answer,
+            "drop": self._drop,
+            "repeat": self._repeat,
+            "insert": self._insert,
+            "defer": self._defer,
+            "wait": self._wait,
+            "fall_silent": self._fall_silent,
+        }
+        self.change = change
+
+    @property
+    def change(self) -> Change:
+        """The change that is made; setting one forgets what was counted for the one before."""
+        return self._change
+
+    @change.setter
+    def change(self, change: Change) -> None:
+        self._change = change
+        self._seen = 0
+        self._silent = False
+        self._held: list[tuple[Outgoing, httpx.Request]] = []
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send one request, changed if the change is for it."""
+        outgoing = await Outgoing.of(request)
+
+        async def send(one: Outgoing) -> Heard:
+            return await Heard.of(await self._inner.handle_async_request(one.to_httpx(request)))
+
+        if self._silent:
+            raise httpx.ConnectError("the mutant has fallen silent")
+        concerned = self._concerns(outgoing)
+        try:
+            if concerned:
+                answer = await self._performers[self._change["do"]](outgoing, send, request)
+            else:
+                answer = await send(outgoing)
+        finally:
+            self._memory.sent(outgoing)
+        self._memory.heard(answer)
+        if self._held and outgoing.operation in _names(self._change["until"]):
+            await self._send_held()
+        return answer.to_httpx(request)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._inner.aclose()
+
+    def _concerns(self, request: Outgoing) -> bool:
+        change = self._change
+        if "on" not in change or not ("*" in (names := _names(change["on"])) or request.operation in names):
+            return False
+        if "session" in change and self._memory.place_of(request) != change["session"]:
+            return False
+        self._seen += 1
+        return bool(self._seen == change.get("nth", self._seen))
+
+    async def _edit(self, request: Outgoing, send: Send, _like: httpx.Request) -> Heard:
+        return await send(edited_request(request, self._change, self._memory))
+
+    async def _answer(self, request: Outgoing, send: Send, _like: httpx.Request) -> Heard:
+        answer = await send(request)
+        if not _met(self._change.get("answered"), answer):
+            return answer
+        return edited_answer(answer, self._change, request, self._memory)
+
+    async def _drop(self, _request: Outgoing, _send: Send, _like: httpx.Request) -> Heard:
+        if "told" not in self._change:
+            raise httpx.ConnectError("the mutant sends nothing")
+        return Heard.made(200, self._change["told"])
+
+    async def _repeat(self, request: Outgoing, send: Send, _like: httpx.Request) -> Heard:
+        times = self._change.get("times", 1)
+        if self._change.get("at_once"):
+            return (await asyncio.gather(*(send(request) for _ in range(times + 1))))[0]
+        answer = await send(request)
+        if _met(self._change.get("answered"), answer):
+            for _ in range(times):
+                await send(request)
+        return answer
+
+    async def _insert(self, request: Outgoing, send: Send, _like: httpx.Request) -> Heard:
+        extra = edited_request(request, self._change, self._memory)
+        if self._change["where"] == "before":
+            await send(extra)
+            return await send(request)
+        answer = await send(request)
+        await send(extra)
+        return answer
+
+    async def _defer(self, request: Outgoing, _send: Send, like: httpx.Request) -> Heard:
+        self._held.append((request, like))
+        return Heard.made(200, self._change["told"])
+
+    async def _send_held(self) -> None:
+        held, self._held = self._held, []
+        for request, like in held:
+            await Heard.of(await self._inner.handle_async_request(request.to_httpx(like)))
+
+    async def _wait(self, request: Outgoing, send: Send, _like: httpx.Request) -> Heard:
+        waiting = asyncio.ensure_future(send(request))
+        while not waiting.done():
+            try:
+                await asyncio.shield(waiting)
+            except asyncio.CancelledError:
+                # The adapter's deadline has passed; this mutant knows of none.
+                continue
+        return waiting.result()
+
+    async def _fall_silent(self, request: Outgoing, send: Send, _like: httpx.Request) -> Heard:
+        wanted = self._change["answered"]
+        try:
+            answer = await send(request)
+        except httpx.TransportError:
+            self._silent = wanted == "lost"
+            raise
+        self._silent = wanted != "lost" and _met(wanted, answer)
+        return answer
+
+
+def _names(value: str | list[str]) -> list[str]:
+    return [value] if isinstance(value, str) else value
+
+
+def _met(wanted: object, answer: Heard) -> bool:
+    """Whether an answer is the one that a change waits for; None waits for any."""
+    body = answer.json
+    if wanted is None:
+        return True
+    if isinstance(wanted, int):
+        return answer.status == wanted
+    if isinstance(wanted, dict):
+        return all(value_at(body, pointer) in values for pointer, values in wanted.items())
+    if wanted == "failed":
+        return answer.status >= 500
+    if wanted == "unreadable":
+        return answer.status == 200 and not isinstance(body, dict)
+    # "odd": JSON, but nothing that a hook's caller can use.
+    return answer.status == 200 and isinstance(body, dict) and not isinstance(body.get("inject"), str)
