@@ -31,7 +31,9 @@ def post(path: str, body: Any, *, status: int = 200, answer: Any = None, **more:
 
 def health() -> Line:
     """The probe that comes first."""
-    line = post("/health", None, answer={"status": "healthy"})
+    line = post(
+        "/health", None, answer={"status": "healthy", "uptime": 12.5, "pid": 7, "version": "0.145.7", "db": True}
+    )
     line["request"].update(method="GET", body=None)
     return line
 
@@ -39,12 +41,16 @@ def health() -> Line:
 def start(**more: Any) -> Line:
     """A session-start that conforms, but for what `more` replaces."""
     body = {"harness": "openclaw", "sessionKey": KEY, "agentId": "atlas-agent", "project": "/srv/atlas"}
-    return post("/api/hooks/session-start", {**body, **more}, answer={"inject": "", "memories": []})
+    return post(
+        "/api/hooks/session-start", {**body, **more}, answer={"identity": {"name": "Rig"}, "inject": "", "memories": []}
+    )
 
 
 def recall(**more: Any) -> Line:
     """A recall inside the session, as the agent `default` unless `more` names one."""
-    return post("/api/memory/recall", {"query": "window", "sessionKey": KEY, **more}, answer={"results": []})
+    meta = {"totalReturned": 0, "hasSupplementary": False, "noHits": True}
+    answer = {"results": [], "query": "window", "method": "hybrid", "meta": meta}
+    return post("/api/memory/recall", {"query": "window", "sessionKey": KEY, **more}, answer=answer)
 
 
 def end(**more: Any) -> Line:
@@ -57,7 +63,7 @@ def end(**more: Any) -> Line:
         "transcript": "User: Which database?\nAssistant: PostgreSQL 16.",
         "reason": "session_shutdown",
     }
-    return post("/api/hooks/session-end", {**body, **more}, answer={"queued": True})
+    return post("/api/hooks/session-end", {**body, **more}, answer={"memoriesSaved": 0, "queued": True, "jobId": "j-1"})
 
 
 CONFORMING = [health(), start(), recall(agentId="atlas-agent"), end()]
