@@ -28,8 +28,6 @@ from signet_conformance.scenarios import drawing
 from signet_conformance.scenarios.script import Scenario
 from signet_conformance.scenarios.strategies import Features
 
-DEFAULT_COUNT = 100
-DEFAULT_SEED = 1
 MOST_SHRUNK = 5
 """Breaches that are shrunk in one run; those after it are confirmed as they were found."""
 MOST_FAILURES = 5
@@ -134,15 +132,16 @@ class GeneratedSessions:
         for chunk in ordered:
             summary.performed += chunk.performed
             summary.tally.merge(chunk.tally)
-        settled = {(name, verdict) for name, verdict in known.items() if verdict in BREACHES}
-        for name in rules():
-            for verdict in BREACHES:
+        settled = {name: verdict for name, verdict in known.items() if verdict in BREACHES}
+        # The worst first: they are shrunk, and what else their smallest sessions show needs no proof of its own.
+        for verdict in BREACHES:
+            for name in rules():
                 found = next((chunk for chunk in ordered if (name, verdict) in chunk.breached), None)
-                if found is not None and not settled & {
-                    (name, worse) for worse in BREACHES[: BREACHES.index(verdict) + 1]
-                }:
+                if found is not None and name not in settled:
                     progress(f"following up {verdict} {name}, found by a generated session")
-                    self._follow_up(found, name, verdict, summary, settled)
+                    breach = self._follow_up(found, name, verdict, shrinks=self._shrinks(verdict, summary.breaches))
+                    summary.breaches.append(breach)
+                    settled |= dict.fromkeys((name, *breach.also), verdict)
         for chunk in ordered:
             for place, error in list(chunk.failed.items())[: MOST_FAILURES - len(summary.failures)]:
                 summary.failures.append(self._fail_again(self._draw(chunk)[place], error))
@@ -150,52 +149,47 @@ class GeneratedSessions:
         summary.write(self._run.folder)
         return summary
 
-    def _follow_up(
-        self, chunk: Chunk, name: str, verdict: Verdict, summary: Summary, settled: set[tuple[str, Verdict]]
-    ) -> None:
+    def _shrinks(self, verdict: Verdict, before: Sequence[Breach]) -> bool:
+        wanted = verdict is Verdict.FAIL or (self._strict and verdict is Verdict.WARN)
+        return wanted and sum(breach.tried > 0 for breach in before) < MOST_SHRUNK
+
+    def _follow_up(self, chunk: Chunk, name: str, verdict: Verdict, *, shrinks: bool) -> Breach:
         rig = self._run.rigs[0]
-        places = chunk.breached[name, verdict]
-        original = self._draw(chunk)[places[0]]
-        scenario, tried = original, 0
-        shrinks = verdict is Verdict.FAIL or (self._strict and verdict is Verdict.WARN)
-        if shrinks and sum(breach.tried > 0 for breach in summary.breaches) < MOST_SHRUNK:
-            scenario, tried = self._shrink(rig, chunk, name, verdict)
-        confirmed, again, settles = self._confirm(rig, scenario, name, verdict)
-        if not confirmed and scenario is not original:
+        first = chunk.breached[name, verdict][0]
+        original = self._draw(chunk)[first]
+        scenario, tried = self._shrink(rig, chunk, name, verdict) if shrinks else (original, 0)
+        again, shown = self._again(rig, scenario, name)
+        if shown.get(name) is not verdict and scenario is not original:
             # It may have shrunk to something that only a connector with other sessions behind it shows.
             scenario = original
-            confirmed, again, settles = self._confirm(rig, scenario, name, verdict)
-        kept: tuple[Path, ...] = (chunk.traces[places[0]], again)
+            again, shown = self._again(rig, scenario, name)
+        confirmed = shown.get(name) is verdict
+        kept: tuple[Path, ...] = (chunk.traces[first], again)
         if confirmed:
             # Beside the other traces, where it is judged and reported like them.
             kept = (again.rename(self._run.folder / f"{name}.jsonl"),)
-            settled |= settles
         path = self._save(_named(scenario, name), name)
-        summary.breaches.append(
-            Breach(
-                requirement=name,
-                verdict=verdict,
-                confirmed=confirmed,
-                steps=len(scenario.steps),
-                drawn=len(original.steps),
-                tried=tried,
-                scenario=str(path),
-                traces=tuple(map(str, kept)),
-                replay=self._replay(path),
-            )
+        return Breach(
+            requirement=name,
+            verdict=verdict,
+            confirmed=confirmed,
+            also=tuple(other for other, one in shown.items() if confirmed and one is verdict and other != name),
+            steps=len(scenario.steps),
+            drawn=len(original.steps),
+            tried=tried,
+            scenario=str(path),
+            traces=tuple(map(str, kept)),
+            replay=self._replay(path),
         )
 
-    def _confirm(
-        self, rig: Rig, scenario: Scenario, name: str, verdict: Verdict
-    ) -> tuple[bool, Path, set[tuple[str, Verdict]]]:
-        """Whether a fresh connector shows it too, the trace of that, and all breaches in it."""
+    def _again(self, rig: Rig, scenario: Scenario, name: str) -> tuple[Path, Mapping[str, Verdict]]:
+        """Perform a scenario with a fresh connector: its trace, and what that shows breached."""
         out = self._folder / f"{name}-again.jsonl"
         out.unlink(missing_ok=True)
         judged = _Connector(rig).judged(_named(scenario, name), out, None)
         if isinstance(judged, str):
-            return False, out, set()
-        shown = {(other, one.verdict) for other, one in judged.judgements.items() if one.verdict in BREACHES}
-        return (name, verdict) in shown, out, shown
+            return out, {}
+        return out, {other: one.verdict for other, one in judged.judgements.items() if one.verdict in BREACHES}
 
     def _shrink(self, rig: Rig, chunk: Chunk, name: str, verdict: Verdict) -> tuple[Scenario, int]:
         known = [place in chunk.breached[name, verdict] for place in range(chunk.performed)]

@@ -41,7 +41,8 @@ class Tally:
 class Breach:
     """A requirement that a generated scenario showed breached.
 
-    `confirmed` tells whether a fresh connector showed the same. `steps` counts the steps of the scenario in
+    `confirmed` tells whether a fresh connector showed the same, `also` what else its trace showed as much
+    breached. `steps` counts the steps of the scenario in
     `scenario`, `drawn` those it was found with, `tried` the sessions performed on the way. `traces` are the
     confirming one, or, of an unconfirmed breach, the one with and the one without it.
     """
@@ -49,6 +50,7 @@ class Breach:
     requirement: str
     verdict: Verdict
     confirmed: bool
+    also: tuple[str, ...]
     steps: int
     drawn: int
     tried: int
@@ -110,7 +112,14 @@ class Summary:
             performed=data["performed"],
             tally=tally,
             breaches=[
-                Breach(**{**row, "verdict": Verdict(row["verdict"]), "traces": tuple(row["traces"])})
+                Breach(
+                    **{
+                        **row,
+                        "verdict": Verdict(row["verdict"]),
+                        "also": tuple(row["also"]),
+                        "traces": tuple(row["traces"]),
+                    }
+                )
                 for row in data["breaches"]
             ],
             failures=[Failure(**row) for row in data["failures"]],
@@ -160,7 +169,7 @@ def breach_lines(breaches: Iterable[Breach], requirement: str) -> Sequence[str]:
     return [
         line
         for breach in breaches
-        if breach.requirement == requirement and breach.confirmed
+        if breach.confirmed and requirement in (breach.requirement, *breach.also)
         for line in (_how_found(breach), f"replay: {breach.replay}")
     ]
 

@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, Phase, Verbosity
 from signet_conformance.scenarios.script import Scenario
 from signet_conformance.scenarios.strategies import Features, sessions
 
-CHUNK = 25
+CHUNK = 20
 _DRAWN = 40
 """Drawn for a chunk, since some are drawn twice."""
 MOST_ATTEMPTS = 400

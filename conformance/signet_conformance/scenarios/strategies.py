@@ -19,7 +19,9 @@ from signet_conformance.scenarios.script import Scenario
 from signet_conformance.scenarios.writing import Writer
 from signet_conformance.trace import Declared
 
-MOST_INTENTS = 10
+FEWEST_INTENTS = 4
+"""Small sessions show little, and shrinking makes them from larger ones: intents can come to nothing."""
+MOST_INTENTS = 12
 LARGEST_PROMPT_BYTES = 100_000
 
 _TOOLS: Mapping[str, frozenset[str]] = {
@@ -231,7 +233,7 @@ def sessions(features: Features | None = None, name: str = "generated") -> st.Se
     `features` occur. Shrinks towards one session without a prompt, and by whole intents.
     """
     allowed = features or Features()
-    listed = st.lists(intents(allowed), min_size=1, max_size=MOST_INTENTS)
+    listed = st.lists(intents(allowed), min_size=FEWEST_INTENTS, max_size=MOST_INTENTS)
     return st.builds(
         lambda surroundings, chosen: write(allowed, Digits(surroundings), chosen, name), number(16), listed
     )

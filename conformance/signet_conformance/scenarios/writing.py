@@ -46,7 +46,8 @@ class Writer:
                 if details:
                     self._add({"step": "restart_daemon"})
             case "start":
-                if session.state == "new":
+                # Of an open session it is the least that can be done: a compaction that has begun is completed.
+                if session.state != "closed":
                     self._use(session)
             case "end":
                 if session.state == "open":
