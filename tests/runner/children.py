@@ -8,11 +8,10 @@ import signal
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 
 
 class Watched:
@@ -46,16 +45,3 @@ def _has_ended(descriptor: int, deadline: float) -> bool:
     ended = select.poll()
     ended.register(descriptor, select.POLLIN)
     return bool(ended.poll(max(0.0, deadline - time.monotonic()) * 1000))
-
-
-def descendants(pid: int) -> list[int]:
-    """The ids of all processes below one, at this moment."""
-    parents: dict[int, int] = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            # The name of the program, in parentheses, may hold anything; the parent stands second after it.
-            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-    found = [pid]
-    for one in found:
-        found += [child for child, parent in parents.items() if parent == one]
-    return found[1:]

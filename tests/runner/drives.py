@@ -1,0 +1,70 @@
+"""Pytest runs that really drive a connector, in a folder of their own, with all that they start to be found by it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+START = {"step": "start", "session": "s1", "agent": 0, "project": "/workspace/src/acme-api"}
+PROMPT = {
+    "step": "prompt",
+    "session": "s1",
+    "text": "Which database does Atlas Billing use?",
+    "reply": "PostgreSQL 16.",
+}
+END = {"step": "end", "session": "s1"}
+
+PLAIN = {"name": "plain", "title": "One session", "steps": [START, PROMPT, END]}
+LASTING = {
+    "name": "lasting",
+    "title": "A session that lasts, for every prompt waits until its bound",
+    "steps": [START, {"step": "fault", "fault": {"kind": "hang"}}, *[PROMPT] * 200, END],
+}
+
+
+@dataclass(frozen=True)
+class Drive:
+    """A folder to drive from. Temporary files go below it too, and every child has that in its environment."""
+
+    folder: Path
+
+    def __post_init__(self) -> None:
+        self.temporary.mkdir()
+
+    @property
+    def temporary(self) -> Path:
+        """Where the run has its temporary files."""
+        return self.folder / "temporary"
+
+    def begin(self, *arguments: str, scenario: Mapping[str, Any] | None = None) -> subprocess.Popen[str]:
+        """Start a pytest run that drives the reference harness, through this scenario where one is given."""
+        words = ["--signet-conformance", "--target=reference", *arguments]
+        if scenario is not None:
+            (self.folder / "scenario.json").write_text(json.dumps(scenario))
+            words.append("--signet-scenario=scenario.json")
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+        return subprocess.Popen(
+            [sys.executable, "-m", "pytest", "-p", "no:hypothesispytest", "-p", "no:anyio", *words],
+            cwd=self.folder,
+            env={**inherited, "TMPDIR": str(self.temporary)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def processes(self) -> Mapping[int, str]:
+        """The processes that belong to this drive, with their command lines; none that is a mere zombie."""
+        found = {}
+        for entry in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if os.fsencode(self.temporary) in (entry / "environ").read_bytes():
+                    found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        return found

@@ -1,0 +1,100 @@
+"""Runs that drive the reference harness for real: what they leave behind, and that it is no process."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from signet_conformance import trace
+from signet_conformance.contract import document
+from signet_conformance.scenarios.script import scripted
+
+from .children import PATIENCE_S, Watched
+from .drives import LASTING, PLAIN, Drive
+
+PARTS = ("signet_conformance.daemon", "signet_recording_proxy", "signet_reference_harness")
+BREACHED_RULE = """
+from signet_conformance.rules import rule_for
+from signet_conformance.rules.outcome import fail
+
+@rule_for("ACME-HTTP-001")
+def every_call_is_ours(recording):
+    yield fail(recording.calls[0], message="no header x-acme")
+"""
+
+
+@pytest.fixture
+def drive(tmp_path: Path) -> Drive:
+    """A folder to drive from."""
+    return Drive(tmp_path)
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    """Look until it is so; a deadline far beyond what any machine needs."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+
+
+def test_driven_run_performs_each_scenario_once_and_leaves_nothing_running(drive: Drive) -> None:
+    """With two workers each scripted scenario is performed once; traces and report stay, children do not."""
+    with drive.begin("-n", "2", "--signet-scenarios=0", "--signet-report=report") as run:
+        out, err = run.communicate(timeout=PATIENCE_S)
+    assert run.returncode == 0, out + err
+    assert drive.processes() == {}
+    assert list(drive.temporary.glob("signet-*")) == []
+    report = drive.folder / "report"
+    traces = {file.stem: trace.read(file) for file in report.glob("*.jsonl")}
+    assert set(traces) == {scenario.name for scenario in scripted()}
+    for one in traces.values():
+        ends = [mark.name for mark in one.marks if mark.name.startswith("scenario")]
+        assert ends == ["scenario", "scenario_end"]
+    written = json.loads((report / "report.json").read_bytes())
+    jsonschema.Draft202012Validator(document("report/signet-report-1.schema.json")).validate(written)
+    assert written["exit"] == 0
+    assert {Path(one["file"]).stem for one in written["traces"]} == set(traces)
+    assert {one["verdict"] for one in written["together"].values()} <= {"PASS", "NOT-APPLICABLE"}
+
+
+def test_traces_that_a_failure_names_stay(drive: Drive) -> None:
+    """Without --signet-report the traces of a run that fails are kept, so that the replay it names is possible."""
+    (drive.folder / "conftest.py").write_text(BREACHED_RULE)
+    with drive.begin("-k", "ACME", scenario=PLAIN) as run:
+        out, err = run.communicate(timeout=PATIENCE_S)
+    assert run.returncode == 1, out + err
+    kept = list(drive.temporary.glob("signet-traces-*/plain.jsonl"))
+    assert len(kept) == 1
+    assert f"signet-conformance check {kept[0]} -k ACME-HTTP-001" in out
+    assert f"traces: {kept[0].parent}" in out
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 2), (signal.SIGKILL, -signal.SIGKILL)])
+def test_run_that_is_cut_off_leaves_no_child(drive: Drive, number: signal.Signals, status: int) -> None:
+    """Interrupted or killed while scenarios run, daemon, recorder and harness end with pytest."""
+    with drive.begin("--signet-report=report", scenario=LASTING) as run:
+
+        def is_under_way() -> bool:
+            recorded = drive.folder / "report" / "lasting.jsonl"
+            return recorded.exists() and b"user-prompt-submit" in recorded.read_bytes()
+
+        wait_until(is_under_way, "the scenario never got to a prompt")
+        processes = drive.processes()
+        with Watched(processes) as watched:
+            for part in PARTS:
+                assert any(part in line for line in processes.values()), (part, processes)
+            assert watched.left(0.0) == list(processes)
+            run.send_signal(number)
+            out, err = run.communicate(timeout=PATIENCE_S)
+            assert watched.left() == []
+    assert run.returncode == status, out + err
+    assert "Traceback" not in out + err
+    assert "INTERNALERROR" not in out + err
+    if number == signal.SIGINT:
+        assert list(drive.temporary.glob("signet-*")) == []
