@@ -1,0 +1,105 @@
+"""Target profiles: the shipped ones are whole, a repository's own stand in front, and bad ones are told by place."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from signet_conformance import targets
+from signet_conformance.contract import document
+from signet_conformance.errors import SignetConformanceError, TargetError
+
+
+def settings(folder: Path, text: str, name: str = "signet-conformance.toml") -> Path:
+    """A repository with these settings."""
+    (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("name", targets.names())
+def test_shipped_target_is_whole(name: str, tmp_path: Path) -> None:
+    """A shipped profile can be loaded, has a title, and declares agents and known operations only."""
+    target = targets.load(name, tmp_path)
+    assert target.name == name
+    assert target.title != name
+    assert target.declared.agents
+    known = set(document("operations.json")["operations"])
+    assert set(target.declared.capabilities or ()) <= known
+
+
+def test_reference_target_runs_with_this_interpreter(tmp_path: Path) -> None:
+    """The reference harness is launched by the interpreter that runs the kit."""
+    assert targets.load("reference", tmp_path).command == (sys.executable, "-m", "signet_reference_harness")
+
+
+@pytest.mark.parametrize(("given", "near"), [("refrence", "reference"), ("open-claw", "openclaw"), ("Codex", "codex")])
+def test_unknown_target_names_the_nearest(given: str, near: str, tmp_path: Path) -> None:
+    """A name that is nearly right is answered with the right one and with the command that lists all."""
+    with pytest.raises(TargetError) as caught:
+        targets.load(given, tmp_path)
+    assert caught.value.message == f"no target is called '{given}'"
+    assert near in str(caught.value.remedy).partition("?")[0]
+    assert "signet-conformance targets" in str(caught.value.remedy)
+    assert caught.value.exit_status == 2
+
+
+@pytest.mark.parametrize("given", ["", "zzzz", "../reference", "reference.json", "a\x1b[31mb"])
+def test_name_like_nothing_known_still_gets_an_answer(given: str, tmp_path: Path) -> None:
+    """Whatever is given as a name, the error lists known ones and shows it harmlessly."""
+    with pytest.raises(TargetError, match="no target is called") as caught:
+        targets.load(given, tmp_path)
+    assert "did you mean " in str(caught.value.remedy)
+    assert "\x1b" not in str(caught.value)
+
+
+def test_repository_s_own_target(tmp_path: Path) -> None:
+    """A target of the settings is loaded by its name, with `{python}` and `{root}` filled in."""
+    text = '[targets.mine]\ncommand = ["{python}", "{root}/driver.py"]\nharness = "acme"\nagents = ["atlas-agent"]\n'
+    target = targets.load("mine", settings(tmp_path, text))
+    assert target.command == (sys.executable, f"{tmp_path}/driver.py")
+    assert (target.driver, target.declared.harness, target.declared.agents) == ("command", "acme", ("atlas-agent",))
+
+
+def test_settings_are_found_from_a_folder_below(tmp_path: Path) -> None:
+    """The nearest settings at or above the folder count, also as a table of pyproject.toml."""
+    settings(tmp_path, '[tool.signet-conformance.targets.mine]\ncommand = ["acme"]\n', "pyproject.toml")
+    below = tmp_path / "packages" / "connector"
+    below.mkdir(parents=True)
+    assert targets.load("mine", below).command == ("acme",)
+
+
+def test_own_settings_stand_in_front_of_a_shipped_profile(tmp_path: Path) -> None:
+    """What the repository declares replaces that member of the shipped profile and leaves the others."""
+    shipped = targets.load("reference", tmp_path).declared
+    own = targets.load("reference", settings(tmp_path, '[targets.reference]\nharness = "acme"\n')).declared
+    assert own.harness == "acme"
+    assert own.agents == shipped.agents
+    assert own.capabilities == shipped.capabilities
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[targets.mine",
+        "targets = 7",
+        "targets.mine = 7",
+        "[targets.mine]\n",
+        '[targets.mine]\ncommand = "acme"\n',
+        "[targets.mine]\ncommand = [7]\n",
+        '[targets.mine]\ncommand = ["acme"]\nagents = "atlas-agent"\n',
+        '[targets.mine]\ncommand = ["acme"]\nharness = 7\n',
+        '[targets.mine]\ncommand = ["acme"]\nbounds_s = {start = -1}\n',
+        '[targets.mine]\ncommand = ["acme"]\nprocesses = "two"\n',
+        '[targets.mine]\ncommand = ["acme"]\nenv = {A = 1}\n',
+        '[targets.mine]\ndriver = "telepathy"\n',
+    ],
+)
+def test_bad_settings_are_refused_with_their_file(tmp_path: Path, text: str) -> None:
+    """Settings that cannot be used are one error that names the file and says what to write."""
+    with pytest.raises(SignetConformanceError) as caught:
+        targets.load("mine", settings(tmp_path, text))
+    assert "signet-conformance.toml" in str(caught.value.where)
+    assert caught.value.remedy
+    assert caught.value.exit_status == 2
