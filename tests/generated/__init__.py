@@ -1,0 +1,1 @@
+"""Tests of generated sessions against broken connectors."""

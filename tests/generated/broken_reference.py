@@ -53,7 +53,7 @@ class BrokenTransport(httpx.AsyncHTTPTransport):
     def _empty_repeat(self, path: str, body: dict[str, Any], headers: dict[str, str]) -> None:
         """Where the compaction could be begun and not completed, it is completed again, without a summary."""
 
-    def _last_started_agent(self, path: str, body: dict[str, Any], headers: dict[str, str]) -> None:
+    def _last_started_agent(self, path: str, body: dict[str, Any], headers: dict[str, str]) -> None:  # noqa: ARG002 - one signature for all
         """Prompts carry the agent of the session that was started last."""
         if path == START:
             self._last_agent = body["agentId"]
@@ -67,21 +67,21 @@ class BrokenTransport(httpx.AsyncHTTPTransport):
         elif path == START and body["source"] == "resume" and body["sessionKey"] in self._cleared:
             headers["x-signet-runtime-path"] = "legacy"
 
-    def _nameless_when_old(self, path: str, body: dict[str, Any], headers: dict[str, str]) -> None:
+    def _nameless_when_old(self, path: str, body: dict[str, Any], headers: dict[str, str]) -> None:  # noqa: ARG002 - one signature for all
         """From the sixth start of the process on, starts do not name the harness."""
         if path == START:
             self._starts += 1
             if self._starts > 5:
                 body["harness"] = ""
 
-    def _dies_when_old(self, path: str, body: dict[str, Any], headers: dict[str, str]) -> None:
+    def _dies_when_old(self, path: str, body: dict[str, Any], headers: dict[str, str]) -> None:  # noqa: ARG002 - one signature for all
         """The process ends at its sixth start."""
         if path == START:
             self._starts += 1
             if self._starts > 5:
                 os._exit(3)
 
-    def _dies_at_clear(self, path: str, body: dict[str, Any], headers: dict[str, str]) -> None:
+    def _dies_at_clear(self, path: str, body: dict[str, Any], headers: dict[str, str]) -> None:  # noqa: ARG002 - one signature for all
         """The process ends when a context is cleared."""
         if path == END and body["reason"] == "clear":
             os._exit(3)

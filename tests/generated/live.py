@@ -25,8 +25,10 @@ def broken_target(*defects: str) -> targets.Target:
 def generate(folder: Path, target: targets.Target, count: int, seed: int = 1, lanes: int | None = None) -> Summary:
     """Perform `count` sessions and follow up what they show, as a run without scripted scenarios would."""
     with Run(target, folder, lanes=lanes) as run:
-        sessions = GeneratedSessions(run, count=count, seed=seed, failures=folder / "failures", replay=lambda path: f"replay {path}")
-        return sessions.conclude(list(run.work(sessions.jobs())), {}, lambda words: None)
+        sessions = GeneratedSessions(
+            run, count=count, seed=seed, failures=folder / "failures", replay=lambda path: f"replay {path}"
+        )
+        return sessions.conclude(list(run.work(sessions.jobs())), {}, lambda _words: None)
 
 
 def steps_of(breach: Breach) -> Sequence[dict[str, Any]]:

@@ -51,6 +51,14 @@ class Scenario:
     env: Mapping[str, str] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        """Name and steps, each cut: a prompt may have 100 kB."""
+        return f"Scenario({self.name!r}, [{', '.join(printable(dict(step), 300) for step in self.steps)}])"
+
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+        """The same for pretty printers, Hypothesis' own among them, which else show every field in full."""
+        printer.text(repr(self))
+
     @classmethod
     def from_json(cls, data: Mapping[str, Any], where: str) -> Scenario:
         """Read one scenario; raise UsageError naming the step that is off."""
@@ -92,7 +100,7 @@ class Scenario:
 
 def _check(step: object, which: str, where: str) -> None:
     kind = step.get("step") if isinstance(step, dict) else None
-    if not isinstance(step, dict) or kind not in CONNECTOR_STEPS | KIT_STEPS:
+    if not isinstance(step, dict) or not isinstance(kind, str) or kind not in CONNECTOR_STEPS | KIT_STEPS:
         raise UsageError(
             f"{which}: {printable(kind)!r} is no step",
             where=where,
@@ -100,7 +108,7 @@ def _check(step: object, which: str, where: str) -> None:
         )
     if kind in CONNECTOR_STEPS and not isinstance(step.get("session"), str):
         raise UsageError(f"{which}: no session", where=where, remedy='add "session": "s1"')
-    needed = _REQUIRED.get(str(kind))
+    needed = _REQUIRED.get(kind)
     if needed is not None and needed not in step:
         raise UsageError(f"{which}: a {kind} without {needed}", where=where, remedy=f'add "{needed}"')
     for member, types in _MEMBERS.items():

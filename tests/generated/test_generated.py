@@ -1,0 +1,54 @@
+"""Generated sessions as a run performs them: the same on any number of rigs, and fair to a connector."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from signet_conformance.finding import Verdict
+
+from .live import broken_target, generate
+
+
+def test_verdicts_are_the_same_on_any_number_of_rigs(tmp_path: Path) -> None:
+    """One rig and two count the same verdicts for a connector that conforms, and find nothing."""
+    one, two = (generate(tmp_path / str(lanes), broken_target(), 30, seed=5, lanes=lanes) for lanes in (1, 2))
+    assert one.performed == two.performed == 30
+    assert one.tally.verdicts == two.tally.verdicts
+    assert not one.breaches
+    assert not one.failures
+    # Sessions that conform leave nothing behind but their count.
+    assert [path.name for path in (tmp_path / "1").iterdir()] == ["generated.json"]
+
+
+def test_breach_that_a_fresh_connector_does_not_show_is_unconfirmed(tmp_path: Path) -> None:
+    """A breach that needs other sessions before it in the process is kept with both traces, and not as a failure."""
+    summary = generate(tmp_path, broken_target("nameless_when_old"), 10, lanes=1)
+    (breach,) = [breach for breach in summary.breaches if breach.requirement == "SIG-START-001"]
+    assert not breach.confirmed
+    assert breach.verdict is Verdict.FAIL
+    assert len(breach.traces) == 2
+    assert all(Path(trace).is_file() for trace in breach.traces)
+    # Only traces of confirmed breaches stand where the run's verdicts are taken from.
+    assert not (tmp_path / "SIG-START-001.jsonl").exists()
+
+
+def test_connector_that_ends_in_the_middle_is_replaced(tmp_path: Path) -> None:
+    """The sessions after a crash are performed by a new process; a crash that comes again is told with its scenario."""
+    summary = generate(tmp_path, broken_target("dies_at_clear"), 10, lanes=1)
+    assert summary.performed == 10
+    assert summary.failures
+    for failure in summary.failures:
+        assert failure.confirmed
+        assert "ended with status 3" in failure.error
+        steps = json.loads(Path(failure.scenario).read_bytes())["steps"]
+        assert "clear" in [step["step"] for step in steps]
+        assert failure.replay == f"replay {failure.scenario}"
+
+
+def test_crash_that_does_not_come_again_is_unconfirmed(tmp_path: Path) -> None:
+    """A process that ends because of sessions before is replaced, and its crash is not held against the scenario."""
+    summary = generate(tmp_path, broken_target("dies_when_old"), 4, lanes=1)
+    assert summary.performed == 4
+    assert summary.failures
+    assert not any(failure.confirmed for failure in summary.failures)

@@ -1,0 +1,102 @@
+"""The summary of generated sessions: it survives its file, and takes its place among the other verdicts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from signet_conformance.engine import JudgedRun
+from signet_conformance.finding import Judgement, Reason, Verdict
+from signet_conformance.generated_summary import Breach, Failure, Summary, Tally, breach_lines, folded
+
+NAME = "SIG-CMP-004"
+BREACH = Breach(
+    requirement=NAME,
+    verdict=Verdict.FAIL,
+    confirmed=True,
+    also=("SIG-CMP-002",),
+    steps=5,
+    drawn=14,
+    tried=31,
+    scenario="found.json",
+    traces=("a.jsonl", "b.jsonl"),
+    replay="pytest --signet-scenario found.json",
+)
+
+
+def summary_of(*breaches: Breach, **counts: int) -> Summary:
+    """A summary with these breaches and these verdicts of NAME."""
+    tally = Tally({NAME: Counter({Verdict[name]: number for name, number in counts.items()})}, Counter({NAME: 7}))
+    return Summary(seed=3, performed=20, tally=tally, breaches=list(breaches))
+
+
+def run_with(verdict: Verdict, reason: Reason) -> JudgedRun:
+    """A judged run in which NAME has this verdict over two subjects."""
+    return JudgedRun((), {NAME: Judgement(NAME, verdict, reason, "as scripted", subjects=2)})
+
+
+def test_summary_is_read_as_it_was_written(tmp_path: Path) -> None:
+    """Seed, counts, breaches and failures come back from the folder of a run; a folder without them has none."""
+    written = replace(
+        summary_of(BREACH, PASS=12, INCONCLUSIVE=1), failures=[Failure("ended", True, "x.json", "pytest")]
+    )
+    written.write(tmp_path)
+    assert Summary.read(tmp_path) == written
+    assert Summary.read(tmp_path / "elsewhere") is None
+
+
+@pytest.mark.parametrize(
+    ("verdict", "reason", "counts", "expected", "subjects"),
+    [
+        (Verdict.PASS, Reason.CONFORMING, {"PASS": 3}, Verdict.PASS, 9),
+        (Verdict.NOT_APPLICABLE, Reason.NO_SUBJECT, {"PASS": 3, "INCONCLUSIVE": 4}, Verdict.PASS, 9),
+        (Verdict.INCONCLUSIVE, Reason.UNDECIDED, {"PASS": 3}, Verdict.PASS, 9),
+        (Verdict.NOT_APPLICABLE, Reason.NO_SUBJECT, {"INCONCLUSIVE": 4}, Verdict.INCONCLUSIVE, 9),
+        (Verdict.NOT_APPLICABLE, Reason.NO_SUBJECT, {"NOT_APPLICABLE": 4}, Verdict.NOT_APPLICABLE, 2),
+        (Verdict.NOT_APPLICABLE, Reason.GATED, {"PASS": 3}, Verdict.NOT_APPLICABLE, 2),
+        (Verdict.FAIL, Reason.BREACH, {"PASS": 3}, Verdict.FAIL, 2),
+    ],
+)
+def test_sessions_that_conform_decide_only_what_is_open(
+    verdict: Verdict, reason: Reason, counts: dict[str, int], expected: Verdict, subjects: int
+) -> None:
+    """A PASS of generated sessions counts where the other traces have none; it never hides a breach or a gate."""
+    judgement = folded(run_with(verdict, reason), summary_of(**counts)).together[NAME]
+    assert (judgement.verdict, judgement.subjects) == (expected, subjects)
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [(Verdict.PASS, Verdict.INCONCLUSIVE), (Verdict.WARN, Verdict.WARN), (Verdict.FAIL, Verdict.FAIL)],
+)
+def test_unconfirmed_breach_leaves_the_requirement_undecided(before: Verdict, expected: Verdict) -> None:
+    """What a fresh connector did not show again is neither a pass nor a failure, and both traces are named."""
+    summary = summary_of(replace(BREACH, confirmed=False), PASS=3)
+    judgement = folded(run_with(before, Reason.CONFORMING), summary).together[NAME]
+    assert judgement.verdict is expected
+    if expected is Verdict.INCONCLUSIVE:
+        assert "a.jsonl" in judgement.message
+        assert "b.jsonl" in judgement.message
+        assert BREACH.replay in judgement.message
+
+
+def test_run_without_generated_sessions_stays_as_it_is() -> None:
+    """No summary, no change."""
+    run = run_with(Verdict.PASS, Reason.CONFORMING)
+    assert folded(run, None) is run
+
+
+@pytest.mark.parametrize("requirement", [NAME, "SIG-CMP-002"])
+def test_reader_of_a_failure_is_told_how_to_replay_it(requirement: str) -> None:
+    """A failed requirement names the smallest session and the command, also where another one led to it."""
+    found, replay = breach_lines([BREACH], requirement)
+    assert "5 steps (found with 14; 31 tried): found.json" in found
+    assert replay == "replay: pytest --signet-scenario found.json"
+
+
+def test_unconfirmed_breach_has_no_replay_line() -> None:
+    """What was not confirmed explains no failure."""
+    assert not breach_lines([replace(BREACH, confirmed=False)], NAME)

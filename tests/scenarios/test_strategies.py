@@ -1,0 +1,196 @@
+"""What the strategies draw: valid scenarios that hold every feature, and only what a target can do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, find, given, settings
+from hypothesis import strategies as st
+
+from signet_conformance.scenarios.script import CONNECTOR_STEPS, Scenario
+from signet_conformance.scenarios.strategies import LARGEST_PROMPT_BYTES, Features, faults, prompts, sessions
+from signet_conformance.scenarios.writing import PROJECTS
+from signet_conformance.trace import Declared
+
+Steps = Sequence[Mapping[str, Any]]
+
+FEATURES = st.builds(
+    Features,
+    agents=st.integers(1, 3),
+    steps=st.frozensets(st.sampled_from(["tool", "compact", "resume", "clear"])).flatmap(
+        lambda some: st.sampled_from(
+            [
+                some | {"start", "prompt", "end"},
+                some | {"start", "prompt", "end", "compact", "pre_compaction", "compaction_complete"},
+            ]
+        )
+    ),
+    tools=st.sampled_from([(), ("memory_search",), ("memory_store", "memory_get", "memory_modify", "memory_forget")]),
+    restart=st.booleans(),
+    slow=st.booleans(),
+)
+
+
+def kinds(steps: Steps) -> list[str]:
+    """The kinds of the steps."""
+    return [step["step"] for step in steps]
+
+
+@given(FEATURES.flatmap(lambda features: st.tuples(st.just(features), sessions(features))))
+@settings(suppress_health_check=[HealthCheck.too_slow])
+def test_every_scenario_is_one_that_the_target_can_perform(drawn: tuple[Features, Scenario]) -> None:
+    """It survives its JSON, holds only what the features allow, and uses a session only while that is open."""
+    features, scenario = drawn
+    assert Scenario.from_json(json.loads(json.dumps(scenario.to_json())), "here") == scenario
+    _check_sessions(scenario.steps, features)
+    for step in scenario.steps:
+        if step["step"] in CONNECTOR_STEPS:
+            assert step["step"] in features.steps | {"tool"}
+        if step["step"] == "tool":
+            assert step["tool"] in {*features.tools, "memory_store"}
+        assert step["step"] != "restart_daemon" or features.restart
+        if step["step"] == "fault" and not features.slow:
+            assert step["fault"]["kind"] not in ("delay", "slow_body", "hang")
+
+
+def _check_sessions(steps: Steps, features: Features) -> None:
+    is_open: dict[str, bool] = {}
+    compacting: set[str] = set()
+    stored: set[str] = set()
+    faulty = False
+    for step in steps:
+        kind, session = step["step"], step.get("session", "")
+        if kind in ("fault", "fault_off"):
+            assert faulty is (kind == "fault_off"), "faults do not overlap"
+            faulty = kind == "fault"
+        elif kind == "start":
+            assert session not in is_open
+            assert 0 <= step["agent"] < features.agents
+            assert step["project"] in PROJECTS
+            is_open[session] = True
+        elif kind == "resume":
+            assert is_open[session] is False
+            is_open[session] = True
+        elif kind != "restart_daemon":
+            assert is_open[session] is True
+            assert (session in compacting) is (kind == "compaction_complete")
+        if kind == "end":
+            is_open[session] = False
+        elif kind == "pre_compaction":
+            compacting.add(session)
+        elif kind == "compaction_complete":
+            compacting.remove(session)
+        if kind == "tool":
+            references = [part for part in json.dumps(step["arguments"]).split('"') if "-m" in part]
+            assert stored.issuperset(references) or step["tool"] == "memory_search"
+            stored |= {step["as"]} if "as" in step else set()
+    assert is_open
+    assert not any(is_open.values()), "every session is ended"
+    assert not faulty
+    assert 1 <= len(is_open) <= 3
+
+
+@given(prompts())
+def test_no_prompt_is_blank(text: str) -> None:
+    """Every prompt has a letter, can be encoded, and is no longer than 100 kB."""
+    assert any(character.isalnum() for character in text)
+    assert len(text.encode()) <= LARGEST_PROMPT_BYTES
+
+
+@given(faults(Features(slow=True)))
+def test_fault_is_one_of_the_recorders(drawn: dict[str, Any]) -> None:
+    """The recorder takes every fault that is drawn."""
+    from signet_recording_proxy.faults import parse
+
+    fault = {**drawn["fault"], **({"delay_s": 2.0} if "delay_s" in drawn["fault"] else {})}
+    assert parse(1, fault, drawn.get("match"), drawn.get("count")).kind == fault["kind"]
+
+
+def interleaved(steps: Steps) -> bool:
+    """A prompt of one session after the start of another one, of another agent, that is not over."""
+    agents = {step["session"]: step["agent"] for step in steps if step["step"] == "start"}
+    opened: list[str] = []
+    for step in steps:
+        if step["step"] in ("start", "resume"):
+            opened.append(step["session"])
+        elif step["step"] == "end":
+            opened.remove(step["session"])
+        elif step["step"] == "prompt" and agents[opened[-1]] != agents[step["session"]]:
+            return True
+    return False
+
+
+def resumed_after_clear(steps: Steps) -> bool:
+    """A resume of a session that was cleared."""
+    cleared: set[str] = set()
+    for step in steps:
+        if step["step"] == "clear":
+            cleared.add(step["session"])
+        elif step["step"] == "resume" and step["session"] in cleared:
+            return True
+    return False
+
+
+def fault_inside_compaction(steps: Steps) -> bool:
+    """A fault that is switched on between the halves of a compaction."""
+    names = kinds(steps)
+    return any(names[n : n + 3] == ["pre_compaction", "fault", "compaction_complete"] for n in range(len(names)))
+
+
+@pytest.mark.parametrize(
+    ("shown", "most_steps"),
+    [
+        (interleaved, 5),
+        (resumed_after_clear, 5),
+        (fault_inside_compaction, 6),
+        (lambda steps: len({step.get("session") for step in steps} - {None}) == 3, 6),
+        (lambda steps: len({step["project"] for step in steps if step["step"] == "start"}) == 2, 4),
+        (lambda steps: "restart_daemon" in kinds(steps), 3),
+        (lambda steps: any(len(step.get("text", "").encode()) > 90_000 for step in steps), 3),
+        (lambda steps: any(ord(c) > 0xFFFF for step in steps for c in step.get("text", "")), 3),
+        (lambda steps: any("count" in step for step in steps), 6),
+        (lambda steps: any(step.get("tool") == "memory_forget" for step in steps), 4),
+        (lambda steps: {"refuse", "status"} <= {step["fault"]["kind"] for step in steps if "fault" in step}, 8),
+    ],
+    ids=[
+        "interleaved", "resumed-after-clear", "fault-inside-compaction", "three-sessions", "two-projects", "restart",
+        "large-prompt", "unicode", "counted-fault", "forget", "two-faults",
+    ],
+)  # fmt: skip
+def test_feature_is_reached_and_shrinks(shown: Callable[[Steps], bool], most_steps: int) -> None:
+    """The strategy draws sessions with the feature, and Hypothesis makes them as small as it can be shown."""
+    found = find(
+        sessions(Features()),
+        lambda scenario: shown(scenario.steps),
+        settings=settings(
+            max_examples=3000,
+            database=None,
+            derandomize=True,
+            phases=[Phase.generate, Phase.shrink],
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+    assert len(found.steps) <= most_steps, found.steps
+
+
+def test_features_follow_profile_and_hello() -> None:
+    """Undeclared operations take their steps and tools away; a driver that lists no steps performs no halves."""
+    declared = Declared.from_json(
+        {"agents": ["a"], "bounds_s": {"start": 15.0}, "capabilities": ["memory-recall"]}, "here"
+    )
+    features = Features.of(declared, {}, can_restart=False)
+    assert features == Features(
+        agents=1,
+        steps=frozenset({"start", "prompt", "tool", "resume", "clear", "end"}),
+        tools=("memory_search",),
+        restart=False,
+        slow=False,
+    )
+    quick = Declared.from_json({"bounds_s": {"start": 1.0}}, "here")
+    listed = Features.of(quick, {"steps": ["start", "prompt", "end", "checkpoint"]}, can_restart=True)
+    assert listed == Features(
+        agents=1, steps=frozenset({"start", "prompt", "end", "checkpoint"}), tools=(), restart=True, slow=True
+    )
