@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from signet_conformance.drivers.hosts.protocol import StepError
+from signet_conformance.drivers.hosts.tools import required_arguments
 from signet_conformance.processes import LineProcess
 
 REVISION = "2025-06-18"
@@ -32,7 +33,7 @@ class McpServer:
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
         """Call a tool; its text, and whether the server calls it an error."""
-        given = {**_required(self.tools[name].get("inputSchema"), arguments), **arguments}
+        given = {**required_arguments(self.tools[name].get("inputSchema"), arguments), **arguments}
         result = self._ask("tools/call", {"name": name, "arguments": given}, CALL_TIMEOUT_S)
         parts = result.get("content")
         texts = [str(part.get("text", "")) for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
@@ -64,17 +65,3 @@ class McpServer:
         if request["method"] == "ping":
             answer = {"result": {}}
         self._process.send({"jsonrpc": "2.0", "id": request["id"], **answer})
-
-
-def _required(schema: Any, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Values for members that the tool requires and the scenario does not name: the model would write some."""
-    if not isinstance(schema, dict) or not isinstance(schema.get("properties"), dict):
-        return {}
-    text = next((value for value in arguments.values() if isinstance(value, str) and value), "billing")
-    plausible = {"string": text, "array": [text], "number": 1, "integer": 1, "boolean": False, "object": {}}
-    missing = [name for name in schema.get("required", ()) if name not in arguments]
-    return {name: plausible[kind] for name in missing if (kind := _kind(schema["properties"].get(name))) in plausible}
-
-
-def _kind(schema: Any) -> Any:
-    return schema.get("type") if isinstance(schema, dict) else None

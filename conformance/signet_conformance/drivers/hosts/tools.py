@@ -74,3 +74,17 @@ def _content(text: str) -> Mapping[str, Any]:
     if not isinstance(content.get("id"), str) and (found := _UUID.search(text)) is not None:
         content = {**content, "id": found[0]}
     return content
+
+
+def required_arguments(schema: Any, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Values for members that the tool requires and the scenario does not name: the model would write some."""
+    if not isinstance(schema, dict) or not isinstance(schema.get("properties"), dict):
+        return {}
+    text = next((value for value in arguments.values() if isinstance(value, str) and value), "billing")
+    plausible = {"string": text, "array": [text], "number": 1, "integer": 1, "boolean": False, "object": {}}
+    missing = [name for name in schema.get("required", ()) if name not in arguments]
+    return {name: plausible[kind] for name in missing if (kind := _kind(schema["properties"].get(name))) in plausible}
+
+
+def _kind(schema: Any) -> Any:
+    return schema.get("type") if isinstance(schema, dict) else None

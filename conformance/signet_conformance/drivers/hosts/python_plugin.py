@@ -1,0 +1,240 @@
+"""Hermes Agent as a memory provider sees it: one program, one session at a time, the answer before the recall.
+
+    python -m signet_conformance.drivers.hosts.python_plugin FACE.json PACKAGE/__init__.py OPTIONS
+
+The provider's package is loaded as it is; `agent.memory_provider`, which it takes its base class from, is a
+stand-in. The agent is what the program was started with (SIGNET_AGENT_ID).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+import threading
+import time
+import traceback
+import types
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from signet_conformance.drivers.hosts.places import Projects
+from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
+from signet_conformance.drivers.hosts.tools import required_arguments, use_tool
+
+SETTLE_S = 0.4
+FLUSH_S = 25.0
+PACKAGE = "hermes_user_memory_plugin"
+
+
+def load_provider(path: Path) -> Any:
+    """The provider that the package registers. Raises StepError when the package cannot be loaded."""
+    stand_in = types.ModuleType("agent.memory_provider")
+    stand_in.__dict__["MemoryProvider"] = type("MemoryProvider", (), {})
+    sys.modules["agent"] = types.ModuleType("agent")
+    sys.modules["agent.memory_provider"] = stand_in
+    spec = importlib.util.spec_from_file_location(PACKAGE, path, submodule_search_locations=[str(path.parent)])
+    if spec is None or spec.loader is None:
+        raise StepError(f"{path} is no Python package")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[PACKAGE] = module
+    context = _Context()
+    try:
+        spec.loader.exec_module(module)
+        module.register(context)
+    except Exception as error:
+        traceback.print_exc()
+        raise StepError(f"{path} cannot be loaded: {error!r}") from error
+    if context.provider is None:
+        raise StepError(f"{path}: register(ctx) registers no memory provider")
+    return context.provider
+
+
+class _Context:
+    """What `register(ctx)` is given."""
+
+    provider: Any = None
+
+    def register_memory_provider(self, provider: Any) -> None:
+        """Take the provider."""
+        self.provider = provider
+
+
+class Program:
+    """The memory manager of the harness around one provider."""
+
+    def __init__(self, face: Mapping[str, Any], path: Path, options: Mapping[str, Any], peer: Peer) -> None:
+        self._face = face
+        self._names: Mapping[str, str] = options.get("tools", {})
+        self._peer = peer
+        self._own_threads = set(threading.enumerate())
+        self._provider = load_provider(path)
+        self._calls: list[dict[str, Any]] = []
+        self._projects = Projects()
+        self._session = ""
+        self._messages: list[dict[str, str]] = []
+        self._turns = 0
+        self._turn: tuple[str, str] | None = None
+
+    def about(self) -> Mapping[str, Any]:
+        """Which harness is played, and what the provider offers."""
+        return {"harness": self._face["harness"], "face": f"{self._face['harness']}-{self._face['version']}"}
+
+    def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Perform one step, then wait for what the provider left in the background, as a user who reads does."""
+        kind = str(step.get("step"))
+        performer = _STEPS.get(kind)
+        if performer is None:
+            raise Skipped(f"{self._face['harness']} has no counterpart for {kind}")
+        if not self._session and kind not in ("start", "resume"):
+            raise StepError("no session is open: start it first")
+        try:
+            result = performer(self, step)
+        finally:
+            if kind == "tool" and not step.get("more"):
+                self._end_turn()
+            self._settle(SETTLE_S)
+        calls, self._calls = self._calls, []
+        return {"session": step.get("session"), "key": self._session, **result, "calls": calls}
+
+    def _call(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        """Call the provider as the manager does: what it lacks is left out, what it raises is noted."""
+        method: Callable[..., Any] | None = getattr(self._provider, name, None)
+        if method is None or name not in self._face["calls"]:
+            return None
+        began = time.perf_counter()
+        noted: dict[str, Any] = {"event": name}
+        self._calls.append(noted)
+        try:
+            return method(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - a provider's failure never stops the turn
+            traceback.print_exc()
+            noted["thrown"] = repr(error)
+        finally:
+            noted["ms"] = round((time.perf_counter() - began) * 1000, 3)
+
+    def _start(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
+        self._session = str(step.get("key") or uuid.uuid4())
+        self._messages, self._turns = [], 0
+        # The harness has no word for a project: a provider sees the folder that the user started it in.
+        os.chdir(self._projects.folder(step.get("project")))
+        home = Path.home() / ".hermes"
+        home.mkdir(exist_ok=True)
+        opened = bool(self._call("is_available"))
+        if opened:
+            said = {"platform": "cli", "hermes_home": str(home), "agent_context": "primary", "agent_identity": "default"}
+            self._call("initialize", self._session, **said)
+        block = self._call("system_prompt_block")
+        return {"opened": opened, "injected": block or ""}
+
+    def _prompt(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
+        text = str(step.get("text"))
+        self._turns += 1
+        self._call("on_turn_start", self._turns, text)
+        injected = self._call("prefetch", text, session_id=self._session)
+        self._messages.append({"role": "user", "content": text})
+        self._peer.model_turn(step.get("session"))
+        self._turn = text, str(step.get("reply") or "Understood.")
+        if not step.get("more"):
+            self._end_turn()
+        return {"turn": True, "injected": injected or ""}
+
+    def _end_turn(self) -> None:
+        """The model's last word; then the harness stores the turn and asks for what the next one may need."""
+        if self._turn is None:
+            return
+        text, reply = self._turn
+        self._turn = None
+        self._messages.append({"role": "assistant", "content": reply})
+
+        def after() -> None:
+            self._call("sync_turn", text, reply, session_id=self._session)
+            self._call("queue_prefetch", text, session_id=self._session)
+
+        worker = threading.Thread(target=after, name="harness-memory", daemon=True)
+        worker.start()
+        worker.join()
+
+    def _tool(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
+        schemas = self._call("get_tool_schemas") or ()
+        known = {str(one.get("name")): one.get("parameters") for one in schemas if isinstance(one, Mapping)}
+
+        def run(name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
+            given = {**required_arguments(known[name], arguments), **arguments}
+            text = self._call("handle_tool_call", name, given)
+            return str(text or ""), text is None
+
+        return use_tool(step, known, self._names, run)
+
+    def _pre_compaction(self, _step: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {"text": self._call("on_pre_compress", list(self._messages)) or ""}
+
+    def _compaction_complete(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The session goes on under a new id, its history replaced by the summary."""
+        before, self._session = self._session, str(uuid.uuid4())
+        self._call("on_session_end", list(self._messages))
+        self._messages = [{"role": "user", "content": str(step.get("summary") or "")}]
+        self._call("on_session_switch", self._session, parent_session_id=before, reset=False, reason="compression")
+        return {}
+
+    def _compact(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
+        said = self._pre_compaction(step)
+        self._peer.model_turn(step.get("session"))
+        return {**said, **self._compaction_complete(step)}
+
+    def _clear(self, _step: Mapping[str, Any]) -> Mapping[str, Any]:
+        before, self._session = self._session, str(uuid.uuid4())
+        self._call("on_session_end", list(self._messages))
+        self._messages, self._turns = [], 0
+        self._call("on_session_switch", self._session, parent_session_id=before, reset=True, reason="new_session")
+        return {"opened": True}
+
+    def _end(self, _step: Mapping[str, Any]) -> Mapping[str, Any]:
+        key, self._session = self._session, ""
+        self._call("on_session_end", list(self._messages))
+        self._call("shutdown")
+        return {"key": key, "ended": True}
+
+    def _settle(self, limit_s: float) -> None:
+        deadline = time.monotonic() + limit_s
+        for thread in set(threading.enumerate()) - self._own_threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    def flush(self) -> None:
+        """Wait for every thread that the provider has started."""
+        self._settle(FLUSH_S)
+
+    def close(self) -> None:
+        """Quit: a session that is still open is ended."""
+        if self._session:
+            self._end({})
+        self._settle(FLUSH_S)
+        os.chdir("/")
+        self._projects.remove()
+
+
+_STEPS: Mapping[str, Callable[[Program, Mapping[str, Any]], Mapping[str, Any]]] = {
+    "start": Program._start,  # noqa: SLF001 - the table of a class's own steps
+    "resume": Program._start,  # noqa: SLF001
+    "prompt": Program._prompt,  # noqa: SLF001
+    "tool": Program._tool,  # noqa: SLF001
+    "compact": Program._compact,  # noqa: SLF001
+    "pre_compaction": Program._pre_compaction,  # noqa: SLF001
+    "compaction_complete": Program._compaction_complete,  # noqa: SLF001
+    "clear": Program._clear,  # noqa: SLF001
+    "end": Program._end,  # noqa: SLF001
+}
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Serve standard input."""
+    face_path, module, text = arguments
+    face, options = json.loads(Path(face_path).read_bytes()), json.loads(text)
+    Peer().serve(lambda peer: Program(face, Path(module), options, peer))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
