@@ -59,7 +59,10 @@ def drive(plan: Plan, folder: Path, progress: Progress) -> Summary | None:
         errors: dict[str, str] = {}
         chunks: list[Chunk] = []
         done = 0
-        jobs: list[Job[ScenarioRun | Chunk]] = [*(run.job(scenario) for scenario in scenarios), *generated.jobs()]
+        jobs: list[Job[ScenarioRun | Chunk]] = [
+            *(run.job(scenario, part=bool(plan.scenarios)) for scenario in scenarios),
+            *generated.jobs(),
+        ]
         for result in run.work(jobs):
             if isinstance(result, Chunk):
                 chunks.append(result)

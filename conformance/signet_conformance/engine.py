@@ -162,7 +162,8 @@ COVERAGE = "SIG-COV-001"
 def whole_run_coverage(judged: Sequence[Judged]) -> Judgement | None:
     """COV-001 over a driven run: the observed operations equal the declared ones. None for passive traces.
 
-    A whole run is one whose every trace holds the marks of a scenario performed to its end.
+    A whole run is one whose every trace holds the marks of a scenario performed to its end, none of which
+    says that it was picked out as a part.
     """
     if not judged or any(one.judgements.get(COVERAGE) is None for one in judged):
         return None
@@ -170,7 +171,10 @@ def whole_run_coverage(judged: Sequence[Judged]) -> Judgement | None:
         return None
     declared = judged[0].trace.header.declared.capabilities
     whole = len(judged) > 1 and all(
-        any(m.name == "scenario_end" and m.data.get("error") is None for m in one.trace.marks) for one in judged
+        any(
+            m.name == "scenario_end" and m.data.get("error") is None and not m.data.get("part") for m in one.trace.marks
+        )
+        for one in judged
     )
     if declared is None or not whole:
         return None

@@ -76,11 +76,14 @@ class Rig:
         timeout_s = max(declared.bounds_s.values(), default=15.0) * 4 + STEP_MARGIN_S
         return launch(self.target, clean_environment(self._home / "home", **extra), str(self._home / "home"), timeout_s)
 
-    def perform(self, scenario: Scenario, driver: Driver, out: Path, *, apart: str | None = None) -> str | None:
+    def perform(
+        self, scenario: Scenario, driver: Driver, out: Path, *, apart: str | None = None, part: bool = False
+    ) -> str | None:
         """Record `scenario` in the new file `out`; returns the error that cut it short, if any.
 
         The connector is greeted before and ended after it, unless it performs several scenarios: then `apart`
-        is a word that keeps this one's sessions and projects apart from those of the others.
+        is a word that keeps this one's sessions and projects apart from those of the others. `part` marks it
+        as picked out of what a whole run performs.
         """
         header = {"target": self.target.name, "declared": self.target.declared.to_json()}
         self._recorder.ask(
@@ -101,12 +104,12 @@ class Rig:
         finally:
             if apart is None or error is not None:
                 driver.close()
-            self._settle(scenario, error)
+            self._settle(scenario, error, part=part)
         return error
 
-    def _settle(self, scenario: Scenario, error: str | None) -> None:
+    def _settle(self, scenario: Scenario, error: str | None, *, part: bool) -> None:
         self._recorder.ask({"op": "fault_off", "id": None})
-        ended = mark("scenario_end", name=scenario.name, error=error)
+        ended = mark("scenario_end", name=scenario.name, error=error, **({"part": True} if part else {}))
         try:
             self._recorder.ask({"op": "idle", "timeout_s": IDLE_TIMEOUT_S}, ended)
         except KitError:

@@ -74,10 +74,12 @@ class Run:
         """The scenarios that make sense with this target and this daemon."""
         return [scenario for scenario in scenarios if not self._without_sense(scenario)]
 
-    def job(self, scenario: Scenario) -> Job[ScenarioRun]:
-        """The job of performing one scenario with a connector process of its own."""
+    def job(self, scenario: Scenario, *, part: bool = False) -> Job[ScenarioRun]:
+        """The job of performing one scenario with a connector process of its own; `part` as in :meth:`Rig.perform`."""
         out = self.folder / f"{scenario.name}.jsonl"
-        return lambda rig: ScenarioRun(scenario.name, out, rig.perform(scenario, rig.launch(scenario.env), out))
+        return lambda rig: ScenarioRun(
+            scenario.name, out, rig.perform(scenario, rig.launch(scenario.env), out, part=part)
+        )
 
     def perform(self, scenarios: Sequence[Scenario]) -> Iterator[ScenarioRun]:
         """Perform each scenario that makes sense here; yield its trace when it is done, in any order."""
