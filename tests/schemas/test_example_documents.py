@@ -13,6 +13,7 @@ FORMATS = {
     "requirements": "requirements.schema.json",
     "trace": "trace/signet-trace-1.schema.json",
     "report": "report/signet-report-1.schema.json",
+    "diff": "diff/signet-diff-1.schema.json",
 }
 GROUPS = sorted({str(p.parent.relative_to(SCHEMAS / "examples")) for p in (SCHEMAS / "examples").rglob("*.json")})
 

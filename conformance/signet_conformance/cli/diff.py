@@ -1,0 +1,82 @@
+"""`signet-conformance diff`: what differs between two recordings, and which requirement reads it."""
+
+from __future__ import annotations
+
+import gc
+import sys
+
+import click
+
+from signet_conformance.cli.output import report_stream, terminal_width, wants_colour
+from signet_conformance.diff import document, text
+from signet_conformance.diff.recordings import compare
+from signet_conformance.diff.volatile import NAMES, Volatile, own_classes
+from signet_conformance.errors import printable
+from signet_conformance.facts import Recording
+from signet_conformance.trace import read
+
+_EPILOG = f"""\b
+Examples:
+  signet-conformance diff before.jsonl after.jsonl
+  signet-conformance diff before.jsonl after.jsonl --volatile 'ticket=TICKET-[0-9]+'
+  signet-conformance diff before.jsonl after.jsonl --keep tmp --json
+
+Left out as volatile: {", ".join(NAMES)}; and when and how long. uuid, id, hash and tmp
+must be renamed consistently within a session.
+
+\b
+Exit status: 0 no contract-relevant difference, 1 at least one,
+2 wrong usage or a file that cannot be read, 4 the kit itself failed.
+"""
+
+
+@click.command(
+    "diff",
+    help="Compare two recordings session by session: what was added, is missing, was reordered or changed from A to B,"
+    " and which requirement reads it.",
+    epilog=_EPILOG,
+)
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
+@click.option(
+    "--volatile", "own", multiple=True, metavar="NAME=REGEX", help="Leave out what REGEX matches too; repeatable."
+)
+@click.option("--keep", multiple=True, metavar="NAME", help="Compare a class of volatile values after all; repeatable.")
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object (signet-diff/1).")
+@click.option("--all", "show_all", is_flag=True, help="Show every cosmetic difference.")
+@click.option("--quiet", "-q", is_flag=True, help="Show the closing line alone.")
+@click.option("--output", "-o", metavar="FILE", help="Write the differences to FILE, which must not exist.")
+@click.option("--force", is_flag=True, help="Let --output replace a file.")
+def command(
+    *,
+    first: str,
+    second: str,
+    own: tuple[str, ...],
+    keep: tuple[str, ...],
+    as_json: bool,
+    show_all: bool,
+    quiet: bool,
+    output: str | None,
+    force: bool,
+) -> int:
+    """Compare; exit 1 on a contract-relevant difference."""
+    volatile = Volatile(keep, own_classes(own))
+    # Two traces hold millions of objects and no cycles: looking for any takes longer than comparing.
+    gc.disable()
+    try:
+        comparison = compare(Recording(read(first)), Recording(read(second)), volatile)
+    finally:
+        gc.enable()
+    with report_stream(output, force) as stream:
+        if as_json:
+            document.write(comparison, stream)
+        else:
+            if not quiet:
+                lines = text.comparison_lines(comparison, terminal_width(), wants_colour(stream), show_all=show_all)
+                print(*lines, "", sep="\n", file=stream)
+            if output is None:
+                print(text.closing_line(comparison, wants_colour(stream)), file=stream)
+    if output is not None:
+        print(text.closing_line(comparison, wants_colour(sys.stdout)))
+        print(f"differences: {printable(output, 1000)}")
+    return 1 if comparison.relevant else 0

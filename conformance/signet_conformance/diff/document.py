@@ -1,0 +1,91 @@
+"""A comparison as one JSON object: `signet-diff/1`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, TextIO
+
+from signet_conformance import __version__
+from signet_conformance.diff.difference import ABSENT, Comparison, Difference, Side
+from signet_conformance.diff.sessions import Matched, Session
+from signet_conformance.errors import printable
+from signet_conformance.facts import Recording
+from signet_conformance.reports.values import shortened
+
+FORMAT = "signet-diff/1"
+
+
+def write(comparison: Comparison, stream: TextIO) -> None:
+    """Write the object; differences one a line, so that many of them need no second copy in memory."""
+    relevant = comparison.relevant
+    head = {
+        "format": FORMAT,
+        "kit": __version__,
+        "first": _recording(comparison.first),
+        "second": _recording(comparison.second),
+        "summary": {"relevant": relevant, "cosmetic": len(comparison.differences) - relevant},
+        "sessions": [_matched(pair) for pair in comparison.sessions],
+    }
+    stream.write(json.dumps(head)[:-1] + ', "differences": [')
+    stream.writelines(
+        (",\n" if number else "\n") + json.dumps(_difference(difference))
+        for number, difference in enumerate(comparison.differences)
+    )
+    stream.write("\n]}\n")
+
+
+def _recording(recording: Recording) -> dict[str, Any]:
+    header = recording.trace.header
+    return {
+        "trace": printable(recording.trace.path or "", 1000),
+        "created": shortened(header.created),
+        "target": shortened(header.target),
+        "daemon_version": shortened(recording.daemon_version),
+        "exchanges": len(recording.calls),
+        "warnings": [printable(warning, 1000) for warning in recording.trace.warnings],
+    }
+
+
+def _matched(pair: Matched) -> dict[str, Any]:
+    return {"session": pair.number, "first": _session(pair.first), "second": _session(pair.second)}
+
+
+def _session(session: Session | None) -> dict[str, Any] | None:
+    if session is None:
+        return None
+    return {
+        "key": shortened(session.key),
+        "harness": shortened(session.harness),
+        "agent": shortened(session.agent),
+        "project": shortened(session.project),
+        "exchanges": len(session.calls),
+    }
+
+
+def _difference(difference: Difference) -> dict[str, Any]:
+    return dict(_members(difference))
+
+
+def _members(difference: Difference) -> Iterator[tuple[str, Any]]:
+    yield "kind", difference.kind.value
+    yield "relevant", difference.relevant
+    yield "requirements", list(difference.requirements)
+    yield "session", difference.session or None
+    yield "call", shortened(difference.call)
+    yield "member", shortened(difference.member) or None
+    yield "first", _side(difference.first)
+    yield "second", _side(difference.second)
+    if difference.note:
+        yield "note", difference.note
+    if difference.requirements:
+        yield "explain", f"signet-conformance explain {difference.requirements[0]}"
+
+
+def _side(side: Side) -> dict[str, Any] | None:
+    if side.exchange is None and not side.pointer:
+        return None
+    found: dict[str, Any] = {"exchange": side.exchange, "pointer": side.pointer}
+    if side.value is not ABSENT:
+        found["value"] = shortened(side.value)
+    return found

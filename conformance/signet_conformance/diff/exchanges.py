@@ -1,0 +1,227 @@
+"""Two exchanges compared part by part; each difference with the requirements that read the part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from signet_conformance.diff.difference import ABSENT, Difference, Kind, Side
+from signet_conformance.diff.links import Links
+from signet_conformance.diff.members import MAX_PLACES, Place, Structure, blank, escaped, json_type
+from signet_conformance.diff.reads import TEXT, VALUE, Read, read
+from signet_conformance.diff.volatile import Volatile
+from signet_conformance.facts import Call
+from signet_conformance.trace import Body
+
+_NAMED_BY_ANSWER = frozenset({"id", "memoryId", "jobId"})
+"""Members of an answer that name what later requests speak of."""
+
+_EMPTY: Mapping[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Exchanges:
+    """Compares the exchanges of one matched pair of sessions, in order: links grow from one to the next."""
+
+    session: int
+    volatile: Volatile
+    links: Links
+
+    def differences(self, first: Call, second: Call) -> Iterator[Difference]:
+        """What differs between two aligned exchanges; times are not compared."""
+        yield from self._path(first, second)
+        yield from self._query(first, second)
+        yield from self._headers(first, second)
+        yield from self._body("body", "request", first, second)
+        yield from self._outcome(first, second)
+        if first.exchange.response is not None and second.exchange.response is not None:
+            yield from self._body("answer", "response", first, second)
+
+    def _changed(
+        self, first: Call, second: Call, member: str, place: Place, requirements: tuple[str, ...], note: str = ""
+    ) -> Difference:
+        return Difference(
+            Kind.CHANGED,
+            self.session,
+            name_of(first),
+            member,
+            Side(first.seq, place.first_pointer, place.first),
+            Side(second.seq, place.second_pointer, place.second),
+            requirements,
+            note,
+        )
+
+    def _path(self, first: Call, second: Call) -> Iterator[Difference]:
+        parts, others = first.path.split("/"), second.path.split("/")
+        same = len(parts) == len(others)
+        for part, other in zip(parts, others, strict=False):
+            # Every part is looked at, so that each becomes a counterpart.
+            same = self.links.same(part, other, strict=True) and same
+        if not same or first.method != second.method:
+            place = Place("/request/path", "/request/path", first.path, second.path)
+            yield self._changed(first, second, "path", place, read("path", first.operation).requirements())
+
+    def _query(self, first: Call, second: Call) -> Iterator[Difference]:
+        pairs, others = first.exchange.request.query, second.exchange.request.query
+        if pairs or others:
+            yield from self._named("query", "query parameter", first, second, _by_name(pairs), _by_name(others))
+
+    def _headers(self, first: Call, second: Call) -> Iterator[Difference]:
+        pairs, others = first.exchange.request.headers, second.exchange.request.headers
+        if pairs != others:
+            yield from self._named(
+                "header", "request header", first, second, self._read_headers(pairs), self._read_headers(others)
+            )
+
+    def _read_headers(self, pairs: Sequence[Sequence[str]]) -> dict[str, tuple[int, str]]:
+        found = _by_name(pairs, lower=True)
+        for name in [name for name in found if self.volatile.header(name)]:
+            del found[name]
+        if "authorization" in found:
+            # The scheme is the connector's choice, the token the installation's.
+            place, value = found["authorization"]
+            found["authorization"] = place, value.split(" ", 1)[0]
+        return found
+
+    def _named(
+        self,
+        part: str,
+        words: str,
+        first: Call,
+        second: Call,
+        ours: Mapping[str, tuple[int, str]],
+        theirs: Mapping[str, tuple[int, str]],
+    ) -> Iterator[Difference]:
+        folder = "/request/headers" if part == "header" else "/request/query"
+        for name in dict.fromkeys((*ours, *theirs)):
+            place, value = ours.get(name, (None, ABSENT))
+            other_place, other = theirs.get(name, (None, ABSENT))
+            readers = read(part, first.operation, name)
+            if isinstance(value, str) and isinstance(other, str):
+                if self.links.same(value, other, strict=VALUE in readers.by_mode):
+                    continue
+                requirements = readers.requirements(VALUE, *([TEXT] if blank(value) != blank(other) else []))
+            else:
+                requirements = readers.requirements()
+            pointers = [f"{folder}/{at}/1" if at is not None else "" for at in (place, other_place)]
+            found = Place(pointers[0], pointers[1], value, other)
+            yield self._changed(first, second, f"{words} {name}", found, requirements)
+
+    def _outcome(self, first: Call, second: Call) -> Iterator[Difference]:
+        if first.status != second.status:
+            place = Place("/response/status", "/response/status", first.status, second.status)
+            note = "" if first.status is not None and second.status is not None else "one side was not answered"
+            yield self._changed(first, second, "status", place, read("status", first.operation).requirements(), note)
+        if first.exchange.error != second.exchange.error:
+            place = Place("/error/kind", "/error/kind", first.exchange.error, second.exchange.error)
+            yield self._changed(first, second, "error", place, read("outcome", first.operation, "error").requirements())
+        if (ours := _fault(first)) != (theirs := _fault(second)):
+            place = Place("/fault", "/fault", ours, theirs)
+            yield self._changed(first, second, "fault", place, read("outcome", first.operation, "fault").requirements())
+
+    def _body(self, part: str, side: str, first: Call, second: Call) -> Iterator[Difference]:
+        body, other = _body_of(first, side), _body_of(second, side)
+        if body is None and other is None:
+            return
+        ours, theirs = _object(body), _object(other)
+        words = "request body" if part == "body" else "answer"
+        if ours is not None and theirs is not None:
+            pointers = (_folder(side, body), _folder(side, other))
+            for name in dict.fromkeys((*ours, *theirs)):
+                at = f"{pointers[0]}/{escaped(name)}", f"{pointers[1]}/{escaped(name)}"
+                yield from self._member(part, words, first, second, name, ours, theirs, at)
+            return
+        value, counterpart = _whole(body), _whole(other)
+        kinds = json_type(value), json_type(counterpart)
+        structure = Structure(self.volatile, self.links)
+        places = list(islice(structure.places("", value, counterpart, f"/{side}/body", strict=False), 2))
+        if places:
+            changed = kinds[0] != kinds[1] or (part == "body" and blank(value) != blank(counterpart))
+            requirements = read(part, first.operation).requirements() if changed else ()
+            place = Place(f"/{side}/body", f"/{side}/body", value, counterpart)
+            yield self._changed(first, second, words, place, requirements)
+
+    def _member(
+        self,
+        part: str,
+        words: str,
+        first: Call,
+        second: Call,
+        name: str,
+        ours: Mapping[str, Any],
+        theirs: Mapping[str, Any],
+        at: tuple[str, str],
+    ) -> Iterator[Difference]:
+        readers = read(part, first.operation, name)
+        value, other = ours.get(name, ABSENT), theirs.get(name, ABSENT)
+        if value is ABSENT or other is ABSENT:
+            place = Place(*at, value, other)
+            yield self._changed(first, second, f"{words} /{name}", place, readers.requirements())
+            return
+        strict = VALUE in readers.by_mode or (part == "answer" and name in _NAMED_BY_ANSWER)
+        structure = Structure(self.volatile, self.links)
+        places = list(islice(structure.places(name, value, other, "", strict=strict), MAX_PLACES + 1))
+        if not places:
+            return
+        requirements = _readers_of_change(readers, value, other)
+        if len(places) > MAX_PLACES:
+            note = f"in more than {MAX_PLACES} places"
+            yield self._changed(first, second, f"{words} /{name}", Place(*at, value, other), requirements, note)
+            return
+        for place in places:
+            found = Place(at[0] + place.first_pointer, at[1] + place.second_pointer, place.first, place.second)
+            member = f"{words} /{name}{place.first_pointer}"
+            yield self._changed(first, second, member, found, requirements, _why(place))
+
+
+def name_of(call: Call) -> str:
+    """A call in words: method and path."""
+    return f"{call.method} {call.path}"
+
+
+def _why(place: Place) -> str:
+    """What two values that look alike differ in: their counterparts do."""
+    if isinstance(place.first, str) and isinstance(place.second, str) and place.first == place.second:
+        return "the same value stood for another one before"
+    return ""
+
+
+def _readers_of_change(readers: Read, value: Any, other: Any) -> tuple[str, ...]:
+    reshaped = json_type(value) != json_type(other) or blank(value) != blank(other)
+    return readers.requirements(VALUE, *([TEXT] if reshaped else []))
+
+
+def _by_name(pairs: Sequence[Sequence[str]], *, lower: bool = False) -> dict[str, tuple[int, str]]:
+    """The place of the first of each name, and all its values in one text."""
+    found: dict[str, tuple[int, str]] = {}
+    for index, (name, value) in enumerate(pairs):
+        key = name.lower() if lower else name
+        found[key] = (found[key][0], f"{found[key][1]}, {value}") if key in found else (index, value)
+    return found
+
+
+def _fault(call: Call) -> Mapping[str, Any] | None:
+    fault = call.exchange.fault
+    return None if fault is None else {name: value for name, value in fault.items() if not name.endswith("_s")}
+
+
+def _body_of(call: Call, side: str) -> Body | None:
+    if side == "request":
+        return call.exchange.request.body
+    return call.exchange.response.body if call.exchange.response is not None else None
+
+
+def _object(body: Body | None) -> Mapping[str, Any] | None:
+    """The members of a body; a missing body has none, and what is no object has no members to speak of."""
+    return _EMPTY if body is None else body.object
+
+
+def _folder(side: str, body: Body | None) -> str:
+    # An object that was recorded as text has no line members to point into, only its text.
+    return f"/{side}/body/json" if body is None or body.kind == "json" else f"/{side}/body/text"
+
+
+def _whole(body: Body | None) -> Any:
+    return ABSENT if body is None else body.value

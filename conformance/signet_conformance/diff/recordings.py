@@ -1,0 +1,186 @@
+"""Two recordings compared: sessions matched, exchanges aligned, every difference marked with who reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from signet_conformance.diff.alignment import Item, Pair, align
+from signet_conformance.diff.difference import ABSENT, Comparison, Difference, Kind, Side
+from signet_conformance.diff.exchanges import Exchanges, name_of
+from signet_conformance.diff.links import KeyNames, Links
+from signet_conformance.diff.reads import ORDER, PRESENCE, read
+from signet_conformance.diff.sessions import Matched, Session, match, sessions
+from signet_conformance.diff.volatile import Volatile
+from signet_conformance.facts import Call, Recording
+
+_TELLING = ("userMessage", "userPrompt", "content", "query", "summary", "command", "reason", "source", "mode", "hook")
+"""Body members that tell one call from the next of the same operation."""
+_HINT_LENGTH = 300
+_MAX_RACES = 200
+"""Moved exchanges that are looked at for having run at the same time; more of them are no race."""
+
+
+def compare(first: Recording, second: Recording, volatile: Volatile | None = None) -> Comparison:
+    """What differs from the first recording to the second. Marks, times and what is volatile are left out."""
+    volatile = volatile or Volatile()
+    pairs = match(sessions(first), sessions(second))
+    differences = [*_declared(first, second), *_interleaving(first, second, pairs)]
+    ours = KeyNames(_numbers(pairs, first=True), volatile)
+    theirs = KeyNames(_numbers(pairs, first=False), volatile)
+    for pair in pairs:
+        differences += _Pair(pair, volatile, ours, theirs).differences()
+    return Comparison(first, second, pairs, differences)
+
+
+def _numbers(pairs: Sequence[Matched], *, first: bool) -> Mapping[str, int]:
+    sides = ((pair.number, pair.first if first else pair.second) for pair in pairs)
+    return {side.key: number for number, side in sides if side is not None and side.key is not None}
+
+
+def _declared(first: Recording, second: Recording) -> Iterator[Difference]:
+    ours, theirs = first.declared.to_json(), second.declared.to_json()
+    for name in dict.fromkeys((*ours, *theirs)):
+        # Canaries are tokens of one recording, planted anew in each.
+        if name != "canaries" and ours.get(name) != theirs.get(name):
+            pointer = f"/declared/{name}"
+            yield Difference(
+                Kind.CHANGED,
+                0,
+                "the header line",
+                f"declared {name}",
+                Side(None, pointer, ours.get(name, ABSENT)),
+                Side(None, pointer, theirs.get(name, ABSENT)),
+                read("declared", None, name).requirements(),
+            )
+    if first.daemon_version != second.daemon_version:
+        yield Difference(
+            Kind.CHANGED,
+            0,
+            "the header line",
+            "daemon version",
+            Side(None, "/daemon_version", first.daemon_version),
+            Side(None, "/daemon_version", second.daemon_version),
+        )
+
+
+def _interleaving(first: Recording, second: Recording, pairs: Sequence[Matched]) -> Iterator[Difference]:
+    """One cosmetic difference where the sessions take turns in another order."""
+    both = [pair for pair in pairs if pair.first is not None and pair.second is not None]
+    if len(both) < 2:
+        return
+    ours = {pair.first.key: pair.number for pair in both if pair.first is not None}
+    theirs = {pair.second.key: pair.number for pair in both if pair.second is not None}
+    if _turns(first, ours) != _turns(second, theirs):
+        yield Difference(Kind.REORDERED, 0, "sessions", "the order between sessions", Side(), Side())
+
+
+def _turns(recording: Recording, numbers: Mapping[str | None, int]) -> list[int]:
+    """Which session spoke, call by call, each run of one session once: a call more or less moves nothing."""
+    spoke = [numbers[call.key] for call in recording.calls if call.key in numbers]
+    return spoke[:1] + [number for before, number in pairwise(spoke) if number != before]
+
+
+class _Pair:
+    """The differences of one matched pair of sessions."""
+
+    def __init__(self, pair: Matched, volatile: Volatile, ours: KeyNames, theirs: KeyNames) -> None:
+        self._pair = pair
+        self._volatile = volatile
+        self._ours = pair.first.calls if pair.first is not None else []
+        self._theirs = pair.second.calls if pair.second is not None else []
+        self._exchanges = Exchanges(pair.number, volatile, Links(ours.plain, theirs.plain))
+        self._operations = (_labels(pair.first), _labels(pair.second))
+
+    def differences(self) -> Iterator[Difference]:
+        first = [self._item(call) for call in self._ours]
+        second = [self._item(call) for call in self._theirs]
+        pairs = align(first, second)
+        moved = _moved(pairs, first, second)
+        races = _Races(pairs, self._ours, self._theirs)
+        arrived = set(moved.values())
+        for index, other in pairs:
+            if index is None:
+                if other is not None and other not in arrived:
+                    yield self._alone(Kind.ADDED, self._theirs[other])
+            elif other is not None:
+                yield from self._exchanges.differences(self._ours[index], self._theirs[other])
+            elif index in moved:
+                yield self._reordered(index, moved[index], races)
+                yield from self._exchanges.differences(self._ours[index], self._theirs[moved[index]])
+            else:
+                yield self._alone(Kind.MISSING, self._ours[index])
+
+    def _item(self, call: Call) -> Item:
+        label = f"{call.method} {call.operation or self._volatile.plain(call.path).skeleton}"
+        texts = (call.body.get(name) for name in _TELLING) if call.body else ()
+        hint = "\n".join(self._volatile.plain(text[:_HINT_LENGTH]).skeleton for text in texts if isinstance(text, str))
+        return Item(label, hint)
+
+    def _readers(self, call: Call) -> tuple[str, ...]:
+        """Who counts this exchange: in a session each one counts, beside them only what some requirement counts."""
+        readers = read("exchange", call.operation)
+        if counted := readers.requirements(ORDER):
+            return counted
+        met = all(_label(call) in side for side in self._operations)
+        return readers.requirements(PRESENCE) if call.key is not None or not met else ()
+
+    def _alone(self, kind: Kind, call: Call) -> Difference:
+        here = Side(call.seq, "", ABSENT)
+        sides = (Side(), here) if kind is Kind.ADDED else (here, Side())
+        return Difference(kind, self._pair.number, name_of(call), "", *sides, self._readers(call))
+
+    def _reordered(self, index: int, other: int, races: _Races) -> Difference:
+        first, second = self._ours[index], self._theirs[other]
+        race = races.between(index, other)
+        requirements = () if race else read("exchange", first.operation).requirements(ORDER)
+        if not requirements and not race and first.key is not None:
+            requirements = read("exchange", first.operation).requirements()
+        note = "it ran at the same time as those it passed" if race else ""
+        sides = Side(first.seq), Side(second.seq)
+        return Difference(Kind.REORDERED, self._pair.number, name_of(first), "", *sides, requirements, note)
+
+
+def _label(call: Call) -> str:
+    return f"{call.method} {call.operation or call.path}"
+
+
+def _labels(session: Session | None) -> frozenset[str]:
+    return frozenset(_label(call) for call in session.calls) if session is not None else frozenset()
+
+
+def _moved(pairs: Sequence[Pair], first: Sequence[Item], second: Sequence[Item]) -> dict[int, int]:
+    """Exchanges without a counterpart that stand elsewhere on the other side, word for word."""
+    waiting: dict[Item, list[int]] = {}
+    for index, other in pairs:
+        if index is None and other is not None:
+            waiting.setdefault(second[other], []).append(other)
+    found: dict[int, int] = {}
+    for index, other in pairs:
+        if other is None and index is not None and (places := waiting.get(first[index])):
+            found[index] = places.pop(0)
+    return found
+
+
+class _Races:
+    """Whether a moved exchange ran at the same time as those that it passed: then its place means nothing."""
+
+    def __init__(self, pairs: Sequence[Pair], ours: Sequence[Call], theirs: Sequence[Call]) -> None:
+        self._aligned = [(i, j) for i, j in pairs if i is not None and j is not None]
+        self._ours, self._theirs = ours, theirs
+        self._looked = 0
+
+    def between(self, index: int, other: int) -> bool:
+        """Whether every exchange that the moved one passed overlaps it in both recordings."""
+        self._looked += 1
+        if self._looked > _MAX_RACES:
+            return False
+        passed = [(i, j) for i, j in self._aligned if (i < index) != (j < other)]
+        return bool(passed) and all(
+            _overlap(self._ours[index], self._ours[i]) and _overlap(self._theirs[other], self._theirs[j])
+            for i, j in passed
+        )
+
+
+def _overlap(first: Call, second: Call) -> bool:
+    return first.t0 < second.t1 and second.t0 < first.t1

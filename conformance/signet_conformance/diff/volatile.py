@@ -1,0 +1,167 @@
+"""What differs between two runs of the same thing, and how it is taken out: ids, times, ports, paths, durations.
+
+A class of volatile values is a name and a pattern. Each value it matches is replaced by the name of its class;
+those of a linked class are kept beside the text, so that a changed link between two places still shows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from signet_conformance.errors import UsageError, printable
+
+_MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
+_DAY = "(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? )?"
+_OF_DAY = r"\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?"
+
+PATTERNS: Mapping[str, str] = {
+    "transcript": r"(?<![\w/])(?:~|[A-Za-z]:)?[/\\][^\s\"'<>|]{1,400}?\.jsonl?\b",
+    "tmp": r"(?:/private)?(?:/tmp|/var/folders/\w+/\w+/T)/[^\s\"'/\\]{1,200}(?:/pytest-\d+)?",
+    "uuid": r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b",
+    "id": r"\b[a-z]{2,8}_(?=[A-Za-z]{0,40}\d)[0-9A-Za-z]{10,64}\b",
+    "time": rf"\b\d{{4}}-\d\d-\d\d[T ]{_OF_DAY} ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d)(?!\w)",
+    "localtime": rf"\b\d{{4}}-\d\d-\d\d[T ]{_OF_DAY}",
+    "date": rf"\b{_DAY}(?:{_MONTH} \d{{1,2}},? \d{{4}}|\d{{1,2}} {_MONTH} \d{{4}}|\d{{4}}-\d\d-\d\d)\b"
+    rf"(?:(?:,? at|,)? {_OF_DAY}(?: ?[AP]M)?(?: ?\([^()\n]{{1,40}}\)| (?:UTC|GMT))?)?",
+    "clock": r"\b\d{1,2}:\d\d(?::\d\d(?:\.\d+)?(?: ?[AP]M)?| ?[AP]M)\b(?: ?\([^()\n]{1,40}\))?",
+    "epoch": r"(?<![\w.])1[4-9]\d{8}(?:\d{3}|\d{6}|\d{9})?(?:\.\d+)?(?![\w])",
+    "hash": r"\b(?:sha256[:-])?[0-9a-f]{16,128}\b",
+    "port": r"(?:(?<=127\.0\.0\.1:)|(?<=localhost:)|(?<=\[::1\]:))\d{2,5}\b",
+    "duration": r"\b\d+(?:\.\d+)? ?ms\b",
+}
+"""The classes found inside texts, first match first."""
+
+LINKED = frozenset({"uuid", "id", "hash", "tmp"})
+"""Classes whose values must be renamed consistently. Times and ports are read off a clock or the system each time."""
+
+HEADERS = frozenset(
+    {"host", "content-length", "date", "connection", "keep-alive", "transfer-encoding", "traceparent", "x-request-id"}
+)
+"""The class `header`: headers of the connection and the moment, which are left out."""
+
+_DURATION_MEMBER = re.compile(r"(?:[a-z](?:Ms|Seconds)|_ms|_seconds)$|^(?:ms|uptime|latency|elapsed|duration)$")
+_GAUGES = frozenset({"pid", "port", "rss", "heapUsed", "heapTotal", "sockets", "inotify", "pipes", "fds"})
+MEMBERS = ("duration", "gauge", "epoch")
+"""The classes of numbers, told by the member's name or by their size."""
+
+NAMES = (*PATTERNS, "gauge", "header")
+_EPOCHS = ((1.4e9, 2.0e9), (1.4e12, 2.0e12), (1.4e15, 2.0e15), (1.4e18, 2.0e18))
+_CACHED_LENGTH = 300
+_CACHED_ENTRIES = 20_000
+
+Link = tuple[str, str]
+"""Class and value of something that must be renamed consistently."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """A text without its volatile values: `skeleton` has the class in place of each, `links` those that are linked."""
+
+    skeleton: str
+    links: tuple[Link, ...]
+
+
+class Volatile:
+    """The classes in force: the built-in ones but for those that are kept, and the user's own."""
+
+    def __init__(self, keep: Iterable[str] = (), own: Mapping[str, str] | None = None) -> None:
+        """Raise UsageError for a class that does not exist or a pattern that does not compile."""
+        self._kept = frozenset(_known(name) for name in keep)
+        patterns = {name: pattern for name, pattern in PATTERNS.items() if name not in self._kept}
+        self._linked = LINKED | frozenset(own or ())
+        # The user's own come first: they know their values better.
+        patterns = {**(own or {}), **{name: text for name, text in patterns.items() if name not in (own or {})}}
+        self._groups = list(patterns)
+        for name, pattern in (own or {}).items():
+            _compiled(name, pattern)
+        joined = "|".join(f"(?P<c{index}>{pattern})" for index, pattern in enumerate(patterns.values()))
+        self._pattern = re.compile(joined) if patterns else None
+        self._headers = frozenset() if "header" in self._kept else HEADERS
+        self._cache: dict[str, Plain] = {}
+
+    def plain(self, text: str) -> Plain:
+        """`text` without its volatile values."""
+        if len(text) > _CACHED_LENGTH:
+            return self._plain(text)
+        found = self._cache.get(text)
+        if found is None:
+            found = self._plain(text)
+            if len(self._cache) < _CACHED_ENTRIES:
+                self._cache[text] = found
+        return found
+
+    def _plain(self, text: str) -> Plain:
+        if self._pattern is None:
+            return Plain(text, ())
+        links: list[Link] = []
+        skeleton = self._pattern.sub(self._replacement(links), text)
+        return Plain(skeleton, tuple(links))
+
+    def _replacement(self, links: list[Link]) -> Callable[[re.Match[str]], str]:
+        def replaced(match: re.Match[str]) -> str:
+            if not match[0] or match.lastgroup is None:
+                return match[0]
+            name = self._class_of(match)
+            if name in self._linked:
+                links.append((name, match[0]))
+            return f"\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}{name}\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"
+
+        return replaced
+
+    def _class_of(self, match: re.Match[str]) -> str:
+        # A user's pattern may hold groups of its own, so the last group need not be the class.
+        index = next(index for index in range(len(self._groups)) if match[f"c{index}"] is not None)
+        return self._groups[index]
+
+    def header(self, name: str) -> bool:
+        """Whether a header of this lower-case name is left out."""
+        return name in self._headers
+
+    def number(self, member: str, first: float, second: float) -> bool:
+        """Whether two numbers under a member of this name are volatile, and so differ in nothing."""
+        if "duration" not in self._kept and _DURATION_MEMBER.search(member) and not member.startswith("timeout"):
+            return True
+        if "gauge" not in self._kept and member in _GAUGES:
+            return True
+        return "epoch" not in self._kept and any(low <= first < high and low <= second < high for low, high in _EPOCHS)
+
+
+def _known(name: str) -> str:
+    if name not in NAMES:
+        near = get_close_matches(name, NAMES, 1)
+        raise UsageError(
+            f"there is no class of volatile values {printable(name, 40)!r}",
+            where="--keep",
+            remedy=f"--keep {near[0]}" if near else f"one of {', '.join(NAMES)}",
+        )
+    return name
+
+
+def _compiled(name: str, pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as failure:
+        raise UsageError(
+            f"the pattern of {printable(name, 40)!r} does not compile: {printable(failure, 160)}",
+            where="--volatile",
+            remedy="write NAME=REGEX, such as --volatile 'ticket=TICKET-[0-9]+'",
+        ) from None
+
+
+def own_classes(options: Sequence[str]) -> dict[str, str]:
+    """The classes that `--volatile NAME=REGEX` options define; raise UsageError for one that is no such pair."""
+    own: dict[str, str] = {}
+    for option in options:
+        name, separator, pattern = option.partition("=")
+        if not separator or not re.fullmatch(r"[a-z][a-z0-9-]{0,30}", name) or not pattern:
+            raise UsageError(
+                f"{printable(option, 60)!r} is not NAME=REGEX",
+                where="--volatile",
+                remedy="write a name in lower case and a pattern, such as --volatile 'ticket=TICKET-[0-9]+'",
+            )
+        _compiled(name, pattern)
+        own[name] = pattern
+    return own

@@ -1,0 +1,68 @@
+"""Alignment: each item once, in order on both sides, equal items together."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from signet_conformance.diff import alignment
+from signet_conformance.diff.alignment import Item, Pair, align
+
+ITEMS = st.lists(st.builds(Item, st.sampled_from("abc"), st.sampled_from("xyz")), max_size=12)
+
+
+def items(text: str) -> list[Item]:
+    """`aX bY` as items."""
+    return [Item(word[0], word[1:]) for word in text.split()]
+
+
+def orderly(pairs: list[Pair], first: list[Item], second: list[Item]) -> bool:
+    """Whether each index of both sides occurs once and in order, and only equal labels meet."""
+    ours = [i for i, _ in pairs if i is not None]
+    theirs = [j for _, j in pairs if j is not None]
+    meet = all(first[i].label == second[j].label for i, j in pairs if i is not None and j is not None)
+    return ours == list(range(len(first))) and theirs == list(range(len(second))) and meet
+
+
+@given(ITEMS, ITEMS)
+def test_every_item_is_aligned_once_and_in_order(first: list[Item], second: list[Item]) -> None:
+    """Whatever the sequences, nothing is lost, doubled or crossed."""
+    assert orderly(align(first, second), first, second)
+
+
+@given(ITEMS, ITEMS)
+def test_long_remainders_keep_the_same_promise(first: list[Item], second: list[Item]) -> None:
+    """The way that long remainders take (anchors, then step by step) promises the same."""
+    pairs = list(alignment._split(first, second, 0, len(first), 0, len(second)))
+    assert orderly(pairs, first, second)
+    pairs = list(alignment._in_step(first, second, 0, len(first), 0, len(second)))
+    assert orderly(pairs, first, second)
+
+
+@given(ITEMS)
+def test_a_sequence_is_aligned_with_itself(first: list[Item]) -> None:
+    """Every item meets itself."""
+    assert align(first, first) == [(index, index) for index in range(len(first))]
+
+
+def test_the_last_of_equal_items_is_the_one_that_was_added() -> None:
+    """A repeat has no counterpart; what it repeats has."""
+    assert align(items("s1 p1 e1"), items("s1 p1 p1 e1")) == [(0, 0), (1, 1), (None, 2), (2, 3)]
+    assert align(items("s1 p1 p1 e1"), items("s1 p1 e1")) == [(0, 0), (1, 1), (2, None), (3, 2)]
+
+
+def test_an_item_with_other_content_meets_its_like() -> None:
+    """The same call with another text is one call that changed, not one missing and one added."""
+    assert align(items("s1 p1 e1"), items("s1 p2 e1")) == [(0, 0), (1, 1), (2, 2)]
+
+
+def test_content_decides_which_of_several_is_missing() -> None:
+    """Of two prompts the one whose text is gone is missing."""
+    assert align(items("s1 p1 p2 e1"), items("s1 p2 e1")) == [(0, 0), (1, None), (2, 1), (3, 2)]
+
+
+def test_ten_thousand_items_in_reverse_are_aligned() -> None:
+    """The worst order for the shortcuts is no quadratic comparison: this ends."""
+    first = [Item("p", str(number)) for number in range(10_000)]
+    second = first[::-1]
+    assert orderly(align(first, second), first, second)

@@ -1,0 +1,101 @@
+"""schemas/reads.json: complete against the operations' schemas, the field checks and the catalogue."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+
+from signet_conformance.contract import checks, document, requirements
+from signet_conformance.diff.reads import read
+
+SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
+EVERYWHERE = {
+    "SIG-SEC-003": "a secret may stand anywhere: any text of a request",
+    "SIG-FAIL-004": "reads marks, which are the kit's and are not compared",
+}
+
+
+def load(name: str) -> Any:
+    """A document of the schemas folder."""
+    return json.loads((SCHEMAS / name).read_text("utf-8"))
+
+
+def members(schema: Any, defs: Mapping[str, Any]) -> Iterator[str]:
+    """The members that a schema of an object names, in any branch of it."""
+    if not isinstance(schema, dict):
+        return
+    yield from schema.get("properties", {})
+    for word in ("anyOf", "allOf", "oneOf"):
+        for branch in schema.get(word, ()):
+            yield from members(branch, defs)
+    for word in ("then", "if", "else"):
+        yield from members(schema.get(word), defs)
+    yield from members(defs.get(schema.get("$ref", "").rpartition("/")[2]), defs)
+
+
+def bodies(schema: Any, defs: Mapping[str, Any]) -> Iterator[str]:
+    """The members of the bodies that an answer's schema describes."""
+    if not isinstance(schema, dict):
+        return
+    yield from members(schema.get("properties", {}).get("body"), defs)
+    for word in ("anyOf", "allOf", "oneOf"):
+        for branch in schema.get(word, ()):
+            yield from bodies(branch, defs)
+    for word in ("then", "if", "else"):
+        yield from bodies(schema.get(word), defs)
+    yield from bodies(defs.get(schema.get("$ref", "").rpartition("/")[2]), defs)
+
+
+def test_the_table_satisfies_its_schema() -> None:
+    """reads.json is what its schema describes."""
+    jsonschema_rs.validator_for(load("reads.schema.json")).validate(load("reads.json"))
+
+
+def test_every_named_member_is_read_or_listed_as_unread() -> None:
+    """Each member that an operation's schemas name is read by a requirement or stands under unread, never both."""
+    unread = load("reads.json")["unread"]
+    for operation, row in document("operations.json")["operations"].items():
+        request, response = load(row["request"]), load(row["response"])
+        sides = {
+            "request": (set(members(request, request.get("$defs", {}))), ("body", "query")),
+            "answer": (set(bodies(response, response.get("$defs", {}))), ("answer",)),
+        }
+        for side, (named, parts) in sides.items():
+            listed = set(unread.get(operation, {}).get(side, ()))
+            seen = {name for name in named if any(read(part, operation, name) for part in parts)}
+            assert listed == named - seen, (operation, side)
+
+
+def test_every_requirement_reads_something() -> None:
+    """Each requirement of the catalogue stands in the table, but for those that read everything or marks."""
+    named = {name for row in load("reads.json")["reads"] for name in row["requirements"]}
+    assert named == set(requirements()) - set(EVERYWHERE)
+
+
+def test_a_field_check_is_read_where_it_looks() -> None:
+    """Each member that a requirement's field check names is read by that requirement, in each of its operations."""
+    for name, check in checks().items():
+        looked_at: set[str] = set()
+        for part in (check.when, check.must, check.should):
+            looked_at |= set(members(part, {}))
+        for operation in check.operations:
+            for member in looked_at:
+                readers = {
+                    *read("body", operation, member).requirements(),
+                    *read("query", operation, member).requirements(),
+                }
+                assert name in readers, (name, operation, member)
+
+
+def test_operations_and_groups_exist() -> None:
+    """Every operation that a row or a group names is one of the index."""
+    table, known = load("reads.json"), set(document("operations.json")["operations"])
+    for names in table["groups"].values():
+        assert set(names) <= known
+    for row in table["reads"]:
+        for name in row["operations"]:
+            assert name == "*" or name in known or name.removeprefix("@") in table["groups"], row
