@@ -1,4 +1,4 @@
-"""Several processes of one connector behind one driver: one for each agent, or one for each session.
+"""The connector of a target behind one driver: a process for the run, for each agent, or for each session.
 
 Where a harness is a program that serves one user at a terminal, two sessions at a time are two programs,
 and the agent is what each was started with.
@@ -7,25 +7,32 @@ and the agent is what each was started with.
 from __future__ import annotations
 
 import contextlib
+import os
+import pwd
+import shutil
+import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from signet_conformance.drivers.command import CommandDriver, OnEvent
+from signet_conformance.drivers.hosts.places import PROJECTS_VARIABLE
 from signet_conformance.targets import Target
 
 _REMEMBERED = ("agent", "project", "key")
+_ALL = "all"
 
 
 class Fleet:
-    """Launches a process for a session, or for an agent, when its first step comes."""
+    """Launches a connector process when the first step comes that needs it."""
 
     def __init__(self, target: Target, env: Mapping[str, str], cwd: str, step_timeout_s: float) -> None:
         self._target = target
-        self._env = env
+        self._projects = _projects_folder()
+        self._env = {**env, PROJECTS_VARIABLE: str(self._projects)}
         self._cwd = cwd
         self._timeout_s = step_timeout_s
         self._crews: dict[str, CommandDriver] = {}
-        self._greeted: set[str] = set()
         self._sessions: dict[str, dict[str, Any]] = {}
         # Started ahead, like any connector: starting up is most of what it costs.
         self._spare: CommandDriver | None = self._new(self._default_agent)
@@ -39,37 +46,36 @@ class Fleet:
         return CommandDriver(self._target, env, self._cwd, self._timeout_s)
 
     def hello(self) -> Mapping[str, Any]:
-        """Nothing is greeted before its first session starts; what is known of the target stands here."""
-        return {"processes": self._target.processes}
+        """Greet the process that serves the whole run; one for an agent or a session is greeted when it is needed."""
+        if self._target.processes == "one":
+            return self._hired(_ALL, self._default_agent)
+        return {}
 
     def perform(self, step: Mapping[str, Any], on_event: OnEvent) -> Mapping[str, Any]:
         """Hand the step to the process of its session; raise TargetError when it cannot be performed."""
         session = str(step.get("session"))
         known = self._sessions.setdefault(session, {})
         known.update({name: step[name] for name in _REMEMBERED if step.get(name) is not None})
-        crew = session if self._target.processes == "session" else str(known.get("agent"))
+        crew = {"one": _ALL, "agent": str(known.get("agent"))}.get(self._target.processes, session)
+        if crew not in self._crews:
+            agent = known.get("agent")
+            self._hired(crew, agent if isinstance(agent, str) else self._default_agent)
         # A process that is started for a session again has to be told what the first one knew.
         given = {**{name: known[name] for name in _REMEMBERED if name in known}, **step}
-        result = self._crew(crew, known.get("agent")).perform(given, on_event)
+        result = self._crews[crew].perform(given, on_event)
         if isinstance(result.get("key"), str):
             known["key"] = result["key"]
         if step.get("step") == "end" and self._target.processes == "session":
             self._leave(crew)
         return result
 
-    def _crew(self, name: str, agent: Any) -> CommandDriver:
-        if name not in self._crews:
-            wanted = agent if isinstance(agent, str) else self._default_agent
-            spare, self._spare = (self._spare, None) if wanted == self._default_agent else (None, self._spare)
-            self._crews[name] = self._new(wanted) if spare is None else spare
-        if name not in self._greeted:
-            self._crews[name].hello()
-            self._greeted.add(name)
-        return self._crews[name]
+    def _hired(self, name: str, agent: str | None) -> Mapping[str, Any]:
+        spare, self._spare = (self._spare, None) if agent == self._default_agent else (None, self._spare)
+        self._crews[name] = self._new(agent) if spare is None else spare
+        return self._crews[name].hello()
 
     def _leave(self, name: str) -> None:
         crew = self._crews.pop(name)
-        self._greeted.discard(name)
         try:
             crew.flush()
         finally:
@@ -77,13 +83,24 @@ class Fleet:
 
     def flush(self) -> None:
         """Wait until no process has anything left to do in the background."""
-        for name in self._greeted:
-            self._crews[name].flush()
+        for crew in self._crews.values():
+            crew.flush()
 
     def close(self) -> None:
-        """End every process and everything it started."""
+        """End every process and everything it started, and remove the project folders."""
         with contextlib.ExitStack() as ends:
+            ends.callback(shutil.rmtree, self._projects, ignore_errors=True)
             for crew in (*self._crews.values(), *([] if self._spare is None else [self._spare])):
                 ends.callback(crew.close)
             self._crews.clear()
             self._spare = None
+
+
+def _projects_folder() -> Path:
+    """A folder below the user's cache: a session whose project is below /tmp is noise to the daemon."""
+    home = Path(pwd.getpwuid(os.getuid()).pw_dir)
+    for base in (home / ".cache", Path("/var/tmp")):  # noqa: S108 - mkdtemp makes a private folder below it
+        with contextlib.suppress(OSError):
+            base.mkdir(parents=True, exist_ok=True)
+            return Path(tempfile.mkdtemp(prefix="signet-conformance-", dir=base))
+    return Path(tempfile.mkdtemp(prefix="signet-conformance-"))

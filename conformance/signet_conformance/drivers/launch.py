@@ -41,9 +41,9 @@ def launch(target: Target, env: Mapping[str, str], cwd: str, step_timeout_s: flo
     """Start the connector of a target, in folder `cwd` with `env`; raise TargetError naming what this machine lacks."""
     ready = dataclasses.replace(target, command=command_line(target))
     env = {**env, **target.env}
-    if target.processes != "one":
-        return Fleet(ready, env, cwd, step_timeout_s)
-    return CommandDriver(ready, env, cwd, step_timeout_s)
+    if target.driver == "command" and target.processes == "one":
+        return CommandDriver(ready, env, cwd, step_timeout_s)
+    return Fleet(ready, env, cwd, step_timeout_s)
 
 
 def command_line(target: Target) -> tuple[str, ...]:

@@ -168,11 +168,10 @@ class CommandHooks:
         """Nothing is left: every hook has ended before its step is answered."""
 
     def close(self) -> None:
-        """End the memory servers and remove the project folders."""
+        """End the memory servers."""
         for session in self._sessions.values():
             if session.server is not None:
                 session.server.close()
-        self._projects.remove()
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -59,10 +59,9 @@ class McpHarness:
         """Nothing is left: a tool call has ended before its step is answered."""
 
     def close(self) -> None:
-        """End every server and remove the project folders."""
+        """End every server."""
         for server in self._servers.values():
             server.close()
-        self._projects.remove()
 
 
 def main(arguments: Sequence[str]) -> None:

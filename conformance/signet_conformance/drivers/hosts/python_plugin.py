@@ -212,8 +212,6 @@ class Program:
         if self._session:
             self._end({})
         self._settle(FLUSH_S)
-        os.chdir("/")
-        self._projects.remove()
 
 
 _STEPS: Mapping[str, Callable[[Program, Mapping[str, Any]], Mapping[str, Any]]] = {

@@ -1,0 +1,56 @@
+// A tiny connector: three hooks, bounded, silent when the daemon is away or the user has switched Signet off.
+
+import { randomUUID } from "node:crypto";
+
+const START_MS = 2000;
+const PROMPT_MS = 1000;
+const END_MS = 5000;
+const { SIGNET_DAEMON_URL, SIGNET_AGENT_ID = "default", SIGNET_BYPASS, SIGNET_TOKEN } = process.env;
+const silent = SIGNET_BYPASS === "1";
+
+/** What a harness calls: open a session, submit a prompt before the model's turn, close the session. */
+export async function open(project) {
+  return reopen({ key: randomUUID(), project, turns: [] });
+}
+
+export async function reopen(session) {
+  await start(session);
+  return session;
+}
+
+export async function prompt(session, userMessage) {
+  if (!session.open) await start(session);
+  const said = await call("user-prompt-submit", session, PROMPT_MS, { project: session.project, userMessage });
+  if (said.sessionKnown === false) await start(session);
+  return typeof said.inject === "string" ? said.inject : "";
+}
+
+export async function close(session) {
+  const transcript = session.turns.join("\n");
+  await call("session-end", session, END_MS, { cwd: session.project, transcript, reason: "exit" });
+  Object.assign(session, { open: false, turns: [] });
+}
+
+async function start(session) {
+  const healthy = !silent && (await ask("GET", "/health", undefined, START_MS)) !== null;
+  const said = healthy ? await call("session-start", session, START_MS, { project: session.project }) : {};
+  session.open = Object.keys(said).length > 0;
+}
+
+async function call(hook, session, boundMs, members) {
+  const identity = { harness: "example", agentId: SIGNET_AGENT_ID, sessionKey: session.key, runtimePath: "plugin" };
+  const answer = silent ? null : await ask("POST", `/api/hooks/${hook}`, { ...identity, ...members }, boundMs);
+  return typeof answer === "object" && answer !== null ? answer : {};
+}
+
+async function ask(method, path, body, boundMs) {
+  const headers = { "content-type": "application/json", "x-signet-runtime-path": "plugin" };
+  if (SIGNET_TOKEN) headers.authorization = `Bearer ${SIGNET_TOKEN}`;
+  try {
+    const signal = AbortSignal.timeout(boundMs);
+    const answer = await fetch(SIGNET_DAEMON_URL + path, { method, headers, body: body && JSON.stringify(body), signal });
+    return answer.ok ? await answer.json() : null;
+  } catch {
+    return null;
+  }
+}

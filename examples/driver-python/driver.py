@@ -1,0 +1,47 @@
+"""signet-driver/1 in Python: the harness of connector.py, played on standard input and output."""
+
+import json
+import sys
+import time
+
+from connector import Connector
+
+connector = Connector()
+sessions = {}
+
+
+def model_turn(session):
+    """Tell the kit that the model would be called now, and wait until its mark is written."""
+    print(json.dumps({"event": "model", "session": session}), flush=True)
+    sys.stdin.readline()
+
+
+def perform(step):
+    kind, name = step["step"], step["session"]
+    if kind == "start":
+        sessions[name] = connector.open(step.get("project", "/workspace"))
+    elif kind == "prompt":
+        injected = connector.prompt(sessions[name], step["text"])
+        model_turn(name)
+        sessions[name]["turns"] += [f"User: {step['text']}", f"Assistant: {step.get('reply', 'Understood.')}"]
+        return {"injected": injected}
+    elif kind == "end":
+        connector.close(sessions[name])
+    elif kind == "resume":
+        connector.reopen(sessions[name])
+    else:
+        return {"skipped": f"the connector does nothing at {kind}"}
+    return {"key": sessions[name]["key"]}
+
+
+for line in iter(sys.stdin.readline, ""):
+    request, began = json.loads(line), time.perf_counter()
+    answer = {"id": request["id"], "ok": True, "result": {"protocol": "signet-driver/1"}}
+    try:
+        if request["op"] == "step":
+            answer["result"] = perform(request["step"])
+    except Exception as error:
+        answer = {"id": request["id"], "ok": False, "error": {"type": type(error).__name__, "message": str(error)}}
+    print(json.dumps({**answer, "ms": (time.perf_counter() - began) * 1000}), flush=True)
+    if request["op"] == "exit":
+        break
