@@ -10,19 +10,31 @@ import click
 from signet_conformance import targets
 from signet_conformance.cli.output import terminal_width
 from signet_conformance.reports.layout import paragraph, usable_width
+from signet_conformance.targets.doctor import Need, examine
 from signet_conformance.trace import Declared
 
 
 @click.command("targets", help="List the known targets and what each declares.")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object, target name to what it declares.")
-def command(as_json: bool) -> int:
-    """Print the list."""
+@click.option("--doctor", metavar="NAME", help="Say what driving this target takes and what is missing (exit 2).")
+def command(as_json: bool, doctor: str | None) -> int:
+    """Print the list, or what one target needs."""
+    if doctor is not None:
+        needs = list(examine(targets.load(doctor)))
+        print(*_needs(needs), sep="\n")
+        return 2 if any(need.found is None for need in needs) else 0
     declared: dict[str, Declared] = {name: targets.load(name).declared for name in targets.names()}
     if as_json:
         print(json.dumps({name: one.to_json() for name, one in declared.items()}, indent=2))
     else:
         print(*_list(declared), sep="\n")
     return 0
+
+
+def _needs(needs: list[Need]) -> Iterator[str]:
+    for need in needs:
+        said = f"found    {need.what}: {need.found}" if need.found is not None else f"missing  {need.what}: {need.remedy}"
+        yield from paragraph(said, usable_width(terminal_width()), "", " " * 9)
 
 
 def _list(declared: dict[str, Declared]) -> Iterator[str]:
