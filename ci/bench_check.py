@@ -205,9 +205,8 @@ def main() -> int:
         trace = options.keep or Path(folder, "trace.jsonl")
         write_trace(trace, options.sessions)
         size = trace.stat().st_size
-        print(
-            f"{options.exchanges} exchanges, {size / 1e6:.1f} MB, {size / options.exchanges:.0f} bytes each, one core"
-        )
+        count = 1 + 6 * options.sessions
+        print(f"{count} exchanges, {size / 1e6:.1f} MB, {size / count:.0f} bytes each, one core")
         check = [sys.executable, "-m", "signet_conformance.cli", "check", str(trace)]
         baseline = [sys.executable, "-c", BASELINE, str(trace)]
         pairs = [(seconds(check), seconds(baseline)) for _ in range(options.runs)]
