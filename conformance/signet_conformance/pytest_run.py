@@ -25,7 +25,7 @@ from signet_conformance.generated_summary import Summary, breach_lines, folded
 from signet_conformance.pytest_options import Asked, read_options, read_worker_options
 from signet_conformance.pytest_progress import Progress
 from signet_conformance.reports.jsonreport import ReportWriter
-from signet_conformance.reports.text import closing_line, failure_text, summary_lines
+from signet_conformance.reports.text import closing_line, daemon_summary_lines, failure_text, summary_lines
 from signet_conformance.reports.together import run_level_breaches
 from signet_conformance.rules import rules
 
@@ -228,6 +228,8 @@ class ConformanceRun:
             return
         verdicts = {nodeid.rsplit("::", 1)[-1]: verdict for nodeid, verdict in self._verdicts.items()}
         for line in summary_lines([("this run", verdicts)], shutil.get_terminal_size().columns):
+            terminalreporter.write_line(line)
+        for line in daemon_summary_lines(self.judged().traces, shutil.get_terminal_size().columns):
             terminalreporter.write_line(line)
         traces = len(self._read_traces())
         terminalreporter.write_line(closing_line(verdicts, traces, status))

@@ -208,6 +208,9 @@ def _blocks(judged: Judged, settings: Settings, explained: set[str], width: int,
         lines += text.settled_lines(judged, width, colour)
     if lines:
         yield "\n".join(lines)
+    daemon = text.daemon_text(judged, width, colour) if settings.only is None else None
+    if daemon is not None:
+        yield daemon
 
 
 def _closing(run: _Run, status: int, stream: TextIO) -> str:

@@ -13,6 +13,7 @@ from signet_conformance.cli.output import terminal_width, wants_colour
 from signet_conformance.cli.selection import unknown
 from signet_conformance.contract import Requirement, document, requirements
 from signet_conformance.reports.layout import command_line, labelled, paragraph, strong, usable_width
+from signet_conformance.rules.daemon import daemon_requirements
 
 _EPILOG = """\b
 Examples:
@@ -31,12 +32,14 @@ Examples:
 @click.option("--json", "as_json", is_flag=True, help="Write the catalogue's own entry, or all entries.")
 def command(requirement: str | None, as_json: bool) -> int:
     """Print a page or the list."""
-    known = requirements()
+    known = {**requirements(), **daemon_requirements()}
     if requirement is None:
         if as_json:
             _write(document("requirements.json")["requirements"])
         else:
-            print(*_list(known), sep="\n")
+            first, *_, last = daemon_requirements()
+            print(*_list(requirements()), sep="\n")
+            print(f"and on the daemon's side {first} to {last}")
         return 0
     name = requirement.strip().upper()
     if name not in known:
@@ -53,7 +56,8 @@ def _write(value: Any) -> None:
 
 
 def _entry(name: str) -> Mapping[str, Any]:
-    entry: Mapping[str, Any] = next(row for row in document("requirements.json")["requirements"] if row["id"] == name)
+    catalogue = "daemon-requirements.json" if name in daemon_requirements() else "requirements.json"
+    entry: Mapping[str, Any] = next(row for row in document(catalogue)["requirements"] if row["id"] == name)
     return entry
 
 
@@ -81,11 +85,14 @@ def _page(requirement: Requirement, width: int, colour: bool) -> Iterator[str]:
         ("why", requirement.why),
         ("change", requirement.fix),
         ("unseen", requirement.undecided or "nothing: a recording decides it"),
-        ("needs", _DECIDES[entry["decides"]]),
+        ("needs", _DECIDES[entry["decides"]] if "decides" in entry else _DAEMON),
     ]
     for label, text in facts:
         yield from labelled(label, text, width, colour)
     yield ""
+    if "example" not in entry:
+        yield command_line("check", ["signet-conformance", "check", "TRACE"], colour)
+        return
     yield "  A recording that breaches it:"
     for line in _example(entry["example"], entry.get("example_context")):
         yield f"    {line}"
@@ -93,6 +100,7 @@ def _page(requirement: Requirement, width: int, colour: bool) -> Iterator[str]:
     yield command_line("check", ["signet-conformance", "check", "TRACE", "-k", requirement.id], colour)
 
 
+_DAEMON = "a recording; it is judged on the daemon's side and changes no verdict of the connector"
 _DECIDES = {
     "trace": "a recording, however it was made",
     "marks": "a run driven by the kit, with its step and fault marks",

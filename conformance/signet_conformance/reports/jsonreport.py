@@ -15,6 +15,7 @@ from signet_conformance.engine import Judged, exit_status
 from signet_conformance.finding import Finding, Judgement
 from signet_conformance.reports.together import essence, together, verdicts_of
 from signet_conformance.reports.values import shortened
+from signet_conformance.rules.daemon import daemon_requirements
 
 FORMAT = "signet-report/1"
 _HEAD = {"format": FORMAT, "kit": __version__}
@@ -96,11 +97,12 @@ def trace_entry(judged: Judged) -> dict[str, Any]:
         "daemon_version": judged.daemon_version,
         **({"warnings": list(trace.warnings)} if trace.warnings else {}),
         "verdicts": {name: _judgement(found, judged.daemon_version) for name, found in judged.judgements.items()},
+        "daemon": {name: _judgement(found, judged.daemon_version) for name, found in judged.daemon.items()},
     }
 
 
 def _judgement(judgement: Judgement, daemon_version: str) -> dict[str, Any]:
-    requirement = requirements().get(judgement.requirement)
+    requirement = requirements().get(judgement.requirement) or daemon_requirements().get(judgement.requirement)
     return {
         "verdict": judgement.verdict.value,
         "reason": judgement.reason.value,

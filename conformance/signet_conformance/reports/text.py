@@ -22,6 +22,7 @@ from signet_conformance.reports.layout import (
 )
 from signet_conformance.reports.settling import settled_by
 from signet_conformance.reports.values import received_text
+from signet_conformance.rules.daemon import daemon_requirements
 from signet_conformance.trace import Trace
 
 BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
@@ -75,6 +76,41 @@ def failure_text(
     if requirement is not None:
         lines.append(command_line("page", ["signet-conformance", "explain", name], colour))
     return "\n".join(lines)
+
+
+def daemon_text(judged: Judged, width: int, colour: bool) -> str | None:
+    """What the daemon breaches, as one block; None when it breaches nothing. No verdict changes by it."""
+    breaches = [found for found in judged.daemon.values() if found.verdict in BREACHES]
+    if not breaches:
+        return None
+    width = usable_width(width)
+    lines = paragraph("On the daemon's side, apart from the connector's verdicts and the exit status:", width)
+    for judgement in breaches:
+        requirement = daemon_requirements()[judgement.requirement]
+        head = f"{painted(judgement.verdict, judgement.verdict, colour)} {strong(requirement.id, colour)}"
+        lines += ["", f"{head} {requirement.level}", *paragraph(requirement.title, width, "  ")]
+        if not judgement.findings:
+            lines += labelled("what", printable(judgement.message, 400), width, colour)
+        for kind in _kinds(judgement.findings)[:MAX_KINDS]:
+            lines += _kind_lines(judged, kind, width, colour)
+        lines += labelled("why", requirement.why, width, colour)
+        lines.append(command_line("page", ["signet-conformance", "explain", requirement.id], colour))
+    return "\n".join(lines)
+
+
+def daemon_summary_lines(judged: Sequence[Judged], width: int = 80) -> list[str]:
+    """What the daemon breaches over several traces, one paragraph a requirement."""
+    lines: list[str] = []
+    for name in daemon_requirements():
+        breaches = [
+            found for one in judged if (found := one.daemon.get(name)) is not None and found.verdict in BREACHES
+        ]
+        if breaches:
+            where = _count(len(breaches), "trace")
+            message = printable(breaches[0].message, 200)
+            text = f"on the daemon's side: {breaches[0].verdict} {name} {message} ({where})"
+            lines += paragraph(text, usable_width(width), "", "    ")
+    return lines
 
 
 def _kinds(findings: Sequence[Finding]) -> list[list[Finding]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from signet_conformance.engine import COVERAGE, Judged, fold_verdicts, whole_run_coverage
-from signet_conformance.finding import Finding, Reason, Verdict
+from signet_conformance.finding import Finding, Judgement, Reason, Verdict
 from signet_conformance.trace import Trace
 
 MAX_PATHS = 2000
@@ -36,10 +36,13 @@ def essence(judged: Judged) -> Judged:
     return replace(
         judged,
         trace=replace(trace, exchanges=bare),
-        judgements={
-            name: replace(judgement, findings=judgement.findings[:1]) for name, judgement in judged.judgements.items()
-        },
+        judgements=_first_findings(judged.judgements),
+        daemon=_first_findings(judged.daemon),
     )
+
+
+def _first_findings(judgements: Mapping[str, Judgement]) -> Mapping[str, Judgement]:
+    return {name: replace(judgement, findings=judgement.findings[:1]) for name, judgement in judgements.items()}
 
 
 def together(judged: Sequence[Judged]) -> Mapping[str, Together]:

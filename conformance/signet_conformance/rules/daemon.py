@@ -15,7 +15,7 @@ def daemon_requirements() -> Mapping[str, Requirement]:
     """The catalogue of the daemon's side, by id, in its own order."""
     return {
         row["id"]: Requirement(
-            **{**row, "operations": tuple(row["operations"])}, area="daemon", example=(), undecided=None, level_from={}
+            **{**row, "operations": tuple(row["operations"])}, area="daemon", example=(), level_from={}
         )
         for row in document("daemon-requirements.json")["requirements"]
     }
