@@ -23,6 +23,7 @@ PROGRAM = "signet-conformance"
 
 COMMANDS = {
     "check": "Judge recorded traces, offline.",
+    "show": "Show a recording as a timeline.",
     "diff": "Compare two recordings, session by session.",
     "record": "Record what a connector and a daemon say to each other.",
     "daemon": "Run the embedded daemon.",

@@ -1,0 +1,147 @@
+"""`signet-conformance show`: a recording as a timeline, while it is made or afterwards."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from signet_conformance.cli.output import terminal_width, wants_colour
+from signet_conformance.cli.selection import selected
+from signet_conformance.engine import judge
+from signet_conformance.errors import TraceError, UsageError
+from signet_conformance.facts import Recording
+from signet_conformance.reports.layout import shell_command
+from signet_conformance.reports.timeline import Filter, Timeline, findings_of
+from signet_conformance.rules import rules
+from signet_conformance.trace import Trace, read
+
+_POLL_S = 0.2
+_REST = 4
+"""A recording is read again after at least this many times as long as reading it took."""
+
+_EPILOG = """\b
+Examples:
+  signet-conformance show run.jsonl
+  signet-conformance show run.jsonl --operation 'session-*' --agent atlas-agent
+  signet-conformance show run.jsonl --requirement SIG-AGENT-002 --bodies
+  signet-conformance show run.jsonl --exchange 12
+  signet-conformance show run.jsonl --follow
+
+\b
+NAME may be a glob; - is the name of a call without session or operation.
+Exit status: 0, whatever was found; 2 wrong usage or an unreadable file.
+"""
+
+
+@click.command(
+    "show",
+    help="Show the recording TRACE as a timeline: who called what, when, how long, with findings beside the exchange.",
+    epilog=_EPILOG,
+)
+@click.argument("trace", metavar="TRACE")
+@click.option("--session", metavar="NAME", help="Calls of this session key alone.")
+@click.option("--agent", metavar="NAME", help="Calls that run as this agent alone.")
+@click.option("--operation", metavar="NAME", help="Calls of this operation or path alone.")
+@click.option(
+    "--requirement", "-k", "only", multiple=True, metavar="ID", help="Exchanges that this is found about; repeatable."
+)
+@click.option(
+    "--exchange", "exchanges", multiple=True, type=int, metavar="N", help="Exchange N alone, bodies too; repeatable."
+)
+@click.option("--bodies", is_flag=True, help="Show headers and bodies.")
+@click.option("--follow", "-f", is_flag=True, help="Go on while the recording grows; Ctrl-C ends it.")
+@click.option("--until-idle", type=float, metavar="SECONDS", help="End --follow when nothing came for so long.")
+def command(
+    *,
+    trace: str,
+    session: str | None,
+    agent: str | None,
+    operation: str | None,
+    only: tuple[str, ...],
+    exchanges: tuple[int, ...],
+    bodies: bool,
+    follow: bool,
+    until_idle: float | None,
+) -> int:
+    """Show; the findings of a recording that still grows come when it has ended."""
+    if until_idle is not None and not (follow and until_idle > 0):
+        raise UsageError(
+            "goes with --follow, and is above zero", where="--until-idle", remedy="--follow --until-idle 5"
+        )
+    wanted = selected(only, list(rules()))
+    chosen = Filter(session, agent, operation, frozenset(exchanges))
+    timeline = Timeline(terminal_width(), wants_colour(sys.stdout), bodies=bodies or bool(exchanges))
+    if follow:
+        return _follow(trace, timeline, chosen, until_idle)
+    return _show(read(trace), timeline, chosen, wanted)
+
+
+def _show(trace: Trace, timeline: Timeline, chosen: Filter, only: frozenset[str] | None) -> int:
+    recording = Recording(trace)
+    numbers = {call.seq for call in recording.calls}
+    if unknown := sorted(chosen.exchanges - numbers):
+        last = max(numbers, default=0)
+        raise UsageError(
+            f"there is no exchange {unknown[0]}", where="--exchange", remedy=f"a number of an exchange, up to {last}"
+        )
+    beside = findings_of(judge(trace, only), only)
+    marks = chosen.everything
+    if only is not None:
+        chosen = Filter(chosen.session, chosen.agent, chosen.operation, chosen.exchanges, frozenset(beside))
+        marks = False
+    _print(timeline.heading(recording))
+    _print(timeline.lines(recording, chosen.admits, beside, marks=marks))
+    elsewhere = [found for number, group in beside.items() if number not in numbers for found in group]
+    if elsewhere and (marks or only is not None):
+        print("beside no exchange:")
+        _print(timeline.finding_lines(elsewhere))
+    return 0
+
+
+def _follow(path: str, timeline: Timeline, chosen: Filter, until_idle: float | None) -> int:
+    shown: set[int] = set()
+    try:
+        for number, trace in enumerate(_growing(path, until_idle)):
+            recording = Recording(trace)
+            if number == 0:
+                _print(timeline.heading(recording))
+            _print(timeline.lines(recording, chosen.admits, {}, marks=chosen.everything, shown=shown))
+            # An exchange gets its number when it begins and its line when it ends: a lower number may come later.
+            shown.update(call.seq for call in recording.calls)
+            shown.update(mark.seq for mark in trace.marks)
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        pass
+    print(f"findings: {shell_command(['signet-conformance', 'show', path])}")
+    return 0
+
+
+def _growing(path: str, until_idle: float | None) -> Iterator[Trace]:
+    """The recording each time it has grown; ends when it has not for `until_idle` seconds."""
+    known = -1
+    grown = time.monotonic()
+    while until_idle is None or time.monotonic() - grown < until_idle:
+        began = time.monotonic()
+        size = _size(path)
+        if size not in (known, 0):
+            known, grown = size, began
+            yield read(path)
+        time.sleep(max(_POLL_S, _REST * (time.monotonic() - began)))
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except OSError as failure:
+        raise TraceError(
+            f"cannot be read: {failure.strerror or failure}", where=path, remedy="start the recording first"
+        ) from None
+
+
+def _print(lines: Iterator[str]) -> None:
+    for line in lines:
+        print(line)

@@ -1,0 +1,183 @@
+"""A recording as a timeline: who called what, when, how long, with findings and bodies beside the exchange."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from signet_conformance.engine import Judged
+from signet_conformance.errors import printable
+from signet_conformance.facts import Call, Recording
+from signet_conformance.finding import Finding, Verdict
+from signet_conformance.reports.excerpt import exchange_line
+from signet_conformance.reports.layout import command_line, faint, painted, paragraph, strong, usable_width
+from signet_conformance.reports.values import as_text
+from signet_conformance.trace import Body, Mark, Message
+
+SHOWN = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
+MAX_BODY_LINES = 400
+MAX_LINE = 2000
+_TIMES_WIDTH = 20
+
+Beside = Mapping[int, Sequence[tuple[str, Finding]]]
+"""Exchange number to the findings that begin there, each with its requirement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which exchanges are shown; a member that is None lets all pass. Names may be globs."""
+
+    session: str | None = None
+    agent: str | None = None
+    operation: str | None = None
+    exchanges: frozenset[int] = field(default_factory=frozenset)
+    found: frozenset[int] | None = None
+
+    def admits(self, call: Call) -> bool:
+        """Whether a call is shown. A call without session or operation has the name `-`."""
+        return (
+            _matches(self.session, call.key)
+            and _matches(self.agent, call.agent)
+            and (_matches(self.operation, call.operation) or _matches(self.operation, call.path))
+            and (not self.exchanges or call.seq in self.exchanges)
+            and (self.found is None or call.seq in self.found)
+        )
+
+    @property
+    def everything(self) -> bool:
+        """Whether nothing is filtered: marks are shown too then."""
+        names = (self.session, self.agent, self.operation, self.found)
+        return all(name is None for name in names) and not self.exchanges
+
+
+def _matches(pattern: str | None, name: str | None) -> bool:
+    return pattern is None or fnmatchcase(name or "-", pattern)
+
+
+def findings_of(judged: Judged, only: frozenset[str] | None = None) -> Beside:
+    """The findings by the exchange they begin at; 0 holds those that name none.
+
+    Breaches alone, or with `only` whatever was found about those requirements.
+    """
+    beside: dict[int, list[tuple[str, Finding]]] = {}
+    for name, judgement in judged.judgements.items():
+        if only is not None and name not in only:
+            continue
+        for finding in judgement.findings:
+            if finding.verdict in SHOWN or only is not None:
+                beside.setdefault(finding.exchanges[0] if finding.exchanges else 0, []).append((name, finding))
+    return beside
+
+
+class Timeline:
+    """Writes the lines of a recording, exchange by exchange; `bodies` also shows what was said."""
+
+    def __init__(self, width: int, colour: bool, *, bodies: bool = False) -> None:
+        self._width = usable_width(width)
+        self._colour = colour
+        self._bodies = bodies
+        self._explained: set[str] = set()
+
+    def heading(self, recording: Recording) -> Iterator[str]:
+        """Which recording it is, and the sessions in it."""
+        trace = recording.trace
+        facts = [printable(trace.path or "trace", 400), f"daemon {printable(recording.daemon_version, 40)}"]
+        facts.append(f"{len(recording.calls)} exchange{'' if len(recording.calls) == 1 else 's'}")
+        yield from paragraph(", ".join(facts), self._width)
+        yield from (line for warning in trace.warnings for line in paragraph(printable(warning, 600), self._width))
+
+    def lines(
+        self,
+        recording: Recording,
+        admits: Callable[[Call], bool],
+        beside: Beside,
+        *,
+        marks: bool,
+        shown: AbstractSet[int] = frozenset(),
+    ) -> Iterator[str]:
+        """The exchanges that are admitted, and between them the marks if wanted; not those `shown` already."""
+        calls: list[Call | Mark] = [call for call in recording.calls if call.seq not in shown and admits(call)]
+        if marks:
+            calls += [mark for mark in recording.trace.marks if mark.seq not in shown]
+            calls.sort(key=lambda entry: entry.seq)
+        for entry in calls:
+            if isinstance(entry, Mark):
+                yield from self._mark_lines(entry)
+            else:
+                yield from self._call_lines(entry, recording.daemon_version)
+                yield from self.finding_lines(beside.get(entry.seq, ()))
+
+    def finding_lines(self, findings: Sequence[tuple[str, Finding]]) -> Iterator[str]:
+        """One paragraph a finding: verdict, requirement, what is wrong; and once the command that explains it."""
+        for name, finding in findings:
+            head = f"{finding.verdict.value} {name} "
+            first, *rest = paragraph(head + printable(finding.message, 300), self._width - 4, "", "  ")
+            yield "    " + first.replace(
+                finding.verdict.value, painted(finding.verdict, finding.verdict, self._colour), 1
+            )
+            yield from (f"    {line}" for line in rest)
+            if finding.pointer:
+                yield from paragraph(f"at {printable(finding.pointer, 200)}", self._width, "      ")
+            if name in self._explained:
+                continue
+            self._explained.add(name)
+            yield "  " + command_line("explain", ["signet-conformance", "explain", name], self._colour)
+
+    def _mark_lines(self, mark: Mark) -> Iterator[str]:
+        data = f" {as_text(dict(mark.data), 120)}" if mark.data else ""
+        times = f"{_seconds(mark.t):>10} {'':>9}"
+        for line in self._beside(times, f"#{mark.seq} mark {printable(mark.name, 40)}{data}"):
+            yield faint(line, self._colour)
+
+    def _call_lines(self, call: Call, version: str) -> Iterator[str]:
+        times = f"{_seconds(call.t0):>10} {_took(call.t1 - call.t0):>9}"
+        first, *rest = self._beside(times, exchange_line(call.exchange, version))
+        yield first if _went_well(call) else strong(first, self._colour)
+        yield from rest
+        if self._bodies:
+            yield from self._message_lines("request", call.exchange.request, call.exchange.request.query)
+            if call.exchange.response is not None:
+                yield from self._message_lines("answer", call.exchange.response)
+
+    def _beside(self, times: str, text: str) -> list[str]:
+        # In a narrow window the text stands below its times, or a word would be all that fits beside them.
+        if self._width < 70:
+            return [times.strip(), *paragraph(text, self._width, "  ", "    ")]
+        margin = " " * (_TIMES_WIDTH + 2)
+        first, *rest = paragraph(text, self._width, margin, margin + "  ")
+        return [f"{times}  {first[len(margin) :]}", *rest]
+
+    def _message_lines(self, label: str, message: Message, query: Sequence[Sequence[str]] = ()) -> Iterator[str]:
+        yield f"    {faint(label, self._colour)}"
+        for name, value in query:
+            yield f"      ?{printable(name, 100)}={printable(value, MAX_LINE)}"
+        for name, value in message.headers:
+            yield f"      {faint(f'{printable(name, 100)}: {printable(value, MAX_LINE)}', self._colour)}"
+        if message.body is not None:
+            lines = _body_lines(message.body)
+            yield from (f"      {printable(line, MAX_LINE)}" for line in lines[:MAX_BODY_LINES])
+            if len(lines) > MAX_BODY_LINES:
+                yield f"      {faint(f'… {len(lines) - MAX_BODY_LINES} more lines', self._colour)}"
+
+
+def _body_lines(body: Body) -> list[str]:
+    if body.kind == "json":
+        return json.dumps(body.value, indent=2, ensure_ascii=False).split("\n")
+    if body.kind == "cut":
+        return [f"(cut: {body.size} bytes, SHA-256 {body.sha256})", *str(body.value).split("\n")]
+    return str(body.value).split("\n")
+
+
+def _went_well(call: Call) -> bool:
+    return call.status is not None and call.status < 400 and call.exchange.error is None and call.fault is None
+
+
+def _seconds(time: float) -> str:
+    return f"+{time:.3f}s"
+
+
+def _took(time: float) -> str:
+    return f"{time * 1000:.0f} ms" if time < 9.9995 else f"{time:.1f} s"

@@ -1,0 +1,125 @@
+"""`signet-conformance show`: the timeline, its filters, and following a recording that grows."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .conftest import Invoke, Process
+from .traces import BREACHING, end, health, recall, start, write
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A session whose recalls run as another agent."""
+    mark = {"kind": "mark", "t": 0.5, "name": "step", "data": {"step": "start"}}
+    return write(tmp_path / "run.jsonl", [*BREACHING, mark])
+
+
+def numbers(output: str) -> list[int]:
+    """The numbers of the exchanges that are shown."""
+    words = [word for line in output.splitlines() for word in line.split() if word.startswith("#")]
+    return [int(word[1:]) for word in words]
+
+
+def test_every_exchange_and_mark_is_shown_with_its_times(invoke: Invoke, run: Path) -> None:
+    """Each line says when, how long, who and what was answered."""
+    output = invoke("show", run).output
+    assert numbers(output) == [1, 2, 3, 4, 5, 6]
+    assert "   +2.000s     10 ms  #2 POST /api/hooks/session-start key=s-41c7" in output
+    assert "#6 mark step" in output
+
+
+def test_findings_stand_beside_their_exchange(invoke: Invoke, run: Path) -> None:
+    """A breach stands below the exchange it begins at; its requirement is explained by one command, named once."""
+    lines = invoke("show", run).output.splitlines()
+    at = next(index for index, line in enumerate(lines) if "#3 POST" in line)
+    assert any("FAIL SIG-AGENT-002" in line for line in lines[at : at + 8])
+    assert sum(line.endswith("signet-conformance explain SIG-AGENT-002") for line in lines) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["--session", "s-41*"], [2, 3, 4, 5]),
+        (["--session", "-"], [1]),
+        (["--agent", "atlas-agent"], [2, 5]),
+        (["--operation", "session-*"], [2, 5]),
+        (["--operation", "/health"], [1]),
+        (["--requirement", "SIG-AGENT-002"], [3, 4]),
+        (["--exchange", "3", "--exchange", "5"], [3, 5]),
+        (["--session", "nobody"], []),
+    ],
+)
+def test_filters(invoke: Invoke, run: Path, words: list[str], shown: list[int]) -> None:
+    """Key, agent, operation, requirement and number each choose exchanges; marks belong to none of them."""
+    assert numbers(invoke("show", run, *words).output) == shown
+
+
+def test_bodies_come_on_demand(invoke: Invoke, run: Path) -> None:
+    """Headers and bodies are shown with --bodies and for a single exchange, else not."""
+    assert '"query": "window"' not in invoke("show", run).output
+    assert '"query": "window"' in invoke("show", run, "--bodies").output
+    assert '"query": "window"' in invoke("show", run, "--exchange", 3).output
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--exchange", "99"], ["--requirement", "SIG-NO-001"], ["--until-idle", "3"], ["--follow", "--until-idle", "0"]],
+)
+def test_wrong_usage_exits_2(process: Process, run: Path, words: list[str]) -> None:
+    """A number, a requirement or a time that cannot be used is refused with a remedy."""
+    result = process("show", run, *words)
+    assert result.returncode == 2
+    assert result.stderr.startswith("error: ")
+    assert "\ntry: " in result.stderr
+
+
+def test_a_narrow_window_is_enough(process: Process, run: Path) -> None:
+    """At 40 columns no line but a command to paste is wider."""
+    lines = process("show", run, COLUMNS="40").stdout.splitlines()
+    assert [line for line in lines if len(line) > 40 and "signet-conformance explain" not in line] == []
+
+
+def test_hostile_text_reaches_no_terminal(process: Process, tmp_path: Path) -> None:
+    """Escapes and bidirectional marks come out escaped, in bodies too, and huge texts are cut."""
+    evil = "\x1b]0;owned\x07\u202e" + "x" * 1_000_000
+    path = write(tmp_path / "evil.jsonl", [health(), start(project=evil), recall(query=evil, sessionKey=evil), end()])
+    result = process("show", path, "--bodies")
+    assert result.returncode == 0
+    assert not set("\x1b\x07\u202e") & set(result.stdout)
+    assert len(result.stdout) < 60_000
+
+
+def test_following_shows_what_comes_and_ends_when_idle(process: Process, run: Path) -> None:
+    """A recording that no longer grows is shown once, and then the command ends."""
+    result = process("show", run, "--follow", "--until-idle", "0.3")
+    assert result.returncode == 0
+    assert numbers(result.stdout) == [1, 2, 3, 4, 5, 6]
+
+
+def test_following_shows_an_exchange_that_ended_late(run: Path) -> None:
+    """An exchange whose line comes after those of higher numbers is shown, once; Ctrl-C ends the command with 0."""
+    late = {**json.loads(run.read_text().splitlines()[1]), "seq": 0}
+    words = [sys.executable, "-m", "signet_conformance.cli", "show", str(run), "--follow"]
+    environment = {**os.environ, "COLUMNS": "100"}
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True) as child:
+        assert child.stdout is not None
+        seen = ""
+        while "#6 mark" not in seen:
+            seen += child.stdout.readline()
+        with run.open("a") as stream:
+            stream.write(json.dumps(late) + "\n")
+        while "#0 GET" not in seen:
+            seen += child.stdout.readline()
+        child.send_signal(signal.SIGINT)
+        rest = child.stdout.read()
+        assert child.wait(30) == 0
+    assert numbers(seen) == [1, 2, 3, 4, 5, 6, 0]
+    assert rest.startswith("findings: signet-conformance show ")
