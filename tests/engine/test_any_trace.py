@@ -17,7 +17,7 @@ from signet_conformance.finding import Verdict
 
 from .generated import KEY_WORDS, TRACES, Line, as_trace
 
-unhurried = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+unhurried = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 
 
 @pytest.fixture(scope="module")
@@ -34,14 +34,14 @@ def _judged(file: Path, lines: list[Line]) -> dict[str, Any]:
     return _outcome(judge(as_trace(file, lines)))
 
 
-@settings(unhurried, max_examples=250)
+@settings(unhurried, max_examples=120)
 @given(lines=TRACES)
 def test_any_trace_is_judged(file: Path, lines: list[Line]) -> None:
     """Every requirement has a verdict, none because the kit broke, and findings point into the trace."""
     judged = judge(as_trace(file, lines))
     assert list(judged.judgements)[: len(requirements())] == list(requirements())
     numbers = {line["seq"] for line in lines[1:] if line["kind"] == "exchange"}
-    for name, judgement in judged.judgements.items():
+    for name, judgement in {**judged.judgements, **judged.daemon}.items():
         assert judgement.verdict is not Verdict.ERROR, f"{name}: {judgement.message}"
         assert all(set(finding.exchanges) <= numbers for finding in judgement.findings), name
 

@@ -70,7 +70,7 @@ DECLARED = st.builds(
 )
 HEADERS = st.builds(Header, *[st.none() | TEXT for _ in range(4)], DECLARED)
 Line = dict[str, Any]
-unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+unhurried = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 WHOLE: st.SearchStrategy[list[Line]] = st.builds(
     lambda header, lines: [header.to_json(), *(line | {"seq": n} for n, line in enumerate(lines, start=1))],
     HEADERS,
