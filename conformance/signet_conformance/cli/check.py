@@ -11,15 +11,19 @@ from typing import Any, TextIO
 import click
 
 from signet_conformance import targets
+from signet_conformance.baseline import Outcome
 from signet_conformance.cli.commands import tell
 from signet_conformance.cli.declared import Overrides, declared_options, merged
 from signet_conformance.cli.inputs import trace_files
+from signet_conformance.cli.known import KnownFailures, known_lines, known_options, remaining, target_of
 from signet_conformance.cli.output import report_stream, terminal_width, wants_colour
 from signet_conformance.cli.selection import selected
 from signet_conformance.contract import version_document
-from signet_conformance.engine import Judged, judge
+from signet_conformance.engine import Judged, exit_status, judge
 from signet_conformance.errors import SignetConformanceError, UsageError, printable
+from signet_conformance.finding import Verdict
 from signet_conformance.reports import jsonreport, text
+from signet_conformance.reports.layout import MAX_WIDTH
 from signet_conformance.reports.together import essence, run_level_breaches, verdicts_of
 from signet_conformance.rules import rules
 from signet_conformance.trace import Declared, Trace, read
@@ -48,6 +52,8 @@ class Settings:
     contract: str | None
     declare: Callable[[Declared], Declared]
     options: Sequence[str]
+    known: KnownFailures
+    target: str | None
     strict: bool
     show_all: bool
     quiet: bool
@@ -77,6 +83,7 @@ class Settings:
 @click.option("--output", "-o", metavar="FILE", help="Write the report to FILE, which must not exist.")
 @click.option("--force", is_flag=True, help="Let --output replace a file.")
 @click.option("--target", metavar="NAME", help="Declare what the profile of this target declares.")
+@known_options
 @declared_options
 def command(
     *,
@@ -90,6 +97,12 @@ def command(
     output: str | None,
     force: bool,
     target: str | None,
+    baseline_file: str | None,
+    flaky: str | None,
+    write_baseline: str | None,
+    owner: str | None,
+    reason: str | None,
+    expires: str | None,
     **declared: Any,
 ) -> int:
     """Judge traces; the exit status is the run's."""
@@ -97,11 +110,14 @@ def command(
     profile = Declared() if target is None else targets.load(target).declared
     if contract is not None:
         version_document(contract)
+    known = KnownFailures.parse(baseline_file, flaky, write_baseline, owner, reason, expires)
     settings = Settings(
         only=selected(only, list(rules())),
         contract=contract,
         declare=lambda header: overrides.applied_to(merged(profile, header)),
         options=[*_words("--contract", contract), *_words("--target", target), *overrides.words()],
+        known=known,
+        target=target,
         strict=strict,
         show_all=show_all,
         quiet=quiet,
@@ -114,6 +130,9 @@ def command(
         return UNREADABLE
     with report_stream(output, force) as stream:
         status = _write_json(run, files, stream) if as_json else _write_text(run, files, stream)
+    written = known.write(run.judged, target)
+    if written is not None and not as_json:
+        print(written)
     if output is not None:
         print(_closing(run, status, sys.stdout))
         if not quiet:
@@ -132,6 +151,7 @@ class _Run:
         self.settings = settings
         self.judged: list[Judged] = []
         self.complaints: list[SignetConformanceError] = []
+        self.known = Outcome()
 
     def complain(self, failure: SignetConformanceError) -> None:
         """Tell what cannot be judged; the rest of the run goes on."""
@@ -158,16 +178,30 @@ class _Run:
     def _declared(self, trace: Trace) -> Trace:
         return replace(trace, header=replace(trace.header, declared=self.settings.declare(trace.header.declared)))
 
+    def hold_against_known(self) -> None:
+        """Let the failures pass that are known, once all files are judged."""
+        self.known = self.settings.known.outcome(self.judged, self.settings.target)
+
     def status(self) -> int:
-        """The exit status: that of unreadable input before that of the verdicts."""
-        return UNREADABLE if self.complaints else jsonreport.status(self.judged, self.settings.strict)
+        """The exit status: that of unreadable input before that of the verdicts, that of their entries last."""
+        if self.complaints:
+            return UNREADABLE
+        if not self.known.covered:
+            status = jsonreport.status(self.judged, self.settings.strict)
+        else:
+            left = remaining(self.judged, self.settings.target, self.known)
+            # What is known to fail was tested, even where nothing else was.
+            status = exit_status([*left, Verdict.PASS], strict=self.settings.strict)
+        return 1 if status in (0, 3) and self.known.fails else status
 
 
 def _write_json(run: _Run, files: Sequence[str], stream: TextIO) -> int:
     writer = jsonreport.ReportWriter(stream, run.settings.contract)
     for judged in run.each(files):
         writer.add(judged)
-    writer.close(run.judged, run.status(), [str(complaint).replace("\n", "; ") for complaint in run.complaints])
+    run.hold_against_known()
+    warnings = [str(complaint).replace("\n", "; ") for complaint in run.complaints]
+    writer.close(run.judged, run.status(), [*warnings, *known_lines(run.known, MAX_WIDTH, colour=False)])
     return run.status()
 
 
@@ -180,6 +214,7 @@ def _write_text(run: _Run, files: Sequence[str], stream: TextIO) -> int:
             continue
         for block in _blocks(judged, settings, explained, width, colour):
             print(block, end="\n\n", file=stream)
+    run.hold_against_known()
     status = run.status()
     whole = run_level_breaches(run.judged)
     if whole is not None and not settings.quiet:
@@ -193,6 +228,8 @@ def _write_text(run: _Run, files: Sequence[str], stream: TextIO) -> int:
         if len(rows) > 1:
             rows.append(("together", dict(verdicts_of(run.judged))))
         print(*text.summary_lines(rows, width, colour), "", sep="\n", file=stream)
+    if run.known.fails or (run.known.covered and not settings.quiet):
+        print(*known_lines(run.known, width, colour), "", sep="\n", file=stream)
     if stream is sys.stdout:
         print(_closing(run, status, stream))
     return status
@@ -201,8 +238,11 @@ def _write_text(run: _Run, files: Sequence[str], stream: TextIO) -> int:
 def _blocks(judged: Judged, settings: Settings, explained: set[str], width: int, colour: bool) -> Iterator[str]:
     yield "\n".join(text.heading_lines(judged, width, colour))
     for name in text.breach_names(judged):
-        yield text.failure_text(judged, name, width, colour, options=settings.options, explained=name not in explained)
-        explained.add(name)
+        # A known failure is told once, after the last recording.
+        if not settings.known.covers(name, target_of(judged, settings.target)):
+            unexplained = name not in explained
+            yield text.failure_text(judged, name, width, colour, options=settings.options, explained=unexplained)
+            explained.add(name)
     lines = text.undecided_lines(judged, width, colour)
     if settings.show_all:
         lines += text.settled_lines(judged, width, colour)

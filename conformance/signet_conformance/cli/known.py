@@ -1,0 +1,195 @@
+"""The options about known failures, and what they make of a run that was judged."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from signet_conformance import baseline
+from signet_conformance.baseline import Entry, Known, Outcome
+from signet_conformance.engine import COVERAGE, Judged
+from signet_conformance.errors import UsageError, printable
+from signet_conformance.finding import FOLDING_ORDER, Verdict
+from signet_conformance.reports.layout import labelled, strong, usable_width
+from signet_conformance.reports.together import verdicts_of
+
+DEFAULT_DAYS = 30
+UNNAMED = "unnamed"
+"""The target of a recording that names none."""
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def known_options(command: _Command) -> _Command:
+    """Add the options that name, and write, files of known failures."""
+    for option in (
+        click.option("--expires", metavar="DAY", help=f"Last day of a written entry; {DEFAULT_DAYS} days from now."),
+        click.option("--reason", metavar="TEXT", help="Why the entries that are written may stand."),
+        click.option("--owner", metavar="NAME", help="Who answers for the entries that are written; you by default."),
+        click.option("--write-baseline", metavar="FILE", help="Write what fails now into FILE, which must not exist."),
+        click.option("--flaky", metavar="FILE", help="Requirements that fail now and then (signet-flaky/1)."),
+        click.option("--baseline", "baseline_file", metavar="FILE", help="Known failures: they fail the run no more."),
+    ):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFailures:
+    """The files that a command line names, and what it wants written."""
+
+    files: Sequence[Known]
+    written: str | None
+    owner: str
+    reason: str
+    expires: date
+
+    @classmethod
+    def parse(
+        cls,
+        baseline_file: str | None,
+        flaky: str | None,
+        write_baseline: str | None,
+        owner: str | None,
+        reason: str | None,
+        expires: str | None,
+    ) -> KnownFailures:
+        """Read the options and the files; raise UsageError for one that cannot be used."""
+        if write_baseline is None and not (owner is None and reason is None and expires is None):
+            raise UsageError(
+                "--owner, --reason and --expires speak of entries that are written", remedy="add --write-baseline FILE"
+            )
+        if write_baseline is not None and not (reason and reason.strip()):
+            raise UsageError(
+                "a known failure needs a reason", where="--write-baseline", remedy="--reason 'why it may stand'"
+            )
+        if write_baseline is not None and Path(write_baseline).exists():
+            raise UsageError("exists already", where=write_baseline, remedy="choose another name: nothing is replaced")
+        files = [] if baseline_file is None else [baseline.read(baseline_file)]
+        files += [] if flaky is None else [baseline.read(flaky, flaky=True)]
+        return cls(files, write_baseline, owner or _user(), (reason or "").strip(), _expiry(expires))
+
+    def covers(self, requirement: str, target: str) -> bool:
+        """Whether an entry in force lets a requirement's failure at a target pass."""
+        today = datetime.now(UTC).date()
+        entries = (entry for file in self.files for entry in file.entries)
+        return any(entry.covers(requirement, target) and entry.expires >= today for entry in entries)
+
+    def outcome(self, judged: Sequence[Judged], target: str | None) -> Outcome:
+        """What the files say of the run; the audit lines are written."""
+        if not self.files:
+            return Outcome()
+        verdicts = by_target(judged, target)
+        found = baseline.outcome(verdicts, self.files, datetime.now(UTC).date())
+        for path, line in baseline.audit_lines(found, verdicts, _user(), datetime.now(UTC)):
+            _append(path, line)
+        return found
+
+    def write(self, judged: Sequence[Judged], target: str | None) -> str | None:
+        """Write the baseline that was asked for; what was written in words, None when nothing was."""
+        if self.written is None:
+            return None
+        today = datetime.now(UTC).date()
+        entries = baseline.entries_for(by_target(judged, target), self.owner, self.reason, today, self.expires)
+        try:
+            with Path(self.written).open("x", encoding="utf-8") as stream:
+                stream.write(baseline.document(entries))
+        except OSError as failure:
+            raise UsageError(
+                f"cannot be written: {failure.strerror}", where=self.written, remedy="name a new file of your own"
+            ) from None
+        return f"baseline: {len(entries)} known in {printable(self.written, 400)}, until {self.expires.isoformat()}"
+
+
+def by_target(judged: Sequence[Judged], target: str | None) -> dict[str, dict[str, Verdict]]:
+    """The verdicts of a run by target: the one that was named, or those of the recordings."""
+    found: dict[str, dict[str, Verdict]] = {}
+    for one in judged:
+        verdicts = found.setdefault(target_of(one, target), {})
+        for name, judgement in one.judgements.items():
+            verdicts[name] = min(verdicts.get(name, judgement.verdict), judgement.verdict, key=FOLDING_ORDER.index)
+    # Only the run as a whole may breach coverage, and then every target of it does.
+    whole = verdicts_of(judged).get(COVERAGE) if judged else None
+    if whole is not None:
+        for verdicts in found.values():
+            verdicts[COVERAGE] = whole
+    return found
+
+
+def target_of(judged: Judged, target: str | None) -> str:
+    """The target whose known failures count for a judged trace."""
+    return target or judged.trace.header.target or UNNAMED
+
+
+def remaining(judged: Sequence[Judged], target: str | None, found: Outcome) -> list[Verdict]:
+    """The verdicts of the run without the failures that are known at each target that has them."""
+    verdicts, targets = verdicts_of(judged), by_target(judged, target)
+    return [
+        verdict
+        for name, verdict in verdicts.items()
+        if verdict not in baseline.COVERABLE
+        or not found.covers(name, [at for at, each in targets.items() if each.get(name) in baseline.COVERABLE])
+    ]
+
+
+def known_lines(found: Outcome, width: int, colour: bool) -> Iterator[str]:
+    """What is known, and what must be done about entries that fail the run."""
+    width = usable_width(width)
+    for (requirement, target), (_, entry) in found.covered.items():
+        yield f"{strong('KNOWN', colour)} {requirement} at {printable(target, 60)}"
+        whose = f"{printable(entry.owner, 80)}, until {entry.expires.isoformat()}: {printable(entry.reason, 300)}"
+        yield from labelled("by", whose, width, colour)
+    for word, entries, what in (
+        ("STALE", found.stale, "it no longer fails: take the entry out"),
+        ("EXPIRED", found.expired, "mend the connector and take the entry out, or agree on a later day with its owner"),
+    ):
+        for file, entry in entries:
+            yield f"{strong(word, colour)} {entry.requirement} at {printable(entry.target, 60)}"
+            yield from labelled("in", f"{printable(file.path, 400)}, {_since(entry)}", width, colour)
+            yield from labelled("change", what, width, colour)
+            yield from labelled("explain", f"signet-conformance explain {entry.requirement}", width, colour)
+
+
+def _since(entry: Entry) -> str:
+    days = f"{entry.created.isoformat()} to {entry.expires.isoformat()}"
+    return f"by {printable(entry.owner, 80)}, {days}"
+
+
+def _expiry(text: str | None) -> date:
+    today = datetime.now(UTC).date()
+    if text is None:
+        return today + timedelta(days=DEFAULT_DAYS)
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        day = date.min
+    if day < today:
+        raise UsageError(
+            f"{printable(text, 40)!r} is no day to come", where="--expires", remedy=f"write it like {today.isoformat()}"
+        )
+    return day
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "unknown"
+
+
+def _append(path: Path, line: str) -> None:
+    try:
+        with path.open("a", encoding="utf-8") as stream:
+            stream.write(line)
+    except OSError as failure:
+        raise UsageError(
+            f"cannot be written: {failure.strerror}",
+            where=str(path),
+            remedy="keep the baseline in a folder that you may write to: what is let pass is written down",
+        ) from None

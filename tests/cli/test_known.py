@@ -1,0 +1,226 @@
+"""Known failures: a baseline lets them pass, keeps an audit, and fails once it says too much."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from click.testing import Result
+
+from signet_conformance import baseline
+from signet_conformance.baseline import Entry, Known, outcome
+from signet_conformance.finding import Verdict
+
+from .conftest import Invoke
+from .traces import BREACHING, CONFORMING, HEADER, write
+
+SCHEMAS = Path(__file__).resolve().parents[2] / "schemas" / "baseline"
+TODAY = datetime.now(UTC).date()
+LATER, BEFORE = TODAY + timedelta(days=400), TODAY - timedelta(days=1)
+FAILING = ("SIG-AGENT-001", "SIG-AGENT-002")
+
+
+@pytest.fixture
+def breaching(tmp_path: Path) -> Path:
+    """A recording of openclaw whose recalls run as another agent."""
+    return write(tmp_path / "breaching.jsonl", BREACHING, {**HEADER, "target": "openclaw"})
+
+
+@pytest.fixture
+def conforming(tmp_path: Path) -> Path:
+    """A recording of openclaw that conforms."""
+    return write(tmp_path / "conforming.jsonl", CONFORMING, {**HEADER, "target": "openclaw"})
+
+
+def entries(*names: str, target: str = "openclaw", expires: date = LATER) -> list[dict[str, Any]]:
+    """Entries as they stand in a file."""
+    made = (Entry(name, target, "ada", "next release", BEFORE, expires) for name in names)
+    return [entry.to_json() for entry in made]
+
+
+def listed(path: Path, rows: list[dict[str, Any]], form: str = baseline.BASELINE) -> Path:
+    """A file of known failures."""
+    path.write_text(json.dumps({"format": form, "entries": rows}))
+    return path
+
+
+def valid(schema: str, document: Any) -> bool:
+    """Whether a document is what a schema of the folder describes."""
+    checked = jsonschema_rs.validator_for(json.loads((SCHEMAS / f"{schema}.schema.json").read_text()))
+    return checked.is_valid(document)
+
+
+def refused(result: Result) -> None:
+    """Whether a command ended as wrong usage does: status 2, a message, a remedy."""
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: ")
+    assert "\ntry: " in result.stderr
+
+
+def failures(result: Result) -> list[str]:
+    """The requirements whose failure is told in full."""
+    return [line.split()[1] for line in result.output.splitlines() if line.startswith("FAIL ")]
+
+
+def test_a_known_failure_does_not_fail_the_run(invoke: Invoke, breaching: Path, tmp_path: Path) -> None:
+    """Each failure that is named is told as KNOWN with owner and reason, and the run ends with 0."""
+    known = listed(tmp_path / "known.json", entries(*FAILING))
+    assert invoke("check", breaching).exit_code == 1
+    result = invoke("check", breaching, "--baseline", known)
+    assert result.exit_code == 0
+    assert failures(result) == []
+    assert "KNOWN SIG-AGENT-002 at openclaw" in result.output
+    assert f"ada, until {LATER.isoformat()}: next release" in result.output
+
+
+def test_what_is_not_named_still_fails(invoke: Invoke, breaching: Path, tmp_path: Path) -> None:
+    """One known failure of two leaves the other; an entry of another target covers none."""
+    result = invoke("check", breaching, "--baseline", listed(tmp_path / "one.json", entries(FAILING[0])))
+    assert result.exit_code == 1
+    assert failures(result) == [FAILING[1]]
+    other = listed(tmp_path / "other.json", entries(*FAILING, target="hermes"))
+    assert invoke("check", breaching, "--baseline", other).exit_code == 1
+
+
+def test_a_known_warning_passes_a_strict_run(invoke: Invoke, tmp_path: Path) -> None:
+    """With --strict a WARN fails too, unless it is known."""
+    lines = [line for line in CONFORMING if line["request"]["path"] != "/health"]
+    path = write(tmp_path / "late.jsonl", lines, {**HEADER, "target": "openclaw"})
+    assert invoke("check", path, "--strict", "-k", "SIG-HEALTH-001").exit_code == 1
+    known = listed(tmp_path / "known.json", entries("SIG-HEALTH-001"))
+    assert invoke("check", path, "--strict", "-k", "SIG-HEALTH-001", "--baseline", known).exit_code == 0
+
+
+def test_a_stale_entry_fails_the_run(invoke: Invoke, conforming: Path, tmp_path: Path) -> None:
+    """An entry whose requirement passes must be taken out, and the message says so, in --quiet too."""
+    known = listed(tmp_path / "known.json", entries(*FAILING))
+    result = invoke("check", conforming, "--baseline", known, "-q")
+    assert result.exit_code == 1
+    assert "STALE SIG-AGENT-001 at openclaw" in result.output
+    assert "take the entry out" in result.output
+
+
+def test_an_entry_that_was_not_tested_is_not_stale() -> None:
+    """Only a PASS shows that a failure is gone: not applicable, inconclusive and not selected say nothing."""
+    entry = Entry("SIG-AGENT-001", "*", "ada", "r", BEFORE, LATER)
+    for verdict in (Verdict.NOT_APPLICABLE, Verdict.INCONCLUSIVE, Verdict.ERROR):
+        assert not outcome({"openclaw": {"SIG-AGENT-001": verdict}}, [Known("f", [entry])], TODAY).fails
+    assert not outcome({"openclaw": {}}, [Known("f", [entry])], TODAY).fails
+    assert not outcome({}, [Known("f", [entry])], TODAY).fails
+    assert outcome({"openclaw": {"SIG-AGENT-001": Verdict.PASS}}, [Known("f", [entry])], TODAY).fails
+
+
+def test_an_expired_entry_fails_the_run(invoke: Invoke, breaching: Path, tmp_path: Path) -> None:
+    """From the day after its last one an entry covers nothing, and is named."""
+    known = listed(tmp_path / "known.json", entries(*FAILING, expires=BEFORE))
+    result = invoke("check", breaching, "--baseline", known)
+    assert result.exit_code == 1
+    assert set(failures(result)) == set(FAILING)
+    assert "EXPIRED SIG-AGENT-001 at openclaw" in result.output
+    last = Entry("SIG-AGENT-001", "*", "ada", "r", BEFORE, TODAY)
+    assert not outcome({"x": {"SIG-AGENT-001": Verdict.FAIL}}, [Known("f", [last])], TODAY).fails
+
+
+def test_a_flaky_entry_is_never_stale(invoke: Invoke, breaching: Path, conforming: Path, tmp_path: Path) -> None:
+    """A flaky requirement may fail and may pass; the list stands apart from the baseline."""
+    flaky = listed(tmp_path / "flaky.json", entries(*FAILING), baseline.FLAKY)
+    assert invoke("check", breaching, "--flaky", flaky).exit_code == 0
+    assert invoke("check", conforming, "--flaky", flaky).exit_code == 0
+    assert invoke("check", conforming, "--baseline", flaky).exit_code == 2
+    expired = listed(tmp_path / "old.json", entries(*FAILING, expires=BEFORE), baseline.FLAKY)
+    assert invoke("check", conforming, "--flaky", expired).exit_code == 1
+
+
+def test_every_override_leaves_an_audit_line(invoke: Invoke, breaching: Path, tmp_path: Path) -> None:
+    """Who, when, what and why are appended beside the baseline, run by run, as the schema says."""
+    known = listed(tmp_path / "known.json", entries(*FAILING))
+    invoke("check", breaching, "--baseline", known)
+    invoke("check", breaching, "--baseline", known)
+    lines = [json.loads(line) for line in (tmp_path / "known.json.audit.jsonl").read_text().splitlines()]
+    assert [line["requirement"] for line in lines] == [*FAILING, *FAILING]
+    assert all(valid("signet-audit-1", line) for line in lines)
+    assert {line["why"] for line in lines} == {"next release"}
+
+
+def test_a_run_without_override_leaves_no_audit(invoke: Invoke, conforming: Path, tmp_path: Path) -> None:
+    """Where nothing was let pass, nothing is written down."""
+    invoke("check", conforming, "--baseline", listed(tmp_path / "known.json", []))
+    assert not (tmp_path / "known.json.audit.jsonl").exists()
+
+
+def test_a_written_baseline_covers_what_it_was_written_from(invoke: Invoke, breaching: Path, tmp_path: Path) -> None:
+    """--write-baseline names what fails now; the next run with it passes, and nothing is replaced."""
+    words = ["--write-baseline", "new.json", "--reason", "first run", "--owner", "ada"]
+    written = invoke("check", breaching, *words)
+    assert written.exit_code == 1
+    document = json.loads((tmp_path / "new.json").read_text())
+    assert valid("signet-baseline-1", document)
+    assert {row["owner"] for row in document["entries"]} == {"ada"}
+    assert invoke("check", breaching, "--strict", "--baseline", "new.json").exit_code == 0
+    assert invoke("check", breaching, *words).exit_code == 2
+
+
+def test_the_json_report_says_what_is_known(invoke: Invoke, breaching: Path, tmp_path: Path) -> None:
+    """The report's exit status is the run's, and its warnings name what was let pass."""
+    known = listed(tmp_path / "known.json", entries(*FAILING))
+    report = json.loads(invoke("check", breaching, "--baseline", known, "--json").output)
+    assert report["exit"] == 0
+    assert "KNOWN SIG-AGENT-001 at openclaw" in report["warnings"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{",
+        "null",
+        '{"format": "signet-baseline/1"}',
+        '{"format": "signet-baseline/2", "entries": []}',
+        "[" * 9999,
+    ],
+)
+def test_a_file_that_is_no_baseline_is_refused(invoke: Invoke, breaching: Path, tmp_path: Path, text: str) -> None:
+    """Bad input ends with 2 and a remedy, never with a traceback."""
+    (tmp_path / "bad.json").write_text(text)
+    refused(invoke("check", breaching, "--baseline", "bad.json"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"reason": " "},
+        {"owner": None},
+        {"requirement": "SIG-NO-001"},
+        {"expires": "soon"},
+        {"created": 7},
+        {"target": []},
+    ],
+)
+def test_an_entry_that_says_too_little_is_refused(
+    invoke: Invoke, breaching: Path, tmp_path: Path, change: dict[str, Any]
+) -> None:
+    """Each entry has requirement, target, owner, reason and its two days; the one that lacks one is numbered."""
+    rows = [{**row, **change} for row in entries(FAILING[0])]
+    result = invoke("check", breaching, "--baseline", listed(tmp_path / "bad.json", rows))
+    refused(result)
+    assert "entry 1" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--write-baseline", "x.json"],
+        ["--reason", "x"],
+        ["--write-baseline", "x.json", "--reason", "x", "--expires", "2001-01-01"],
+        ["--write-baseline", "no/such/folder/x.json", "--reason", "x"],
+        ["--baseline", "gone.json"],
+    ],
+)
+def test_options_that_cannot_be_used_are_refused(invoke: Invoke, breaching: Path, words: list[str]) -> None:
+    """A baseline without a reason, a day gone by and a file that is not there are errors with a remedy."""
+    refused(invoke("check", breaching, *words))
