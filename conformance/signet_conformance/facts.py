@@ -389,12 +389,13 @@ def turns(transcript: object) -> list[Turn]:
     if not isinstance(transcript, str) or not transcript.strip():
         return []
     lines = transcript.split("\n")
-    if transcript.lstrip()[:1] == "{":
-        return _json_turns(lines)
+    if transcript.lstrip()[:1] == "{" and (found := _json_turns(lines)) is not None:
+        return found
     return _speaker_turns(lines)
 
 
-def _json_turns(lines: Iterable[str]) -> list[Turn]:
+def _json_turns(lines: Iterable[str]) -> list[Turn] | None:
+    """The turns of JSON lines; None when any of them is not of that shape."""
     found: list[Turn] = []
     for line in lines:
         if not line.strip():
@@ -402,11 +403,11 @@ def _json_turns(lines: Iterable[str]) -> list[Turn]:
         try:
             entry = json.loads(line)
         except (ValueError, RecursionError):
-            return []
+            return None
         if isinstance(entry, dict) and not ("role" in entry and "content" in entry):
             entry = entry.get("message")
         if not isinstance(entry, dict) or "role" not in entry or "content" not in entry:
-            return []
+            return None
         text = _content_text(entry["content"])
         if entry["role"] in ("user", "assistant") and text is not None:
             found.append((entry["role"], text.strip()))

@@ -21,7 +21,7 @@ from pydantic_core import from_json
 from signet_conformance.errors import TraceError, printable
 
 FORMAT = "signet-trace/1"
-MAX_LINE_BYTES = 128 * 1024 * 1024
+MAX_LINE_BYTES = 64 * 1024 * 1024
 MAX_DEPTH = 200
 MAX_SECONDS = 1e15
 _REMEDY_RECORD = "record it again with: signet-conformance record --upstream URL --out FILE"
@@ -413,10 +413,14 @@ def read(path: str | os.PathLike[str]) -> Trace:
         with Path(name).open("rb") as stream, _collector_paused():
             return _read(stream, name)
     except IsADirectoryError:
-        raise TraceError("is a folder, not a trace file", where=name, remedy="name the files in it") from None
+        raise TraceError(
+            "is a folder, not a trace file", where=printable(name, 400), remedy="name the files in it"
+        ) from None
     except OSError as failure:
         raise TraceError(
-            f"cannot be read: {failure.strerror or failure}", where=name, remedy="check the path and its permissions"
+            f"cannot be read: {failure.strerror or failure}",
+            where=printable(name, 400),
+            remedy="check the path and its permissions",
         ) from None
 
 

@@ -16,6 +16,8 @@ from signet_conformance.rules.transcripts import pairs_of
 MAX_IN_FLIGHT = 8
 SHORTEST_INJECT = 40
 """Injected text under this many characters is too common to be recognised when it comes back."""
+SHORTEST_TRIMMED = 20
+"""What is left of such a text without the white space around it; less would be found everywhere."""
 _DATE_HEADING = "# Current Date & Time"
 _INJECTABLE = ("userMessage", "userPrompt", "transcript", "summary", "content")
 
@@ -273,7 +275,7 @@ def _recognisable(inject: str) -> Iterator[str]:
         yield rest
         if heading == 0:
             return
-    if len(whole) >= SHORTEST_INJECT:
+    if len(whole) >= SHORTEST_TRIMMED:
         yield whole
 
 

@@ -31,7 +31,7 @@ def outage_lasts(recording: Recording) -> bool:
     """Whether marks say that the daemon was away until the end of the recording."""
     lasting = False
     for mark in recording.trace.marks:
-        if mark.name == "outage" or (mark.name == "fault" and mark.data.get("kind") in _OUTAGES):
+        if mark.name == "outage" or (mark.name == "fault" and str(mark.data.get("kind")) in _OUTAGES):
             lasting = switched_on(mark)
     return lasting
 
