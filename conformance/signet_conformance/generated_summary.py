@@ -89,6 +89,15 @@ class Summary:
         path = folder / FILE
         return cls.from_json(json.loads(path.read_bytes())) if path.is_file() else None
 
+    def line(self) -> str:
+        """One line for the end of a run."""
+        confirmed = sum(breach.confirmed for breach in self.breaches)
+        flaky = len(self.breaches) - confirmed + sum(not failure.confirmed for failure in self.failures)
+        found = f"{confirmed} breach{'' if confirmed == 1 else 'es'} found and confirmed"
+        return f"{self.performed} generated sessions of seed {self.seed}: {found}" + (
+            f", {flaky} that did not come again with a fresh connector" if flaky else ""
+        )
+
     def to_json(self) -> dict[str, Any]:
         """The summary as :meth:`from_json` reads it."""
         names = self.tally.verdicts

@@ -233,6 +233,8 @@ class ConformanceRun:
             terminalreporter.write_line(line)
         traces = len(self._read_traces())
         terminalreporter.write_line(closing_line(verdicts, traces, status))
+        if (summary := Summary.read(self.folder)) is not None:
+            terminalreporter.write_line(summary.line())
         if not any(one.exchanges for one in self._read_traces()):
             terminalreporter.write_line(
                 "no request was recorded: does the connector call the address in SIGNET_DAEMON_URL?"
@@ -269,6 +271,8 @@ class ConformanceRun:
     def _keeps_traces(self) -> bool:
         if self._asked.recordings or not any(self.folder.glob("*.jsonl")):
             return False
+        if (summary := Summary.read(self.folder)) is not None and not all(one.confirmed for one in summary.breaches):
+            return True
         return self._stopped or bool({Verdict.FAIL, Verdict.ERROR} & set(self._verdicts.values()))
 
     def _discard_traces(self) -> None:

@@ -83,6 +83,14 @@ def test_unconfirmed_breach_leaves_the_requirement_undecided(before: Verdict, ex
         assert BREACH.replay in judgement.message
 
 
+def test_line_counts_what_was_confirmed_and_what_was_not() -> None:
+    """The end of a run tells how many sessions there were, and keeps flaky findings apart."""
+    assert summary_of(BREACH).line() == "20 generated sessions of seed 3: 1 breach found and confirmed"
+    flaky = summary_of(BREACH, replace(BREACH, confirmed=False))
+    flaky.failures.append(Failure("ended", False, "x.json", "pytest"))
+    assert flaky.line().endswith("1 breach found and confirmed, 2 that did not come again with a fresh connector")
+
+
 def test_run_without_generated_sessions_stays_as_it_is() -> None:
     """No summary, no change."""
     run = run_with(Verdict.PASS, Reason.CONFORMING)

@@ -1,0 +1,110 @@
+"""Generated sessions in a pytest run: found, explained, saved, and replayed by the command that is printed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from signet_conformance.errors import UsageError
+from signet_conformance.pytest_options import DEFAULT_SEED, DEFAULT_SESSIONS, read_options
+
+from .live import BROKEN
+
+pytest_plugins = ["pytester"]
+
+SETTINGS = """
+[targets.broken]
+command = ["{python}", "%s", "legacy_after_clear"]
+agents = ["atlas-agent", "beacon-agent"]
+harness = "reference"
+bounds_s = {start = 1.0, prompt = 1.0}
+token = true
+"""
+
+
+def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """A pytest run in a folder."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *words],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_breach_of_a_generated_session_is_replayed_by_paste(tmp_path: Path) -> None:
+    """The failure names the smallest session and a command; the command fails the same requirement, and that alone."""
+    (tmp_path / "signet-conformance.toml").write_text(SETTINGS % BROKEN)
+    first = run(tmp_path, "--signet-conformance", "--target", "broken", "--scenarios", "20", "--signet-seed", "300")
+    assert first.returncode == 1, first.stdout + first.stderr
+    assert "20 generated sessions, seed 300" in first.stdout
+    assert "smallest generated session that shows it: 5 steps" in first.stdout
+    found = re.search(r"^replay: pytest (.*SIG-HTTP-005.*)$", first.stdout, re.MULTILINE)
+    assert found is not None, first.stdout
+    words = shlex.split(found[1])
+    saved = json.loads((tmp_path / words[-1]).read_bytes())
+    assert (saved["requirement"], saved["seed"], len(saved["steps"])) == ("SIG-HTTP-005", 300, 5)
+
+    again = run(tmp_path, *words)
+    assert again.returncode == 1, again.stdout + again.stderr
+    assert "SIG-HTTP-005" in again.stdout
+    assert "in 1 trace" in again.stdout
+    assert "generated sessions" not in again.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--scenarios", "many"], "'many' is no whole number"),
+        (["--scenarios=-1"], "'-1' is no whole number"),
+        (["--signet-scenarios", "9999999999"], "is no whole number from 0 to"),
+        (["--signet-seed", "0x1"], "'0x1' is no whole number"),
+        (["--scenario", "none.json"], "cannot be read"),
+        (["--scenario", "one.json", "--signet-scenario", "other.json"], "two scenarios are called one"),
+    ],
+)
+def test_option_that_cannot_be_used_is_refused(pytester: pytest.Pytester, words: list[str], message: str) -> None:
+    """The error says which option is off, before anything is launched."""
+    for name, session in (("one", "s1"), ("other", "s2")):
+        scenario = {"name": "one", "steps": [{"step": "start", "session": session}]}
+        (pytester.path / f"{name}.json").write_text(json.dumps(scenario))
+    config = pytester.parseconfig("--signet-conformance", "--target", "reference", *words)
+    with pytest.raises(UsageError, match=message) as raised:
+        read_options(config, [])
+    assert raised.value.where is not None
+    assert raised.value.remedy is not None
+
+
+@pytest.mark.parametrize(
+    ("words", "sessions", "seed"),
+    [
+        ([], DEFAULT_SESSIONS, DEFAULT_SEED),
+        (["--scenarios", "0", "--signet-seed", "7"], 0, 7),
+        (["--scenarios", "3", "--signet-scenarios", "5"], 5, DEFAULT_SEED),
+        (["--scenario", "one.json"], 0, DEFAULT_SEED),
+        (["--scenario", "one.json", "--scenarios", "4"], 4, DEFAULT_SEED),
+    ],
+)
+def test_options_say_what_is_performed(pytester: pytest.Pytester, words: list[str], sessions: int, seed: int) -> None:
+    """A run generates sessions unless it is told otherwise or given a scenario; the seed is fixed."""
+    (pytester.path / "one.json").write_text(json.dumps({"name": "one", "steps": [{"step": "start", "session": "s1"}]}))
+    asked = read_options(pytester.parseconfig("--signet-conformance", "--target", "reference", *words), [])
+    assert (asked.sessions, asked.seed, len(asked.scenarios)) == (sessions, seed, "--scenario" in words)
+
+
+def test_option_of_the_repository_stays_its_own(tmp_path: Path) -> None:
+    """Where the repository has a --scenario, the kit leaves it alone and says which one to use."""
+    (tmp_path / "conftest.py").write_text("def pytest_addoption(parser):\n    parser.addoption('--scenario')\n")
+    done = run(tmp_path, "--signet-conformance", "--target", "reference", "--scenario", "theirs", "--co", "-q")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "this repository owns --scenario; use --signet-scenario" in done.stderr
