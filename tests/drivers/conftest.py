@@ -1,0 +1,63 @@
+"""Targets whose connectors are the fixtures beside this file, and runs of them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from signet_conformance import engine, trace
+from signet_conformance.finding import Verdict
+from signet_conformance.runner import Run
+from signet_conformance.scenarios.script import scripted
+from signet_conformance.targets import Target, load
+
+FIXTURES = Path(__file__).parent / "fixtures"
+SCENARIOS = ("plain", "compaction", "interleaved", "daemon-refuses")
+
+Made = Callable[..., Target]
+Broken = Callable[..., Mapping[str, Verdict]]
+
+
+@pytest.fixture
+def node() -> str:
+    """Where node is; tests that need it are skipped by name where there is none."""
+    found = shutil.which("node")
+    if found is None:
+        pytest.skip("node is not on PATH")
+    return found
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Made:
+    """A target with the profile of a shipped one and a fixture for its connector."""
+
+    def make(name: str, *, mode: str = "conforming", **own: Any) -> Target:
+        lines = [f"[targets.{name}]", *(f"{key} = {json.dumps(value)}" for key, value in own.items())]
+        (tmp_path / "signet-conformance.toml").write_text("\n".join(lines) + f'\nenv = {{FIXTURE_MODE = "{mode}"}}\n')
+        return load(name, tmp_path)
+
+    return make
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Broken:
+    """Drives a target through some scripted scenarios; the requirements that it breaks, with their verdicts."""
+
+    def drive(target: Target, names: Sequence[str] = SCENARIOS) -> Mapping[str, Verdict]:
+        wanted = [scenario for scenario in scripted() if scenario.name in names]
+        with Run(target, tmp_path / "traces") as run:
+            done = list(run.perform(wanted))
+        assert [one.error for one in done] == [None] * len(wanted)
+        judged = engine.judge_run([trace.read(one.trace) for one in done])
+        return {
+            name: judgement.verdict
+            for name, judgement in judged.together.items()
+            if judgement.verdict in (Verdict.FAIL, Verdict.ERROR) and name != engine.COVERAGE
+        }
+
+    return drive
