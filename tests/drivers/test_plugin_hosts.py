@@ -35,7 +35,13 @@ REAL = Path(__file__).resolve().parents[3] / "shared" / "host-events" / "real-op
 @pytest.mark.parametrize(("name", "module", "own", "mode", "expected"), CASES)
 @pytest.mark.usefixtures("node")
 def test_plugin_host(
-    name: str, module: str, own: Mapping[str, Any], mode: str, expected: Mapping[str, Verdict], made: Made, broken: Broken
+    name: str,
+    module: str,
+    own: Mapping[str, Any],
+    mode: str,
+    expected: Mapping[str, Verdict],
+    made: Made,
+    broken: Broken,
 ) -> None:
     """A whole connector breaks nothing, one that drops its agent or misnames the prompt just what says so."""
     assert broken(made(name, mode=mode, module=str(FIXTURES / module), **own)) == expected
@@ -86,9 +92,13 @@ def recorded(path: Path) -> Iterator[Mapping[str, Any]]:
 @pytest.mark.usefixtures("node")
 @pytest.mark.skipif(not REAL.is_file(), reason="no recording of the real OpenClaw host beside this repository")
 def test_openclaw_fires_what_the_real_host_fired(made: Made, tmp_path: Path) -> None:
-    """The events of a turn come in the order, with the members and the context, that a probe saw in OpenClaw 2026.6.1."""
+    """The events of a turn come in the order, with the members and the context, that a probe saw in the real host."""
     real = list(recorded(REAL))
-    turn = next(i for i, one in enumerate(real) if one["hook"] == "before_model_resolve" and "And what" in one["input"]["prompt"])
+    turn = next(
+        i
+        for i, one in enumerate(real)
+        if one["hook"] == "before_model_resolve" and "And what" in one["input"]["prompt"]
+    )
     expected = real[turn : turn + 8]
     out = tmp_path / "probe.jsonl"
     events = json.loads((FACES / "openclaw-2026.6.1.json").read_bytes())["events"]

@@ -33,7 +33,9 @@ def command(as_json: bool, doctor: str | None) -> int:
 
 def _needs(needs: list[Need]) -> Iterator[str]:
     for need in needs:
-        said = f"found    {need.what}: {need.found}" if need.found is not None else f"missing  {need.what}: {need.remedy}"
+        said = (
+            f"found    {need.what}: {need.found}" if need.found is not None else f"missing  {need.what}: {need.remedy}"
+        )
         yield from paragraph(said, usable_width(terminal_width()), "", " " * 9)
 
 

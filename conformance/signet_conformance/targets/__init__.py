@@ -1,4 +1,4 @@
-"""Target profiles: a connector's driver, how it is found and launched, what it declares. Data, one JSON file a target."""
+"""Target profiles: a connector's driver, how it is found and launched, what it declares. One JSON file a target."""
 
 from __future__ import annotations
 
@@ -79,7 +79,9 @@ def _made(name: str, data: Mapping[str, Any], settings: Settings, root: Path) ->
         raise TargetError(f"the driver is {printable(driver)!r}", where=where, remedy=f"one of {', '.join(DRIVERS)}")
     processes = data.get("processes", "one")
     if processes not in PROCESSES:
-        raise TargetError(f"processes is {printable(processes)!r}", where=where, remedy=f"one of {', '.join(PROCESSES)}")
+        raise TargetError(
+            f"processes is {printable(processes)!r}", where=where, remedy=f"one of {', '.join(PROCESSES)}"
+        )
     command = data.get("command", [])
     if not _texts(command) or (driver == "command" and not command):
         raise TargetError("no command", where=where, remedy='such as command = ["node", "{root}/driver.mjs"]')

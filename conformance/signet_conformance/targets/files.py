@@ -36,7 +36,9 @@ def find_file(target: Target, member: str = "files", own: str = "module") -> Pat
         path = target.root / str(target.profile[own])
         if path.exists():
             return path.resolve()
-        raise TargetError("does not exist", where=printable(path), remedy=f"build the connector, or mend the setting {own!r}")
+        raise TargetError(
+            "does not exist", where=printable(path), remedy=f"build the connector, or mend the setting {own!r}"
+        )
     places = [Place(**one) for one in target.profile.get(member, ())]
     if (found := first_of(target, target.profile.get(member, ()))) is not None:
         return found

@@ -1,12 +1,12 @@
 """A repository's own settings: `signet-conformance.toml`, or `[tool.signet-conformance]` of pyproject.toml.
 
-    [targets.openclaw]                      in pyproject.toml: [tool.signet-conformance.targets.openclaw]
-    module = "dist/index.js"
-    agents = ["atlas-agent", "beacon-agent"]
+[targets.openclaw]                      in pyproject.toml: [tool.signet-conformance.targets.openclaw]
+module = "dist/index.js"
+agents = ["atlas-agent", "beacon-agent"]
 
-    [targets.mine]
-    command = ["node", "{root}/conformance/driver.mjs"]
-    harness = "mine"
+[targets.mine]
+command = ["node", "{root}/conformance/driver.mjs"]
+harness = "mine"
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ def _read(path: Path, below: tuple[str, ...]) -> Any:
     try:
         data: Any = tomllib.loads(path.read_text("utf-8"))
     except OSError as failure:
-        raise TargetError(f"cannot be read: {failure.strerror}", where=printable(path), remedy="check the path") from None
+        raise TargetError(
+            f"cannot be read: {failure.strerror}", where=printable(path), remedy="check the path"
+        ) from None
     except (ValueError, RecursionError) as failure:
         raise TargetError(f"is not TOML: {printable(failure)}", where=printable(path), remedy="mend the file") from None
     for name in below:
@@ -65,6 +67,8 @@ def _targets(data: Any, path: Path) -> Mapping[str, Mapping[str, Any]]:
     found = data.get("targets", {}) if isinstance(data, dict) else None
     if not isinstance(found, dict) or not all(isinstance(one, dict) for one in found.values()):
         raise TargetError(
-            "targets is no table of tables", where=printable(path), remedy='such as [targets.openclaw] module = "dist/index.js"'
+            "targets is no table of tables",
+            where=printable(path),
+            remedy='such as [targets.openclaw] module = "dist/index.js"',
         )
     return found

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.drivers.hosts.hook_process import HookRun, run_hook
-from signet_conformance.drivers.hosts.hook_settings import Hook, mcp_command, read_hooks, remarks
+from signet_conformance.drivers.hosts.hook_settings import mcp_command, read_hooks, remarks
 from signet_conformance.drivers.hosts.mcp_server import McpServer
 from signet_conformance.drivers.hosts.places import Projects, with_programs
 from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
@@ -107,7 +107,13 @@ class CommandHooks:
                 self._end_turn(session, step)
         runs, self._runs = self._runs, []
         injected = "\n".join(run.context for run in runs if run.context)
-        return {"session": step.get("session"), "key": session.id, **result, "injected": injected, "hooks": [r.to_json() for r in runs]}
+        return {
+            "session": step.get("session"),
+            "key": session.id,
+            **result,
+            "injected": injected,
+            "hooks": [r.to_json() for r in runs],
+        }
 
     def _session(self, step: Mapping[str, Any]) -> Session:
         name = str(step.get("session"))

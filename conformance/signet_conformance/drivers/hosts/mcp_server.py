@@ -23,7 +23,9 @@ class McpServer:
         self._process = LineProcess("the MCP server", command, env=env, cwd=cwd)
         try:
             about = {"name": client, "version": "1.0.0"}
-            self._ask("initialize", {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": about}, START_TIMEOUT_S)
+            self._ask(
+                "initialize", {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": about}, START_TIMEOUT_S
+            )
             self._process.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
             listed = self._ask("tools/list", {}, START_TIMEOUT_S).get("tools", [])
             self.tools = {str(tool["name"]): tool for tool in listed if isinstance(tool, dict) and "name" in tool}
@@ -36,7 +38,9 @@ class McpServer:
         given = {**required_arguments(self.tools[name].get("inputSchema"), arguments), **arguments}
         result = self._ask("tools/call", {"name": name, "arguments": given}, CALL_TIMEOUT_S)
         parts = result.get("content")
-        texts = [str(part.get("text", "")) for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+        texts = (
+            [str(part.get("text", "")) for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+        )
         return "\n".join(texts), result.get("isError") is True
 
     def close(self) -> None:

@@ -125,7 +125,12 @@ class Program:
         home.mkdir(exist_ok=True)
         opened = bool(self._call("is_available"))
         if opened:
-            said = {"platform": "cli", "hermes_home": str(home), "agent_context": "primary", "agent_identity": "default"}
+            said = {
+                "platform": "cli",
+                "hermes_home": str(home),
+                "agent_context": "primary",
+                "agent_identity": "default",
+            }
             self._call("initialize", self._session, **said)
         block = self._call("system_prompt_block")
         return {"opened": opened, "injected": block or ""}

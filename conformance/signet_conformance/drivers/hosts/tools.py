@@ -48,7 +48,9 @@ def _job_end(job: str, run: Callable[[str, Mapping[str, Any]], tuple[str, bool]]
     return text, failed
 
 
-def _calls(step: Mapping[str, Any], known: Collection[str], names: Mapping[str, str]) -> Sequence[tuple[str, Mapping[str, Any]]]:
+def _calls(
+    step: Mapping[str, Any], known: Collection[str], names: Mapping[str, str]
+) -> Sequence[tuple[str, Mapping[str, Any]]]:
     wanted = str(step.get("tool"))
     name = names.get(wanted, wanted)
     if name not in known:

@@ -1,0 +1,86 @@
+"""A hook's process: what it is given, what counts of what it says, and that nothing of it outlives its timeout."""
+
+from __future__ import annotations
+
+import os
+import select
+from pathlib import Path
+
+import pytest
+
+from signet_conformance.drivers.hosts.hook_process import run_hook
+from signet_conformance.drivers.hosts.hook_settings import Hook, read_hooks, remarks
+from signet_conformance.drivers.hosts.protocol import StepError
+
+TOLD = {"hook_event_name": "SessionStart", "session_id": "s-1"}
+FACE = {"harness": "h", "version": "1", "timeout_unit_s": 1, "default_timeout_s": 60, "events": {"SessionStart": []}}
+
+
+def test_hook_reads_the_harness_s_json(tmp_path: Path) -> None:
+    """The JSON comes on stdin, the folder is the project's, and plain text reaches the model."""
+    run = run_hook(Hook("cat; echo; pwd", 30.0), TOLD, dict(os.environ), tmp_path)
+    assert run.status == 0
+    assert run.context.splitlines() == ['{"hook_event_name": "SessionStart", "session_id": "s-1"}', str(tmp_path)]
+
+
+@pytest.mark.parametrize(
+    ("said", "context"),
+    [
+        ('{"hookSpecificOutput": {"additionalContext": "remember"}}', "remember"),
+        ('{"continue": true}', ""),
+        ("plain words", "plain words"),
+    ],
+)
+def test_context_of_an_output(said: str, context: str, tmp_path: Path) -> None:
+    """JSON reaches the model by its additional context only."""
+    assert run_hook(Hook(f"echo '{said}'", 30.0), TOLD, dict(os.environ), tmp_path).context == context
+
+
+def test_failed_hook_says_nothing_to_the_model(tmp_path: Path) -> None:
+    """What a hook with another status than 0 prints is kept, but no context."""
+    run = run_hook(Hook("echo partly; exit 3", 30.0), TOLD, dict(os.environ), tmp_path)
+    assert (run.status, run.stdout, run.context) == (3, "partly\n", "")
+
+
+def test_timeout_ends_the_whole_group(tmp_path: Path) -> None:
+    """A hook that outruns its timeout is killed with what it started in the background."""
+    pid_file = tmp_path / "pid"
+    run = run_hook(Hook(f"sleep 600 & echo $! > {pid_file}; wait", 2.0), TOLD, dict(os.environ), tmp_path)
+    assert run.status is None
+    assert run.to_json()["timed_out"] is True
+    try:
+        descriptor = os.pidfd_open(int(pid_file.read_text()))
+    except ProcessLookupError:
+        return
+    ended = select.poll()
+    ended.register(descriptor, select.POLLIN)
+    assert ended.poll(60_000)
+    os.close(descriptor)
+
+
+def test_flood_is_cut(tmp_path: Path) -> None:
+    """A hook that floods its output ends like any other, and only the first part is kept."""
+    run = run_hook(Hook("head -c 20000000 /dev/zero | tr '\\0' x", 60.0), TOLD, dict(os.environ), tmp_path)
+    assert run.status == 0
+    assert len(run.stdout) < 5_000_000
+
+
+def test_remarks_on_a_configuration(tmp_path: Path) -> None:
+    """Unknown events, timeouts in another unit and secrets inside commands are told."""
+    path = tmp_path / "settings.json"
+    command = "SIGNET_TOKEN='sig_sk_0123456789abcdef' signet hook session-start"
+    hook = f'{{"type": "command", "command": "{command}", "timeout": 17000}}'
+    path.write_text(f'{{"hooks": {{"SessionStart": [{{"hooks": [{hook}]}}], "Nonesuch": [{{"hooks": [{hook}]}}]}}}}')
+    said = remarks(read_hooks(path, FACE), FACE)
+    assert "SessionStart: a timeout of 17000 s, since h counts in seconds" in said
+    assert "SessionStart: the command holds what looks like a secret" in said
+    assert "Nonesuch: h 1 has no such event" in said
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"hooks": []}'])
+def test_settings_that_cannot_be_read(text: str, tmp_path: Path) -> None:
+    """A settings file that is no such file is told by its path."""
+    path = tmp_path / "settings.json"
+    path.write_text(text)
+    with pytest.raises(StepError, match=r"settings\.json"):
+        read_hooks(path, FACE)

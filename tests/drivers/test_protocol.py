@@ -1,0 +1,79 @@
+"""The driver protocol: what the kit and driver programs say to one another is what the schema describes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from signet_conformance.contract import document
+from signet_conformance.launching import clean_environment
+from signet_conformance.processes import LineProcess
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+VALIDATOR = jsonschema_rs.validator_for(document("driver/signet-driver-1.schema.json"))
+PROGRAMS = {
+    "python": [sys.executable, str(EXAMPLES / "driver-python" / "driver.py")],
+    "javascript": ["node", str(EXAMPLES / "driver-javascript" / "driver.mjs")],
+    "reference": [sys.executable, "-m", "signet_reference_harness"],
+}
+STEPS: list[Mapping[str, Any]] = [
+    {"step": "start", "session": "s1", "agent": "atlas-agent", "project": "/workspace/src/acme-api"},
+    {"step": "prompt", "session": "s1", "text": "Which database?", "reply": "PostgreSQL."},
+    {"step": "end", "session": "s1"},
+]
+
+
+def requests() -> Iterator[Mapping[str, Any]]:
+    """The requests of a short session."""
+    yield {"id": 1, "op": "hello", "events": ["model"]}
+    for number, step in enumerate(STEPS, 2):
+        yield {"id": number, "op": "step", "step": step}
+    yield {"id": 9, "op": "flush"}
+    yield {"id": 10, "op": "exit"}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_program_speaks_the_protocol(program: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """Requests, answers and events of a session fit the schema, and the model's turn is told once."""
+    if program == "javascript":
+        request.getfixturevalue("node")
+    if program != "reference" and not EXAMPLES.is_dir():
+        pytest.skip("the examples are not beside the tests")
+    env = clean_environment(tmp_path, SIGNET_DAEMON_URL="http://127.0.0.1:1", SIGNET_AGENT_ID="atlas-agent")
+    events = []
+    with LineProcess(program, PROGRAMS[program], env=env) as child:
+        for asked in requests():
+            assert VALIDATOR.is_valid(asked)
+            answer = child.ask(asked, 60.0)
+            while "event" in answer:
+                assert VALIDATOR.is_valid(answer), answer
+                events.append(answer)
+                answer = child.ask({"op": "go"}, 60.0)
+            assert VALIDATOR.is_valid(answer), answer
+            assert (answer["id"], answer["ok"]) == (asked["id"], True)
+    assert events == [{"event": "model", "session": "s1"}]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"id": 1, "op": "dance"},
+        {"id": 1, "op": "step", "step": {"step": "prompt", "session": "s1"}},
+        {"id": 1, "op": "go"},
+        {"op": "hello"},
+        {"id": 1, "ok": True, "result": {}},
+        {"id": 1, "ok": False, "ms": 1.0},
+        {"id": 1, "ok": True, "ms": 1.0, "result": {"protocol": "signet-driver/2"}},
+        {"event": "model"},
+    ],
+    ids=json.dumps,
+)
+def test_what_is_no_message(line: Mapping[str, Any]) -> None:
+    """A line of a wrong shape fits no part of the schema."""
+    assert not VALIDATOR.is_valid(line)
