@@ -1,0 +1,252 @@
+"""Facts about the daemon's side: each requirement with an answer that keeps it and one that breaches it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from signet_conformance.contract import version_key
+from signet_conformance.engine import Judged, exit_status, judge
+from signet_conformance.finding import Side, Verdict
+from signet_conformance.rules.daemon import DAEMON_RULES
+
+from .builder import build
+
+KEYED = {
+    "harness": "openclaw",
+    "sessionKey": "s-41c7",
+    "agentId": "atlas-agent",
+    "runtimePath": "plugin",
+    "project": "/srv/atlas",
+}
+FULL = {"inject": "[memory] Friday", "memories": [], "identity": {"name": "Rig"}}
+STUB = {"inject": "[memory active]", "memories": [], "identity": {"name": "Agent"}}
+PROMPTED = {"inject": "", "memoryCount": 0, "sessionKnown": True}
+ENDED = {"memoriesSaved": 0, "queued": True}
+DROPPED = {"memoriesSaved": 0, "skipped": True, "duplicateSessionEnd": True, "endedBy": "plugin"}
+SKIPPED = {"skipped": True, "duplicateRuntimePath": True, "claimedBy": "plugin", "inject": "", "memoryCount": 0}
+SAVED = {
+    "id": "m-1", "type": "fact", "tags": None, "pinned": False, "importance": 0.8, "content": "x", "embedded": False,
+    "entities_linked": 0, "hints_written": 0, "structured": False,
+}  # fmt: skip
+ROW = {
+    "id": "m-1", "content": "x", "type": "fact", "tags": None, "who": None, "project": None, "importance": 0.8,
+    "created_at": "2026-06-01T00:00:00Z", "updated_at": "2026-06-01T00:00:00Z", "pinned": 0, "is_deleted": 0,
+    "version": 1, "sourcePath": None, "runtimePath": None, "idempotencyKey": None,
+}  # fmt: skip
+JOB = {"id": "job-1", "status": "queued", "createdAt": "2026-06-01T00:00:00Z", "timeoutMs": 1000}
+HEALTH = {
+    "status": "healthy", "uptime": 1, "pid": 1, "version": "0.145.7", "port": 3850, "db": True, "shuttingDown": False,
+    "updateAvailable": False, "pendingRestart": False, "pipeline": {}, "resources": {},
+}  # fmt: skip
+STEP = {"mark": "step", "data": {"step": "start", "session": "s1"}}
+RESTART = {"mark": "fault", "data": {"kind": "restart", "on": True}}
+Item = Mapping[str, Any]
+
+
+def call(method: str, path: str, body: Any, status: int, answer: Any, **more: Any) -> dict[str, Any]:
+    """One exchange; `query` and `headers` belong to the request."""
+    request = {"method": method, "path": path, "body": body}
+    request |= {name: more.pop(name) for name in ("query", "headers") if name in more}
+    return {"request": request, "response": {"status": status, "body": answer}, **more}
+
+
+def hook(operation: str, answer: Any, status: int = 200, **fields: Any) -> dict[str, Any]:
+    """A hook of the usual session with other fields."""
+    return call("POST", f"/api/hooks/{operation}", {**KEYED, **fields}, status, answer)
+
+
+def start(answer: Any = FULL, status: int = 200, **fields: Any) -> dict[str, Any]:
+    """A session-start."""
+    return hook("session-start", answer, status, **{"source": "startup", **fields})
+
+
+def prompt(answer: Any = PROMPTED, status: int = 200, **fields: Any) -> dict[str, Any]:
+    """A user-prompt-submit."""
+    return hook("user-prompt-submit", answer, status, userMessage="Which Postgres?", **fields)
+
+
+def end(answer: Any = ENDED, **fields: Any) -> dict[str, Any]:
+    """A session-end."""
+    return hook("session-end", answer, cwd="/srv/atlas", **fields)
+
+
+def read(answer: Any, status: int = 200, agent: str = "atlas-agent") -> dict[str, Any]:
+    """GET memory/m-1 as an agent."""
+    return call("GET", "/api/memory/m-1", None, status, answer, query={"agentId": agent})
+
+
+def poll(answer: Any, status: int = 200) -> dict[str, Any]:
+    """A look at job-1."""
+    return call("GET", "/api/secrets/exec/job-1", None, status, answer)
+
+
+def ran(output: str) -> dict[str, Any]:
+    """A look at job-1 when it is over."""
+    return poll({**JOB, "status": "completed", "result": {"stdout": output, "stderr": "", "code": 0}})
+
+
+def modify(results: Any) -> dict[str, Any]:
+    """Two patches with the results of the answer."""
+    patches = [{"id": "m-1", "pinned": True, "reason": "r"}, {"id": "m-2", "pinned": True, "reason": "r"}]
+    answer = {"total": 2, "updated": 2, "results": results}
+    return call("POST", "/api/memory/modify", {"patches": patches}, 200, answer)
+
+
+EXEC = call("POST", "/api/secrets/exec", {"command": "true", "secrets": {"A": "B"}}, 202, JOB)
+PRIVATE = hook("remember", SAVED, content="x", visibility="private")
+RECALLED = call("POST", "/api/memory/recall", {"query": "x", "agentId": "beacon-agent"}, 200, {"results": [ROW]})
+BOTH = [{"id": "m-1", "status": "updated"}, {"id": "m-2", "status": "updated"}]
+LEGACY = {"runtimePath": "legacy"}
+CLAIMED = {"error": "session claimed by plugin path"}
+CANARY = {"declared": {"canaries": {"<redacted:1>": "ACME"}}}
+
+CASES: Sequence[tuple[str, str, Sequence[Item]]] = [
+    ("001", "PASS", [prompt()]),
+    ("001", "FAIL", [prompt({"inject": "", "sessionKnown": True})]),
+    ("001", "FAIL", [prompt({**PROMPTED, "inject": 42})]),
+    ("001", "NOT-APPLICABLE", [prompt({"error": "harness is required"}, 400)]),
+    ("001", "NOT-APPLICABLE", [{**prompt({"inject": 42}), "fault": {"kind": "shape"}}]),
+    ("001", "NOT-APPLICABLE", [{**prompt({"inject": 42}), "error": {"kind": "client_closed"}}]),
+    ("001", "NOT-APPLICABLE", [call("GET", "/health", None, 200, {"status": "healthy"})]),
+    ("002", "PASS", [prompt({"error": "harness is required"}, 400)]),
+    ("002", "FAIL", [prompt({"message": "no"}, 400)]),
+    ("002", "FAIL", [prompt({"error": " "}, 400)]),
+    ("002", "PASS", [call("DELETE", "/api/memory/m-1", {"reason": "r"}, 404, {"id": "m-1", "status": "not_found"})]),
+    ("002", "NOT-APPLICABLE", [call("POST", "/api/hooks/no-such", {}, 404, "404 Not Found")]),
+    ("002", "NOT-APPLICABLE", [{**prompt({}, 400), "fault": {"kind": "status"}}]),
+    ("003", "PASS", [STEP, start(), prompt(SKIPPED, **LEGACY)]),
+    ("003", "FAIL", [STEP, start(), prompt(**LEGACY)]),
+    ("003", "FAIL", [STEP, start(), prompt({**SKIPPED, "claimedBy": "legacy"}, **LEGACY)]),
+    ("003", "PASS", [STEP, start(), start(CLAIMED, 409, **LEGACY)]),
+    ("003", "FAIL", [STEP, start(), start(**LEGACY)]),
+    ("003", "INCONCLUSIVE", [start(), prompt(**LEGACY)]),
+    ("003", "NOT-APPLICABLE", [STEP, start(), end(), prompt(**LEGACY)]),
+    ("003", "NOT-APPLICABLE", [STEP, start(), RESTART, prompt(**LEGACY)]),
+    ("003", "NOT-APPLICABLE", [STEP, start(), {**prompt(**LEGACY), "t0": 14405}]),
+    ("004", "PASS", [STEP, start(), start(STUB)]),
+    ("004", "FAIL", [STEP, start(), start()]),
+    ("004", "INCONCLUSIVE", [start(), start()]),
+    ("004", "NOT-APPLICABLE", [STEP, start(), end(), start()]),
+    ("004", "NOT-APPLICABLE", [STEP, start(), start(source="clear")]),
+    ("004", "NOT-APPLICABLE", [STEP, start(), start(project="/srv/other")]),
+    ("004", "NOT-APPLICABLE", [STEP, start(), prompt({**PROMPTED, "sessionKnown": False}), start()]),
+    ("004", "NOT-APPLICABLE", [STEP, start(), RESTART, start()]),
+    ("005", "PASS", [STEP, end(), end(DROPPED)]),
+    ("005", "FAIL", [STEP, end(), end()]),
+    ("005", "NOT-APPLICABLE", [STEP, end(), start(), end()]),
+    ("005", "NOT-APPLICABLE", [STEP, end(), {**end(), "t0": 1804}]),
+    ("006", "PASS", [PRIVATE, read(ROW)]),
+    ("006", "FAIL", [PRIVATE, read(ROW, agent="beacon-agent")]),
+    ("006", "NOT-APPLICABLE", [PRIVATE, read({"error": "not found"}, 404, "beacon-agent")]),
+    ("006", "NOT-APPLICABLE", [hook("remember", SAVED, content="x"), read(ROW, agent="beacon-agent")]),
+    ("006", "FAIL", [PRIVATE, RECALLED]),
+    ("007", "PASS", [read(ROW)]),
+    ("007", "FAIL", [read({**ROW, "id": "m-2"})]),
+    ("007", "NOT-APPLICABLE", [read({"error": "not found"}, 404)]),
+    ("008", "PASS", [call("GET", "/health", None, 200, HEALTH)]),
+    ("008", "FAIL", [call("GET", "/health", None, 200, {"status": "healthy"})]),
+    ("008", "FAIL", [call("GET", "/health", None, 200, {**HEALTH, "version": "latest"})]),
+    ("008", "FAIL", [call("GET", "/health", None, 200, "ok")]),
+    ("008", "NOT-APPLICABLE", [call("GET", "/health", None, 503, {"error": "shutting down"})]),
+    ("009", "PASS", [ran("[REDACTED]")]),
+    ("009", "FAIL", [ran("<redacted:1>")]),
+    ("010", "PASS", [STEP, EXEC, poll(JOB)]),
+    ("010", "FAIL", [STEP, EXEC, poll({"error": "secret exec job not found"}, 404)]),
+    ("010", "FAIL", [STEP, EXEC, poll({**JOB, "id": "job-2"})]),
+    ("010", "INCONCLUSIVE", [EXEC, poll({"error": "secret exec job not found"}, 404)]),
+    ("010", "INCONCLUSIVE", [STEP, EXEC, RESTART, poll({"error": "secret exec job not found"}, 404)]),
+    ("010", "NOT-APPLICABLE", [STEP, poll({"error": "secret exec job not found"}, 404)]),
+    ("011", "PASS", [STEP, start(), prompt()]),
+    ("011", "FAIL", [STEP, start(), prompt({**PROMPTED, "sessionKnown": False})]),
+    ("011", "INCONCLUSIVE", [start(), prompt({**PROMPTED, "sessionKnown": False})]),
+    ("011", "NOT-APPLICABLE", [STEP, start(), end(), prompt({**PROMPTED, "sessionKnown": False})]),
+    ("011", "NOT-APPLICABLE", [STEP, start(), RESTART, prompt({**PROMPTED, "sessionKnown": False})]),
+    ("011", "NOT-APPLICABLE", [STEP, prompt({**PROMPTED, "sessionKnown": False})]),
+    ("011", "NOT-APPLICABLE", [STEP, start(runtimePath=""), prompt({**PROMPTED, "sessionKnown": False})]),
+    ("012", "PASS", [modify(BOTH)]),
+    ("012", "FAIL", [modify(BOTH[:1])]),
+    ("012", "FAIL", [modify(BOTH[::-1])]),
+    ("012", "FAIL", [modify([])]),
+    ("012", "PASS", [modify([{"id": None, "status": "invalid_request"}, BOTH[1]])]),
+]  # fmt: skip
+
+
+def judged(folder: Path, items: Sequence[Item], **header: Any) -> Judged:
+    """A recording of these items, judged."""
+    return judge(build(folder / "trace.jsonl", items, {"daemon_version": "0.145.7", **header}))
+
+
+@pytest.mark.parametrize(("number", "verdict", "items"), CASES)
+def test_a_case_has_its_verdict(number: str, verdict: str, items: Sequence[Item], tmp_path: Path) -> None:
+    """The requirement has the verdict of its case, and a breach names the answer on the daemon's side."""
+    name = f"SIG-DAEMON-{number}"
+    found = judged(tmp_path, items, **CANARY).daemon[name]
+    assert (found.verdict, found.message) == (Verdict(verdict), found.message)
+    if verdict == "FAIL":
+        assert {finding.side for finding in found.findings} == {Side.DAEMON}
+        assert found.findings[0].exchanges[0] == len(items)
+
+
+def test_every_requirement_has_both_cases() -> None:
+    """Each stands with an answer that keeps it and one that breaches it."""
+    for name in DAEMON_RULES:
+        assert {"PASS", "FAIL"} <= {verdict for number, verdict, _ in CASES if name.endswith(number)}
+
+
+def test_a_daemon_between_two_contracts_has_no_known_shape(tmp_path: Path) -> None:
+    """Where nobody wrote down when a member came, its absence is no breach."""
+    found = judged(tmp_path, [prompt({"inject": ""})], daemon_version="0.170.0").daemon["SIG-DAEMON-001"]
+    assert found.verdict is Verdict.NOT_APPLICABLE
+    assert version_key("0.145") < version_key("0.170.0") < version_key("0.205")
+
+
+def test_a_conflict_was_409_before(tmp_path: Path) -> None:
+    """Daemon 0.58 refuses a prompt of the other path; skipping it with 200 is none of its answers."""
+    refused = [STEP, start(), prompt(CLAIMED, 409, **LEGACY)]
+    skipped = [STEP, start(), prompt(SKIPPED, **LEGACY)]
+    assert judged(tmp_path, refused, daemon_version="0.58.1").daemon["SIG-DAEMON-003"].verdict is Verdict.PASS
+    assert judged(tmp_path, skipped, daemon_version="0.58.1").daemon["SIG-DAEMON-003"].verdict is Verdict.FAIL
+
+
+def test_the_connector_is_not_blamed_for_what_rests_on_a_broken_answer(tmp_path: Path) -> None:
+    """A prompt after a wrong sessionKnown:false is undecided, and says whose breach it is."""
+    forgotten = prompt({**PROMPTED, "sessionKnown": False})
+    found = judged(tmp_path, [STEP, start(), forgotten, prompt()])
+    assert found.judgements["SIG-PROMPT-006"].verdict is Verdict.INCONCLUSIVE
+    assert "SIG-DAEMON-011" in found.judgements["SIG-PROMPT-006"].message
+    known = judged(tmp_path, [STEP, start(), RESTART, forgotten, prompt()])
+    assert known.judgements["SIG-PROMPT-006"].verdict is Verdict.WARN
+
+
+def test_a_preview_without_its_token_excuses_the_forget(tmp_path: Path) -> None:
+    """Who was given no token has none to repeat."""
+    candidates = [{"id": f"m-{number}"} for number in range(30)]
+    preview = {"mode": "preview", "count": 30, "requiresConfirm": True, "confirmToken": "t-1", "candidates": candidates}
+    ids = [row["id"] for row in candidates]
+    order = call(
+        "POST", "/api/memory/forget", {"mode": "execute", "ids": ids, "reason": "r"}, 400, {"error": "confirm"}
+    )
+    whole = call("POST", "/api/memory/forget", {"mode": "preview", "ids": ids}, 200, preview)
+    broken = copy.deepcopy(whole)
+    del broken["response"]["body"]["confirmToken"]
+    assert judged(tmp_path, [STEP, whole, order]).judgements["SIG-MEM-005"].verdict is Verdict.FAIL
+    assert judged(tmp_path, [STEP, broken, order]).judgements["SIG-MEM-005"].verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_recording_without_step_marks_is_judged_by_the_letter(tmp_path: Path) -> None:
+    """An answer that was shortened by hand excuses nothing there."""
+    assert judged(tmp_path, [start({}), end({}), end({})]).judgements["SIG-END-006"].verdict is Verdict.WARN
+
+
+def test_no_exit_status_changes(tmp_path: Path) -> None:
+    """The daemon's breaches stand apart from the verdicts that the exit status follows from."""
+    found = judged(tmp_path, [start({}), prompt({}), end({})])
+    assert found.daemon["SIG-DAEMON-001"].verdict is Verdict.FAIL
+    verdicts = [one.verdict for one in found.judgements.values()]
+    assert Verdict.FAIL not in verdicts
+    assert exit_status(verdicts) == 0

@@ -1,0 +1,128 @@
+"""Facts about connectors that fall silent after a fault: decided between the kit's own marks, and only there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from signet_conformance.engine import judge
+
+from .builder import build
+
+KEYED = {
+    "harness": "openclaw",
+    "sessionKey": "s-41c7",
+    "agentId": "atlas-agent",
+    "runtimePath": "plugin",
+    "project": "/srv/atlas",
+}
+Item = Mapping[str, Any]
+
+
+def mark(name: str, **data: Any) -> Item:
+    """A mark of the kit."""
+    return {"mark": name, "data": data}
+
+
+def step(kind: str, index: int = 0) -> Item:
+    """A step that was given to the connector."""
+    return mark("step", step=kind, session="s1", index=index, text="next")
+
+
+def hook(operation: str, status: int = 200, body: Any = None, **more: Any) -> Item:
+    """A keyed hook with its answer."""
+    request = {"method": "POST", "path": f"/api/hooks/{operation}", "body": {**KEYED, "userMessage": "next"}}
+    return {"request": request, "response": {"status": status, "body": {} if body is None else body}, **more}
+
+
+START = [step("start"), hook("session-start")]
+ON, OFF = mark("fault", kind="reset", on=True), mark("fault", kind="reset", on=False)
+RESET = hook("user-prompt-submit", error={"kind": "fault"}, fault={"kind": "reset"})
+LOST = {**RESET, "response": None}
+HTML = {
+    **hook("user-prompt-submit", fault={"kind": "not_json"}),
+    "response": {"status": 200, "raw_body": {"text": "<!doctype html>", "media_type": "text/html"}},
+}
+FAILED = hook("user-prompt-submit", 500, {"error": "Hook execution failed"})
+ODD = hook("user-prompt-submit", 200, {"inject": 42}, fault={"kind": "shape"})
+GOES_ON = [step("prompt", 2), step("end", 3)]
+FAULTS = {"SIG-FAIL-001": LOST, "SIG-FAIL-003": FAILED, "SIG-FAIL-005": ODD}
+BREACH = {"SIG-FAIL-001": "FAIL", "SIG-FAIL-003": "FAIL", "SIG-FAIL-005": "WARN"}
+
+
+def verdict(folder: Path, requirement: str, items: Iterable[Item]) -> str:
+    """The verdict of a requirement over a recording of these items."""
+    return judge(build(folder / "trace.jsonl", items)).judgements[requirement].verdict
+
+
+@pytest.mark.parametrize("requirement", FAULTS)
+def test_silence_after_the_fault_was_over_is_a_breach(requirement: str, tmp_path: Path) -> None:
+    """The fault was switched off, a prompt and an end were given, and not one hook followed."""
+    items = [*START, ON, step("prompt", 1), FAULTS[requirement], OFF, *GOES_ON]
+    assert verdict(tmp_path, requirement, items) == BREACH[requirement]
+
+
+def test_an_unreadable_answer_counts_like_a_failed_one(tmp_path: Path) -> None:
+    """HTML instead of JSON is no reason to stop either."""
+    assert verdict(tmp_path, "SIG-FAIL-003", [*START, ON, step("prompt", 1), HTML, OFF, *GOES_ON]) == "FAIL"
+
+
+def test_silence_while_nobody_listened_is_a_breach(tmp_path: Path) -> None:
+    """A closed listener leaves no exchange: the step given meanwhile stands for the attempt."""
+    on, off = mark("fault", kind="refuse", on=True), mark("fault", kind="refuse", on=False)
+    items = [*START, on, step("prompt", 1), off, *GOES_ON]
+    found = judge(build(tmp_path / "trace.jsonl", items)).judgements["SIG-FAIL-001"]
+    assert found.verdict == "FAIL"
+    assert found.findings[0].exchanges == (2,)
+
+
+UNDECIDED = {
+    "no step mark": [hook("session-start"), ON, LOST, OFF],
+    "the fault is never switched off": [*START, ON, step("prompt", 1), LOST, *GOES_ON],
+    "no end was given": [*START, ON, step("prompt", 1), LOST, OFF, step("prompt", 2)],
+    "no prompt was given": [*START, ON, step("prompt", 1), LOST, OFF, step("end", 2)],
+    "the steps came before the fault was over": [*START, ON, step("prompt", 1), LOST, *GOES_ON, OFF],
+    "another fault came after": [*START, ON, step("prompt", 1), LOST, OFF, *GOES_ON, ON],
+    "the start was refused with 409": [
+        step("start"), hook("session-start", 409, {"error": "session claimed by legacy path"}),
+        ON, step("prompt", 1), LOST, OFF, *GOES_ON,
+    ],
+    "the token was refused": [
+        step("start"), hook("session-start", 401, {"error": "authentication required"}),
+        ON, step("prompt", 1), LOST, OFF, *GOES_ON,
+    ],
+    "the session is bypassed": [
+        step("start"), hook("session-start", 200, {"inject": "", "memories": [], "bypassed": True}),
+        ON, step("prompt", 1), LOST, OFF, *GOES_ON,
+    ],
+    "the bypass is set": [mark("bypass", on=True), *START, ON, step("prompt", 1), LOST, OFF, *GOES_ON],
+    "the driver skipped a step": [
+        *START, ON, step("prompt", 1), LOST, OFF, *GOES_ON, mark("skipped", index=3, reason="cannot"),
+    ],
+    "the scenario was cut short": [
+        *START, ON, step("prompt", 1), LOST, OFF, *GOES_ON, mark("scenario_end", error="the connector hung"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("why", UNDECIDED)
+def test_other_silence_decides_nothing(why: str, tmp_path: Path) -> None:
+    """Where something else explains the silence, or nothing shows it, the requirement stays open."""
+    assert verdict(tmp_path, "SIG-FAIL-001", UNDECIDED[why]) == "INCONCLUSIVE"
+
+
+def test_a_hook_after_the_fault_is_no_silence(tmp_path: Path) -> None:
+    """A single lifecycle hook after it is enough to leave the requirement open, a prompt to pass it."""
+    items = [*START, ON, step("prompt", 1), LOST, OFF, step("prompt", 2), step("end", 3)]
+    assert verdict(tmp_path, "SIG-FAIL-001", [*items, hook("session-end")]) == "INCONCLUSIVE"
+    assert verdict(tmp_path, "SIG-FAIL-001", [*items, hook("user-prompt-submit")]) == "PASS"
+
+
+def test_an_odd_answer_of_the_daemon_itself_decides_nothing(tmp_path: Path) -> None:
+    """A session that the daemon set aside may be left alone: only a wrong shape that a fault made is a breach."""
+    skipped = hook("user-prompt-submit", 200, {"skipped": True, "inject": "", "memoryCount": 0})
+    items = [*START, ON, step("prompt", 1), skipped, OFF, *GOES_ON]
+    assert verdict(tmp_path, "SIG-FAIL-005", items) == "INCONCLUSIVE"

@@ -1,0 +1,51 @@
+"""Facts about `signet-conformance selftest`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from signet_conformance.cli.commands import COMMANDS
+from signet_conformance.cli.selftest import command
+from signet_conformance.errors import UsageError
+
+
+def run(*words: str) -> Result:
+    """Run the command inside this process; stdout and stderr stay apart."""
+    return CliRunner().invoke(command, list(words), standalone_mode=False)
+
+
+def test_it_is_a_command_of_the_kit() -> None:
+    """The overview lists it."""
+    assert "selftest" in COMMANDS
+
+
+def test_only_some_are_performed(tmp_path: Path) -> None:
+    """--only names mutants or requirements; the traces can be kept; green is status 0."""
+    folder = tmp_path / "traces"
+    done = run("--only", "ends-twice", "--json", "--lanes", "1", "--traces", str(folder))
+    assert done.return_value == 0, done.output
+    found = json.loads(done.stdout)
+    assert (found["green"], [one["id"] for one in found["mutants"]]) == (True, ["ends-twice"])
+    assert "ends-twice: killed by SIG-END-006 WARN" in done.stderr
+    assert sorted(path.name for path in folder.iterdir()) == ["ends-twice.jsonl", "reference-0-145-plain.jsonl"]
+
+
+def test_an_unknown_id_is_answered_with_the_nearest() -> None:
+    """A word that names nothing is a usage error."""
+    done = run("--only", "SIG-END-06")
+    assert isinstance(done.exception, UsageError)
+    assert "SIG-END-006" in str(done.exception)
+
+
+@pytest.mark.parametrize("name", [".", "file"])
+def test_a_folder_that_exists_is_left_alone(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """--traces makes a new folder or refuses."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    done = run("--only", "ends-twice", "--traces", name)
+    assert isinstance(done.exception, UsageError)
+    assert "name a new folder" in str(done.exception)

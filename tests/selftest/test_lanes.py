@@ -1,0 +1,74 @@
+"""Facts about mutants as they are performed: real processes, a real recorder, an embedded daemon."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from signet_conformance.processes import LineProcess
+from signet_conformance.selftest.grading import grade
+from signet_conformance.selftest.lanes import perform
+from signet_conformance.selftest.mutants import mutant
+from signet_conformance.selftest.trials import trials
+
+PATIENCE_S = 60.0
+
+
+def test_mutants_are_killed_by_what_they_break(tmp_path: Path) -> None:
+    """A connector at two contract versions and a daemon are broken, noticed, and nothing else is blamed."""
+    wanted = [mutant("never-starts"), mutant("captures-without-zone"), mutant("forgets-a-session")]
+    grades = [grade(one, {}) for one in perform(trials(wanted), tmp_path, lanes=2)]
+    assert {one.trial.name: (list(one.breached), list(one.complaints)) for one in grades} == {
+        "reference-0-145-plain": ([], []),
+        "reference-0-145-several-prompts": ([], []),
+        "reference-0-205-plain": ([], []),
+        "never-starts": (["SIG-START-004"], []),
+        "captures-without-zone": (["SIG-END-011"], []),
+        "forgets-a-session": (["SIG-DAEMON-011"], []),
+    }
+
+
+def test_a_trial_that_cannot_be_recorded_is_told(tmp_path: Path) -> None:
+    """Where no trace can be written each trial says so, and the others are still tried."""
+    missing = tmp_path / "no-such-folder"
+    found = list(perform(trials([mutant("never-starts")]), missing, lanes=1))
+    assert all(one.judged is None and one.error is not None for one in found)
+
+
+@pytest.mark.parametrize("module", ["harness", "daemon"])
+def test_an_unknown_mutant_ends_a_process_with_a_message(module: str) -> None:
+    """Status 2, what was asked for, and where the mutants stand; no traceback."""
+    done = subprocess.run(
+        [sys.executable, "-m", f"signet_conformance.selftest.{module}", "--mutant", "nobody"],
+        capture_output=True, text=True, timeout=PATIENCE_S, check=False, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "there is no mutant" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_broken_harness_speaks_the_driver_protocol() -> None:
+    """The mutant is launched like any connector and greets like the reference harness."""
+    command = [sys.executable, "-m", "signet_conformance.selftest.harness", "--mutant", "ignores-the-bypass"]
+    with LineProcess("a mutant", command, env={"SIGNET_BYPASS": "1"}) as process:
+        answer = process.ask({"id": 1, "op": "hello"}, PATIENCE_S)
+    assert answer["result"]["harness"] == "reference"
+    assert answer["result"]["bypassed"] is False
+
+
+def test_a_daemon_is_broken_and_mended() -> None:
+    """A line breaks the daemon as a mutant says, another mends it; an unknown mutant is refused."""
+    import httpx
+
+    with LineProcess("a daemon", [sys.executable, "-m", "signet_conformance.selftest.daemon"]) as process:
+        url = process.receive(PATIENCE_S)["url"]
+        with httpx.Client(base_url=url, trust_env=False) as client:
+            seen = []
+            for name in (None, "hides-its-version", "nobody", None):
+                answer = process.ask({"mutant": name}, PATIENCE_S)
+                seen.append((answer["ok"], "version" in json.loads(client.get("/health").content)))
+    assert seen == [(True, True), (True, False), (False, False), (True, True)]

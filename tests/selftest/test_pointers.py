@@ -1,0 +1,59 @@
+"""Facts about JSON pointers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from signet_conformance.selftest.pointers import ABSENT, put, take, value_at
+
+NAMES = st.text("ab~/0", max_size=3)
+DOCUMENTS = st.recursive(
+    st.integers(), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3)
+)
+
+
+def places(value: Any, pointer: str = "") -> list[tuple[str, Any]]:
+    """Every place of a document below its top."""
+    found: list[tuple[str, Any]] = []
+    rows = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, child in rows:
+        step = f"{pointer}/{str(name).replace('~', '~0').replace('/', '~1')}"
+        found += [(step, child), *places(child, step)]
+    return found
+
+
+@given(DOCUMENTS)
+def test_every_place_is_found(document: Any) -> None:
+    """A pointer made from a place leads to it."""
+    for pointer, value in places(document):
+        assert value_at(document, pointer) is value
+
+
+@given(DOCUMENTS)
+def test_what_is_put_is_found(document: Any) -> None:
+    """A value put at a place replaces what was there."""
+    for pointer, _ in places(document)[:1]:
+        put(document, pointer, "new")
+        assert value_at(document, pointer) == "new"
+
+
+@given(DOCUMENTS)
+def test_what_is_taken_is_returned(document: Any) -> None:
+    """Taking a place returns what it held; an object then lacks it."""
+    for pointer, value in places(document)[:1]:
+        assert take(document, pointer) is value
+        if isinstance(document, dict):
+            assert value_at(document, pointer) is ABSENT
+
+
+def test_a_place_that_is_not_there_is_left_alone() -> None:
+    """Nothing is made up on the way to a place, and nothing raises."""
+    document: dict[str, Any] = {"list": [1], "text": "x"}
+    for pointer in ("/none/deep", "/list/7", "/list/x", "/text/0"):
+        assert value_at(document, pointer) is ABSENT
+        assert take(document, pointer) is ABSENT
+        put(document, pointer, 1)
+    assert document == {"list": [1], "text": "x"}
