@@ -51,8 +51,9 @@ class Body:
             return self.value if isinstance(self.value, dict) else None
         if self.kind == "text" and self.value.lstrip("\ufeff \t\r\n").startswith("{"):
             try:
-                parsed = from_json(self.value.lstrip("\ufeff"))
-            except ValueError:
+                # The same reader as for lines: half an emoji is read, a body nested too deep is none.
+                parsed = _decode(self.value.lstrip("\ufeff").encode("utf-8", "surrogatepass"))
+            except _BrokenLineError:
                 return None
             return parsed if isinstance(parsed, dict) else None
         return None
@@ -261,7 +262,7 @@ def _decode(raw: bytes) -> JSONValue:
             raise _BrokenLineError(f"JSON nested deeper than {MAX_DEPTH} levels") from None
         # The fast parser refuses lone surrogates, which JavaScript connectors do send.
         try:
-            value = json.loads(raw)
+            value = json.loads(raw.decode("utf-8", "surrogatepass"))
         except RecursionError:
             raise _BrokenLineError(f"JSON nested deeper than {MAX_DEPTH} levels") from None
         except ValueError:
@@ -416,9 +417,10 @@ def read(path: str | os.PathLike[str]) -> Trace:
         raise TraceError(
             "is a folder, not a trace file", where=printable(name, 400), remedy="name the files in it"
         ) from None
-    except OSError as failure:
+    except (OSError, ValueError) as failure:
+        # ValueError: a name with a null byte, which no file has.
         raise TraceError(
-            f"cannot be read: {failure.strerror or failure}",
+            f"cannot be read: {getattr(failure, 'strerror', None) or failure}",
             where=printable(name, 400),
             remedy="check the path and its permissions",
         ) from None
