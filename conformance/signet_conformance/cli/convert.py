@@ -1,0 +1,102 @@
+"""`signet-conformance convert`: HAR and flow files to traces, and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from signet_conformance.errors import UsageError, printable
+from signet_conformance.reports.layout import shell_command
+from signet_conformance.trace import Trace, read
+
+TRACE, HAR, FLOWS = "trace", "har", "flows"
+_SUFFIXES = {
+    ".jsonl": TRACE, ".har": HAR, ".flow": FLOWS, ".flows": FLOWS, ".mitm": FLOWS, ".dump": FLOWS
+}  # fmt: skip
+_FORMATS = (TRACE, HAR, FLOWS)
+
+_EPILOG = """\b
+Examples:
+  signet-conformance convert browser.har run.jsonl --origin http://127.0.0.1:3850
+  signet-conformance convert capture.flow run.jsonl
+  signet-conformance convert run.jsonl run.har
+
+\b
+The format follows from the name: .jsonl a trace, .har HAR 1.2, .flow .flows
+.mitm .dump mitmproxy's; --from and --to say it otherwise. One side is a trace.
+Secrets are redacted on the way into a trace. Nothing is overwritten.
+"""
+
+
+@click.command("convert", help="Convert a capture IN to a trace OUT, or a trace IN to a capture OUT.", epilog=_EPILOG)
+@click.argument("source", metavar="IN")
+@click.argument("target", metavar="OUT")
+@click.option("--from", "source_format", type=click.Choice(_FORMATS), help="The format of IN.")
+@click.option("--to", "target_format", type=click.Choice(_FORMATS), help="The format of OUT.")
+@click.option("--origin", metavar="URL", help="Keep what was sent to this address alone, such as the daemon's.")
+def command(source: str, target: str, source_format: str | None, target_format: str | None, origin: str | None) -> int:
+    """Convert; the target must not exist."""
+    source_format = source_format or _format_of(source, "--from")
+    target_format = target_format or _format_of(target, "--to")
+    if (source_format == TRACE) == (target_format == TRACE):
+        raise UsageError(
+            "one side must be a trace, and the other a capture", remedy="convert to a .jsonl first, then from it"
+        )
+    if target_format == TRACE:
+        count = _into_trace(source, source_format, target, origin)
+        print(f"{_exchanges(count)} in {printable(target, 400)}")
+        print(f"check it: {shell_command(['signet-conformance', 'check', target])}")
+    elif origin is not None:
+        raise UsageError("a trace speaks to one origin", where="--origin", remedy="leave it out")
+    else:
+        trace = read(source)
+        _from_trace(trace, target_format, target)
+        print(f"{_exchanges(len(trace.exchanges))} in {printable(target, 400)}")
+    return 0
+
+
+def _into_trace(source: str, source_format: str, target: str, origin: str | None) -> int:
+    # mitmproxy takes a second to import, and only its own files need it.
+    from signet_recording_proxy.captures import write_trace
+    from signet_recording_proxy.redaction import Redactor
+
+    if source_format == HAR:
+        from signet_recording_proxy import har
+
+        captured = har.read(source)
+    else:
+        from signet_recording_proxy import flows
+
+        captured = flows.read(source)
+    try:
+        return write_trace(target, captured, Redactor({}), origin)
+    except UsageError as failure:
+        failure.where = failure.where or printable(source, 400)
+        raise
+
+
+def _from_trace(trace: Trace, target_format: str, target: str) -> None:
+    from signet_recording_proxy.captures import captured_of, write_new
+
+    if target_format == HAR:
+        from signet_recording_proxy import har
+
+        write_new(target, har.write(captured_of(trace)))
+    else:
+        from signet_recording_proxy import flows
+
+        write_new(target, [flows.write(captured_of(trace))])
+
+
+def _format_of(path: str, option: str) -> str:
+    found = _SUFFIXES.get(Path(path).suffix.lower())
+    if found is None:
+        raise UsageError(
+            "the name does not say which format it is", where=printable(path, 400), remedy=f"add {option} har"
+        )
+    return found
+
+
+def _exchanges(count: int) -> str:
+    return f"{count} exchange{'' if count == 1 else 's'}"

@@ -1,0 +1,168 @@
+"""`signet-conformance convert`: captures become traces and back, redacted, and nothing is overwritten."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+from signet_conformance.trace import Trace, read
+
+from .conftest import Invoke
+from .traces import BREACHING, end, health, recall, start, write
+
+TOKEN = "sk-live-9f8e7d6c5b4a3928170695"
+DAEMON = "http://127.0.0.1:3850"
+
+
+def refused(result: Result) -> None:
+    """Whether a command ended as wrong usage does: status 2, a message, a remedy."""
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: ")
+    assert "\ntry: " in result.stderr
+
+
+def entry(path: str = "/health", *, origin: str = DAEMON, at: str = "12:00:00", **request: Any) -> dict[str, Any]:
+    """One entry of a HAR file, as a browser writes it."""
+    return {
+        "startedDateTime": f"2026-06-01T{at}.250Z",
+        "time": 12.5,
+        "request": {"method": "GET", "url": f"{origin}{path}", "headers": [], "queryString": [], **request},
+        "response": {
+            "status": 200,
+            "headers": [{"name": "Content-Type", "value": "application/json"}],
+            "content": {"mimeType": "application/json", "text": '{"status":"healthy"}'},
+        },
+    }
+
+
+def har(path: Path, *entries: Any) -> Path:
+    """A HAR file of these entries."""
+    path.write_text(json.dumps({"log": {"version": "1.2", "creator": {}, "entries": list(entries)}}))
+    return path
+
+
+def said(trace: Trace) -> list[Any]:
+    """What a trace's exchanges say, but for numbers and files."""
+    return [
+        (e.request.method, e.request.path, e.request.query, e.request.body, e.response and e.response.status,
+         e.response and e.response.body, e.error, round(e.t1 - e.t0, 3))
+        for e in trace.exchanges
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["run.har", "run.flow"])
+def test_a_trace_survives_the_way_out_and_back(invoke: Invoke, tmp_path: Path, name: str) -> None:
+    """Method, path, query, bodies, status, errors and durations come back as they went."""
+    lost = {**recall(), "response": None, "error": {"kind": "upstream_refused"}}
+    odd = end()
+    odd["request"]["query"] = [["a b", "ü&="], ["a b", ""]]
+    odd["response"]["body"] = {"base64": "/wD+", "media_type": "application/octet-stream"}
+    original = write(tmp_path / "run.jsonl", [health(), start(), lost, odd])
+    assert invoke("convert", original, name).exit_code == 0
+    assert invoke("convert", name, "back.jsonl").exit_code == 0
+    before, after = said(read(original)), said(read(tmp_path / "back.jsonl"))
+    assert [line[:3] for line in before] == [line[:3] for line in after]
+    assert [line[4] for line in before] == [line[4] for line in after]
+    assert [line[6:] for line in before] == [line[6:] for line in after]
+    assert [line[3] and line[3].value for line in before] == [line[3] and line[3].value for line in after]
+    assert [line[5] and line[5].value for line in before] == [line[5] and line[5].value for line in after]
+
+
+def test_a_converted_capture_can_be_checked(invoke: Invoke, tmp_path: Path) -> None:
+    """What a recording breaches, its way through a HAR file breaches too."""
+    write(tmp_path / "run.jsonl", BREACHING)
+    invoke("convert", "run.jsonl", "run.har")
+    invoke("convert", "run.har", "back.jsonl")
+    declared = ["--agent", "atlas-agent", "--harness", "openclaw"]
+    assert "FAIL SIG-AGENT-002" in invoke("check", "back.jsonl", *declared).output
+
+
+def test_secrets_are_redacted_on_the_way_in(invoke: Invoke, tmp_path: Path) -> None:
+    """A token in a header, and the same one in a body, reach no trace; both become one redaction token."""
+    headers = [{"name": "Authorization", "value": f"Bearer {TOKEN}"}]
+    body = {"mimeType": "application/json", "text": json.dumps({"content": f"the key is {TOKEN}"})}
+    har(tmp_path / "in.har", entry("/api/memory/remember", method="POST", headers=headers, postData=body))
+    assert invoke("convert", "in.har", "out.jsonl").exit_code == 0
+    text = (tmp_path / "out.jsonl").read_text()
+    assert TOKEN not in text
+    assert text.count("<redacted:1>") == 2
+
+
+def test_nothing_is_overwritten(invoke: Invoke, tmp_path: Path) -> None:
+    """A file that exists is refused and stays as it is."""
+    write(tmp_path / "run.jsonl", BREACHING)
+    har(tmp_path / "in.har", entry())
+    for source, target in (("in.har", "run.jsonl"), ("run.jsonl", "in.har")):
+        before = (tmp_path / target).read_bytes()
+        refused(invoke("convert", source, target))
+        assert (tmp_path / target).read_bytes() == before
+
+
+def test_the_origin_chooses_the_daemons_traffic(invoke: Invoke, tmp_path: Path) -> None:
+    """A browser's capture speaks to many: the daemon's exchanges are kept, in the order in which they began."""
+    entries = [entry("/b", at="12:00:02"), entry("/x", origin="https://example.org"), entry("/a", at="12:00:01")]
+    har(tmp_path / "in.har", *entries)
+    result = invoke("convert", "in.har", "out.jsonl")
+    refused(result)
+    assert f"--origin {DAEMON}" in result.stderr
+    refused(invoke("convert", "in.har", "out.jsonl", "--origin", "http://127.0.0.1:9"))
+    assert invoke("convert", "in.har", "out.jsonl", "--origin", DAEMON).exit_code == 0
+    trace = read(tmp_path / "out.jsonl")
+    assert [(exchange.request.path, exchange.t0) for exchange in trace.exchanges] == [("/a", 0.0), ("/b", 1.0)]
+    assert trace.header.upstream == DAEMON
+
+
+def test_what_was_never_answered_has_no_response(invoke: Invoke, tmp_path: Path) -> None:
+    """A HAR entry of status 0 is an exchange without response."""
+    unanswered = entry()
+    unanswered["response"] = {"status": 0, "headers": [], "content": {}}
+    har(tmp_path / "in.har", unanswered)
+    invoke("convert", "in.har", "out.jsonl")
+    (exchange,) = read(tmp_path / "out.jsonl").exchanges
+    assert (exchange.response, exchange.error) == (None, "upstream_reset")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "[]", '{"log": {}}', '{"log": {"entries": []}}', '{"log": {"entries": [7]}}', "[" * 9999,
+        json.dumps({"log": {"entries": [{**entry(), "startedDateTime": "soon"}]}}),
+        json.dumps({"log": {"entries": [{**entry(), "time": "NaN"}]}}),
+        json.dumps({"log": {"entries": [entry(url="no url")]}}),
+    ],
+)  # fmt: skip
+def test_a_har_file_that_cannot_be_read_is_refused(invoke: Invoke, tmp_path: Path, text: str) -> None:
+    """Bad input ends with 2 and a remedy, and leaves no file behind."""
+    (tmp_path / "in.har").write_text(text)
+    refused(invoke("convert", "in.har", "out.jsonl"))
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+@pytest.mark.parametrize("raw", [b"", b"hello", b"5:hello,", b"9999999999:x", b"0:}", b"\xff" * 50])
+def test_a_flow_file_that_cannot_be_read_is_refused(invoke: Invoke, tmp_path: Path, raw: bytes) -> None:
+    """Bad input ends with 2 and a remedy, and leaves no file behind."""
+    (tmp_path / "in.flow").write_bytes(raw)
+    refused(invoke("convert", "in.flow", "out.jsonl"))
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_one_side_is_a_trace_and_names_say_which(invoke: Invoke, tmp_path: Path) -> None:
+    """Two captures, two traces, a name without a known suffix and a missing file are refused."""
+    write(tmp_path / "run.jsonl", BREACHING)
+    har(tmp_path / "in.har", entry())
+    for words in (
+        ["in.har", "out.flow"],
+        ["run.jsonl", "out.jsonl"],
+        ["in.har", "out"],
+        ["gone.har", "out.jsonl"],
+        ["gone.flow", "out.jsonl"],
+        ["gone.jsonl", "out.har"],
+        ["run.jsonl", "out.har", "--origin", DAEMON],
+        ["run.jsonl", "no/folder/out.har"],
+    ):
+        refused(invoke("convert", *words))
+    assert invoke("convert", "in.har", "out", "--to", "trace").exit_code == 0
