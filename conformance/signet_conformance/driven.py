@@ -71,7 +71,8 @@ def drive(plan: Plan, folder: Path, progress: Progress) -> Summary | None:
                 if result.error is not None:
                     errors[result.scenario] = result.error
             performed = sum(chunk.performed for chunk in chunks)
-            progress(f"{done}/{len(scenarios)} scenarios, {performed}/{plan.generated} generated sessions")
+            sessions = f", {performed}/{plan.generated} generated sessions" if plan.generated else ""
+            progress(f"{done}/{len(scenarios)} scenarios{sessions}")
         _raise_for(scenarios, errors, folder)
         if not chunks:
             return None
