@@ -25,6 +25,7 @@ COMMANDS = {
     "check": "Judge recorded traces, offline.",
     "show": "Show a recording as a timeline.",
     "diff": "Compare two recordings, session by session.",
+    "matrix": "Connectors side by side, from their reports; and a badge.",
     "convert": "Convert HAR and mitmproxy captures to traces, and back.",
     "record": "Record what a connector and a daemon say to each other.",
     "daemon": "Run the embedded daemon.",

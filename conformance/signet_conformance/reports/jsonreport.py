@@ -6,16 +6,24 @@ The document is plain ASCII: what a trace holds reaches no terminal unescaped, a
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
 from signet_conformance import __version__
-from signet_conformance.contract import REFERENCE_DAEMON, contract_version_of, requirements, version_key
+from signet_conformance.contract import (
+    REFERENCE_DAEMON,
+    contract_version_of,
+    operation_table,
+    requirements,
+    version_key,
+)
 from signet_conformance.engine import Judged, exit_status
 from signet_conformance.finding import Finding, Judgement
 from signet_conformance.reports.together import essence, together, verdicts_of
 from signet_conformance.reports.values import shortened
 from signet_conformance.rules.daemon import daemon_requirements
+from signet_conformance.trace import Trace
 
 FORMAT = "signet-report/1"
 _HEAD = {"format": FORMAT, "kit": __version__}
@@ -93,12 +101,20 @@ def trace_entry(judged: Judged) -> dict[str, Any]:
     trace = judged.trace
     return {
         "file": trace.path or "-",
+        **({} if trace.header.target is None else {"target": shortened(trace.header.target)}),
         "declared": trace.header.declared.to_json(),
+        "operations": dict(sorted(_operations(trace).items())),
         "daemon_version": judged.daemon_version,
         **({"warnings": list(trace.warnings)} if trace.warnings else {}),
         "verdicts": {name: _judgement(found, judged.daemon_version) for name, found in judged.judgements.items()},
         "daemon": {name: _judgement(found, judged.daemon_version) for name, found in judged.daemon.items()},
     }
+
+
+def _operations(trace: Trace) -> Counter[str]:
+    """How often each operation of the contract was called."""
+    routes = (operation_table().find(e.request.method, e.request.path) for e in trace.exchanges)
+    return Counter(route.operation for route in routes if route is not None and route.operation is not None)
 
 
 def _judgement(judgement: Judgement, daemon_version: str) -> dict[str, Any]:

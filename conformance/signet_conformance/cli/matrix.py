@@ -1,0 +1,71 @@
+"""`signet-conformance matrix`: connectors side by side, from their reports; and a badge."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from signet_conformance.cli.output import report_stream, wants_colour
+from signet_conformance.errors import UsageError, printable
+from signet_conformance.reports import badge, matrix
+from signet_conformance.reports.matrix import Column
+
+_BADGES = {".svg": badge.as_svg, ".json": badge.as_json}
+
+_EPILOG = """\b
+Examples:
+  signet-conformance matrix openclaw/report.json pi/report.json
+  signet-conformance matrix */report.json --json
+  signet-conformance matrix openclaw/report.json \\
+      --badge conformance.svg --connector-version 2026.6.1
+
+\b
+used: declared and observed; declared only; drift: observed, not declared;
+seen: observed, and nothing is declared; -: neither.
+Exit status: 0, whatever the reports say; 2 wrong usage or an unreadable report.
+"""
+
+
+@click.command(
+    "matrix",
+    help="Connector by operation and connector by requirement, from each REPORT (signet-report/1).",
+    epilog=_EPILOG,
+)
+@click.argument("reports", nargs=-1, required=True, metavar="REPORT...")
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object (signet-matrix/1).")
+@click.option("--badge", "badge_file", metavar="FILE", help="Write a badge, .svg or .json, of the one connector.")
+@click.option("--connector-version", metavar="VERSION", help="The connector's own version, for the badge.")
+@click.option("--force", is_flag=True, help="Let --badge replace a file.")
+def command(
+    *, reports: tuple[str, ...], as_json: bool, badge_file: str | None, connector_version: str | None, force: bool
+) -> int:
+    """Print the matrix; write the badge first, so that a refused one prints nothing."""
+    columns = [column for path in reports for column in matrix.read(path)]
+    if badge_file is not None:
+        _write_badge(columns, badge_file, connector_version, force)
+    elif connector_version is not None:
+        raise UsageError("is for a badge", where="--connector-version", remedy="add --badge FILE.svg")
+    if as_json:
+        print(json.dumps(matrix.to_json(columns), indent=2))
+    else:
+        for line in matrix.lines(columns, wants_colour(sys.stdout)):
+            print(line)
+    return 0
+
+
+def _write_badge(columns: list[Column], path: str, connector_version: str | None, force: bool) -> None:
+    render = _BADGES.get(Path(path).suffix.lower())
+    if render is None:
+        raise UsageError("is neither .svg nor .json", where=f"--badge {printable(path, 400)}", remedy="--badge it.svg")
+    if len(columns) != 1:
+        raise UsageError(
+            f"a badge is of one connector, these are {len(columns)}", where="--badge", remedy="name one report"
+        )
+    if connector_version is None or not connector_version.strip():
+        raise UsageError("says which version it is of", where="--badge", remedy="add --connector-version VERSION")
+    text = render(columns[0], connector_version.strip())
+    with report_stream(path, force) as stream:
+        stream.write(text)

@@ -1,0 +1,163 @@
+"""`signet-conformance matrix`: connectors side by side, parity told exactly, and badges of full runs only."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from click.testing import Result
+
+from signet_conformance.contract import requirements, version_document
+from signet_conformance.reports.matrix import surface
+
+from .conftest import Invoke
+from .traces import CONFORMING, HEADER, write
+
+SCHEMA = Path(__file__).resolve().parents[2] / "schemas" / "matrix" / "signet-matrix-1.schema.json"
+VERSION = ["--connector-version", "2026.6.1"]
+
+
+def refused(result: Result) -> None:
+    """Whether a command ended as wrong usage does: status 2, a message, a remedy."""
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: ")
+    assert "\ntry: " in result.stderr
+
+
+def report(path: Path, *, target: str = "openclaw", observed: Any = (), declared: Any = None, **verdicts: str) -> Path:
+    """A report in which every requirement passes but those that `verdicts` names, with _ for -."""
+    finding = {"exchanges": [1], "side": "connector", "pointer": "", "expected": "", "received": None, "message": "x"}
+    rows = {name: {"verdict": "PASS", "reason": "conforming", "findings": []} for name in requirements()}
+    for name, verdict in verdicts.items():
+        found = [finding] if verdict in ("FAIL", "WARN") else []
+        rows[name.replace("_", "-")] = {"verdict": verdict, "reason": "breach", "findings": found}
+    trace = {
+        "file": "t.jsonl",
+        "target": target,
+        "declared": {} if declared is None else {"capabilities": list(declared)},
+        "operations": dict.fromkeys(observed, 1),
+        "verdicts": rows,
+    }
+    document = {"format": "signet-report/1", "contract": "0.145", "kit": "0.1.0", "traces": [trace], "together": rows}
+    path.write_text(json.dumps({**document, "exit": 0}))
+    return path
+
+
+def connectors(result: Result) -> list[dict[str, Any]]:
+    """The connectors of a matrix in JSON, which its schema admits."""
+    document = json.loads(result.output)
+    jsonschema_rs.validator_for(json.loads(SCHEMA.read_text())).validate(document)
+    return list(document["connectors"])
+
+
+def test_declared_observed_and_drift(invoke: Invoke, tmp_path: Path) -> None:
+    """An operation is used, declared only, drift or absent; where nothing is declared it is seen."""
+    report(tmp_path / "a.json", observed=["health", "memory-get"], declared=["health", "session-start"])
+    report(tmp_path / "b.json", target="pi", observed=["health"])
+    first, second = connectors(invoke("matrix", "a.json", "b.json", "--json"))
+    wanted = {"health": "used", "session-start": "declared only", "memory-get": "drift", "secrets-exec": "-"}
+    assert {name: first["operations"][name] for name in wanted} == wanted
+    assert second["operations"]["health"] == "seen"
+
+
+def test_parity_is_exact(invoke: Invoke, tmp_path: Path) -> None:
+    """Twelve rows are full parity; eleven are partial, and the one that is missing is named."""
+    report(tmp_path / "full.json", observed=[*surface(), "mcp"])
+    report(tmp_path / "part.json", observed=surface()[1:])
+    assert "12 of 12 operations, full parity" in invoke("matrix", "full.json").output
+    assert "11 of 12 operations, partial: without session-start" in invoke("matrix", "part.json").output
+    parity = [row["parity"] for row in connectors(invoke("matrix", "full.json", "part.json", "--json"))]
+    assert parity == [{"rows": 12, "of": 12, "full": True}, {"rows": 11, "of": 12, "full": False}]
+
+
+def test_a_report_of_check_can_be_read(invoke: Invoke, tmp_path: Path) -> None:
+    """What check --json writes names target and operations, and the matrix shows them."""
+    write(tmp_path / "run.jsonl", CONFORMING, {**HEADER, "target": "openclaw"})
+    invoke("check", "run.jsonl", "--json", "--output", "report.json")
+    (column,) = connectors(invoke("matrix", "report.json", "--json"))
+    assert column["name"] == "openclaw"
+    assert column["operations"]["memory-recall"] == "seen"
+    assert column["requirements"]["SIG-AGENT-001"] == "PASS"
+    assert not column["full_set"]
+
+
+def test_a_badge_carries_all_three_versions(invoke: Invoke, tmp_path: Path) -> None:
+    """Contract, connector and kit version stand on the badge, in both forms, and its colour tells the outcome."""
+    report(tmp_path / "r.json", observed=surface())
+    for name in ("b.svg", "b.json"):
+        assert invoke("matrix", "r.json", "--badge", name, *VERSION).exit_code == 0
+    badge = json.loads((tmp_path / "b.json").read_text())
+    assert badge["schemaVersion"] == 1
+    assert badge["label"] == "Signet 0.145"
+    assert badge["message"] == "conforming, 12/12 | openclaw 2026.6.1 | kit 0.1.0"
+    assert badge["color"] == "brightgreen"
+    picture = ET.fromstring((tmp_path / "b.svg").read_text())  # noqa: S314  our own
+    assert picture.get("aria-label") == f"{badge['label']}: {badge['message']}"
+
+
+def test_the_badge_of_a_breach_is_red(invoke: Invoke, tmp_path: Path) -> None:
+    """A full run that breaks a MUST has a badge too, which says so; partial parity is green, but not bright."""
+    report(tmp_path / "bad.json", observed=surface(), SIG_AGENT_002="FAIL")
+    report(tmp_path / "part.json", observed=["health"])
+    invoke("matrix", "bad.json", "--badge", "bad_badge.json", *VERSION)
+    invoke("matrix", "part.json", "--badge", "part_badge.json", *VERSION)
+    badges = [json.loads((tmp_path / name).read_text()) for name in ("bad_badge.json", "part_badge.json")]
+    assert [badge["color"] for badge in badges] == ["red", "green"]
+    assert badges[0]["message"].startswith("1 broken, 12/12")
+    assert badges[1]["message"].startswith("conforming, 1/12")
+
+
+@pytest.mark.parametrize("verdict", ["INCONCLUSIVE", "NOT-APPLICABLE"])
+def test_no_badge_without_a_full_run(invoke: Invoke, tmp_path: Path, verdict: str) -> None:
+    """A run whose coverage is undecided, one that left a requirement out and one where the kit failed have none."""
+    report(tmp_path / "a.json", observed=surface(), SIG_COV_001=verdict)
+    report(tmp_path / "b.json", observed=surface(), SIG_END_001="ERROR")
+    partial = json.loads(report(tmp_path / "c.json", observed=surface()).read_text())
+    for rows in (partial["together"], partial["traces"][0]["verdicts"]):
+        del rows[version_document("0.145")["requirements"][5]]
+    (tmp_path / "c.json").write_text(json.dumps(partial))
+    for name in ("a.json", "b.json", "c.json"):
+        refused(invoke("matrix", name, "--badge", "badge.svg", *VERSION))
+        assert not (tmp_path / "badge.svg").exists()
+
+
+def test_wrong_usage_is_refused(invoke: Invoke, tmp_path: Path) -> None:
+    """Two connectors, no version, another suffix and a file that exists make no badge."""
+    report(tmp_path / "r.json", observed=surface())
+    (tmp_path / "there.svg").write_text("mine")
+    refused(invoke("matrix", "r.json", "r.json", "--badge", "b.svg", *VERSION))
+    refused(invoke("matrix", "r.json", "--badge", "b.svg"))
+    refused(invoke("matrix", "r.json", "--badge", "b.png", *VERSION))
+    refused(invoke("matrix", "r.json", "--badge", "there.svg", *VERSION))
+    refused(invoke("matrix", "r.json", *VERSION))
+    assert (tmp_path / "there.svg").read_text() == "mine"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "[" * 9999, '{"format": "signet-report/1"}'])
+def test_a_file_that_is_no_report_is_refused(invoke: Invoke, tmp_path: Path, text: str) -> None:
+    """Bad input ends with 2 and a remedy."""
+    (tmp_path / "bad.json").write_text(text)
+    refused(invoke("matrix", "bad.json"))
+    refused(invoke("matrix", "gone.json"))
+
+
+def test_a_contract_that_is_not_known_is_refused(invoke: Invoke, tmp_path: Path) -> None:
+    """A report of a later kit asks for that kit."""
+    document = json.loads(report(tmp_path / "r.json").read_text())
+    (tmp_path / "r.json").write_text(json.dumps({**document, "contract": "9.1"}))
+    refused(invoke("matrix", "r.json"))
+
+
+def test_hostile_names_reach_neither_terminal_nor_picture(invoke: Invoke, tmp_path: Path) -> None:
+    """Escapes, bidirectional marks and markup in a report's names come out escaped."""
+    evil = "\x1b]0;x\x07\u202e<script>alert(1)</script>"
+    report(tmp_path / "r.json", target=evil, observed=[*surface(), evil])
+    result = invoke("matrix", "r.json", "--badge", "b.svg", "--connector-version", evil)
+    assert result.exit_code == 0
+    picture = (tmp_path / "b.svg").read_text()
+    assert not set("\x1b\x07\u202e") & set(result.output + picture)
+    assert "<script" not in picture
