@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
 
 from signet_conformance import targets, trace
 from signet_conformance.drivers.launch import Driver
@@ -24,6 +26,7 @@ from signet_conformance.selftest.harness import PLANTED_VARIABLE
 from signet_conformance.selftest.trials import CONTRACT, Trial
 
 _READY_S = 60.0
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +43,23 @@ def perform(wanted: Sequence[Trial], folder: Path, lanes: int) -> Iterator[Perfo
 
     Raises what a lane raises: a kit that cannot launch its own parts is no finding of a mutant.
     """
-    plain: deque[Trial] = deque(t for t in wanted if t.contract == CONTRACT and not t.needs_broken_daemon)
-    batches: deque[deque[Trial]] = deque()
-    for contract, broken in sorted({(t.contract, t.needs_broken_daemon) for t in wanted} - {(CONTRACT, False)}):
-        batches.append(deque(t for t in wanted if (t.contract, t.needs_broken_daemon) == (contract, broken)))
-    batches.extend([plain] * lanes if plain else [])
+    kinds: dict[tuple[str, bool], deque[Trial]] = {}
+    for trial in wanted:
+        kinds.setdefault((trial.contract, trial.needs_broken_daemon), deque()).append(trial)
+    # The most numerous kind comes last, and every lane takes part in it.
+    batches = deque(sorted(kinds.items(), key=lambda kind: (len(kind[1]), kind[0])))
+    batches.extend([batches[-1]] * (lanes - 1) if batches else [])
     done: queue.Queue[Performed | BaseException | None] = queue.Queue()
     stop = threading.Event()
 
     def work() -> None:
         try:
-            while batches and not stop.is_set():
-                batch = batches.popleft()
-                if batch:
-                    _perform_batch(batch, folder, done, stop)
-        except IndexError:
-            # Another lane took the last batch.
-            pass
+            while not stop.is_set() and (batch := _next(batches)) is not None:
+                (contract, _), asked = batch
+                if (first := _next(asked)) is not None:
+                    _perform_batch(
+                        _Bench(contract, plain=batch[0] == (CONTRACT, False)), first, asked, folder, done, stop
+                    )
         except BaseException as failure:  # noqa: BLE001 - handed to the thread that waits for the lanes
             done.put(failure)
         finally:
@@ -82,71 +85,79 @@ def perform(wanted: Sequence[Trial], folder: Path, lanes: int) -> Iterator[Perfo
 
 
 def _perform_batch(
-    batch: deque[Trial], folder: Path, done: queue.Queue[Performed | BaseException | None], stop: threading.Event
+    bench: _Bench,
+    first: Trial,
+    rest: deque[Trial],
+    folder: Path,
+    done: queue.Queue[Performed | BaseException | None],
+    stop: threading.Event,
 ) -> None:
-    with ExitStack() as stack:
-        home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="signet-selftest-")))
-        bench = _Bench(home, batch[0])
-        stack.callback(bench.close)
-        bench.start()
-        waiting: tuple[Trial, Driver] | None = None
-        try:
-            while not stop.is_set():
-                trial, driver = waiting if waiting is not None else (None, None)
-                # The next connector starts while this trial runs: starting up is most of what it costs.
-                following = _next(batch)
-                waiting = None if following is None else (following, bench.launch(following))
-                if trial is not None and driver is not None:
-                    done.put(bench.perform(trial, driver, folder))
-                elif waiting is None:
-                    return
-        finally:
+    with bench:
+        trial: Trial | None = first
+        driver = bench.launch(first)
+        while trial is not None and not stop.is_set():
+            following = _next(rest)
+            # The next connector starts while this trial runs: starting up is most of what it costs.
+            waiting = None if following is None else bench.launch(following)
+            done.put(bench.perform(trial, driver, folder))
             if waiting is not None:
-                waiting[1].close()
+                driver = waiting
+            trial = following
 
 
-def _next(batch: deque[Trial]) -> Trial | None:
+def _next(waiting: deque[T]) -> T | None:
     try:
-        return batch.popleft()
+        return waiting.popleft()
     except IndexError:
         return None
 
 
 class _Bench:
-    """A rig with the reference adapter, mutated for each trial, and a daemon that can be broken where one is needed."""
+    """A rig with the reference adapter, mutated for each trial, and a daemon that can be broken where one is needed.
 
-    def __init__(self, home: Path, example: Trial) -> None:
-        self._home = home
-        self._stack = ExitStack()
+    A context manager: what it launched ends with it.
+    """
+
+    def __init__(self, contract: str, *, plain: bool) -> None:
+        self._contract = contract
+        self._plain = plain
         self._canary = f"canary-{secrets.token_hex(12)}"
         self._daemon: LineProcess | None = None
-        self._contract = example.contract
-        self._plain = example.contract == CONTRACT and not example.needs_broken_daemon
+        self._stack = ExitStack()
 
-    def start(self) -> None:
-        """Launch daemon and recorder."""
-        choice = "embedded"
-        if not self._plain:
-            command = [sys.executable, "-m", "signet_conformance.selftest.daemon", "--daemon-version", self._contract]
-            self._daemon = LineProcess("the broken daemon", command, env=clean_environment(self._home))
-            self._stack.callback(self._daemon.close)
-            choice = str(self._daemon.receive(_READY_S)["url"])
-        target = targets.load("reference")
-        token = f"sig_sk_{secrets.token_hex(20)}"
-        self._rig = Rig(target, choice, self._home, canary=self._canary, token=token)
-        self._stack.callback(self._rig.close)
-        self._rig.start()
+    def __enter__(self) -> Self:
+        try:
+            home = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="signet-selftest-")))
+            target = targets.load("reference")
+            token = f"sig_sk_{secrets.token_hex(20)}"
+            self._rig = Rig(target, self._daemon_at(home), home, canary=self._canary, token=token)
+            self._stack.callback(self._rig.close)
+            self._rig.start()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
 
-    def close(self) -> None:
-        """End what was launched."""
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
         self._stack.close()
+
+    def _daemon_at(self, home: Path) -> str:
+        """Which daemon the rig shall use: its own embedded one, or one launched here that can be broken."""
+        if self._plain:
+            return "embedded"
+        command = [sys.executable, "-m", "signet_conformance.selftest.daemon", "--daemon-version", self._contract]
+        self._daemon = LineProcess("the broken daemon", command, env=clean_environment(home))
+        self._stack.callback(self._daemon.close)
+        return str(self._daemon.receive(_READY_S)["url"])
 
     def launch(self, trial: Trial) -> Driver:
         """The connector of a trial."""
         command = [sys.executable, "-m", "signet_conformance.selftest.harness"]
         command += [] if trial.mutant is None else ["--mutant", trial.mutant.id]
         self._rig.target = replace(self._rig.target, command=tuple(command))
-        return self._rig.launch({**trial.scenario.env, PLANTED_VARIABLE: self._canary})
+        driver = self._rig.launch({**trial.scenario.env, PLANTED_VARIABLE: self._canary})
+        self._stack.callback(driver.close)
+        return driver
 
     def perform(self, trial: Trial, driver: Driver, folder: Path) -> Performed:
         """Perform and judge one trial."""
@@ -160,5 +171,4 @@ class _Bench:
             error = self._rig.perform(replace(trial.scenario, name=trial.name), driver, out)
             return Performed(trial, judge(trace.read(out)), error)
         except SignetConformanceError as failure:
-            driver.close()
             return Performed(trial, None, str(failure))
