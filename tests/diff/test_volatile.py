@@ -92,6 +92,14 @@ def test_a_class_that_cannot_be_used_is_refused(option: str) -> None:
     assert caught.value.remedy
 
 
+@pytest.mark.parametrize("pattern", ["(?i)ticket", "(?P<c0>x)"])
+def test_a_pattern_that_cannot_stand_beside_others_is_refused(pattern: str) -> None:
+    """Flags for the whole pattern and a group with a name of ours are errors, not crashes."""
+    with pytest.raises(UsageError) as caught:
+        Volatile(own=own_classes([f"ticket={pattern}"]))
+    assert caught.value.where == "--volatile"
+
+
 def test_a_class_that_does_not_exist_is_refused() -> None:
     """The nearest class is offered."""
     with pytest.raises(UsageError) as caught:

@@ -11,7 +11,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-MAX_CELLS = 250_000
+MAX_CELLS = 40_000
 """The largest remainder, as items of one side times items of the other, that is compared cell by cell."""
 _NEVER = 1 << 30
 

@@ -78,7 +78,14 @@ class Volatile:
         for name, pattern in (own or {}).items():
             _compiled(name, pattern)
         joined = "|".join(f"(?P<c{index}>{pattern})" for index, pattern in enumerate(patterns.values()))
-        self._pattern = re.compile(joined) if patterns else None
+        try:
+            self._pattern = re.compile(joined) if patterns else None
+        except re.error as failure:
+            raise UsageError(
+                f"a pattern cannot stand beside others: {printable(failure, 160)}",
+                where="--volatile",
+                remedy="write flags as (?i:…), and groups without names",
+            ) from None
         self._headers = frozenset() if "header" in self._kept else HEADERS
         self._cache: dict[str, Plain] = {}
 
