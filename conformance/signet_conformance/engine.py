@@ -42,9 +42,9 @@ def judge(trace: Trace, only: frozenset[str] | None = None, contract: str | None
     known = rules()
     catalogue = requirements()
     names = [name for name in (*catalogue, *(n for n in known if n not in catalogue)) if only is None or name in only]
-    daemon = {
-        name: _judge_one(name, one, DAEMON_RULES.get(name), recording) for name, one in daemon_requirements().items()
-    }
+    # Asked for some requirements only, the daemon's side matters where they may rest on its answers.
+    sides = daemon_requirements() if only is None or recording.marks("step") else {}
+    daemon = {name: _judge_one(name, one, DAEMON_RULES.get(name), recording) for name, one in sides.items()}
     broken = {
         finding.exchanges[0]: judgement.requirement
         for judgement in daemon.values()

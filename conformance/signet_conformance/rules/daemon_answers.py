@@ -106,6 +106,8 @@ def refusal_says_why(recording: Recording) -> Iterator[Outcome]:
 
 def private_row_stays_private(recording: Recording) -> Iterator[Outcome]:
     """SIG-DAEMON-006."""
+    if not any(call.body.get("visibility") == "private" for call in recording.of(*SAVES)):
+        return
     owners: dict[str, Call] = {}
     for call in whole_answers(recording):
         if not call.accepted or call.answer is None:

@@ -64,6 +64,8 @@ class _Claims:
 
 def conflict_is_told(recording: Recording) -> Iterator[Outcome]:
     """SIG-DAEMON-003."""
+    if len({call.runtime_path for call in recording.calls if _is_hook(call)}) < 2:
+        return
     claims = _Claims(recording)
     skips = version_key(recording.daemon_version) >= version_key("0.145")
     for call in recording.calls:
@@ -94,9 +96,12 @@ def conflict_is_told(recording: Recording) -> Iterator[Outcome]:
         claims.see(call)
 
 
+def _is_hook(call: Call) -> bool:
+    return call.operation in LIFECYCLE or call.operation in CLAIM_CHECKING
+
+
 def _may_conflict(call: Call) -> bool:
-    hook = call.operation in LIFECYCLE or call.operation in CLAIM_CHECKING
-    return hook and call.key is not None and call.runtime_path is not None and is_served(call)
+    return _is_hook(call) and call.key is not None and call.runtime_path is not None and is_served(call)
 
 
 def repeated_start_gets_the_stub(recording: Recording) -> Iterator[Outcome]:
@@ -162,6 +167,8 @@ def second_end_is_dropped(recording: Recording) -> Iterator[Outcome]:
 
 def job_can_be_looked_at(recording: Recording) -> Iterator[Outcome]:
     """SIG-DAEMON-010."""
+    if not recording.of(EXEC, cut=True):
+        return
     jobs: dict[str, Call] = {}
     for call in whole_answers(recording):
         if call.operation == EXEC and call.accepted and call.status == 202 and call.answer is not None:
