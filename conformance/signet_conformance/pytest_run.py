@@ -17,8 +17,7 @@ from typing import Any, NoReturn, Self
 import pytest
 
 from signet_conformance import engine, trace
-from signet_conformance.contract import REFERENCE_DAEMON, contract_version_of, requirements
-from signet_conformance.driven import Plan, drive
+from signet_conformance.contract import requirements
 from signet_conformance.errors import SignetConformanceError, printable
 from signet_conformance.finding import Judgement, Verdict
 from signet_conformance.generated_summary import Summary, breach_lines, folded
@@ -112,6 +111,9 @@ class ConformanceRun:
         )
 
     def _perform(self) -> None:
+        # Imported here: workers and runs on recordings drive nothing, and have no use for Hypothesis.
+        from signet_conformance.driven import Plan, drive
+
         asked = self._asked
         assert asked.target is not None  # noqa: S101 - a run without recordings has a target
         plan = Plan(
@@ -251,7 +253,11 @@ class ConformanceRun:
             return
         session.exitstatus = self._status(exitstatus)
         if self._asked.report and self._verdicts:
-            self._write_report(int(session.exitstatus))
+            try:
+                self._write_report(int(session.exitstatus))
+            except OSError as failure:
+                print(f"error: {self.folder}: the report cannot be written: {failure.strerror}", file=sys.stderr)
+                session.exitstatus = 2
 
     def _status(self, exitstatus: int) -> int:
         if exitstatus not in _SETTLED:
@@ -262,11 +268,14 @@ class ConformanceRun:
 
     def _write_report(self, status: int) -> None:
         run = self.judged()
-        with (self.folder / "report.json").open("x", encoding="ascii") as stream:
-            writer = ReportWriter(stream, contract_version_of(REFERENCE_DAEMON))
+        # Under its own name only when it is whole: half a report would be taken for one.
+        unfinished = self.folder / "report.json.part"
+        with unfinished.open("x", encoding="ascii") as stream:
+            writer = ReportWriter(stream)
             for one in run.traces:
                 writer.add(one)
             writer.close(run.traces, status)
+        unfinished.rename(self.folder / "report.json")
 
     def _keeps_traces(self) -> bool:
         if self._asked.recordings or not any(self.folder.glob("*.jsonl")):

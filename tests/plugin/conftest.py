@@ -38,20 +38,28 @@ def breaching(tmp_path: Path) -> Path:
     return recordings.write(tmp_path / "breaching.jsonl", recordings.BREACHING)
 
 
+OWNS_TARGET = """
+def pytest_addoption(parser):
+    parser.addoption("--target", default="production")
+"""
+FAILING = "def test_own():\n    assert 0, 'their own failure'\n"
+
+
 @dataclass(frozen=True)
 class JudgedRun:
-    """A run that judged one recording and was given nothing else."""
+    """A run that judged one recording, for tests that only look at what it left."""
 
     recording: Path
     done: Finished
     found: Mapping[str, Case]
+    repository: Repository
 
 
 def _judged(folder: Path, calls: Iterable[recordings.Call]) -> JudgedRun:
     recording = recordings.write(folder / "recording.jsonl", calls)
     repository = Repository(folder / "repository")
     repository.folder.mkdir()
-    return JudgedRun(recording, *repository.judge(recording))
+    return JudgedRun(recording, *repository.judge(recording), repository)
 
 
 @pytest.fixture(scope="session")
@@ -70,6 +78,18 @@ def imperfect_run(tmp_path_factory: pytest.TempPathFactory) -> JudgedRun:
 def breaching_run(tmp_path_factory: pytest.TempPathFactory) -> JudgedRun:
     """The run of the recording with a FAIL and a WARN, for all tests that only look at it."""
     return _judged(tmp_path_factory.mktemp("breaching"), recordings.BREACHING)
+
+
+@pytest.fixture(scope="session")
+def distributed_run(tmp_path_factory: pytest.TempPathFactory) -> JudgedRun:
+    """The same with two xdist workers, in a repository that owns --target and whose own tests fail; with a report."""
+    folder = tmp_path_factory.mktemp("distributed")
+    repository = Repository(folder / "repository")
+    repository.write("conftest.py", OWNS_TARGET)
+    repository.write("pytest.ini", "[pytest]\ntestpaths = tests\n")
+    repository.write("tests/test_own.py", FAILING)
+    recording = recordings.write(folder / "recording.jsonl", recordings.BREACHING)
+    return JudgedRun(recording, *repository.judge(recording, "-n", "2", "--signet-report=report"), repository)
 
 
 @pytest.fixture

@@ -64,8 +64,12 @@ class Repository:
 
     def run(self, *arguments: str | Path, **extra: str) -> Finished:
         """A pytest run, `extra` in its environment."""
+        return self.launch(self.command(*arguments), **extra)
+
+    def launch(self, command: Sequence[str], **extra: str) -> Finished:
+        """A program run here as pytest is."""
         done = subprocess.run(
-            self.command(*arguments),
+            command,
             cwd=self.folder,
             env=environment(**extra),
             capture_output=True,

@@ -6,12 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from .conftest import OWNS_TARGET, JudgedRun
 from .repository import Repository
 
-OWNED = """
-def pytest_addoption(parser):
-    parser.addoption("--target", default="production")
-"""
 SHOWS_TARGET = """
 def test_target(request, capsys):
     with capsys.disabled():
@@ -41,6 +38,15 @@ def test_run_without_the_flag_imports_nothing_but_the_hooks(repository: Reposito
     }
 
 
+def test_run_on_a_recording_loads_nothing_that_drives(repository: Repository, conforming: Path) -> None:
+    """A run that judges a recording imports neither Hypothesis nor mitmproxy nor what launches connectors."""
+    repository.write("conftest.py", LISTS_MODULES)
+    assert repository.conform("--signet-trace", conforming).status == 0
+    loaded = set((repository.folder / "modules.txt").read_text().split())
+    assert "signet_conformance.engine" in loaded
+    assert loaded & {"hypothesis", "mitmproxy", "starlette", "signet_conformance.runner"} == set()
+
+
 def test_run_without_the_flag_has_the_repository_s_items_only(repository: Repository) -> None:
     """Without the flag the kit adds no item, whatever else of its options is given."""
     repository.write("test_own.py", PASSES)
@@ -59,7 +65,7 @@ def test_short_option_is_unknown_without_the_flag(repository: Repository, option
 
 def test_repository_keeps_its_own_target_without_the_flag(repository: Repository) -> None:
     """A repository that has a --target of its own gets its value, the kit installed or not."""
-    repository.write("conftest.py", OWNED)
+    repository.write("conftest.py", OWNS_TARGET)
     repository.write("test_own.py", SHOWS_TARGET)
     done = repository.run("--target", "staging")
     assert done.status == 0
@@ -68,7 +74,7 @@ def test_repository_keeps_its_own_target_without_the_flag(repository: Repository
 
 def test_repository_keeps_its_own_target_beside_the_kit_s(repository: Repository, conforming: Path) -> None:
     """Where the repository owns --target, the kit says so and listens to --signet-target only."""
-    repository.write("conftest.py", OWNED)
+    repository.write("conftest.py", OWNS_TARGET)
     repository.write("test_own.py", SHOWS_TARGET)
     options = ("--signet-target=reference", "--target", "staging", f"--signet-trace={conforming}")
     done = repository.conform(*options, "-rA", "-k", "test_own or SIG-HTTP-001", "test_own.py")
@@ -79,17 +85,14 @@ def test_repository_keeps_its_own_target_beside_the_kit_s(repository: Repository
     assert "owns --daemon" not in done.err
 
 
-def test_owned_target_is_said_once_under_xdist(repository: Repository, conforming: Path) -> None:
+def test_owned_target_is_said_once_under_xdist(distributed_run: JudgedRun) -> None:
     """Workers do not repeat what the controlling process has said."""
-    repository.write("conftest.py", OWNED)
-    done = repository.conform("-n", "2", f"--signet-trace={conforming}", "-k", "SIG-HTTP")
-    assert done.status == 0, done.everything
-    assert done.everything.count("this repository owns --target") == 1
+    assert distributed_run.done.everything.count("this repository owns --target") == 1
 
 
 def test_remedy_names_the_option_that_exists(repository: Repository) -> None:
     """Where the repository owns --target, a missing target is asked for by the long name."""
-    repository.write("conftest.py", OWNED)
+    repository.write("conftest.py", OWNS_TARGET)
     done = repository.conform()
     assert done.status == 2
     assert "try: add --signet-target NAME" in done.err

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import jsonschema
-import pytest
 
 from signet_conformance.contract import document, requirements
 
@@ -25,24 +25,24 @@ def report_in(folder: Path) -> dict[str, Any]:
     return report
 
 
-@pytest.mark.parametrize("distributed", [(), ("-n", "2")], ids=["alone", "xdist"])
-def test_report_says_what_the_items_said(repository: Repository, breaching: Path, distributed: tuple[str, ...]) -> None:
-    """The report meets its schema, and has the verdicts and the status of the run."""
-    done, found = repository.judge(breaching, "--signet-report", "out/report", *distributed)
-    report = report_in(repository.folder / "out" / "report")
-    assert report["exit"] == done.status == 1
-    assert [one["file"] for one in report["traces"]] == [str(breaching)]
+def test_report_says_what_the_items_said(distributed_run: JudgedRun) -> None:
+    """The report meets its schema, and has the verdicts and the status of the run, wherever the items ran."""
+    folder = distributed_run.repository.folder / "report"
+    report = report_in(folder)
+    assert report["exit"] == distributed_run.done.status == 1
+    assert [one["file"] for one in report["traces"]] == [str(distributed_run.recording)]
     assert {name: one["verdict"] for name, one in report["together"].items()} == {
-        name: case.verdict for name, case in found.items()
+        name: case.verdict for name, case in distributed_run.found.items()
     }
-    assert f"report: {repository.folder / 'out' / 'report' / 'report.json'}" in done.out
+    assert f"report: {folder / 'report.json'}" in distributed_run.done.out
 
 
 def test_report_goes_into_an_empty_folder_that_is_there(repository: Repository, conforming: Path) -> None:
-    """A folder that exists and is empty takes the report."""
+    """A folder that exists and is empty takes the report; one that is not there is made, with those above it."""
     (repository.folder / "report").mkdir()
-    assert repository.judge(conforming, "--signet-report", "report")[0].status == 0
-    assert report_in(repository.folder / "report")["exit"] == 0
+    for folder in ("report", "out/report"):
+        assert repository.conform("--signet-trace", conforming, "--signet-report", folder, "-k", "HTTP").status == 0
+        assert report_in(repository.folder / folder)["exit"] == 0
 
 
 def test_second_report_overwrites_nothing(repository: Repository, conforming: Path, breaching: Path) -> None:
@@ -53,6 +53,20 @@ def test_second_report_overwrites_nothing(repository: Repository, conforming: Pa
     assert done.status == 2
     assert "is not empty" in done.err
     assert (repository.folder / "report" / "report.json").read_bytes() == first
+
+
+def test_report_that_does_not_fit_is_no_report(repository: Repository, conforming: Path) -> None:
+    """Where the disk refuses the report, the run says so and ends with 2, and no half of it passes for one."""
+    limited = (
+        "import resource, sys, pytest; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)); "
+        "sys.exit(pytest.main(sys.argv[1:]))"
+    )
+    words = ("--signet-conformance", "--signet-trace", str(conforming), "--signet-report", "report")
+    done = repository.launch([sys.executable, "-c", limited, *words])
+    assert done.status == 2, done.everything
+    assert "report: the report cannot be written: File too large" in done.err
+    assert "Traceback" not in done.everything
+    assert not (repository.folder / "report" / "report.json").exists()
 
 
 def test_own_failing_test_is_the_status_of_the_report(repository: Repository, conforming: Path) -> None:

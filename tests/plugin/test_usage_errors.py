@@ -117,9 +117,8 @@ def test_daemon_command_that_does_not_exist(repository: Repository) -> None:
     assert_told(done, 3, "no-such-daemon: the daemon cannot be started: No such file or directory", "on PATH")
 
 
-@pytest.mark.parametrize("distributed", [(), ("-n", "2")], ids=["alone", "xdist"])
-def test_daemon_command_that_ends_at_once(repository: Repository, distributed: tuple[str, ...]) -> None:
+def test_daemon_command_that_ends_at_once(repository: Repository) -> None:
     """A daemon that ends before it answers is told with the end of its standard error."""
     daemon = repository.write("daemon.py", "raise SystemExit('the database is locked')")
-    done = repository.conform("--target=reference", "--daemon", f"{sys.executable} {daemon}", *distributed)
+    done = repository.conform("--target=reference", "--daemon", f"{sys.executable} {daemon}")
     assert_told(done, 3, "the daemon ended before it answered", "the database is locked")
