@@ -35,6 +35,7 @@ class Session:
         self.cwd = cwd
         self.renew(face)
         self.server: McpServer | None = None
+        self.said = False
 
     def renew(self, face: Mapping[str, Any]) -> None:
         """A new native session in the same folder."""
@@ -94,6 +95,9 @@ class CommandHooks:
         if kind not in self._face["steps"] and kind != "tool":
             raise Skipped(f"{self._face['harness']} has no counterpart for {kind}")
         session = self._session(step)
+        if kind in ("compact", "pre_compaction") and not session.said:
+            raise Skipped("nothing was said since the last compaction: the harness compacts nothing")
+        session.said = kind == "prompt" or (session.said and kind not in ("compact", "pre_compaction", "clear"))
         result: dict[str, Any] = {}
         try:
             if kind == "tool":

@@ -7,7 +7,7 @@ import { join, resolve } from "node:path";
 import { randomUUID } from "node:crypto";
 
 import { modelTurn, StepError } from "./protocol.mjs";
-import { Calls, pick, useTool } from "./turns.mjs";
+import { Calls, compaction, pick, useTool } from "./turns.mjs";
 
 const MODEL = { provider: "scripted", model: "scripted-model" };
 
@@ -128,6 +128,7 @@ class Gateway {
     mkdirSync(folder, { recursive: true });
     session.sessionId = randomUUID();
     session.messages = [];
+    Object.assign(session, { said: 0, compacting: false });
     session.file = join(folder, `${session.sessionId}.jsonl`);
     writeFileSync(session.file, `${JSON.stringify({ type: "session", id: session.sessionId, cwd: session.workspaceDir })}\n`);
     return session;
@@ -177,6 +178,7 @@ class Gateway {
 
   #say(session, message) {
     session.messages.push(message);
+    session.said += 1;
     appendFileSync(session.file, `${JSON.stringify({ type: "message", id: randomUUID().slice(0, 8), message })}\n`);
   }
 
@@ -197,6 +199,7 @@ class Gateway {
 
   async preCompaction(step) {
     const session = this.#session(step);
+    compaction.begin(session);
     const count = session.messages.length;
     const bag = { messageCount: count, compactingCount: count, tokenCount: 1000, sessionFile: session.file };
     await this.#fire("before_compaction", { ...bag, messages: structuredClone(session.messages) }, this.#context(session));
@@ -205,6 +208,7 @@ class Gateway {
 
   async compactionComplete(step) {
     const session = this.#session(step);
+    compaction.end(session);
     const compactedCount = session.messages.length;
     const entry = { type: "compaction", id: randomUUID().slice(0, 8), summary: step.summary ?? "", tokensBefore: 1000 };
     appendFileSync(session.file, `${JSON.stringify(entry)}\n`);

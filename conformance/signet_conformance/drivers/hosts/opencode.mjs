@@ -4,7 +4,7 @@
 import { randomBytes } from "node:crypto";
 
 import { modelTurn, StepError } from "./protocol.mjs";
-import { Calls, pick, useTool } from "./turns.mjs";
+import { Calls, compaction, pick, useTool } from "./turns.mjs";
 
 const MODEL = { providerID: "scripted", modelID: "scripted-model" };
 const SYSTEM_PROMPT = "You are opencode, an interactive CLI tool.";
@@ -101,6 +101,7 @@ class Server {
     const parts = [{ id: identifier("prt"), sessionID, messageID: message.id, type: "text", text: step.text }];
     await this.#hook(session, "chat.message", { sessionID, model: MODEL, messageID: message.id }, { message, parts });
     this.#messages.get(sessionID).push({ info: message, parts });
+    session.said = (session.said ?? 0) + 1;
     await this.#event(session, "message.updated", { info: message });
     await this.#event(session, "session.status", { status: { type: "busy" } });
     if (session.title === undefined) {
@@ -172,6 +173,7 @@ class Server {
 
   async preCompaction(step) {
     const session = this.#session(step);
+    compaction.begin(session);
     await this.#event(session, "session.status", { status: { type: "busy" } });
     const output = { context: [], prompt: undefined };
     await this.#hook(session, "experimental.session.compacting", { sessionID: session.id }, output);
@@ -180,6 +182,7 @@ class Server {
 
   async compactionComplete(step) {
     const session = this.#session(step);
+    compaction.end(session);
     await this.#callModel(session, step.session);
     await this.#answer(session, step.summary ?? "", { summary: true, mode: "compaction" });
     await this.#event(session, "session.compacted");

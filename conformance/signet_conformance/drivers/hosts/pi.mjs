@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { randomUUID } from "node:crypto";
 
 import { modelTurn, StepError } from "./protocol.mjs";
-import { Calls, pick, useTool } from "./turns.mjs";
+import { Calls, compaction, pick, useTool } from "./turns.mjs";
 
 const MODEL = { provider: "scripted", model: "scripted-model", api: "scripted" };
 const NO_PROJECT = "/workspace";
@@ -178,6 +178,7 @@ class Program {
   }
 
   #say(role, text) {
+    this.#session.said = (this.#session.said ?? 0) + 1;
     const message = { role, content: [{ type: "text", text }], timestamp: Date.now() };
     this.#session.add({ type: "message", message: role === "assistant" ? { ...message, ...MODEL, stopReason: "stop" } : message });
   }
@@ -196,6 +197,7 @@ class Program {
   }
 
   async preCompaction() {
+    compaction.begin(this.#session);
     const messages = this.#session.messages;
     const preparation = { messagesToSummarize: messages, tokensBefore: 1000, firstKeptEntryId: this.#session.entries.at(-1)?.id };
     const bag = { preparation, branchEntries: structuredClone(this.#session.entries), sessionId: this.#session.id, messages };
@@ -204,6 +206,7 @@ class Program {
   }
 
   async compactionComplete(step) {
+    compaction.end(this.#session);
     this.#session.add({ type: "compaction", summary: step.summary ?? "", tokensBefore: 1000 });
     await this.#fire("session_compact", { compactionEntry: structuredClone(this.#session.entries.at(-1)), fromExtension: false });
     return {};

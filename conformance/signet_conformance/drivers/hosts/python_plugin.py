@@ -76,6 +76,7 @@ class Program:
         self._projects = Projects()
         self._session = ""
         self._messages: list[dict[str, str]] = []
+        self._kept, self._compacting = 0, False
         self._turns = 0
         self._turn: tuple[str, str] | None = None
 
@@ -118,7 +119,7 @@ class Program:
 
     def _start(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         self._session = str(step.get("key") or uuid.uuid4())
-        self._messages, self._turns = [], 0
+        self._messages, self._turns, self._kept, self._compacting = [], 0, 0, False
         # The harness has no word for a project: a provider sees the folder that the user started it in.
         os.chdir(self._projects.folder(step.get("project")))
         home = Path.home() / ".hermes"
@@ -175,13 +176,19 @@ class Program:
         return use_tool(step, known, self._names, run)
 
     def _pre_compaction(self, _step: Mapping[str, Any]) -> Mapping[str, Any]:
+        if len(self._messages) <= self._kept:
+            raise Skipped("nothing was said since the last compaction: the harness compacts nothing")
+        self._compacting = True
         return {"text": self._call("on_pre_compress", list(self._messages)) or ""}
 
     def _compaction_complete(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         """The session goes on under a new id, its history replaced by the summary."""
+        if not self._compacting:
+            raise Skipped("no compaction is under way")
         before, self._session = self._session, str(uuid.uuid4())
         self._call("on_session_end", list(self._messages))
         self._messages = [{"role": "user", "content": str(step.get("summary") or "")}]
+        self._kept, self._compacting = 1, False
         self._call("on_session_switch", self._session, parent_session_id=before, reset=False, reason="compression")
         return {}
 
@@ -193,7 +200,7 @@ class Program:
     def _clear(self, _step: Mapping[str, Any]) -> Mapping[str, Any]:
         before, self._session = self._session, str(uuid.uuid4())
         self._call("on_session_end", list(self._messages))
-        self._messages, self._turns = [], 0
+        self._messages, self._turns, self._kept, self._compacting = [], 0, 0, False
         self._call("on_session_switch", self._session, parent_session_id=before, reset=True, reason="new_session")
         return {"opened": True}
 

@@ -51,6 +51,21 @@ export class Calls {
   }
 }
 
+/**
+ * What a harness allows of compactions: one only where something was said since the last, its end only after its
+ * beginning. `state` is the session's own object; `said` counts its messages since the last compaction.
+ */
+export const compaction = {
+  begin(state) {
+    if (!state.said) throw new Skipped("nothing was said since the last compaction: the harness compacts nothing");
+    state.compacting = true;
+  },
+  end(state) {
+    if (!state.compacting) throw new Skipped("no compaction is under way");
+    Object.assign(state, { compacting: false, said: 0 });
+  },
+};
+
 /** What a tool gave back as `{text, content}`: `content` is an object, with the id of a memory where one is told. */
 export function toolAnswer(given) {
   const text = typeof given === "string" ? given : (given?.content ?? []).map((part) => part?.text ?? "").join("\n");
