@@ -32,10 +32,10 @@ def test_every_item_is_aligned_once_and_in_order(first: list[Item], second: list
 
 @given(ITEMS, ITEMS)
 def test_long_remainders_keep_the_same_promise(first: list[Item], second: list[Item]) -> None:
-    """The way that long remainders take (anchors, then step by step) promises the same."""
+    """The way that long remainders take (anchors, then windows) promises the same."""
     pairs = list(alignment._split(first, second, 0, len(first), 0, len(second)))
     assert orderly(pairs, first, second)
-    pairs = list(alignment._in_step(first, second, 0, len(first), 0, len(second)))
+    pairs = list(alignment._in_windows(first, second, 0, len(first), 0, len(second)))
     assert orderly(pairs, first, second)
 
 
@@ -66,3 +66,12 @@ def test_ten_thousand_items_in_reverse_are_aligned() -> None:
     first = [Item("p", str(number)) for number in range(10_000)]
     second = first[::-1]
     assert orderly(align(first, second), first, second)
+
+
+def test_a_call_that_is_gone_from_a_long_repetition_moves_nothing() -> None:
+    """Of a thousand turns that say the same, one lost call is one missing call."""
+    first = [*items("x1"), *items("s1 p1 r1 e1") * 1000, *items("x2")]
+    gone = [*first[1:2001], *first[2003:-1]]
+    pairs = align(first, gone)
+    assert orderly(pairs, first, gone)
+    assert [(index is None, other is None) for index, other in pairs if None in (index, other)] == [(False, True)] * 4

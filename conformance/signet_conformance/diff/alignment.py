@@ -7,12 +7,13 @@ remainder is compared item by item with item.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 MAX_CELLS = 40_000
 """The largest remainder, as items of one side times items of the other, that is compared cell by cell."""
+_WINDOW = 120
 _NEVER = 1 << 30
 
 
@@ -54,7 +55,7 @@ def _align(first: Sequence[Item], second: Sequence[Item], low: int, high: int, s
 def _split(first: Sequence[Item], second: Sequence[Item], low: int, high: int, start: int, stop: int) -> Iterator[Pair]:
     anchors = _anchors(first, second, low, high, start, stop)
     if not anchors:
-        yield from _in_step(first, second, low, high, start, stop)
+        yield from _in_windows(first, second, low, high, start, stop)
         return
     for index, other in [*anchors, (high, stop)]:
         yield from _align(first, second, low, index, start, other)
@@ -99,27 +100,22 @@ def _unique(items: Sequence[Item], low: int, high: int) -> dict[Item, int]:
     return {item: index for item, index in seen.items() if item not in repeated}
 
 
-def _in_step(
+def _in_windows(
     first: Sequence[Item], second: Sequence[Item], low: int, high: int, start: int, stop: int
 ) -> Iterator[Pair]:
-    """A long remainder of repeats: each item meets the next one of its label, and nothing crosses."""
-    waiting: dict[str, deque[int]] = {}
-    for index in range(start, stop):
-        waiting.setdefault(second[index].label, deque()).append(index)
-    done = start
-    for index in range(low, high):
-        queue = waiting.get(first[index].label, deque())
-        while queue and queue[0] < done:
-            queue.popleft()
-        # A jump over many would leave all of them without a counterpart.
-        if not queue or queue[0] - done > 100:
-            yield index, None
-            continue
-        other = queue.popleft()
-        yield from ((None, skipped) for skipped in range(done, other))
-        yield index, other
-        done = other + 1
-    yield from ((None, index) for index in range(done, stop))
+    """A long remainder of repeats, a window at a time: of each window the first half is kept, the rest seen again."""
+    while low < high and start < stop:
+        last = high - low <= _WINDOW and stop - start <= _WINDOW
+        window = _cell_by_cell(first, second, low, min(high, low + _WINDOW), start, min(stop, start + _WINDOW))
+        half, other_half = low + _WINDOW // 2, start + _WINDOW // 2
+        for index, other in window:
+            yield index, other
+            low = low if index is None else index + 1
+            start = start if other is None else other + 1
+            if not last and (low >= half or start >= other_half):
+                break
+    yield from ((index, None) for index in range(low, high))
+    yield from ((None, index) for index in range(start, stop))
 
 
 def _cell_by_cell(
