@@ -172,8 +172,7 @@ _EXCHANGES: st.SearchStrategy[Line] = _fixed(
             _pairs(_HEADERS),
             _bodies(_BODY),
         ).map(lambda r: {"method": r[0][0], "path": r[0][1], "query": r[1], "headers": r[2], "body": r[3]}),
-        "response": st.none()
-        | st.fixed_dictionaries({"status": st.sampled_from(_STATUSES), "body": _bodies(_ANSWER)}),
+        "response": st.none() | st.fixed_dictionaries({"status": st.sampled_from(_STATUSES), "body": _bodies(_ANSWER)}),
     },
     {
         "error": st.sampled_from(["client_closed", "upstream_refused", "upstream_reset", "\x07", ""]),

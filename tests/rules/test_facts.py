@@ -247,8 +247,7 @@ ACCEPTED: dict[str, tuple[dict[str, Any], bool]] = {
         for kind in ("reset", "refuse", "hang", "status", "not_json", "empty", "shape")
     },
     **{
-        f"fault {kind}": ({"fault": {"kind": kind}}, True)
-        for kind in ("delay", "slow_body", "extra_fields", "restart")
+        f"fault {kind}": ({"fault": {"kind": kind}}, True) for kind in ("delay", "slow_body", "extra_fields", "restart")
     },
 }
 

@@ -232,9 +232,12 @@ def test_a_header_alone_is_an_empty_trace(tmp_path: Path) -> None:
 
 def test_methods_are_read_in_upper_case(tmp_path: Path) -> None:
     """The case of a method does not count."""
-    assert _read_bytes(tmp_path, HEADER + encode({**GOOD, "request": {**REQUEST, "method": "post"}})).exchanges[
-        0
-    ].request.method == "POST"
+    assert (
+        _read_bytes(tmp_path, HEADER + encode({**GOOD, "request": {**REQUEST, "method": "post"}}))
+        .exchanges[0]
+        .request.method
+        == "POST"
+    )
 
 
 def test_an_error_may_be_its_kind_alone(tmp_path: Path) -> None:
