@@ -145,14 +145,15 @@ class _Bench:
         """Which daemon the rig shall use: its own embedded one, or one launched here that can be broken."""
         if self._plain:
             return "embedded"
-        command = [sys.executable, "-m", "signet_conformance.selftest.daemon", "--daemon-version", self._contract]
+        # -P keeps a folder that happens to hold a module of the same name from being run in its place.
+        command = [sys.executable, "-P", "-m", "signet_conformance.selftest.daemon", "--daemon-version", self._contract]
         self._daemon = LineProcess("the broken daemon", command, env=clean_environment(home))
         self._stack.callback(self._daemon.close)
         return str(self._daemon.receive(_READY_S)["url"])
 
     def launch(self, trial: Trial) -> Driver:
         """The connector of a trial."""
-        command = [sys.executable, "-m", "signet_conformance.selftest.harness"]
+        command = [sys.executable, "-P", "-m", "signet_conformance.selftest.harness"]
         command += [] if trial.mutant is None else ["--mutant", trial.mutant.id]
         self._rig.target = replace(self._rig.target, command=tuple(command))
         driver = self._rig.launch({**trial.scenario.env, PLANTED_VARIABLE: self._canary})
