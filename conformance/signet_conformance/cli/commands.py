@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from importlib import import_module
@@ -164,4 +165,22 @@ def main() -> NoReturn:
         # A terminal that cannot show a character gets its escape, not a crash.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    commands.main()
+    try:
+        commands.main()
+    except SystemExit as leaving:
+        if isinstance(leaving.code, int) and sys.gettrace() is None and not _has_exit_work():
+            # A large trace is millions of objects: taking them down one by one is time the user waits for.
+            os._exit(leaving.code)
+        raise
+
+
+def _has_exit_work() -> bool:
+    """Whether something must happen while the interpreter ends: threads to join, streams that cannot be flushed."""
+    if threading.active_count() > 1:
+        return True
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        return True
+    return False

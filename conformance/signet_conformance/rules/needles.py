@@ -7,6 +7,8 @@ from itertools import pairwise
 
 _FEW = 12
 _LONGEST_BLOCK = 24
+_MARKS = ("\n", ". ", "s ", "e ")
+"""Where texts are taken to pieces, coarsest first: lines, sentences, and what most words of a line end with."""
 
 
 class Needles:
@@ -15,11 +17,17 @@ class Needles:
     Every text is looked at in blocks that begin at multiples of the block's length. A needle that
     occurs in a text covers a whole block at one of as many neighbouring offsets, wherever those lie
     in the needle; so these offsets of each needle are indexed, and looking the text's blocks up finds
-    every candidate, however many needles there are. For few needles a plain search is faster.
+    every candidate, however many needles there are. Most needles are found by a line or a phrase
+    of theirs, which costs less; and for few needles a plain search is faster.
     """
 
     def __init__(self, since: Mapping[str, int]) -> None:
         self._since = dict(sorted(since.items(), key=lambda item: item[1]))
+        self._by_piece: dict[str, dict[str, list[str]]] = {}
+        since = self._since
+        if len(since) > _FEW:
+            since = {needle: seq for needle, seq in self._since.items() if not self._indexed_by_piece(needle)}
+        self._few = since if len(since) <= _FEW else {}
         self._shortest = min(map(len, since), default=2)
         self._block = size = max(1, min(self._shortest // 2, _LONGEST_BLOCK))
         self._by_block: dict[str, tuple[int, str]] = {}
@@ -34,11 +42,31 @@ class Needles:
                     if self._by_block.setdefault(block, place) is not place:
                         self._others.setdefault(block, []).append(place)
 
+    def _indexed_by_piece(self, needle: str) -> bool:
+        """Index a needle by its longest piece between two marks: the same piece stands in a text that holds it."""
+        for mark in _MARKS:
+            longest = max(needle.split(mark)[1:-1], key=len, default="")
+            if len(longest) >= _LONGEST_BLOCK:
+                self._by_piece.setdefault(mark, {}).setdefault(longest, []).append(needle)
+                return True
+        return False
+
     def first_in(self, text: str, before: int) -> int | None:
         """The number of a needle known before `before` that the text contains; None when there is none."""
-        if not self._by_block:
-            return next((seq for needle, seq in self._since.items() if seq < before and needle in text), None)
-        if len(text) < self._shortest:
+        for mark, pieces in self._by_piece.items():
+            if mark in text:
+                found = [
+                    self._since[needle]
+                    for piece in pieces.keys() & set(text.split(mark))
+                    for needle in pieces[piece]
+                    if self._since[needle] < before and needle in text
+                ]
+                if found:
+                    return min(found)
+        for needle, seq in self._few.items():
+            if seq < before and needle in text:
+                return seq
+        if not self._by_block or len(text) < self._shortest:
             return None
         size = self._block
         starts = range(0, len(text) - size + 1, size)
