@@ -51,7 +51,7 @@ def test_installed(wheel: Path, folder: Path) -> int:
     subprocess.run([python, "-m", "pip", "install", "-q", str(wheel), "pytest-xdist"], check=True)
     checkout = folder / "checkout"
     checkout.mkdir()
-    for part in ("tests", "ci", "pyproject.toml", "README.md"):
+    for part in ("tests", "ci", "docs", "examples", "pyproject.toml", "README.md"):
         source = ROOT / part
         if source.is_dir():
             shutil.copytree(source, checkout / part, ignore=shutil.ignore_patterns("__pycache__"))
@@ -60,7 +60,8 @@ def test_installed(wheel: Path, folder: Path) -> int:
     shared = ROOT.parent / "shared"
     if shared.is_dir():
         (folder / "shared").symlink_to(shared)
-    return subprocess.run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider"], cwd=checkout, check=False).returncode
+    command = [python, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider"]
+    return subprocess.run(command, cwd=checkout, check=False).returncode
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ class DaemonUnderTest:
             return
         if self._choice == "embedded":
             command = [
-                sys.executable, "-m", "signet_conformance.daemon",
+                sys.executable, "-P", "-m", "signet_conformance.daemon",
                 "--port", str(port), "--workspace", str(self._folder), "--until-stdin-closes",
             ]  # fmt: skip
             self._process = LineProcess("the embedded daemon", command, env=clean_environment(self._folder))
@@ -129,7 +129,7 @@ class Recorder:
 
     def __init__(self, upstream: str, folder: Path, canary: str) -> None:
         command = [
-            sys.executable, "-m", "signet_recording_proxy",
+            sys.executable, "-P", "-m", "signet_recording_proxy",
             "--upstream", upstream, "--out", str(folder / "before.jsonl"), "--control", "--canary-env", CANARY_VARIABLE,
         ]  # fmt: skip
         env = clean_environment(folder, **{CANARY_VARIABLE: canary})

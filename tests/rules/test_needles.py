@@ -10,6 +10,23 @@ from signet_conformance.rules.needles import Needles
 # Few letters and short needles, so that needles overlap, contain each other and nearly occur.
 NEEDLE = st.text("ab", min_size=2, max_size=9)
 SINCE = st.integers(1, 20)
+# What injected texts are made of: shared headings, lines, sentences, words that end alike.
+PIECE = st.sampled_from(
+    [
+        "# Notes of the week\n",
+        "\n",
+        ". ",
+        " ",
+        "The staging host is called atlas",
+        "Deploys are done on Friday",
+        "Rules are these three pages ",
+        "ask before the change",
+        "s ",
+        "e ",
+        "x" * 30,
+    ]
+)
+PROSE = st.lists(PIECE, min_size=3, max_size=9).map("".join).filter(lambda text: len(text) >= 40)
 
 
 @settings(deadline=None)
@@ -38,3 +55,22 @@ def test_a_long_needle_is_found_at_any_place(needles: set[str], data: st.DataObj
     text = data.draw(st.text("wxyz", max_size=90), label="before") + chosen + data.draw(st.text("wxyz"), label="after")
     assert Needles(dict.fromkeys(ordered, 3)).first_in(text, 4) == 3
     assert Needles(dict.fromkeys(ordered, 3)).first_in(text, 3) is None
+
+
+@settings(deadline=None)
+@given(
+    needles=st.dictionaries(PROSE, SINCE, min_size=13, max_size=24),
+    pieces=st.lists(PROSE | PIECE, max_size=3),
+    before=st.integers(0, 22),
+    data=st.data(),
+)
+def test_prose_is_found_where_a_plain_search_finds_it(
+    needles: dict[str, int], pieces: list[str], before: int, data: st.DataObject
+) -> None:
+    """The same for texts that share headings, lines and sentences, whole or with their ends cut off."""
+    near = data.draw(st.sampled_from(sorted(needles)), label="near")
+    start, end = data.draw(st.integers(0, 2), label="start"), data.draw(st.integers(0, 2), label="end")
+    text = "".join([*pieces[:1], near[start : len(near) - end], *pieces[1:]])
+    found = Needles(needles).first_in(text, before)
+    right = {since for needle, since in needles.items() if since < before and needle in text}
+    assert (found in right) if right else found is None

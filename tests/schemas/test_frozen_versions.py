@@ -17,6 +17,7 @@ FREEZE = Path(__file__).resolve().parents[2] / "ci" / "freeze_schemas.py"
 
 @pytest.fixture(scope="module")
 def freeze() -> ModuleType:
+    """The script that freezes versions, as a module."""
     spec = importlib.util.spec_from_file_location("freeze_schemas", FREEZE)
     assert spec is not None
     assert spec.loader is not None
@@ -32,6 +33,7 @@ def copied(folder: Path, tmp_path: Path) -> Path:
 
 
 def key(version: str) -> tuple[int, ...]:
+    """A version as numbers that compare."""
     return tuple(int(part) for part in (*version.split("."), "0")[:3])
 
 

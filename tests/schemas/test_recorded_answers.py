@@ -27,17 +27,20 @@ def unclipped(value: Any) -> Any:
 
 
 def probes(shared: Path) -> Iterator[dict[str, Any]]:
+    """The requests to a real daemon, with its answers."""
     for line in (shared / "daemon-truth-table.jsonl").read_text("utf-8").splitlines():
         yield json.loads(line)
 
 
 def trace_lines(shared: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every line of the real recordings, with its file."""
     for path in sorted((shared / "traces").rglob("*.jsonl")):
         for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
             yield f"{path.relative_to(shared)}:{number}", json.loads(line)
 
 
 def operation_of(find_operation: Any, method: str, path: str) -> str | None:
+    """The operation that a method and a path are."""
     try:
         return find_operation(method, path.partition("?")[0])  # type: ignore[no-any-return]  # a fixture
     except KeyError:

@@ -19,17 +19,20 @@ AREAS = {
 
 @pytest.fixture(scope="module")
 def catalogue(load: Any) -> list[dict[str, Any]]:
+    """The requirements, in their order."""
     return load("requirements.json")["requirements"]  # type: ignore[no-any-return]  # JSON
 
 
 @pytest.fixture(scope="module")
 def law(shared: Path) -> dict[str, tuple[str, ...]]:
+    """The rows of the law, by requirement id."""
     rows = LAW_ROW.findall((shared / "contract" / "corrections.md").read_text("utf-8"))
     cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
     return {name: tuple(rest) for name, *rest in cells}
 
 
 def plain(cell: str) -> str:
+    """A cell without its markup."""
     return re.sub(r"\s+", " ", cell.replace("`", "")).strip()
 
 

@@ -25,6 +25,10 @@ FLUSH_TIMEOUT_S = 30.0
 OnEvent = Callable[[Mapping[str, Any]], None]
 
 
+def _ignored(_event: Mapping[str, Any]) -> None:
+    """Nothing that happens outside a step is marked."""
+
+
 class CommandDriver:
     """One connector process. `step_timeout_s` bounds every step: past it the connector counts as hung."""
 
@@ -36,7 +40,7 @@ class CommandDriver:
 
     def hello(self) -> Mapping[str, Any]:
         """Greet the program; what it says of itself."""
-        return self._ask({"op": "hello", "events": ["model"]}, HELLO_TIMEOUT_S, lambda event: None)
+        return self._ask({"op": "hello", "events": ["model"]}, HELLO_TIMEOUT_S, _ignored)
 
     def perform(self, step: Mapping[str, Any], on_event: OnEvent) -> Mapping[str, Any]:
         """Hand one step over and return its result; raise TargetError when the program cannot perform it."""
@@ -44,7 +48,7 @@ class CommandDriver:
 
     def flush(self) -> None:
         """Wait until the program has finished what it does in the background."""
-        self._ask({"op": "flush"}, FLUSH_TIMEOUT_S, lambda event: None)
+        self._ask({"op": "flush"}, FLUSH_TIMEOUT_S, _ignored)
 
     def close(self) -> None:
         """End the program and everything it started."""
@@ -70,5 +74,5 @@ class CommandDriver:
             raise TargetError(
                 f"cannot perform {printable(request.get('step') or request['op'], 200)}: {printable(message, 400)}",
                 where=f"target {self._target.name}",
-                remedy="make the connector's driver program answer this step, or take its operation out of the capabilities",
+                remedy="make the driver program answer this step, or take its operation out of the capabilities",
             )

@@ -17,7 +17,7 @@ GRACE_S = 1.0
 class _Silence:
     """What shows that a connector fell silent: its last hook, and the steps it was given after the fault was over."""
 
-    last: Call | None
+    last: Call
     steps: int
 
 
@@ -37,7 +37,8 @@ def _silence_after(recording: Recording, seq: int) -> _Silence | None:
     hooks = [c for c in recording.calls if c.operation in LIFECYCLE]
     if not {"prompt", "end"} <= set(steps) or any(c.seq > over for c in hooks):
         return None
-    return _Silence(hooks[-1] if hooks else None, len(steps))
+    # Who never spoke did not fall silent: a connector without hooks, or a session that began in the outage.
+    return _Silence(hooks[-1], len(steps)) if any(c.seq <= seq for c in hooks) else None
 
 
 def _has_reason_to_be_silent(recording: Recording) -> bool:
@@ -54,7 +55,7 @@ def _sends_away(call: Call) -> bool:
 
 
 def _stopped(say: Callable[..., Finding], silence: _Silence, message: str, *calls: Call) -> Finding:
-    named = calls or ((silence.last,) if silence.last is not None else ())
+    named = calls or (silence.last,)
     return say(
         *named,
         message=message,

@@ -29,7 +29,7 @@ def transcripts_of(recording: Recording) -> Sequence[tuple[Call, list[Turn]]]:
             (c, turns(c.body.get("transcript"))) for c in recording.keyed_hooks if c.operation in (END, CHECKPOINT)
         ]
         recording.memo["transcripts"] = found
-    return found  # type: ignore[no-any-return]  # memo is untyped by nature
+    return found
 
 
 def pairs_of(recording: Recording, key: str) -> Pairs:
@@ -37,7 +37,7 @@ def pairs_of(recording: Recording, key: str) -> Pairs:
     index = recording.memo.get("pairs")
     if index is None:
         index = recording.memo["pairs"] = _index(transcripts_of(recording))
-    return index.get(key, {})  # type: ignore[no-any-return]
+    return index.get(key, {})
 
 
 def _index(transcripts: Sequence[tuple[Call, list[Turn]]]) -> dict[str, dict[tuple[Turn, Turn], list[Place]]]:
