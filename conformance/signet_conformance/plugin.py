@@ -44,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--signet-scenarios",
         metavar="N",
-        help="perform N generated sessions beside the scripted ones (default: 80; none with --signet-scenario)",
+        help="perform N generated sessions beside the scripted ones (default: 60; none with --signet-scenario)",
     )
     group.addoption(
         "--signet-scenario",

@@ -17,7 +17,7 @@ from signet_conformance import targets
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.scenarios.script import Scenario, read_scenarios
 
-DEFAULT_SESSIONS = 80
+DEFAULT_SESSIONS = 60
 DEFAULT_SEED = 1
 """Fixed, so that a run says the same tomorrow; another one looks elsewhere."""
 MOST_SESSIONS = 1_000_000
