@@ -16,8 +16,11 @@ OPENING = ("session-start", "user-prompt-submit")
 END = "session-end"
 NEUTRAL = ("pre-compaction", "compaction-complete", "session-checkpoint-extract", "remember", "recall")
 KEYS = ("s1", "s2", "s3")
-STEPS = st.lists(
-    st.tuples(st.sampled_from((*OPENING, END, *NEUTRAL)), st.sampled_from((*KEYS, None)), st.booleans()), max_size=14
+# Mostly hooks that open and close, mostly of one key: sessions that begin, end and begin again.
+HOOK = st.sampled_from((*OPENING, END, END)) | st.sampled_from((*OPENING, END, *NEUTRAL))
+KEY = st.just("s1") | st.sampled_from((*KEYS, None))
+STEPS = st.integers(0, 12).flatmap(
+    lambda size: st.lists(st.tuples(HOOK, KEY, st.booleans()), min_size=size, max_size=size)
 )
 Step = tuple[str, str | None, bool]
 
