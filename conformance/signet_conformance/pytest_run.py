@@ -326,7 +326,7 @@ class RequirementItem(pytest.Item):
         judgement = self._run.judged().together[self.name]
         self.user_properties.append((VERDICT, str(judgement.verdict)))
         if judgement.verdict in (Verdict.FAIL, Verdict.ERROR):
-            raise _BreachError(self._run.breach_text(judgement))
+            raise _BreachError(self._run.breach_text(judgement), judgement.message)
         if judgement.verdict is Verdict.INCONCLUSIVE:
             raise InconclusiveError(judgement.message)
         if judgement.verdict is Verdict.NOT_APPLICABLE:
@@ -346,11 +346,15 @@ class RequirementItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The failure as its reader needs it: no traceback of the kit."""
-        if isinstance(excinfo.value, (_BreachError, InconclusiveError)):
-            return str(excinfo.value)
-        if isinstance(excinfo.value, SignetConformanceError):
-            return f"error: {excinfo.value}"
-        return super().repr_failure(excinfo, style)
+        if not isinstance(excinfo.value, (_BreachError, InconclusiveError, SignetConformanceError)):
+            return super().repr_failure(excinfo, style)
+        # The text of the error and nothing else, in a form that xdist carries whole.
+        shown = excinfo.getrepr(style="value", chain=False)
+        if shown.reprcrash is not None:
+            # What stands behind the item's name in pytest's last lines, which a CI log does not cut.
+            value = excinfo.value
+            shown.reprcrash.message = value.summary if isinstance(value, _BreachError) else f"error: {value}"
+        return shown
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Where pytest says that the item is."""
@@ -358,4 +362,8 @@ class RequirementItem(pytest.Item):
 
 
 class _BreachError(Exception):
-    """Raised by an item whose requirement fails; its text is all that is shown."""
+    """Raised by an item whose requirement fails; its text is all that is shown, its summary where one line must do."""
+
+    def __init__(self, text: str, summary: str) -> None:
+        super().__init__(text)
+        self.summary = printable(summary, 200)
