@@ -154,3 +154,13 @@ def test_broken_test_file_does_not_break_the_kit_s_items(repository: Repository,
     assert done.status == 1
     assert {case.outcome for name, case in found.items() if name in requirements()} == {"passed", "skipped"}
     assert "INTERNALERROR" not in done.everything
+
+
+def test_broken_test_file_does_not_keep_the_connector_from_being_driven(repository: Repository) -> None:
+    """Where pytest goes on after a file that cannot be collected, the scenarios are performed: here, tried."""
+    repository.write("test_own.py", "import no_such_module\n")
+    daemon = repository.write("daemon.py", "raise SystemExit('tried')")
+    asked = ("--target=reference", f"--daemon={sys.executable} {daemon}", "--continue-on-collection-errors")
+    done = repository.conform(*asked, "test_own.py")
+    assert done.status == 3, done.everything
+    assert "tried" in done.err

@@ -6,7 +6,7 @@ import os
 import select
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
@@ -45,3 +45,11 @@ def _has_ended(descriptor: int, deadline: float) -> bool:
     ended = select.poll()
     ended.register(descriptor, select.POLLIN)
     return bool(ended.poll(max(0.0, deadline - time.monotonic()) * 1000))
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    """Look until it is so; fail with `what` at a deadline far beyond what any machine needs."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)

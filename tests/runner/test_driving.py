@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import jsonschema
@@ -14,7 +12,7 @@ import pytest
 from signet_conformance import trace
 from signet_conformance.contract import document
 
-from .children import PATIENCE_S, Watched
+from .children import PATIENCE_S, Watched, wait_until
 from .drives import LASTING, PLAIN, Drive
 
 PARTS = ("signet_conformance.daemon", "signet_recording_proxy", "signet_reference_harness")
@@ -32,14 +30,6 @@ def every_call_is_ours(recording):
 def drive(tmp_path: Path) -> Drive:
     """A folder to drive from."""
     return Drive(tmp_path)
-
-
-def wait_until(condition: Callable[[], bool], what: str) -> None:
-    """Look until it is so; a deadline far beyond what any machine needs."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
 
 
 def test_driven_run_performs_its_scenario_once_and_leaves_nothing_running(drive: Drive) -> None:
@@ -75,11 +65,11 @@ def test_traces_that_a_failure_names_stay(drive: Drive) -> None:
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 2), (signal.SIGKILL, -signal.SIGKILL)])
 def test_run_that_is_cut_off_leaves_no_child(drive: Drive, number: signal.Signals, status: int) -> None:
     """Interrupted or killed while scenarios run, daemon, recorder and harness end with pytest."""
-    with drive.begin("--signet-report=report", scenario=LASTING) as run:
+    with drive.begin(scenario=LASTING) as run:
 
         def is_under_way() -> bool:
-            recorded = drive.folder / "report" / "lasting.jsonl"
-            return recorded.exists() and b"user-prompt-submit" in recorded.read_bytes()
+            recorded = drive.temporary.glob("signet-traces-*/lasting.jsonl")
+            return any(b"user-prompt-submit" in trace.read_bytes() for trace in recorded)
 
         wait_until(is_under_way, "the scenario never got to a prompt")
         processes = drive.processes()

@@ -14,7 +14,7 @@ import pytest
 from signet_conformance.errors import KitError, SignetConformanceError, TargetError
 from signet_conformance.processes import KEPT_STDERR_LINES, ChildEndedError, ChildTimeoutError, LineProcess
 
-from .children import Watched
+from .children import Watched, wait_until
 
 LONG_S = 60.0
 SHORT_S = 0.2
@@ -174,9 +174,16 @@ def test_child_that_ends_with_its_input_is_not_killed() -> None:
 
 
 def test_child_that_floods_its_output() -> None:
-    """A flood is held up in the pipe, its lines can be received, and it does not hold up the end."""
+    """A flood is held up in the pipe, and its lines can be received as they come."""
     with child(FLOODS) as process:
         assert [process.receive(LONG_S) for _ in range(20_000)][1:] == [{}] * 19_999
+    assert_reaped(process.pid)
+
+
+def test_flood_that_nobody_takes_does_not_hold_up_the_end() -> None:
+    """Where as many answers wait as are kept, closing still ends the child and our thread."""
+    with child(FLOODS) as process:
+        wait_until(process._answers.full, "the flood never came")
     assert_reaped(process.pid)
 
 
