@@ -6,15 +6,22 @@ declares nothing. Fields and variants come from the operation schemas of the con
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import jsonschema_rs
 
-from signet_conformance.contract import contract_version_of, document, requirements, version_document
+from signet_conformance.contract import (
+    REFERENCE_DAEMON,
+    contract_version_of,
+    document,
+    requirements,
+    version_document,
+)
 from signet_conformance.engine import Judged
+from signet_conformance.errors import UsageError, printable
 from signet_conformance.facts import Call, Recording
 from signet_conformance.finding import Verdict
 
@@ -81,41 +88,52 @@ def _is_variant(schema: Mapping[str, Any], name: str) -> bool:
     return False
 
 
-def scope_of(judged: Sequence[Judged], version: str) -> tuple[str, ...]:
-    """The operations a run is measured against, sorted."""
-    known = version_document(version)["operations"]
-    declared = {name for one in judged for name in one.trace.header.declared.capabilities or () if name in known}
-    if declared:
-        return tuple(sorted(declared))
-    rows = document("operations.json")["operations"]
-    return tuple(sorted(name for name in known if rows.get(name, {}).get("row")))
+class Meter:
+    """Collects what traces exercise, one at a time, so that none has to be kept.
 
+    Without `contract` the version of the first trace's daemon holds.
+    """
 
-def coverage(judged: Sequence[Judged], contract: str | None = None) -> Coverage:
-    """What the traces of a run exercised. Without `contract`, the version of the first trace's daemon holds."""
-    version = contract or contract_version_of(judged[0].daemon_version if judged else "0.145")
-    files = version_document(version)["operations"]
-    scope = scope_of(judged, version)
-    calls = [call for one in judged for call in Recording(one.trace).calls if call.operation in scope]
-    fields: set[str] = set()
-    variants: set[str] = set()
-    for call in calls:
-        fields.update(f"{call.operation}.{name}" for name in (*call.body, *call.query))
-        variants.update(f"{call.operation}.{name}" for name in _variants_seen(call, files))
-    all_fields = {
-        f"{name}.{field}" for name in scope for field in document(files[name]["request"]["file"]).get("properties", {})
-    }
-    all_variants = {f"{name}.{variant}" for name in scope for variant in _variants(files[name]["response"]["file"])}
-    decided = {name for one in judged for name, judgement in one.judgements.items() if judgement.verdict in _DECIDED}
-    in_force = set(version_document(version)["requirements"]) & set(requirements())
-    return Coverage(
-        (
-            _part("operations", scope, {str(call.operation) for call in calls}),
-            _part("fields", all_fields, fields),
-            _part("answers", all_variants, variants),
-            _part("requirements", in_force, decided),
+    def __init__(self, contract: str | None = None) -> None:
+        self._contract = contract
+        self._declared: set[str] = set()
+        self._operations: set[str] = set()
+        self._fields: set[str] = set()
+        self._variants: set[str] = set()
+        self._decided: set[str] = set()
+
+    def add(self, judged: Judged) -> None:
+        """Take one judged trace into account."""
+        self._contract = self._contract or contract_version_of(judged.daemon_version)
+        files = version_document(self._contract)["operations"]
+        self._declared.update(name for name in judged.trace.header.declared.capabilities or () if name in files)
+        self._decided.update(name for name, found in judged.judgements.items() if found.verdict in _DECIDED)
+        for call in Recording(judged.trace).calls:
+            if call.operation is not None and call.operation in files:
+                self._operations.add(call.operation)
+                self._fields.update(f"{call.operation}.{name}" for name in (*call.body, *call.query))
+                self._variants.update(f"{call.operation}.{name}" for name in _variants_seen(call, files))
+
+    def coverage(self) -> Coverage:
+        """What the traces so far exercised, within what they declare or else the integration surface."""
+        version = version_document(self._contract or contract_version_of(REFERENCE_DAEMON))
+        files = version["operations"]
+        rows = document("operations.json")["operations"]
+        scope = self._declared or {name for name in files if rows.get(name, {}).get("row")}
+        fields = {
+            f"{name}.{field}"
+            for name in scope
+            for field in document(files[name]["request"]["file"]).get("properties", {})
+        }
+        variants = {f"{name}.{variant}" for name in scope for variant in _variants(files[name]["response"]["file"])}
+        return Coverage(
+            (
+                _part("operations", scope, self._operations),
+                _part("fields", fields, self._fields),
+                _part("answers", variants, self._variants),
+                _part("requirements", set(version["requirements"]) & set(requirements()), self._decided),
+            )
         )
-    )
 
 
 def _part(name: str, possible: Iterable[str], seen: set[str]) -> Part:
@@ -132,6 +150,17 @@ def _variants_seen(call: Call, files: Mapping[str, Any]) -> Iterable[str]:
     deciders = _variants(files[str(call.operation)]["response"]["file"])
     error = response.status >= 400
     return [name for name, decider in deciders.items() if (name == "error") is error and decider.is_valid(answer)]
+
+
+def percentage(given: str, where: str) -> float:
+    """A percentage from a command line, 0 to 100. Raises UsageError for anything else."""
+    try:
+        percent = float(given)
+    except ValueError:
+        percent = -1.0
+    if not 0 <= percent <= 100:
+        raise UsageError(f"{printable(given, 40)!r} is no percentage", where=where, remedy=f"such as {where}=60")
+    return percent
 
 
 def coverage_lines(found: Coverage, *, missed: bool = False) -> list[str]:

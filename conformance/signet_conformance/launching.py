@@ -40,6 +40,19 @@ def clean_environment(home: Path, **extra: str) -> dict[str, str]:
     return {**kept, "HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config"), "NO_COLOR": "1", **extra}
 
 
+EMBEDDED = "embedded"
+
+
+def is_embedded(choice: str) -> bool:
+    """Whether a daemon choice is the embedded one: `embedded`, or `embedded:0.205` for one of its versions."""
+    return choice.partition(":")[0] == EMBEDDED
+
+
+def _version_words(choice: str) -> list[str]:
+    version = choice.partition(":")[2]
+    return ["--daemon-version", version] if version else []
+
+
 class DaemonUnderTest:
     """The daemon of a run: the embedded one, one that runs already, or one that a command starts."""
 
@@ -55,10 +68,11 @@ class DaemonUnderTest:
             self.url = self._choice.rstrip("/")
             _wait_healthy(self.url, 5.0, self._choice)
             return
-        if self._choice == "embedded":
+        if is_embedded(self._choice):
             command = [
                 sys.executable, "-P", "-m", "signet_conformance.daemon",
                 "--port", str(port), "--workspace", str(self._folder), "--until-stdin-closes",
+                *_version_words(self._choice),
             ]  # fmt: skip
             self._process = LineProcess("the embedded daemon", command, env=clean_environment(self._folder))
             self.url = str(self._process.receive(READY_TIMEOUT_S)["url"])

@@ -58,6 +58,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="SEED",
         help="a whole number, which determines the generated sessions (default: 1), or random to draw one",
     )
+    group.addoption(
+        "--signet-contract",
+        metavar="VERSION",
+        help="judge by this contract version (default: that of the daemon), and run the embedded daemon of it",
+    )
+    group.addoption(
+        "--signet-coverage-fail-under",
+        metavar="PERCENT",
+        help="fail when the scenarios exercise less of the contract than that",
+    )
     group.addoption("--signet-report", metavar="DIR", help="write report.json and the traces there")
     group.addoption("--signet-strict", action="store_true", help="a WARN fails the run too")
 

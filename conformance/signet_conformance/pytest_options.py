@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from signet_conformance import targets
+from signet_conformance.contract import version_document
+from signet_conformance.coverage import percentage
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.scenarios.script import Scenario, read_scenarios
 
@@ -22,7 +24,7 @@ DEFAULT_SEED = 1
 """Fixed, so that a run says the same tomorrow; another one looks elsewhere."""
 MOST_SESSIONS = 1_000_000
 
-_DAEMONS = "embedded, the URL of a running daemon, or a command that starts one"
+_DAEMONS = "embedded (or embedded:VERSION), the URL of a running daemon, or a command that starts one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,8 @@ class Asked:
     """Those of the files that were named; they stand in for the scripted ones."""
     sessions: int = 0
     seed: int = DEFAULT_SEED
+    contract: str | None = None
+    least_coverage: float | None = None
 
 
 def read_options(config: pytest.Config, taken: Sequence[str]) -> Asked:
@@ -81,9 +85,15 @@ def read_options(config: pytest.Config, taken: Sequence[str]) -> Asked:
     default = 0 if files or recordings else DEFAULT_SESSIONS
     asked_sessions = default if sessions is None else _whole(sessions, spelt["scenarios"], MOST_SESSIONS)
     report = config.getoption("signet_report")
+    contract: str | None = config.getoption("signet_contract")
+    if contract is not None:
+        version_document(contract)
+    least: str | None = config.getoption("signet_coverage_fail_under")
     return Asked(
         target=target,
-        daemon=daemon or "embedded",
+        daemon=daemon or ("embedded" if contract is None else f"embedded:{contract}"),
+        contract=contract,
+        least_coverage=None if least is None else percentage(least, "--signet-coverage-fail-under"),
         recordings=recordings,
         folder=Path(tempfile.mkdtemp(prefix="signet-traces-")) if report is None else _fresh_folder(Path(report)),
         report=report is not None,
@@ -98,7 +108,9 @@ def read_worker_options(config: pytest.Config, folder: str) -> Asked:
     """Read the options of an xdist worker: what the controlling process has checked, and its folder."""
     name = _either(config, "target")
     target = None if name is None else targets.load(name)
-    return Asked(target, "", config.getoption("signet_trace"), Path(folder), report=False, strict=False)
+    recordings: Sequence[str] = config.getoption("signet_trace")
+    contract: str | None = config.getoption("signet_contract")
+    return Asked(target, "", recordings, Path(folder), report=False, strict=False, contract=contract)
 
 
 def _either(config: pytest.Config, name: str) -> str | None:
@@ -140,6 +152,10 @@ def _whole(given: str, where: str, limit: int) -> int:
 
 
 def _check_daemon(daemon: str, where: str) -> None:
+    embedded, _, version = daemon.partition(":")
+    if embedded == "embedded" and version:
+        version_document(version)
+        return
     try:
         words = shlex.split(daemon)
     except ValueError as failure:

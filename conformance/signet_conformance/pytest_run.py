@@ -18,6 +18,7 @@ import pytest
 
 from signet_conformance import engine, trace
 from signet_conformance.contract import requirements
+from signet_conformance.coverage import Coverage, Meter
 from signet_conformance.errors import SignetConformanceError, printable
 from signet_conformance.finding import Judgement, Verdict
 from signet_conformance.generated_summary import Summary, breach_lines, folded
@@ -56,6 +57,7 @@ class ConformanceRun:
         self._worker = hasattr(config, "workerinput")
         self._verdicts: dict[str, Verdict] = {}
         self._judged: engine.JudgedRun | None = None
+        self._measured: Coverage | None = None
         self._traces: list[trace.Trace] | None = None
         self._stopped = False
         if config.args_source is not pytest.Config.ArgsSource.ARGS:
@@ -139,7 +141,9 @@ class ConformanceRun:
     def judged(self) -> engine.JudgedRun:
         """The verdicts of this run, worked out once a process."""
         if self._judged is None:
-            self._judged = folded(engine.judge_run(self._read_traces()), Summary.read(self.folder))
+            self._judged = folded(
+                engine.judge_run(self._read_traces(), contract=self._asked.contract), Summary.read(self.folder)
+            )
         return self._judged
 
     def _read_traces(self) -> list[trace.Trace]:
@@ -237,6 +241,14 @@ class ConformanceRun:
         terminalreporter.write_line(closing_line(verdicts, traces, status))
         if (summary := Summary.read(self.folder)) is not None:
             terminalreporter.write_line(summary.line())
+        found = self._coverage()
+        terminalreporter.write_line(
+            "coverage: "
+            + ", ".join(f"{len(p.exercised)} of {p.total} {p.name}" for p in found.parts)
+            + f"; {found.percent:.0f} % of the contract"
+        )
+        if self._covers_too_little():
+            terminalreporter.write_line(f"that is less than {self._asked.least_coverage:g} %: the run fails")
         if not any(one.exchanges for one in self._read_traces()):
             terminalreporter.write_line(
                 "no request was recorded: does the connector call the address in SIGNET_DAEMON_URL?"
@@ -263,8 +275,22 @@ class ConformanceRun:
         if exitstatus not in _SETTLED:
             return int(exitstatus)
         status = engine.exit_status(list(self._verdicts.values()), strict=self._asked.strict)
+        if status == 0 and self._covers_too_little():
+            status = 1
         # A test of the repository's own may have failed; only a failure of the kit says more than that.
         return 1 if exitstatus == pytest.ExitCode.TESTS_FAILED and status != 4 else status
+
+    def _coverage(self) -> Coverage:
+        if self._measured is None:
+            meter = Meter(self._asked.contract)
+            for one in self.judged().traces:
+                meter.add(one)
+            self._measured = meter.coverage()
+        return self._measured
+
+    def _covers_too_little(self) -> bool:
+        least = self._asked.least_coverage
+        return least is not None and self._coverage().percent < least
 
     def _write_report(self, status: int) -> None:
         run = self.judged()

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self, TypeVar
 
+from signet_conformance.launching import is_embedded
 from signet_conformance.rig import Rig
 from signet_conformance.scenarios.script import Scenario
 from signet_conformance.targets import Target
@@ -52,7 +53,7 @@ class Run:
         token = f"sig_sk_{secrets.token_hex(20)}"
         canary = f"canary-{secrets.token_hex(12)}"
         if lanes is None:
-            lanes = min(MOST_LANES, os.cpu_count() or 1) if daemon == "embedded" else 1
+            lanes = min(MOST_LANES, os.cpu_count() or 1) if is_embedded(daemon) else 1
         self.rigs = [Rig(target, daemon, home / f"lane{n}", canary=canary, token=token) for n in range(lanes)]
 
     def __enter__(self) -> Self:

@@ -19,6 +19,7 @@ from signet_conformance.cli.known import KnownFailures, known_lines, known_optio
 from signet_conformance.cli.output import report_stream, terminal_width, wants_colour
 from signet_conformance.cli.selection import selected
 from signet_conformance.contract import version_document
+from signet_conformance.coverage import Meter, coverage_lines, percentage
 from signet_conformance.engine import Judged, exit_status, judge
 from signet_conformance.errors import SignetConformanceError, UsageError, printable
 from signet_conformance.finding import Verdict
@@ -57,6 +58,8 @@ class Settings:
     strict: bool
     show_all: bool
     quiet: bool
+    coverage: bool
+    least_coverage: float | None
 
 
 @click.command(
@@ -77,6 +80,8 @@ class Settings:
     "--contract", metavar="VERSION", help="Judge by this contract version, not by that of each trace's daemon."
 )
 @click.option("--strict", is_flag=True, help="Let a WARN fail too (exit 1).")
+@click.option("--coverage", is_flag=True, help="Show how much of the contract the traces exercise, and what they miss.")
+@click.option("--coverage-fail-under", metavar="PERCENT", help="Fail (exit 1) when they exercise less than that.")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object (signet-report/1).")
 @click.option("--all", "show_all", is_flag=True, help="Show PASS and NOT-APPLICABLE too.")
 @click.option("--quiet", "-q", is_flag=True, help="Show the closing line alone.")
@@ -91,6 +96,8 @@ def command(
     only: tuple[str, ...],
     contract: str | None,
     strict: bool,
+    coverage: bool,
+    coverage_fail_under: str | None,
     as_json: bool,
     show_all: bool,
     quiet: bool,
@@ -121,6 +128,10 @@ def command(
         strict=strict,
         show_all=show_all,
         quiet=quiet,
+        coverage=coverage,
+        least_coverage=None
+        if coverage_fail_under is None
+        else percentage(coverage_fail_under, "--coverage-fail-under"),
     )
     run = _Run(settings)
     files, complaints = trace_files(traces)
@@ -152,6 +163,7 @@ class _Run:
         self.judged: list[Judged] = []
         self.complaints: list[SignetConformanceError] = []
         self.known = Outcome()
+        self.meter = Meter(settings.contract) if settings.coverage or settings.least_coverage is not None else None
 
     def complain(self, failure: SignetConformanceError) -> None:
         """Tell what cannot be judged; the rest of the run goes on."""
@@ -173,6 +185,8 @@ class _Run:
             finally:
                 gc.enable()
             self.judged.append(essence(judged))
+            if self.meter is not None:
+                self.meter.add(judged)
             yield judged
 
     def _declared(self, trace: Trace) -> Trace:
@@ -192,7 +206,21 @@ class _Run:
             left = remaining(self.judged, self.settings.target, self.known)
             # What is known to fail was tested, even where nothing else was.
             status = exit_status([*left, Verdict.PASS], strict=self.settings.strict)
-        return 1 if status in (0, 3) and self.known.fails else status
+        fails = self.known.fails or self._covers_too_little()
+        return 1 if status in (0, 3) and fails else status
+
+    def _covers_too_little(self) -> bool:
+        least = self.settings.least_coverage
+        return self.meter is not None and least is not None and self.meter.coverage().percent < least
+
+    def coverage_lines(self) -> list[str]:
+        """What the traces exercise, for people; nothing where it was not asked for."""
+        if self.meter is None:
+            return []
+        lines = coverage_lines(self.meter.coverage(), missed=self.settings.coverage)
+        if self._covers_too_little():
+            lines.append(f"that is less than {self.settings.least_coverage:g} %: exercise more, or lower the bound")
+        return lines
 
 
 def _write_json(run: _Run, files: Sequence[str], stream: TextIO) -> int:
@@ -201,7 +229,8 @@ def _write_json(run: _Run, files: Sequence[str], stream: TextIO) -> int:
         writer.add(judged)
     run.hold_against_known()
     warnings = [str(complaint).replace("\n", "; ") for complaint in run.complaints]
-    writer.close(run.judged, run.status(), [*warnings, *known_lines(run.known, MAX_WIDTH, colour=False)])
+    notes = [*known_lines(run.known, MAX_WIDTH, colour=False), *run.coverage_lines()]
+    writer.close(run.judged, run.status(), [*warnings, *notes])
     return run.status()
 
 
@@ -230,6 +259,8 @@ def _write_text(run: _Run, files: Sequence[str], stream: TextIO) -> int:
         print(*text.summary_lines(rows, width, colour), "", sep="\n", file=stream)
     if run.known.fails or (run.known.covered and not settings.quiet):
         print(*known_lines(run.known, width, colour), "", sep="\n", file=stream)
+    if lines := run.coverage_lines():
+        print(*lines, "", sep="\n", file=stream)
     if stream is sys.stdout:
         print(_closing(run, status, stream))
     return status
