@@ -16,9 +16,13 @@ PATIENCE_S = 120.0
 _BESIDE_THE_POINT = "-p no:hypothesispytest -p no:anyio"
 
 
+# What the pytest that runs these tests has put there; and what would have every run compile the kit again.
+_LEFT_OUT = ("PYTEST_", "COLUMNS", "PYTHONDONTWRITEBYTECODE")
+
+
 def environment(**extra: str) -> dict[str, str]:
-    """Our environment without what the pytest that runs these tests has put into it."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COLUMNS"))}
+    """Our environment as a shell would have it, with what is given."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(_LEFT_OUT)}
     return {**inherited, "PYTEST_ADDOPTS": _BESIDE_THE_POINT, **extra}
 
 

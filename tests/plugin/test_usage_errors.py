@@ -98,7 +98,7 @@ def test_report_folder_that_cannot_be_used(repository: Repository, conforming: P
 def test_daemon_that_is_no_choice(repository: Repository, daemon: str, complaint: str) -> None:
     """An empty or unparsable --daemon is refused, and never taken for the embedded daemon."""
     done = repository.conform("--target=reference", "--daemon", daemon)
-    assert_told(done, 2, "--daemon: ", complaint, "try: embedded, the URL of a running daemon")
+    assert_told(done, 2, "--daemon: ", complaint, "try: embedded")
 
 
 def test_daemon_url_where_nothing_answers(repository: Repository) -> None:

@@ -28,6 +28,9 @@ LASTING = {
     "steps": [START, {"step": "fault", "fault": {"kind": "hang"}}, *[PROMPT] * 200, END],
 }
 
+# What the pytest that runs these tests has put there; and what would have every run compile the kit again.
+_LEFT_OUT = ("PYTEST_", "PYTHONDONTWRITEBYTECODE")
+
 
 @dataclass(frozen=True)
 class Drive:
@@ -49,7 +52,7 @@ class Drive:
         if scenario is not None:
             (self.folder / "scenario.json").write_text(json.dumps(scenario))
             words.append("--signet-scenario=scenario.json")
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(_LEFT_OUT)}
         return subprocess.Popen(
             [sys.executable, "-m", "pytest", "-p", "no:hypothesispytest", "-p", "no:anyio", *words],
             cwd=self.folder,
