@@ -16,7 +16,7 @@ _ISO: Final = re.compile(
     r"(?:[Tt ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d+))?)?)?([Zz]|[+-]\d{2}:?\d{2})?"
 )
 _LOOSE: Final = (
-    "%Y/%m/%d", "%m/%d/%Y", "%m/%d/%y", "%m/%d", "%B %d %Y", "%b %d %Y", "%d %B %Y", "%d %b %Y", "%B %Y", "%b %Y",
+    "%Y/%m/%d", "%m/%d/%Y", "%m/%d/%y", "%B %d %Y", "%b %d %Y", "%d %B %Y", "%d %b %Y", "%B %Y", "%b %Y",
     "%Y %b %d", "%a %b %d %Y", "%Y-%m", "%Y-%m-%d", "%Y-%m-%d %H:%M",
 )  # fmt: skip
 
@@ -41,6 +41,9 @@ def read_moment(value: Any) -> float | None:
         return _iso_moment(found)
     if re.fullmatch(r"[+-]?\d{1,4}", text):
         return _bare_number(abs(int(text)))
+    if re.fullmatch(r"\d{1,2}/\d{1,2}", text):
+        # Without a year the real parser takes 2001.
+        text = f"2001/{text}"
     for form in _LOOSE:
         try:
             return datetime.strptime(text.replace(",", ""), form).replace(tzinfo=UTC).timestamp()
