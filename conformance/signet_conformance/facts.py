@@ -8,7 +8,6 @@ order and the indexes that rules read. Both are read-only.
 from __future__ import annotations
 
 import json
-import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -373,63 +372,3 @@ def _known_version(version: str | None) -> str:
 
 def _by_seq(call: Call) -> int:
     return call.seq
-
-
-_SPEAKER = re.compile(r"(User|Human|Assistant):", re.IGNORECASE)
-
-Turn = tuple[str, str]
-"""Role (`user` or `assistant`) and trimmed text."""
-
-
-def turns(transcript: object) -> list[Turn]:
-    """The turns of a transcript: JSON lines with role and content, or lines opening with a speaker.
-
-    A transcript of any other shape has none.
-    """
-    if not isinstance(transcript, str) or not transcript.strip():
-        return []
-    lines = transcript.split("\n")
-    if transcript.lstrip()[:1] == "{" and (found := _json_turns(lines)) is not None:
-        return found
-    return _speaker_turns(lines)
-
-
-def _json_turns(lines: Iterable[str]) -> list[Turn] | None:
-    """The turns of JSON lines; None when any of them is not of that shape."""
-    found: list[Turn] = []
-    for line in lines:
-        if not line.strip():
-            continue
-        try:
-            entry = json.loads(line)
-        except (ValueError, RecursionError):
-            return None
-        if isinstance(entry, dict) and not ("role" in entry and "content" in entry):
-            entry = entry.get("message")
-        if not isinstance(entry, dict) or "role" not in entry or "content" not in entry:
-            return None
-        text = _content_text(entry["content"])
-        if entry["role"] in ("user", "assistant") and text is not None:
-            found.append((entry["role"], text.strip()))
-    return found
-
-
-def _content_text(content: object) -> str | None:
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        return "\n".join(
-            part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)
-        )
-    return None
-
-
-def _speaker_turns(lines: Iterable[str]) -> list[Turn]:
-    found: list[tuple[str, list[str]]] = []
-    for line in lines:
-        if match := _SPEAKER.match(line):
-            role = "assistant" if match[1].lower() == "assistant" else "user"
-            found.append((role, [line[match.end() :]]))
-        elif found:
-            found[-1][1].append(line)
-    return [(role, "\n".join(text).strip()) for role, text in found]

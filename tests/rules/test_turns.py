@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from signet_conformance.facts import turns
+from signet_conformance.rules.turns import turns
 
 
 def _lines(*entries: Any) -> str:

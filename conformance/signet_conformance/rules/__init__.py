@@ -11,7 +11,18 @@ from collections.abc import Callable, Mapping
 
 from signet_conformance.contract import checks, requirements
 from signet_conformance.errors import UsageError
-from signet_conformance.rules import compaction, coverage, end, identity, memory, prompt, robustness, start, transport
+from signet_conformance.rules import (
+    compaction,
+    coverage,
+    end,
+    identity,
+    memory,
+    prompt,
+    robustness,
+    start,
+    tokens,
+    transport,
+)
 from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.outcome import Rule
 
@@ -24,11 +35,11 @@ _WRITTEN: Mapping[str, Rule] = {
     "SIG-HTTP-006": transport.keyed_hook_has_runtime_path,
     "SIG-HTTP-007": transport.key_keeps_runtime_path,
     "SIG-HTTP-008": transport.hooks_are_not_disabled,
-    "SIG-HTTP-009": transport.token_travels_in_authorization,
+    "SIG-HTTP-009": tokens.token_travels_in_authorization,
     "SIG-HTTP-010": transport.refused_request_is_not_repeated,
     "SIG-HTTP-011": transport.backs_off_after_503,
     "SIG-HTTP-012": transport.stops_after_conflict,
-    "SIG-HTTP-013": transport.token_is_sent,
+    "SIG-HTTP-013": tokens.token_is_sent,
     "SIG-HEALTH-001": transport.health_comes_first,
     "SIG-START-004": start.start_comes_first,
     "SIG-START-005": start.start_is_not_repeated,
@@ -64,7 +75,7 @@ _WRITTEN: Mapping[str, Rule] = {
     "SIG-MEM-004": memory.version_is_a_positive_integer,
     "SIG-MEM-005": memory.large_forget_is_confirmed,
     "SIG-SEC-002": memory.secret_job_is_polled_to_its_end,
-    "SIG-SEC-003": transport.canary_stays_out,
+    "SIG-SEC-003": tokens.canary_stays_out,
     "SIG-AGENT-001": identity.key_keeps_its_agent,
     "SIG-AGENT-002": identity.call_runs_as_the_declared_agent,
     "SIG-AGENT-004": identity.body_agent_agrees_with_the_key,

@@ -12,12 +12,12 @@ from signet_conformance.facts import (
     START,
     Call,
     Recording,
-    Turn,
     text_or_none,
 )
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.rules.steps import marked_replies, outage_lasts
 from signet_conformance.rules.transcripts import pairs_of, transcripts_of
+from signet_conformance.rules.turns import Turn
 
 _BOUNDARY_REASONS = frozenset(
     {

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from signet_conformance.facts import CHECKPOINT, END, Call, Recording, Turn, turns
+from signet_conformance.facts import CHECKPOINT, END, Call, Recording
+from signet_conformance.rules.turns import Turn, turns
 
 
 @dataclass(frozen=True, slots=True)

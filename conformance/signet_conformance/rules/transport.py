@@ -1,10 +1,8 @@
-"""Requirements on every request: body, content type, route, runtime path, tokens, repeats, health first."""
+"""Requirements on every request: body, content type, route, runtime path, repeats, health first."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from urllib.parse import unquote
 
 from signet_conformance.facts import (
     CLAIM_CHECKING,
@@ -204,103 +202,6 @@ def hooks_are_not_disabled(recording: Recording) -> Iterator[Outcome]:
             yield PASS
 
 
-_TOKEN = re.compile(
-    r"sig_sk_[A-Za-z0-9_-]{8,}"
-    r"|eyJ[A-Za-z0-9_-]{7,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"
-    r"|Bearer [A-Za-z0-9._~+/=-]{16,}"
-    r"|<redacted:\d+>"
-)
-_BEARER = re.compile(r"Bearer \S+")
-_TOKEN_HINTS = ("sig_sk_", "eyJ", "Bearer ", "redacted:")
-
-
-def token_travels_in_authorization(recording: Recording) -> Iterator[Outcome]:
-    """SIG-HTTP-009."""
-    for call in recording.calls:
-        authorizations = [value for name, value in call.exchange.request.headers if name.lower() == "authorization"]
-        stray = _stray_token(call) if _may_hold_token(call) else None
-        if stray is not None:
-            pointer, value = stray
-            yield fail(
-                call,
-                message="a token stands outside the Authorization header",
-                pointer=pointer,
-                expected="tokens in Authorization only",
-                received=value[:12] + "…",
-            )
-        elif authorizations:
-            wrong = next((value for value in authorizations if not _BEARER.fullmatch(value)), None)
-            if wrong is None:
-                yield PASS
-            else:
-                yield fail(
-                    call,
-                    message="Authorization is not `Bearer <token>`",
-                    pointer="/request/headers",
-                    expected="Bearer <token>",
-                    received=wrong.split(" ", 1)[0][:20] + " …",
-                )
-
-
-def _may_hold_token(call: Call) -> bool:
-    """False only where no token can stand: one pass over flat strings, for the walk through all is slow."""
-    request = call.exchange.request
-    if "%" in request.path:
-        return True
-    texts = [request.path]
-    for name, value in request.query:
-        texts += (name, value)
-    texts += [value for name, value in request.headers if name.lower() != "authorization"]
-    body = None if request.body is None else request.body.value
-    if isinstance(body, str):
-        texts.append(body)
-    elif isinstance(body, dict):
-        texts += body
-        for member in body.values():
-            if isinstance(member, str):
-                texts.append(member)
-            elif isinstance(member, (dict, list)) and member:
-                return any(hint.encode() in call.exchange.raw for hint in (*_TOKEN_HINTS, "\\u"))
-    elif body is not None:
-        return True
-    text = "\n".join(texts)
-    return any(hint in text for hint in _TOKEN_HINTS)
-
-
-def _stray_token(call: Call) -> tuple[str, str] | None:
-    request = call.exchange.request
-    if match := _TOKEN.search(request.path) or _TOKEN.search(unquote(request.path)):
-        return "/request/path", match[0]
-    for name, value in request.query:
-        if match := _TOKEN.search(name) or _TOKEN.search(value):
-            return "/request/query", match[0]
-    for name, value in request.headers:
-        if name.lower() != "authorization" and (match := _TOKEN.search(value)):
-            return "/request/headers", match[0]
-    if request.body is None:
-        return None
-    for pointer, text in strings(request.body.value):
-        if match := _TOKEN.search(text):
-            return f"/request/body/{'json' if request.body.kind == 'json' else 'text'}{pointer}", match[0]
-    return None
-
-
-def strings(value: object) -> Iterator[tuple[str, str]]:
-    """Every string of a JSON value with its pointer, member names too; iterative, whatever the depth."""
-    pending: list[tuple[str, object]] = [("", value)]
-    while pending:
-        pointer, node = pending.pop()
-        if isinstance(node, str):
-            yield pointer, node
-        elif isinstance(node, dict):
-            for name, child in node.items():
-                step = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
-                yield step, name
-                pending.append((step, child))
-        elif isinstance(node, list):
-            pending.extend((f"{pointer}/{index}", child) for index, child in enumerate(node))
-
-
 def refused_request_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
     """SIG-HTTP-010."""
     refused = [
@@ -411,49 +312,3 @@ def health_comes_first(recording: Recording) -> Iterator[Outcome]:
         expected="GET /health, answered 200, before it",
         received=f"{first.method} {first.path}",
     )
-
-
-def token_is_sent(recording: Recording) -> Iterator[Outcome]:
-    """SIG-HTTP-013."""
-    if not recording.declared.token:
-        return
-    for call in recording.calls:
-        if call.path == "/health":
-            continue
-        if call.header("authorization"):
-            yield PASS
-        else:
-            yield fail(
-                call,
-                message="a request without the token that the connector was given",
-                pointer="/request/headers",
-                expected="Authorization: Bearer <token>",
-                received=None,
-                fold=f"{call.method} {call.operation or call.path}",
-            )
-
-
-def canary_stays_out(recording: Recording) -> Iterator[Outcome]:
-    """SIG-SEC-003."""
-    canaries = recording.declared.canaries
-    if recording.calls and not canaries:
-        yield undecided(message="no secret value (canary) is declared for the trace")
-        return
-    for call in recording.calls:
-        request = call.exchange.request
-        places = [("/request/path", request.path), *(("/request/query", f"{n}={v}") for n, v in request.query)]
-        # The token itself belongs into Authorization; a canary anywhere else is a leak.
-        places += [("/request/headers", v) for n, v in request.headers if n.lower() != "authorization"]
-        if request.body is not None:
-            places += [(f"/request/body/{request.body.kind}{p}", s) for p, s in strings(request.body.value)]
-        leak = next(((p, c) for p, s in places for c in canaries if c and c in s), None)
-        if leak is None:
-            yield PASS
-        else:
-            yield fail(
-                call,
-                message=f"the secret {canaries[leak[1]]!r} occurs in a request",
-                pointer=leak[0],
-                expected="no secret value",
-                received=leak[1],
-            )
