@@ -51,3 +51,4 @@ def bench(session: nox.Session) -> None:
     session.install("-e", ".")
     session.run("python", "ci/bench_check.py")
     session.run("python", "ci/bench_recorder.py")
+    session.run("python", "ci/bench_sessions.py")

@@ -1,0 +1,88 @@
+"""Figures for generated sessions: sessions a second, judging a thousand exchanges, following up one breach.
+
+    python ci/bench_sessions.py [--sessions 100]
+
+Nothing here can fail: it prints seconds, and each figure also as a ratio to plain work of the same kind on the
+same machine (a bare interpreter's start, `json.loads` of the same lines), so that two machines compare.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from signet_conformance import engine, targets, trace
+from signet_conformance.generated import GeneratedSessions
+from signet_conformance.runner import Run
+from signet_conformance.scenarios.script import scripted
+
+BROKEN = Path(__file__).resolve().parent.parent / "tests" / "generated" / "broken_reference.py"
+DEFECT = "last_started_agent"
+
+
+def generated(folder: Path, target: targets.Target, count: int) -> tuple[float, float]:
+    """Seconds of performing `count` sessions, and of following up what they showed."""
+    with Run(target, folder) as run:
+        sessions = GeneratedSessions(run, count=count, seed=1, failures=folder / "failures", replay=str)
+        began = time.perf_counter()
+        chunks = list(run.work(sessions.jobs()))
+        performed = time.perf_counter()
+        sessions.conclude(chunks, {}, lambda _words: None)
+        return performed - began, time.perf_counter() - performed
+
+
+def judging(folder: Path) -> tuple[float, float, int]:
+    """Seconds of reading and judging the traces of a scripted run, of `json.loads` on them, and their exchanges."""
+    with Run(targets.load("reference"), folder) as run:
+        for _ in run.perform(run.usable(scripted())):
+            pass
+    files = sorted(folder.glob("*.jsonl"))
+    began = time.perf_counter()
+    judged = [engine.judge(trace.read(file)) for file in files]
+    ended = time.perf_counter()
+    for file in files:
+        for line in file.read_bytes().splitlines():
+            json.loads(line)
+    return ended - began, time.perf_counter() - ended, sum(len(one.trace.exchanges) for one in judged)
+
+
+def interpreter_start() -> float:
+    """Seconds a bare interpreter takes to start and end."""
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-I", "-c", "pass"], check=True)
+    return time.perf_counter() - began
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description="Figures for generated sessions.")
+    parser.add_argument("--sessions", type=int, default=100, help="how many to perform (default: 100)")
+    count = parser.parse_args().sessions
+    reference = targets.load("reference")
+    broken = replace(reference, name="broken", command=(sys.executable, str(BROKEN), DEFECT))
+    start = min(interpreter_start() for _ in range(5))
+    with tempfile.TemporaryDirectory(prefix="signet-bench-") as name:
+        folder = Path(name)
+        for part in ("reference", "judging", "broken"):
+            (folder / part).mkdir()
+        performed, _ = generated(folder / "reference", reference, count)
+        cost = performed / count / start
+        print(f"sessions    {count / performed:8.1f} a second; one costs {cost:.1f} interpreter starts")
+        judged, parsed, exchanges = judging(folder / "judging")
+        print(
+            f"judging     {1000 * judged / exchanges:8.3f} s a thousand exchanges; {judged / parsed:.1f} x json.loads"
+        )
+        _, followed = generated(folder / "broken", broken, count)
+        print(
+            f"shrinking   {followed:8.1f} s to shrink and confirm a breach; {followed / start:.0f} interpreter starts"
+        )
+
+
+if __name__ == "__main__":
+    main()
