@@ -69,7 +69,8 @@ def test_run_that_is_cut_off_leaves_no_child(drive: Drive, number: signal.Signal
 
         def is_under_way() -> bool:
             recorded = drive.temporary.glob("signet-traces-*/lasting.jsonl")
-            return any(b"user-prompt-submit" in trace.read_bytes() for trace in recorded)
+            # The step's own mark: on a busy machine the harness may find the daemon away and send no prompt.
+            return any(b'"step":"prompt"' in trace.read_bytes() for trace in recorded)
 
         wait_until(is_under_way, "the scenario never got to a prompt")
         processes = drive.processes()
