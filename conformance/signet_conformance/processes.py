@@ -101,10 +101,9 @@ class LineProcess:
     @property
     def returncode(self) -> int | None:
         """The exit status; None while the child runs. Once it is there, `stderr` holds what the child wrote last."""
-        status = self._process.poll()
-        if status is not None:
+        if self._has_ended():
             self._reader.join(_GRACE_S)
-        return status
+        return self._process.returncode
 
     def send(self, message: Mapping[str, Any], timeout_s: float = SEND_TIMEOUT_S) -> None:
         """Write one line; raise when nobody reads it any more, or not within `timeout_s`."""
@@ -158,12 +157,23 @@ class LineProcess:
         try:
             with contextlib.suppress(OSError):
                 self._stdin.close()
-            self._wait_or_terminate()
+            if not self._has_ended(_GRACE_S):
+                self._signal(signal.SIGTERM)
+                self._has_ended(_GRACE_S)
         finally:
-            # Also after a clean exit: what the child started in its group must not outlive it.
-            self._signal(signal.SIGKILL)
-            self._process.wait()
+            if not self._has_ended():
+                self._signal(signal.SIGKILL)
+                self._process.wait()
             self._stop_reading()
+
+    def _has_ended(self, timeout_s: float = 0.0) -> bool:
+        """Whether the child ends within `timeout_s`; then all that it started in its group ends too."""
+        if self._process.returncode is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout_s)
+                # At once: the number of a child that was waited for may soon be that of a stranger.
+                self._signal(signal.SIGKILL)
+        return self._process.returncode is not None
 
     def _next_line(self, timeout_s: float) -> bytes | None:
         deadline = time.monotonic() + timeout_s
@@ -177,8 +187,8 @@ class LineProcess:
                     raise ChildTimeoutError(
                         f"{self.name} gave no answer within {timeout_s:g} s", remedy=self._advice()
                     ) from None
-            # Whoever inherited the child's output may keep it open for ever: the child's own end counts.
-            if ended_at is None and self._process.poll() is not None:
+            # Whoever left the group with the child's output may keep it open for ever: the child's own end counts.
+            if ended_at is None and self._has_ended():
                 ended_at = now
             if ended_at is not None and now - ended_at > _GRACE_S:
                 return None
@@ -192,19 +202,10 @@ class LineProcess:
         return "see how its standard error ends:" + "".join(f"\n    {line}" for line in lines)
 
     def _ended(self) -> ChildEndedError:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_GRACE_S)
+        self._has_ended(_GRACE_S)
         status = self.returncode
         how = "closed its output" if status is None else f"ended with status {status}"
         return ChildEndedError(f"{self.name} {how}", remedy=self._advice())
-
-    def _wait_or_terminate(self) -> None:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_GRACE_S)
-            return
-        self._signal(signal.SIGTERM)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_GRACE_S)
 
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import jsonschema
@@ -31,14 +30,6 @@ def every_call_is_ours(recording):
 def drive(tmp_path: Path) -> Drive:
     """A folder to drive from."""
     return Drive(tmp_path)
-
-
-@pytest.fixture
-def _interruptible() -> Iterator[None]:
-    """What is started can be interrupted, also where these tests run in the background of a shell that forbids it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 def test_driven_run_performs_its_scenario_once_and_leaves_nothing_running(drive: Drive) -> None:
@@ -71,7 +62,6 @@ def test_traces_that_a_failure_names_stay(drive: Drive) -> None:
     assert f"traces: {kept[0].parent}" in out
 
 
-@pytest.mark.usefixtures("_interruptible")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 2), (signal.SIGKILL, -signal.SIGKILL)])
 def test_run_that_is_cut_off_leaves_no_child(drive: Drive, number: signal.Signals, status: int) -> None:
     """Interrupted or killed while scenarios run, daemon, recorder and harness end with pytest."""

@@ -233,24 +233,33 @@ def test_child_that_closes_its_output() -> None:
 
 
 def test_grandchild_that_keeps_the_output_open() -> None:
-    """The end of the child is noticed although what it started holds its pipes; closing ends the whole group."""
+    """The end of the child is noticed although what it started holds its pipes, and is that one's end too."""
     with child(GRANDCHILD.replace("APART", "False")) as process:
         process.receive(LONG_S)
         with Watched([process.receive(LONG_S)["pid"]]) as grandchild:
             assert len(grandchild) == 1
             with pytest.raises(ChildEndedError, match="the probe ended with status 3"):
                 process.receive(LONG_S)
+            assert grandchild.left() == []
+
+
+def test_grandchild_of_a_child_that_is_closed() -> None:
+    """Closing a child ends what it started in its group."""
+    with child(GRANDCHILD.replace("APART", "False").replace("raise SystemExit(3)", "time.sleep(600)")) as process:
+        process.receive(LONG_S)
+        with Watched([process.receive(LONG_S)["pid"]]) as grandchild:
             process.close()
             assert grandchild.left() == []
 
 
 def test_grandchild_that_left_the_group() -> None:
-    """A process that has left the group and holds the pipes holds up neither the end nor a thread of ours."""
+    """A process that has left the group and holds the pipes hides neither the child's end nor holds up ours."""
     with child(GRANDCHILD.replace("APART", "True")) as process:
         process.receive(LONG_S)
         with Watched([process.receive(LONG_S)["pid"]]) as grandchild:
+            with pytest.raises(ChildEndedError, match="the probe ended with status 3"):
+                process.receive(LONG_S)
             process.close()
-            assert process.returncode == 3
             # Nobody can promise to end it: this says that the process is really one that got away.
             assert len(grandchild.left(0.0)) == 1
 
