@@ -24,10 +24,16 @@ import sys
 for line in sys.stdin:
     print('{"got": ' + line.strip() + '}', flush=True)
 """
-READY = "import json, os, signal, subprocess, sys, time\nprint(json.dumps({'pid': os.getpid()}), flush=True)\n"
+READY = """
+import json, os, select, signal, subprocess, sys, time
+print(json.dumps({'pid': os.getpid()}), flush=True)
+left = select.poll()
+left.register(0, 0)  # nothing is awaited but the end of whoever writes there
+"""
+WITHOUT_READING = READY + "left.poll()"
 DEAF = READY + "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('{}', flush=True)\nwhile True: time.sleep(60)"
 IGNORES_END_OF_INPUT = READY + "while True: time.sleep(60)"
-FLOODS = READY + "while True: sys.stdout.write('{}\\n' * 1000)"
+FLOODS = READY + "while not left.poll(0): sys.stdout.write('{}\\n' * 1000)"
 FLOODS_STDERR = READY + "for n in range(50_000): print('complaint', n, file=sys.stderr)\nprint('{}', flush=True)\n"
 CLOSES_STDOUT = READY + "os.close(1)\nsys.stdin.read()"
 GRANDCHILD = (
@@ -149,7 +155,7 @@ def test_child_that_never_answers() -> None:
 
 def test_child_that_reads_nothing() -> None:
     """A message that the pipe cannot take waits for its deadline and no longer."""
-    with child(IGNORES_END_OF_INPUT) as process:
+    with child(WITHOUT_READING) as process:
         assert process.receive(LONG_S)["pid"] == process.pid
         with pytest.raises(ChildTimeoutError, match=r"the probe did not read its input for 0\.2 s"):
             process.send({"text": "x" * 1_000_000}, SHORT_S)
@@ -197,9 +203,11 @@ def test_child_that_floods_its_standard_error() -> None:
 
 def test_line_without_an_end_is_refused() -> None:
     """A line past the limit is refused instead of kept."""
-    code = "import sys\nwhile True: sys.stdout.write('x' * 1_000_000)"
-    with child(code) as process, pytest.raises(KitError, match=r"wrote something that is no JSON object: x{100}"):
-        process.receive(LONG_S)
+    code = READY + "while not left.poll(0): sys.stdout.write('x' * 1_000_000)"
+    with child(code) as process:
+        assert process.receive(LONG_S)["pid"] == process.pid
+        with pytest.raises(KitError, match=r"wrote something that is no JSON object: x{100}"):
+            process.receive(LONG_S)
 
 
 @pytest.mark.parametrize(
@@ -245,7 +253,7 @@ def test_grandchild_that_keeps_the_output_open() -> None:
 
 def test_grandchild_of_a_child_that_is_closed() -> None:
     """Closing a child ends what it started in its group."""
-    with child(GRANDCHILD.replace("APART", "False").replace("raise SystemExit(3)", "time.sleep(600)")) as process:
+    with child(GRANDCHILD.replace("APART", "False").replace("raise SystemExit(3)", "left.poll()")) as process:
         process.receive(LONG_S)
         with Watched([process.receive(LONG_S)["pid"]]) as grandchild:
             process.close()
@@ -278,7 +286,7 @@ def test_closing_twice_is_closing_once() -> None:
 
 def test_error_inside_the_block_ends_the_child() -> None:
     """Whatever leaves the block, the child is reaped."""
-    process = child(IGNORES_END_OF_INPUT)
+    process = child(WITHOUT_READING)
     with pytest.raises(ChildTimeoutError), process:
         process.receive(0.0)
     assert_reaped(process.pid)
