@@ -217,9 +217,6 @@ class LineProcess:
         os.close(self._wake_write)
         self._reader.join()
         os.close(self._wake_read)
-        # Whoever asks on is told that the child has ended.
-        self._drop_answers()
-        self._answers.put(None)
 
     def _drop_answers(self) -> None:
         """Make room, so that the reading thread is not held up by answers that nobody takes."""

@@ -95,12 +95,13 @@ def read_options(config: pytest.Config, taken: Sequence[str]) -> Asked:
         contract=contract,
         least_coverage=None if least is None else percentage(least, "--signet-coverage-fail-under"),
         recordings=recordings,
-        folder=Path(tempfile.mkdtemp(prefix="signet-traces-")) if report is None else _fresh_folder(Path(report)),
         report=report is not None,
         strict=config.getoption("signet_strict"),
         scenarios=scenarios,
         sessions=asked_sessions,
         seed=_seed(config.getoption("signet_seed")),
+        # Last: a run that cannot be used leaves no folder behind.
+        folder=Path(tempfile.mkdtemp(prefix="signet-traces-")) if report is None else _fresh_folder(Path(report)),
     )
 
 

@@ -35,6 +35,20 @@ def test_unknown_target(repository: Repository, distributed: tuple[str, ...]) ->
     assert "workers" not in done.out
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [("--target=refrence",), ("--target=reference", "--daemon="), ("--target=reference", "--signet-seed=x")],
+)
+def test_unusable_run_leaves_no_folder(repository: Repository, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    """A run that ends before it begins has made neither its temporary folder nor that of its report."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    assert repository.conform(*arguments, TMPDIR=str(temporary)).status == 2
+    assert repository.conform(*arguments, "--signet-report=report", TMPDIR=str(temporary)).status == 2
+    assert list(temporary.iterdir()) == []
+    assert not (repository.folder / "report").exists()
+
+
 def test_hostile_target_name(repository: Repository) -> None:
     """Control characters of a name reach the terminal escaped."""
     done = repository.conform("--target", "a\x1b[31mb\u202ec")
