@@ -71,6 +71,7 @@ def normalised_key(raw_key: str | None) -> str | None:
 class Call:
     """One exchange as the daemon understands it.
 
+    `method` is in upper case, `path` as sent without query, `is_hook` whether it lies under /api/hooks/.
     `body` is the request's JSON object, empty when it has none; `answer` is the response's JSON object
     or None, `readable` whether the response is JSON at all and not null. `cut` tells
     that the request body was recorded in part only and has no readable field.
@@ -78,12 +79,15 @@ class Call:
 
     __slots__ = (
         "_agent", "_headers", "_raw_key", "accepted", "answer", "body", "cut", "delivered", "exchange", "fault",
-        "key", "operation", "query", "readable", "seq", "served", "status", "t0", "t1",
+        "is_hook", "key", "method", "operation", "path", "query", "readable", "seq", "served", "status", "t0", "t1",
     )  # fmt: skip
 
     def __init__(self, exchange: Exchange, served: RouteTable, operations: RouteTable) -> None:
         request, response = exchange.request, exchange.response
         self.exchange = exchange
+        self.method = request.method
+        self.path = request.path
+        self.is_hook = request.path.startswith("/api/hooks/")
         self.seq = exchange.seq
         self.t0 = exchange.t0
         self.t1 = exchange.t1
@@ -118,21 +122,6 @@ class Call:
         self._raw_key: str | bool | None = False
         self._agent: str | None = None
         self.key = None if self.cut else normalised_key(self.raw_key)
-
-    @property
-    def method(self) -> str:
-        """The method in upper case."""
-        return self.exchange.request.method
-
-    @property
-    def path(self) -> str:
-        """The path as sent, without query."""
-        return self.exchange.request.path
-
-    @property
-    def is_hook(self) -> bool:
-        """Whether the request went to anything under /api/hooks/."""
-        return self.exchange.request.path.startswith("/api/hooks/")
 
     def header(self, name: str) -> str | None:
         """The first value of a request header by lower-case name."""

@@ -441,24 +441,24 @@ def _read(stream: BinaryIO, name: str) -> Trace:
     number = 0
     while raw := stream.readline(MAX_LINE_BYTES + 1):
         number += 1
-        where = f"{printable(name, 400)}:{number}"
         if len(raw) > MAX_LINE_BYTES:
             raise TraceError(
                 f"the line is longer than {MAX_LINE_BYTES // 2**20} MiB, no trace line is",
-                where=where,
+                where=_place(name, number),
                 remedy="record with --body-limit so that large bodies are cut",
             )
-        if not raw.strip():
+        if raw.isspace():
             continue
         try:
             data = _decode(raw)
             if header is None:
-                header = _header(data, where)
+                header = _header(data, _place(name, number))
                 continue
             entry = _entry(data, number, raw)
             if entry.seq in seen:
                 raise _BrokenLineError(f"number {entry.seq} occurs twice")
         except _BrokenLineError as broken:
+            where = _place(name, number)
             if header is not None and not raw.endswith(b"\n"):
                 warnings.append(f"{where}: the last line is torn and was left out ({broken}); the rest counts")
                 break
@@ -472,11 +472,16 @@ def _read(stream: BinaryIO, name: str) -> Trace:
         else:
             marks.append(entry)
     if header is None:
-        where = f"{printable(name, 400)}:1"
-        raise TraceError("the file is empty, a trace begins with a header line", where=where, remedy=_REMEDY_RECORD)
+        raise TraceError(
+            "the file is empty, a trace begins with a header line", where=_place(name, 1), remedy=_REMEDY_RECORD
+        )
     exchanges.sort(key=lambda e: e.seq)
     marks.sort(key=lambda m: m.seq)
     return Trace(header, tuple(exchanges), tuple(marks), name, tuple(warnings))
+
+
+def _place(name: str, line: int) -> str:
+    return f"{printable(name, 400)}:{line}"
 
 
 def _entry(data: JSONValue, line: int, raw: bytes) -> Exchange | Mark:

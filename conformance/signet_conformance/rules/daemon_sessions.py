@@ -34,11 +34,11 @@ class _Claims:
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
-        self._claims: dict[tuple[str, str], tuple[Call, Call]] = {}
+        self._claims: dict[str, dict[str, tuple[Call, Call]]] = {}
 
     def claim_at(self, call: Call) -> Call | None:
         """The call that claimed the session of `call`, if that claim surely still holds."""
-        found = self._claims.get((str(call.key), call.agent))
+        found = self._claims.get(str(call.key), {}).get(call.agent)
         if found is None:
             return None
         first, last = found
@@ -50,16 +50,15 @@ class _Claims:
         """Take a call into account, after it was judged."""
         if call.key is None or call.operation not in LIFECYCLE:
             return
-        slot = (call.key, call.agent)
         answer = call.answer or {}
         if call.operation == END or not is_own_answer(call) or answer.get("bypassed"):
             # An end whose answer was lost may have arrived, and so may anything else.
-            for known in [known for known in self._claims if known[0] == call.key]:
-                del self._claims[known]
+            self._claims.pop(call.key, None)
         elif call.operation in (START, PROMPT) and call.accepted and call.runtime_path and not answer.get("skipped"):
-            first, _ = self._claims.get(slot, (call, call))
+            claims = self._claims.setdefault(call.key, {})
+            first, _ = claims.get(call.agent, (call, call))
             if first.runtime_path == call.runtime_path:
-                self._claims[slot] = (first, call)
+                claims[call.agent] = (first, call)
 
 
 def conflict_is_told(recording: Recording) -> Iterator[Outcome]:

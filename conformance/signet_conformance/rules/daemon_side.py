@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any
 
 from signet_conformance.facts import Call, Recording
@@ -52,12 +52,18 @@ def is_own_answer(call: Call) -> bool:
     return call.delivered and call.fault is None and call.exchange.error is None
 
 
-def whole_answers(recording: Recording) -> Iterator[Call]:
+def whole_answers(recording: Recording) -> Sequence[Call]:
     """The calls with an answer of the daemon's own that was recorded whole."""
-    for call in recording.calls:
-        response = call.exchange.response
-        if is_own_answer(call) and response is not None and (response.body is None or response.body.kind != "cut"):
-            yield call
+    found: list[Call] | None = recording.memo.get("whole answers")
+    if found is None:
+        found = recording.memo["whole answers"] = [
+            call
+            for call in recording.calls
+            if is_own_answer(call)
+            and (response := call.exchange.response) is not None
+            and (response.body is None or response.body.kind != "cut")
+        ]
+    return found
 
 
 def is_served(call: Call) -> bool:

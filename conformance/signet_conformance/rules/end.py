@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from signet_conformance.facts import (
@@ -16,7 +15,7 @@ from signet_conformance.facts import (
 )
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.rules.steps import marked_replies, outage_lasts
-from signet_conformance.rules.transcripts import pairs_of, transcripts_of
+from signet_conformance.rules.transcripts import Transcript, pairs_of, transcripts_of
 from signet_conformance.rules.turns import Turn
 
 _BOUNDARY_REASONS = frozenset(
@@ -301,10 +300,11 @@ def _left_open(recording: Recording, start: Call, old: str, turn: Call, troubled
 def turns_stand_in_order(recording: Recording) -> Iterator[Outcome]:
     """SIG-END-012."""
     replies = marked_replies(recording)
-    for call, found in transcripts_of(recording):
-        if len(found) < 2:
+    for transcript in transcripts_of(recording):
+        call = transcript.call
+        if len(transcript.turns) < 2:
             continue
-        clash = _reversed_elsewhere(recording, call, found)
+        clash = _reversed_elsewhere(recording, transcript)
         if clash is not None:
             yield warn(
                 call,
@@ -314,7 +314,7 @@ def turns_stand_in_order(recording: Recording) -> Iterator[Outcome]:
                 expected="turns in the order of the conversation",
                 fold="opposite order",
             )
-        elif _answer_before_question(found, replies):
+        elif replies and _answer_before_question(transcript, replies):
             yield warn(
                 call,
                 message="the transcript shows a reply before the prompt that it answers",
@@ -322,33 +322,32 @@ def turns_stand_in_order(recording: Recording) -> Iterator[Outcome]:
                 expected="turns in the order of the conversation",
                 fold="opposite order",
             )
-        elif not replies and _may_be_reversed(found):
+        elif not replies and _may_be_reversed(transcript.turns):
             yield undecided(call, message="assistant first and user last throughout: the pairs may be reversed")
         else:
             yield PASS
 
 
-def _reversed_elsewhere(recording: Recording, call: Call, found: list[Turn]) -> Call | None:
-    pairs = pairs_of(recording, str(call.key))
-    once = Counter(found)
-    for one, other in pairwise(found):
-        if one[0] != other[0] and once[one] == 1 == once[other] and (other, one) in pairs:
-            return next((place.call for place in pairs[other, one] if place.call is not call), None)
+def _reversed_elsewhere(recording: Recording, transcript: Transcript) -> Call | None:
+    pairs, once = pairs_of(recording, str(transcript.call.key)), transcript.once
+    for one, other in pairwise(transcript.turns):
+        if one[0] != other[0] and (other, one) in pairs and one in once and other in once:
+            return next((place.call for place in pairs[other, one] if place.call is not transcript.call), None)
     return None
 
 
-def _answer_before_question(found: list[Turn], replies: Mapping[str, str]) -> bool:
-    once = Counter(found)
+def _answer_before_question(transcript: Transcript, replies: Mapping[str, str]) -> bool:
     return any(
         one[0] == "assistant"
         and other[0] == "user"
         and replies.get(other[1]) == one[1]
-        and once[one] == 1 == once[other]
-        for one, other in pairwise(found)
+        and one in transcript.once
+        and other in transcript.once
+        for one, other in pairwise(transcript.turns)
     )
 
 
-def _may_be_reversed(found: list[Turn]) -> bool:
+def _may_be_reversed(found: Sequence[Turn]) -> bool:
     return (
         found[0][0] == "assistant"
         and found[-1][0] == "user"

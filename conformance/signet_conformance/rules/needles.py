@@ -7,7 +7,8 @@ from itertools import pairwise
 
 _FEW = 12
 _LONGEST_BLOCK = 24
-_MARKS = ("\n", ". ", "s ", "e ")
+_LAST_PIECES = 12
+_MARKS = ("\n", ".", "s ", "e ")
 """Where texts are taken to pieces, coarsest first: lines, sentences, and what most words of a line end with."""
 
 
@@ -23,6 +24,7 @@ class Needles:
 
     def __init__(self, since: Mapping[str, int]) -> None:
         self._since = dict(sorted(since.items(), key=lambda item: item[1]))
+        self._least = min(map(len, since), default=0)
         self._by_piece: dict[str, dict[str, list[str]]] = {}
         since = self._since
         if len(since) > _FEW:
@@ -45,7 +47,10 @@ class Needles:
     def _indexed_by_piece(self, needle: str) -> bool:
         """Index a needle by its longest piece between two marks: the same piece stands in a text that holds it."""
         for mark in _MARKS:
-            longest = max(needle.split(mark)[1:-1], key=len, default="")
+            # Injected texts differ least at their beginnings; their last pieces mostly do.
+            longest = max(needle.rsplit(mark, _LAST_PIECES)[1:-1], key=len, default="")
+            if len(longest) < _LONGEST_BLOCK:
+                longest = max(needle.split(mark)[1:-1], key=len, default="")
             if len(longest) >= _LONGEST_BLOCK:
                 self._by_piece.setdefault(mark, {}).setdefault(longest, []).append(needle)
                 return True
@@ -53,16 +58,20 @@ class Needles:
 
     def first_in(self, text: str, before: int) -> int | None:
         """The number of a needle known before `before` that the text contains; None when there is none."""
+        if len(text) < self._least:
+            return None
         for mark, pieces in self._by_piece.items():
-            if mark in text:
-                found = [
-                    self._since[needle]
-                    for piece in pieces.keys() & set(text.split(mark))
-                    for needle in pieces[piece]
-                    if self._since[needle] < before and needle in text
-                ]
-                if found:
-                    return min(found)
+            split = text.split(mark)
+            if pieces.keys().isdisjoint(split):
+                continue
+            found = [
+                self._since[needle]
+                for piece in pieces.keys() & set(split)
+                for needle in pieces[piece]
+                if self._since[needle] < before and needle in text
+            ]
+            if found:
+                return min(found)
         for needle, seq in self._few.items():
             if seq < before and needle in text:
                 return seq

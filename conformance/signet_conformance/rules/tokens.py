@@ -16,7 +16,9 @@ _TOKEN = re.compile(
     r"|<redacted:\d+>"
 )
 _BEARER = re.compile(r"Bearer \S+")
-_TOKEN_HINTS = ("sig_sk_", "eyJ", "Bearer ", "redacted:")
+_HINTS = (("_", "sig_sk_"), ("J", "eyJ"), ("B", "Bearer "), ("<", "<redacted:"))
+"""What every token holds, after the character of it that text holds least: one is found many times faster."""
+_HINTS_IN_BYTES = tuple((rare.encode(), hint.encode()) for rare, hint in _HINTS)
 
 
 def token_travels_in_authorization(recording: Recording) -> Iterator[Outcome]:
@@ -61,9 +63,9 @@ def _may_hold_token(call: Call, clean: set[str]) -> bool:
     texts = [request.path]
     for name, value in request.query:
         texts += (name, value)
-    for name, value in request.headers:
-        if value not in clean and name.lower() != "authorization":
-            if any(hint in value for hint in _TOKEN_HINTS):
+    for name, value in [pair for pair in request.headers if pair[1] not in clean]:
+        if name.lower() != "authorization":
+            if _hinted(value):
                 return True
             clean.add(value)
     body = None if request.body is None else request.body.value
@@ -72,14 +74,18 @@ def _may_hold_token(call: Call, clean: set[str]) -> bool:
     elif isinstance(body, dict):
         texts += body
         for member in body.values():
-            if isinstance(member, str):
+            if type(member) is str:
                 texts.append(member)
             elif isinstance(member, (dict, list)) and member:
-                return any(hint.encode() in call.exchange.raw for hint in (*_TOKEN_HINTS, "\\u"))
+                raw = call.exchange.raw
+                return b"\\u" in raw or any(rare in raw and hint in raw for rare, hint in _HINTS_IN_BYTES)
     elif body is not None:
         return True
-    text = "\n".join(texts)
-    return any(hint in text for hint in _TOKEN_HINTS)
+    return _hinted("\n".join(texts))
+
+
+def _hinted(text: str) -> bool:
+    return any(rare in text and hint in text for rare, hint in _HINTS)
 
 
 def _stray_token(call: Call) -> tuple[str, str] | None:

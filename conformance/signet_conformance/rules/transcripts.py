@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -19,18 +20,34 @@ class Place:
     newer_user_turn: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """The call that carried a transcript, its turns in order, and those of them that occur once in it."""
+
+    call: Call
+    turns: Sequence[Turn]
+    once: AbstractSet[Turn]
+
+
 Pairs = Mapping[tuple[Turn, Turn], Sequence[Place]]
 
 
-def transcripts_of(recording: Recording) -> Sequence[tuple[Call, list[Turn]]]:
-    """Every keyed end and checkpoint with the turns of its inline transcript, which may be none."""
-    found = recording.memo.get("transcripts")
+def transcripts_of(recording: Recording) -> Sequence[Transcript]:
+    """The inline transcript of every keyed end and checkpoint; it may have no turns."""
+    found: list[Transcript] | None = recording.memo.get("transcripts")
     if found is None:
-        found = [
-            (c, turns(c.body.get("transcript"))) for c in recording.keyed_hooks if c.operation in (END, CHECKPOINT)
+        found = recording.memo["transcripts"] = [
+            _transcript(call) for call in recording.keyed_hooks if call.operation in (END, CHECKPOINT)
         ]
-        recording.memo["transcripts"] = found
     return found
+
+
+def _transcript(call: Call) -> Transcript:
+    found = turns(call.body.get("transcript"))
+    once = set(found)
+    if len(once) < len(found):
+        once = {turn for turn, count in Counter(found).items() if count == 1}
+    return Transcript(call, found, once)
 
 
 def pairs_of(recording: Recording, key: str) -> Pairs:
@@ -41,13 +58,12 @@ def pairs_of(recording: Recording, key: str) -> Pairs:
     return index.get(key, {})
 
 
-def _index(transcripts: Sequence[tuple[Call, list[Turn]]]) -> dict[str, dict[tuple[Turn, Turn], list[Place]]]:
+def _index(transcripts: Sequence[Transcript]) -> dict[str, dict[tuple[Turn, Turn], list[Place]]]:
     index: dict[str, dict[tuple[Turn, Turn], list[Place]]] = {}
-    for call, found in transcripts:
-        once = Counter(found)
-        last_user = max((place for place, (role, _) in enumerate(found) if role == "user"), default=-1)
-        pairs = index.setdefault(str(call.key), {})
-        for place, (one, other) in enumerate(pairwise(found)):
-            if one[0] != other[0] and once[one] == 1 == once[other]:
-                pairs.setdefault((one, other), []).append(Place(call, last_user > place + 1))
+    for transcript in transcripts:
+        last_user = max((place for place, (role, _) in enumerate(transcript.turns) if role == "user"), default=-1)
+        pairs = index.setdefault(str(transcript.call.key), {})
+        for place, (one, other) in enumerate(pairwise(transcript.turns)):
+            if one[0] != other[0] and one in transcript.once and other in transcript.once:
+                pairs.setdefault((one, other), []).append(Place(transcript.call, last_user > place + 1))
     return index
