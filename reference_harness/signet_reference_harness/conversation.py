@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, Literal
 
 from signet_reference_harness.providers import Message, Role
 
@@ -20,11 +20,12 @@ class Conversation:
     """Completed turns only: an interrupted one leaves no trace.
 
     The transcript is never shortened by a compaction or a clear. The daemon keeps one transcript a session
-    key and prefers the longer, so one that shrank would be ignored.
+    key and prefers the longer, so one that shrank would be ignored. It says where the session began again: an
+    end after that differs from the one before, which the daemon may have refused, though no turn lies between.
     """
 
     def __init__(self) -> None:
-        self._turns: list[tuple[Role, str]] = []
+        self._turns: list[tuple[Role | Literal["system"], str]] = []
         self._messages: list[Message] = []
         self.summary = ""
         """What took the place of the messages of before the last compaction."""
@@ -41,6 +42,10 @@ class Conversation:
         self._messages = list(messages)
         self._turns += [("user", prompt), ("assistant", reply)]
         self.last_reply = reply if reply.strip() else None
+
+    def begin_again(self, source: str) -> None:
+        """Note in the transcript that the session goes on after its end, as `source` says."""
+        self._turns.append(("system", f"The session began again: {source}."))
 
     def clear(self) -> None:
         """Take everything from the model."""

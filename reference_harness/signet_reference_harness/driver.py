@@ -6,7 +6,7 @@ side; who wants one after the other waits for the answer.
 
     {"id": 1, "op": "hello"}
     {"id": 2, "op": "step", "step": {"step": "start", "session": "s1", "project": "/workspace/acme"}}
-    {"id": 3, "op": "flush"}     answered when all requests before it are done
+    {"id": 3, "op": "flush"}     answered when all requests before it are done, and ends that could not go out sent
     {"id": 4, "op": "exit"}      every open session is ended first; end of input does the same, unanswered
 
     {"id": 2, "ok": true, "ms": 8.4, "result": {...}}
@@ -145,6 +145,7 @@ class Driver:
             return self._hello()
         if request["op"] == "flush":
             await _done(before)
+            await self._host.send_unsent_ends()
             return {}
         step = request.get("step")
         if not isinstance(step, dict):

@@ -89,6 +89,11 @@ class SessionHost:
             await session.checkpoint()
         return await session.end(reason)
 
+    async def send_unsent_ends(self) -> None:
+        """Send the ends that never went out; to be called before anything else is told to the daemon."""
+        for session in tuple(self._sessions.values()):
+            await session.send_unsent_end()
+
     async def aclose(self) -> None:
         """Repeat the ends that were lost, end what is open, close the connections."""
         sessions = self._sessions.values()

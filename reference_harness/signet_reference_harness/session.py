@@ -1,11 +1,13 @@
 """One session: the turns with the model, and beside them the lifecycle hooks in the contract's order.
 
 Whatever the daemon does, the turn takes place. What the daemon has not been told is told before the next
-hook that builds on it: a start before a prompt, the end of a compaction before anything else.
+hook that builds on it: a start before a prompt, the end of a compaction before anything else, and an end that
+never went out before the session is started again.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -74,6 +76,8 @@ class _Daemon:
     """The prompt that was the last hook of the session, if it was one."""
     owes_start: bool = False
     """The last hook was an end that said the context is cleared, which only a start may follow."""
+    unsent_end: str | None = None
+    """The reason of an end that surely never went out: to the daemon the session has not been interrupted."""
     lost_end: str | None = None
     """The reason of an end that was not accepted."""
 
@@ -97,6 +101,8 @@ class Session:
     """What became of the calls since :meth:`take_replies`."""
     _contexts: list[str] = field(default_factory=list)
     _daemon: _Daemon = field(default_factory=_Daemon)
+    _telling_end: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while an unsent end is sent, which steps of other sessions may cause."""
 
     async def start(self, source: StartSource = "startup") -> bool:
         """Open the session; False, and nothing happens, when it is open already."""
@@ -167,10 +173,19 @@ class Session:
             return held_back("session-end", "the session is not open")
         return await self._end(reason if reason in BOUNDARIES else SHUTDOWN)
 
+    async def send_unsent_end(self) -> None:
+        """Send an end that never went out, if the session is closed and the daemon takes it for open."""
+        if not self.is_open:
+            await self._tell_unsent_end()
+
     async def repeat_lost_end(self) -> None:
         """Send once more an end that was not accepted; at most once, and nothing if there is none."""
         reason, self._daemon.lost_end = self._daemon.lost_end, None
-        if reason is not None and not self.is_open:
+        if self.is_open:
+            return
+        if self._daemon.unsent_end is not None:
+            await self._tell_unsent_end()
+        elif reason is not None:
             await self._send_end(reason)
 
     def take_replies(self) -> tuple[Reply, ...]:
@@ -180,6 +195,8 @@ class Session:
         return taken
 
     def _open(self, source: StartSource) -> None:
+        if source != "startup":
+            self.conversation.begin_again(source)
         self.is_open = True
         self._daemon.lost_end = None
         self._daemon.wants_start = True
@@ -190,7 +207,7 @@ class Session:
     async def _announce(self) -> str:
         """Send the start; returns the context that it brought, which later turns keep."""
         daemon = self._daemon
-        if daemon.claimed_elsewhere:
+        if daemon.claimed_elsewhere or not await self._tell_unsent_end():
             return ""
         params = SessionStartParams(session=self.identity, source=daemon.next_source)
         result = await self.client.on_session_start(params)
@@ -266,16 +283,21 @@ class Session:
 
     async def _after_compaction(self) -> Reply:
         daemon = self._daemon
-        if daemon.summary is not None and not daemon.pre_arrived:
+        started = await self._is_started()
+        if started and daemon.summary is not None and not daemon.pre_arrived:
             await self._before_compaction()
-        if daemon.summary is None or not daemon.pre_arrived or not await self._is_started():
+        if not started or daemon.summary is None or not daemon.pre_arrived:
             return held_back("compaction-complete", "the daemon has not been told of a compaction")
-        summary = daemon.summary if self.client.outgoing(daemon.summary).strip() else self.conversation.digest()
+        return await self._complete(daemon.summary)
+
+    async def _complete(self, summary: str) -> Reply:
+        if not self.client.outgoing(summary).strip():
+            summary = self.conversation.digest()
         params = CompactionCompleteParams(session=self.identity, summary=summary)
         reply = self._told(await self.client.on_compaction_complete(params))
         if reply.sent:
             # It may have arrived, and each one that arrives is stored: it is never repeated.
-            daemon.summary, daemon.pre_arrived = None, False
+            self._daemon.summary, self._daemon.pre_arrived = None, False
         return reply
 
     async def _finish_compaction(self) -> bool:
@@ -287,26 +309,44 @@ class Session:
         return not self._daemon.pre_arrived
 
     async def _end(self, reason: str) -> Reply:
-        await self._finish_compaction()
-        if self._daemon.owes_start:
+        daemon = self._daemon
+        finished = await self._finish_compaction()
+        if daemon.owes_start:
             await self._is_started()
         self.is_open = False
-        self._daemon.wants_start = True
-        self._daemon.summary, self._daemon.pre_arrived = None, False
-        if not self._daemon.wants_end or self._daemon.owes_start:
+        daemon.wants_start = True
+        if not daemon.wants_end or daemon.owes_start:
             return held_back("session-end", "the daemon does not hold this session")
-        reply = await self._send_end(reason)
+        if finished:
+            reply = await self._send_end(reason)
+        else:
+            reply = held_back("session-end", "the end of a compaction has to be told first")
+            daemon.unsent_end = reason
+        if reply.sent:
+            daemon.summary = None
         if not reply.accepted and reason != CLEAR:
-            self._daemon.lost_end = reason
+            daemon.lost_end = reason
         return reply
 
+    async def _tell_unsent_end(self) -> bool:
+        """Send an end that never went out, and the end of a compaction before it; False when they still cannot go."""
+        daemon = self._daemon
+        async with self._telling_end:
+            if daemon.unsent_end is None:
+                return True
+            if daemon.pre_arrived and not (await self._complete(daemon.summary or "")).sent:
+                return False
+            return (await self._send_end(daemon.unsent_end)).sent
+
     async def _send_end(self, reason: str) -> Reply:
+        daemon = self._daemon
         transcript = self.conversation.transcript(self.client.outgoing)
         params = SessionEndParams(session=self.identity, transcript=transcript, reason=reason)
         reply = self._told(await self.client.on_session_end(params))
         if reply.accepted:
-            self._daemon.wants_end = False
-        self._daemon.owes_start = reply.sent and reason == CLEAR
+            daemon.wants_end, daemon.lost_end = False, None
+        daemon.unsent_end = None if reply.sent else reason
+        daemon.owes_start = reply.sent and reason == CLEAR
         return reply
 
     def _told(self, reply: Reply) -> Reply:

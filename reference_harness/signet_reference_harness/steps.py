@@ -36,6 +36,8 @@ async def perform(host: SessionHost, step: Step) -> Result:
         session = host.session(_string(step, "session"))
         if name not in OPENING and not session.is_open:
             raise StepError(f"session {step['session']!r} is not open", remedy="start or resume it first")
+    # A session that the daemon takes for open would look left behind when the next one starts.
+    await host.send_unsent_ends()
     result = await performer(host, session, step)
     replies = session.take_replies()
     return {

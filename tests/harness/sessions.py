@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 from signet_reference_harness.host import SessionHost
 from signet_reference_harness.providers import CompletionResult, ScriptedProvider
 from signet_reference_harness.session import Session, TurnResult
 
 PROJECT = "/workspace/acme"
 AGENT = "atlas-agent"
+IDENTITY = {"harness": "reference", "sessionKey": "key-s1", "agentId": AGENT, "runtimePath": "plugin"}
+"""What every hook of the session that :func:`session_of` makes says of it."""
 
 
 def session_of(host: SessionHost, name: str = "s1", *, key: str | None = None, agent: str = AGENT) -> Session:
@@ -18,3 +23,8 @@ def session_of(host: SessionHost, name: str = "s1", *, key: str | None = None, a
 async def say(session: Session, text: str, reply: str = "Fine.") -> TurnResult:
     """One turn with a scripted reply."""
     return await session.turn(text, ScriptedProvider([CompletionResult(content=reply)]))
+
+
+def turns(body: dict[str, Any]) -> list[tuple[str, str]]:
+    """Role and content of each line of an end's transcript."""
+    return [(line["role"], line["content"]) for line in map(json.loads, body["transcript"].split("\n"))]

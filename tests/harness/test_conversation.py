@@ -39,6 +39,16 @@ def test_transcript_outlives_clear_and_compaction() -> None:
     assert (conversation.messages, conversation.summary, conversation.last_reply) == ((), "", None)
 
 
+def test_transcript_says_where_the_session_began_again() -> None:
+    """A resume or a clear stands between the turns, in a line that is no turn, and in no digest."""
+    conversation = Conversation()
+    conversation.add_turn("a", "b", [])
+    conversation.begin_again("resume")
+    conversation.add_turn("c", "d", [])
+    assert [role for role, _ in told(conversation)] == ["user", "assistant", "system", "user", "assistant"]
+    assert "resume" not in conversation.digest()
+
+
 def test_oldest_turns_are_left_out_of_a_transcript_over_the_limit() -> None:
     """A transcript that the daemon would refuse for its size loses its oldest lines."""
     conversation = Conversation()

@@ -190,6 +190,22 @@ def test_steps_of_one_session_keep_their_order(daemon: RecordingDaemon, peer: Be
     assert [body["userMessage"] for body in daemon.bodies(PROMPT)] == texts
 
 
+@pytest.mark.parametrize("following", ["flush", "start"])
+def test_refused_end_is_sent_before_whatever_comes_next(daemon: RecordingDaemon, peer: Begin, following: str) -> None:
+    """An end that found no listener is sent at the next step of any session, and before a flush is answered."""
+    harness = peer()
+    harness.step(**START_STEP)
+    daemon.refuse()
+    assert harness.step(step="end", session="s1")["ended"] is False
+    daemon.listen_again()
+    if following == "flush":
+        assert harness.ask("flush")["ok"]
+    else:
+        harness.step(**{**START_STEP, "session": "s2", "key": "key-s2"})
+    assert daemon.paths()[:3] == ["session-start", "session-end", "session-start"][: len(daemon.paths())]
+    assert [body["sessionKey"] for body in daemon.bodies(END)] == ["key-s1"]
+
+
 @pytest.mark.parametrize("goodbye", ["end of input", "termination"])
 def test_open_sessions_are_ended_at_the_end(daemon: RecordingDaemon, peer: Begin, goodbye: str) -> None:
     """When the input ends, or the process is told to, open sessions end and the exit status is 0."""

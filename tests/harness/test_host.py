@@ -71,6 +71,39 @@ def test_closing_ends_every_open_session(daemon: RecordingDaemon, hosted: Hosted
     assert {body["reason"] for body in daemon.bodies(END)} == {"session_shutdown"}
 
 
+def test_unsent_end_goes_out_when_asked_for(daemon: RecordingDaemon, hosted: Hosted) -> None:
+    """The end of a closed session that was refused is sent once the daemon is back, and then no more."""
+
+    async def work(host: SessionHost) -> None:
+        session = session_of(host)
+        await host.start(session, "startup")
+        daemon.refuse()
+        await host.end(session)
+        await host.send_unsent_ends()
+        daemon.listen_again()
+        await host.send_unsent_ends()
+        await host.send_unsent_ends()
+        await host.aclose()
+
+    hosted(work)
+    assert daemon.paths() == ["session-start", "session-end"]
+
+
+def test_closing_sends_an_unsent_end(daemon: RecordingDaemon, hosted: Hosted) -> None:
+    """A session whose end was refused is ended when the host closes."""
+
+    async def work(host: SessionHost) -> None:
+        session = session_of(host)
+        await host.start(session, "startup")
+        daemon.refuse()
+        await host.end(session)
+        daemon.listen_again()
+        await host.aclose()
+
+    hosted(work)
+    assert daemon.paths() == ["session-start", "session-end"]
+
+
 def test_start_as_clear_of_an_open_session_clears_it(daemon: RecordingDaemon, hosted: Hosted) -> None:
     """The context goes with an end for that reason before the start."""
 
