@@ -20,6 +20,7 @@ def lint(session: nox.Session) -> None:
     session.install("-e", ".[dev]")
     session.run("ruff", "check", *CODE)
     session.run("ruff", "format", "--check", *CODE)
+    session.run("actionlint", ".github/workflows/conformance.yml")
     session.run("lint-imports")
     session.run("python", "ci/freeze_schemas.py", "--check")
 

@@ -1,0 +1,94 @@
+"""`signet-conformance lane`: one run for a CI system, by environment variables; the same on any machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from signet_conformance import baseline
+from signet_conformance.errors import KitError, SignetConformanceError
+from signet_conformance.lane.github import Annotation, Runner, without_runner
+from signet_conformance.lane.inputs import FIELDS, Inputs, read_inputs
+from signet_conformance.lane.outcome import WORDS, Outcome, keep_audit, read_outcome, relative, remarks
+from signet_conformance.lane.performing import CANCELLED, Performed, perform
+from signet_conformance.lane.summary import summary
+
+_EPILOG = "\n".join(
+    [
+        "\b",
+        "Variables (the inputs of the action carry the same names):",
+        *(f"  {f.variable:<30} {f.meaning.split(';')[0]}" + (f" [{f.default}]" if f.default else "") for f in FIELDS),
+        "",
+        "\b",
+        "Example:",
+        "  SIGNET_LANE_TARGET=mine signet-conformance lane",
+        "",
+        "\b",
+        "Where GITHUB_OUTPUT and GITHUB_STEP_SUMMARY name files, outputs and a summary",
+        "are added to them; where GITHUB_ACTIONS is true, breaches become annotations.",
+    ]
+)
+
+
+@click.command(
+    "lane",
+    help="Drive a target as a CI lane does. All inputs are environment variables.",
+    epilog=_EPILOG,
+)
+def command() -> int:
+    """Run the lane; the exit status is the run's, known failures let pass."""
+    runner = Runner.from_environment(os.environ, sys.stdout)
+    try:
+        inputs = read_inputs(os.environ, Path.cwd())
+        return _lane(inputs, runner, os.environ)
+    except SignetConformanceError as failure:
+        runner.set("status", failure.exit_status)
+        runner.set("verdict", WORDS[failure.exit_status])
+        place = f"{failure.where}: " if failure.where else ""
+        runner.annotate(Annotation("error", "Signet conformance", f"{place}{failure.message}; {failure.remedy or ''}"))
+        raise
+
+
+def _lane(inputs: Inputs, runner: Runner, environment: Mapping[str, str]) -> int:
+    known = [] if inputs.baseline is None else [baseline.read(str(inputs.baseline))]
+    # Said before the run: a run that is cancelled leaves traces to upload all the same.
+    runner.set("report", relative(inputs.report, inputs.workspace))
+    runner.set("artifact", inputs.artifact)
+    with runner.quoting():
+        performed = perform(inputs, without_runner(environment))
+    outcome: Outcome | None = None
+    status = performed.status
+    if (inputs.report / "report.json").is_file():
+        now = datetime.now(UTC)
+        outcome = read_outcome(inputs.report / "report.json", inputs.target, known, now, strict=inputs.strict)
+        status = outcome.status
+        keep_audit(outcome, inputs.report, environment.get("GITHUB_ACTOR") or "lane", now)
+    elif not performed.complaint and status != CANCELLED:
+        # Not the kit's own word: pytest has statuses of the same numbers, with other meanings.
+        performed = replace(performed, complaint=f"pytest ended with {status} and without a report; the log says why")
+        status = KitError.exit_status
+    _tell(inputs, runner, performed, outcome, status)
+    return status
+
+
+def _tell(inputs: Inputs, runner: Runner, performed: Performed, outcome: Outcome | None, status: int) -> None:
+    runner.set("status", status)
+    runner.set("verdict", WORDS.get(status, "kit-failed"))
+    runner.summarise(summary(inputs, performed, outcome, status))
+    counts = {} if outcome is None else outcome.counts()
+    for name, count in counts.items():
+        runner.set(name.lower(), count)
+    if outcome is None:
+        text = performed.complaint or "no verdict was reached; the log says why"
+        runner.annotate(Annotation("error", "Signet conformance", text))
+    else:
+        for annotation in remarks(outcome, inputs.workspace):
+            runner.annotate(annotation)
+    said = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    print(f"lane: {inputs.target} {WORDS.get(status, 'ended')}{': ' if said else ''}{said} (exit {status})")

@@ -1,0 +1,166 @@
+"""What a lane is asked for: environment variables, each held against a strict pattern before anything is started."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from signet_conformance.errors import UsageError, printable
+
+PREFIX = "SIGNET_LANE_"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One input: its name in the action, what it may look like, what it is when it is left out or blank."""
+
+    name: str
+    pattern: str
+    default: str
+    meaning: str
+    example: str
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that carries it."""
+        return PREFIX + self.name.upper().replace("-", "_")
+
+
+_PATH = r"[A-Za-z0-9_.][A-Za-z0-9_./-]{0,199}"
+_WORD = r"[A-Za-z0-9_./@:=+,%-]{1,200}"
+_LOOPBACK = r"https?://(?:127\.0\.0\.1|localhost|\[::1\])(?::[0-9]{1,5})?/?"
+
+FIELDS = (
+    Field("target", r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", "", "the connector to drive", "mine"),
+    Field(
+        "daemon",
+        rf"embedded(?::[0-9]+\.[0-9]+)?|{_LOOPBACK}|(?!-|https?:){_WORD}(?: {_WORD}){{0,19}}",
+        "embedded",
+        "embedded, embedded:VERSION, the loopback URL of a running daemon, or a plain command that starts one",
+        "embedded",
+    ),
+    Field(
+        "scenarios", r"[0-9]{1,7}", "60", "how many generated sessions are performed beside the scripted ones", "200"
+    ),
+    Field("seed", r"[0-9]{1,19}|random", "1", "what determines the generated sessions", "1"),
+    Field(
+        "contract",
+        r"(?:[0-9]{1,4}\.[0-9]{1,4})?",
+        "",
+        "the contract version to judge by; the daemon's own without",
+        "0.145",
+    ),
+    Field("strict", r"true|false", "false", "whether a WARN fails the lane too", "true"),
+    Field(
+        "baseline",
+        rf"(?:{_PATH})?",
+        "",
+        "the file of known failures, from the working directory",
+        "signet-baseline.json",
+    ),
+    Field(
+        "report",
+        _PATH,
+        "signet-report",
+        "the new folder for report and traces, from the working directory",
+        "out/signet",
+    ),
+    Field(
+        "artifact",
+        r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}",
+        "signet-report",
+        "the name under which the folder is uploaded",
+        "signet-mine",
+    ),
+    Field(
+        "working-directory",
+        _PATH,
+        ".",
+        "the folder with the connector's settings, from the workspace",
+        "packages/connector",
+    ),
+)
+"""Every input of the lane. The action and the reusable workflow offer these and no others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The inputs of a lane, each of a harmless shape. Paths are absolute and lie in the workspace."""
+
+    target: str
+    daemon: str
+    scenarios: str
+    seed: str
+    contract: str | None
+    strict: bool
+    baseline: Path | None
+    report: Path
+    artifact: str
+    folder: Path
+    workspace: Path
+
+
+def read_inputs(environment: Mapping[str, str], here: Path) -> Inputs:
+    """Read the inputs from the environment of a process that stands in `here`.
+
+    Raises UsageError naming the variable whose value has another shape, or whose path leads out of the workspace.
+    """
+    given = {field.name: _value(field, environment) for field in FIELDS}
+    unknown = sorted(
+        name for name in environment if name.startswith(PREFIX) and name not in {field.variable for field in FIELDS}
+    )
+    if unknown and unknown != [f"{PREFIX}PYTHON"]:
+        raise UsageError(
+            "is no input of the lane", where=printable(unknown[0], 80), remedy="signet-conformance lane --help"
+        )
+    workspace = Path(environment.get("GITHUB_WORKSPACE") or here).resolve()
+    folder = _inside(workspace, workspace, given["working-directory"], "working-directory")
+    if not folder.is_dir():
+        raise UsageError("is no folder", where=_where("working-directory", folder), remedy="name one of the workspace")
+    baseline = _inside(workspace, folder, given["baseline"], "baseline") if given["baseline"] else None
+    if baseline is not None and not baseline.is_file():
+        raise UsageError(
+            "is no file", where=_where("baseline", baseline), remedy="commit the baseline, or leave the input out"
+        )
+    return Inputs(
+        target=given["target"],
+        daemon=given["daemon"],
+        scenarios=given["scenarios"],
+        seed=given["seed"],
+        contract=given["contract"] or None,
+        strict=given["strict"] == "true",
+        baseline=baseline,
+        report=_inside(workspace, folder, given["report"], "report"),
+        artifact=given["artifact"],
+        folder=folder,
+        workspace=workspace,
+    )
+
+
+def _value(field: Field, environment: Mapping[str, str]) -> str:
+    given = environment.get(field.variable, "").strip() or field.default
+    if not given and field.name == "target":
+        raise UsageError("is not set", where=field.variable, remedy="name a target: signet-conformance targets")
+    if re.fullmatch(field.pattern, given, re.ASCII) is None:
+        raise UsageError(
+            f"{printable(given, 80)!r} is not {field.meaning}",
+            where=field.variable,
+            remedy=f"such as {field.variable}={field.example}",
+        )
+    return given
+
+
+def _inside(workspace: Path, folder: Path, path: str, name: str) -> Path:
+    # Resolved: a symbolic link of the repository must not lead the lane elsewhere.
+    found = (folder / path).resolve()
+    if not found.is_relative_to(workspace):
+        raise UsageError(
+            "leads out of the workspace", where=_where(name, path), remedy="name a path inside the repository"
+        )
+    return found
+
+
+def _where(name: str, value: object) -> str:
+    return f"{PREFIX}{name.upper().replace('-', '_')} {printable(value, 200)}"

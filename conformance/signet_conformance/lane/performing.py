@@ -1,0 +1,109 @@
+"""The run of a lane: pytest as a child in a process group of its own, its complaints kept, always reaped."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import IO
+
+from signet_conformance.lane.inputs import Inputs
+
+_GRACE_S = 15.0
+_KEPT_LINES = 40
+CANCELLED = 130
+"""The exit status of a lane that was interrupted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Performed:
+    """How the run ended: pytest's exit status, and what the kit said on the way why it could not go on."""
+
+    status: int
+    complaint: str
+
+
+def command_line(inputs: Inputs) -> list[str]:
+    """The pytest command of a lane, without the interpreter in front; it repeats the run on any machine."""
+    words = [
+        "pytest", "--signet-conformance",
+        "--signet-target", inputs.target,
+        "--signet-daemon", inputs.daemon,
+        "--signet-scenarios", inputs.scenarios,
+        "--signet-seed", inputs.seed,
+        "--signet-report", str(inputs.report),
+    ]  # fmt: skip
+    if inputs.contract is not None:
+        words += ["--signet-contract", inputs.contract]
+    return [*words, "--signet-strict"] if inputs.strict else words
+
+
+def perform(inputs: Inputs, environment: Mapping[str, str]) -> Performed:
+    """Perform the run; its output goes where ours goes. An interruption ends the run first, then us with 130."""
+    said: deque[str] = deque(maxlen=_KEPT_LINES)
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", *command_line(inputs)],
+        cwd=inputs.folder,
+        env=dict(environment),
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        errors="backslashreplace",
+        start_new_session=True,
+    )
+    assert process.stderr is not None  # noqa: S101 - it was asked for
+    reader = threading.Thread(target=_pass_on, args=(process.stderr, said), daemon=True)
+    reader.start()
+    try:
+        with _interruptible():
+            status = process.wait()
+    except KeyboardInterrupt:
+        _interrupt(process)
+        status = CANCELLED
+    finally:
+        _kill_group(process)
+        reader.join(_GRACE_S)
+    complaint = next((line.removeprefix("error: ") for line in said if line.startswith("error: ")), "")
+    return Performed(status if status >= 0 else CANCELLED, complaint.strip())
+
+
+def _pass_on(stderr: IO[str], said: deque[str]) -> None:
+    for line in stderr:
+        sys.stderr.write(line)
+        sys.stderr.flush()
+        said.append(line)
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """A CI system that cancels sends SIGINT, then SIGTERM: both end the run in the same way."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(process: subprocess.Popen[str]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process.pid, signal.SIGINT)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(_GRACE_S)
+
+
+def _kill_group(process: subprocess.Popen[str]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

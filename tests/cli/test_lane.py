@@ -1,0 +1,171 @@
+"""Facts about `signet-conformance lane`, run as the action runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from .conftest import Invoke
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "ci" / "lane.sh"
+Lane = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def environment(folder: Path, **inputs: str) -> dict[str, str]:
+    """What a runner gives the action's script; the kit is installed already."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "SIGNET_"))}
+    return {
+        **inherited,
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_WORKSPACE": str(folder),
+        "GITHUB_OUTPUT": str(folder / "output"),
+        "GITHUB_STEP_SUMMARY": str(folder / "summary"),
+        "SIGNET_LANE_PYTHON": sys.executable,
+        "SIGNET_LANE_SCENARIOS": "0",
+        **{f"SIGNET_LANE_{name.upper()}": value for name, value in inputs.items()},
+    }
+
+
+def lane(folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
+    """Run the script of the action in a workspace."""
+    return subprocess.run(
+        ["/bin/sh", str(SCRIPT)], cwd=folder, env=environment(folder, **inputs),
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+def until(met: Callable[[], bool]) -> None:
+    """Wait for a condition, a minute at most."""
+    deadline = time.monotonic() + 60
+    while not met():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process is there."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def outputs(folder: Path) -> dict[str, str]:
+    """The outputs of the step."""
+    return dict(line.split("=", 1) for line in (folder / "output").read_text().splitlines())
+
+
+@pytest.fixture(name="workspace")
+def make_workspace(tmp_path: Path) -> Path:
+    """A repository with a connector that forgets its agent when a session ends."""
+    shutil.copytree(ROOT / "examples" / "driver-python", tmp_path / "connector")
+    source = tmp_path / "connector" / "connector.py"
+    text = source.read_text()
+    assert text.count("{**body, **members}") == 1
+    forgetful = '{k: v for k, v in {**body, **members}.items() if (hook, k) != ("session-end", "agentId")}'
+    source.write_text(text.replace("{**body, **members}", forgetful))
+    return tmp_path
+
+
+def test_a_breach_is_told_everywhere_and_lets_a_baseline_know_it(workspace: Path) -> None:
+    """A breach ends the lane with 1, annotations, outputs, summary and traces; a baseline of it lets the next pass."""
+    given = {"target": "example-python", "working_directory": "connector"}
+    failed = lane(workspace, **given)
+    assert failed.returncode == 1, failed.stdout + failed.stderr
+    annotated = [line for line in failed.stdout.splitlines() if line.startswith("::error ")]
+    assert any("SIG-AGENT-001" in line and "file=connector/signet-report/" in line for line in annotated)
+    report = workspace / "connector" / "signet-report"
+    assert (report / "report.json").is_file()
+    assert list(report.glob("*.jsonl"))
+    said = outputs(workspace)
+    assert (said["status"], said["verdict"], said["report"]) == ("1", "breached", "connector/signet-report")
+    assert int(said["fail"]) == len([line for line in annotated if "FAIL" in line])
+    summary = (workspace / "summary").read_text()
+    assert "SIG-AGENT-001" in summary
+    assert "breached" in summary
+
+    together = json.loads((report / "report.json").read_text())["together"]
+    failing = [name for name, one in together.items() if one["verdict"] == "FAIL"]
+    rows = [
+        {"requirement": name, "target": "example-python", "owner": "ada", "reason": "being mended",
+         "created": "2026-01-01", "expires": "9999-12-31"}
+        for name in failing
+    ]  # fmt: skip
+    (workspace / "connector" / "known.json").write_text(json.dumps({"format": "signet-baseline/1", "entries": rows}))
+    passed = lane(workspace, **given, baseline="known.json", report="out/second")
+    assert passed.returncode == 0, passed.stdout + passed.stderr
+    assert "::error " not in passed.stdout
+    audit = (workspace / "connector" / "out" / "second" / "known.json.audit.jsonl").read_text().splitlines()
+    assert [json.loads(line)["requirement"] for line in audit] == failing
+    assert "being mended" in (workspace / "summary").read_text()
+
+
+def test_a_refused_input_starts_nothing(workspace: Path) -> None:
+    """A value that a shell would obey ends the lane with 2, and reaches neither shell nor run."""
+    refused = lane(workspace, target="$(touch pwned)")
+    assert refused.returncode == 2
+    assert "error: SIGNET_LANE_TARGET" in refused.stderr
+    assert refused.stdout.startswith("::error title=Signet conformance::SIGNET_LANE_TARGET")
+    assert outputs(workspace) == {"status": "2", "verdict": "unusable"}
+    assert not (workspace / "pwned").exists()
+
+
+def test_a_run_that_cannot_start_says_why(workspace: Path) -> None:
+    """An unknown target is the annotation and the summary, not just a line of the log."""
+    refused = lane(workspace, target="nobody", working_directory="connector")
+    assert refused.returncode == 2
+    assert "no target is called 'nobody'" in next(x for x in refused.stdout.splitlines() if x.startswith("::error "))
+    assert "no target is called" in (workspace / "summary").read_text()
+    assert outputs(workspace)["verdict"] == "unusable"
+
+
+def test_a_cancelled_lane_leaves_nothing_running(workspace: Path) -> None:
+    """A runner's signal ends the run and everything it started; the folder to upload is known all the same."""
+    connector = workspace / "connector" / "driver.py"
+    connector.write_text(
+        "import os, pathlib, sys\n"
+        "pathlib.Path(__file__).with_name('pid').write_text(f'{os.getpid()}.')\n"
+        "sys.stdin.read()\n"
+    )
+    process = subprocess.Popen(
+        ["/bin/sh", str(SCRIPT)], cwd=workspace, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        env=environment(workspace, target="example-python", working_directory="connector"),
+    )  # fmt: skip
+    try:
+        written = connector.with_name("pid")
+        until(lambda: written.exists() and written.read_text().endswith("."))
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 130
+        until(lambda: not is_alive(int(written.read_text().rstrip("."))))
+    finally:
+        process.kill()
+        process.wait()
+    assert outputs(workspace)["report"] == "connector/signet-report"
+    assert outputs(workspace)["verdict"] == "cancelled"
+
+
+def test_a_missing_interpreter_is_told(workspace: Path) -> None:
+    """The script ends with 2 and a remedy where the kit's interpreter does not exist."""
+    refused = lane(workspace, target="example-python", python="/nowhere/python")
+    assert (refused.returncode, refused.stderr.splitlines()[0]) == (
+        2,
+        "error: SIGNET_LANE_PYTHON: there is no such interpreter",
+    )
+
+
+def test_the_help_lists_every_variable(invoke: Invoke) -> None:
+    """Each input stands in --help with its default."""
+    shown = invoke("lane", "--help").stdout
+    assert "SIGNET_LANE_WORKING_DIRECTORY" in shown
+    assert "[signet-report]" in shown
