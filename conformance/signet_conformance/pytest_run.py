@@ -24,7 +24,8 @@ from signet_conformance.finding import Judgement, Verdict
 from signet_conformance.generated_summary import Summary, breach_lines, folded
 from signet_conformance.pytest_options import Asked, read_options, read_worker_options
 from signet_conformance.pytest_progress import Progress
-from signet_conformance.reports.jsonreport import ReportWriter
+from signet_conformance.pytest_reports import write_reports
+from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.text import closing_line, daemon_summary_lines, failure_text, summary_lines
 from signet_conformance.reports.together import run_level_breaches
 from signet_conformance.rules import rules
@@ -254,7 +255,7 @@ class ConformanceRun:
                 "no request was recorded: does the connector call the address in SIGNET_DAEMON_URL?"
             )
         if self._asked.report:
-            terminalreporter.write_line(f"report: {self.folder / 'report.json'}")
+            terminalreporter.write_line(f"report: {self.folder / 'report.json'}, and beside it .md, .sarif, .html")
         elif self._keeps_traces():
             terminalreporter.write_line(f"traces: {self.folder}")
 
@@ -294,14 +295,9 @@ class ConformanceRun:
 
     def _write_report(self, status: int) -> None:
         run = self.judged()
-        # Under its own name only when it is whole: half a report would be taken for one.
-        unfinished = self.folder / "report.json.part"
-        with unfinished.open("x", encoding="ascii") as stream:
-            writer = ReportWriter(stream)
-            for one in run.traces:
-                writer.add(one)
-            writer.close(run.traces, status)
-        unfinished.rename(self.folder / "report.json")
+        contract = self._asked.contract
+        ending = Ending(run.traces, status, coverage=self._coverage(), judgements=run.together, contract=contract)
+        write_reports(self.folder, ending, lambda _: {})
 
     def _keeps_traces(self) -> bool:
         if self._asked.recordings or not any(self.folder.glob("*.jsonl")):

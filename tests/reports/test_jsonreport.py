@@ -14,7 +14,8 @@ from jsonschema import Draft202012Validator
 from signet_conformance.contract import document
 from signet_conformance.engine import Judged, judge
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
-from signet_conformance.reports.jsonreport import ReportWriter, report
+from signet_conformance.reports.ending import Ending
+from signet_conformance.reports.jsonreport import JsonReport, report
 from signet_conformance.reports.together import essence
 from signet_conformance.trace import Header, Trace, read
 
@@ -52,17 +53,17 @@ def test_the_document_is_as_its_schema_says(traces: list[Judged]) -> None:
 def test_writing_trace_by_trace_gives_the_same_document(traces: list[Judged]) -> None:
     """The writer's text, with only the essence of each trace kept, equals the document made at once."""
     stream = io.StringIO()
-    writer = ReportWriter(stream)
+    writer = JsonReport(stream)
     for one in traces:
-        writer.add(one)
-    writer.close([essence(one) for one in traces], 1)
+        writer.add(one, {})
+    writer.close(Ending([essence(one) for one in traces], 1))
     assert checked(stream.getvalue()) == report(traces)
 
 
 def test_a_run_without_traces_is_a_document_too() -> None:
     """No trace at all still closes to a valid document."""
     stream = io.StringIO()
-    ReportWriter(stream).close([], 3, ["nothing was given"])
+    JsonReport(stream).close(Ending([], 3, ["nothing was given"]))
     parsed = checked(stream.getvalue())
     assert (parsed["traces"], parsed["warnings"], parsed["exit"]) == ([], ["nothing was given"], 3)
 
@@ -101,9 +102,9 @@ def test_any_received_value_is_bounded_printable_json(value: object) -> None:
     judgement = Judgement("SIG-HTTP-001", Verdict.FAIL, Reason.BREACH, "off", (finding,), 1)
     stream = io.StringIO()
     judged = Judged(Trace(Header(), (), ()), "0.145.7", {"SIG-HTTP-001": judgement})
-    writer = ReportWriter(stream)
-    writer.add(judged)
-    writer.close([judged], 1)
+    writer = JsonReport(stream)
+    writer.add(judged, {})
+    writer.close(Ending([judged], 1))
     text = stream.getvalue()
     checked(text)
     assert len(text) < 8000

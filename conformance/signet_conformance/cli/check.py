@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, TextIO
 
@@ -17,6 +18,7 @@ from signet_conformance.cli.declared import Overrides, declared_options, merged
 from signet_conformance.cli.inputs import trace_files
 from signet_conformance.cli.known import KnownFailures, known_lines, known_options, remaining, target_of
 from signet_conformance.cli.output import report_stream, terminal_width, wants_colour
+from signet_conformance.cli.report_files import ReportFiles, report_options
 from signet_conformance.cli.selection import selected
 from signet_conformance.contract import version_document
 from signet_conformance.coverage import Meter, coverage_lines, percentage
@@ -24,6 +26,7 @@ from signet_conformance.engine import Judged, exit_status, judge
 from signet_conformance.errors import SignetConformanceError, UsageError, printable
 from signet_conformance.finding import Verdict
 from signet_conformance.reports import jsonreport, text
+from signet_conformance.reports.ending import Ending, Report
 from signet_conformance.reports.layout import MAX_WIDTH
 from signet_conformance.reports.together import essence, run_level_breaches, verdicts_of
 from signet_conformance.rules import rules
@@ -35,6 +38,7 @@ _EPILOG = """\b
 Examples:
   signet-conformance check run.jsonl
   signet-conformance check runs/ --json --output report.json
+  signet-conformance check runs/ --html report.html --sarif report.sarif
   signet-conformance check by-hand.jsonl --agent atlas --bound start=15
   signet-conformance check run.jsonl -k 'SIG-AGENT-*' --all
 
@@ -86,7 +90,8 @@ class Settings:
 @click.option("--all", "show_all", is_flag=True, help="Show PASS and NOT-APPLICABLE too.")
 @click.option("--quiet", "-q", is_flag=True, help="Show the closing line alone.")
 @click.option("--output", "-o", metavar="FILE", help="Write the report to FILE, which must not exist.")
-@click.option("--force", is_flag=True, help="Let --output replace a file.")
+@report_options
+@click.option("--force", is_flag=True, help="Let a report replace a file.")
 @click.option("--target", metavar="NAME", help="Declare what the profile of this target declares.")
 @known_options
 @declared_options
@@ -102,6 +107,10 @@ def command(
     show_all: bool,
     quiet: bool,
     output: str | None,
+    markdown: str | None,
+    sarif: str | None,
+    html: str | None,
+    selftest_file: str | None,
     force: bool,
     target: str | None,
     baseline_file: str | None,
@@ -133,21 +142,29 @@ def command(
         if coverage_fail_under is None
         else percentage(coverage_fail_under, "--coverage-fail-under"),
     )
+    reports = ReportFiles.parse(markdown, sarif, html, selftest_file, output)
     run = _Run(settings)
     files, complaints = trace_files(traces)
     for complaint in complaints:
         run.complain(complaint)
     if not files:
         return UNREADABLE
-    with report_stream(output, force) as stream:
-        status = _write_json(run, files, stream) if as_json else _write_text(run, files, stream)
+    with ExitStack() as stack:
+        stream = stack.enter_context(report_stream(output, force))
+        run.reports = reports.open(stack, force)
+        if as_json:
+            run.reports.append(jsonreport.JsonReport(stream))
+        status = _judge_all(run, files) if as_json else _write_text(run, files, stream)
+        run.close_reports(status)
     written = known.write(run.judged, target)
     if written is not None and not as_json:
         print(written)
     if output is not None:
         print(_closing(run, status, sys.stdout))
-        if not quiet:
-            print(f"report: {printable(output, 1000)}")
+    # With a document on stdout, nothing else is written there.
+    if not quiet and (output is not None or not as_json):
+        for file in reports.files:
+            print(f"report: {printable(file, 1000)}")
     return status
 
 
@@ -163,6 +180,7 @@ class _Run:
         self.judged: list[Judged] = []
         self.complaints: list[SignetConformanceError] = []
         self.known = Outcome()
+        self.reports: list[Report] = []
         self.meter = Meter(settings.contract) if settings.coverage or settings.least_coverage is not None else None
 
     def complain(self, failure: SignetConformanceError) -> None:
@@ -187,6 +205,9 @@ class _Run:
             self.judged.append(essence(judged))
             if self.meter is not None:
                 self.meter.add(judged)
+            known = self.settings.known.reasons(target_of(judged, self.settings.target))
+            for report in self.reports:
+                report.add(judged, known)
             yield judged
 
     def _declared(self, trace: Trace) -> Trace:
@@ -195,6 +216,15 @@ class _Run:
     def hold_against_known(self) -> None:
         """Let the failures pass that are known, once all files are judged."""
         self.known = self.settings.known.outcome(self.judged, self.settings.target)
+
+    def close_reports(self, status: int) -> None:
+        """Write the end of every report."""
+        warnings = [str(complaint).replace("\n", "; ") for complaint in self.complaints]
+        notes = [*known_lines(self.known, MAX_WIDTH, colour=False), *self._too_little_lines()]
+        measured = None if self.meter is None else self.meter.coverage()
+        ending = Ending(self.judged, status, [*warnings, *notes], measured, contract=self.settings.contract)
+        for report in self.reports:
+            report.close(ending)
 
     def status(self) -> int:
         """The exit status: that of unreadable input before that of the verdicts, that of their entries last."""
@@ -217,20 +247,18 @@ class _Run:
         """What the traces exercise, for people; nothing where it was not asked for."""
         if self.meter is None:
             return []
-        lines = coverage_lines(self.meter.coverage(), missed=self.settings.coverage)
-        if self._covers_too_little():
-            lines.append(f"that is less than {self.settings.least_coverage:g} %: exercise more, or lower the bound")
-        return lines
+        return [*coverage_lines(self.meter.coverage(), missed=self.settings.coverage), *self._too_little_lines()]
+
+    def _too_little_lines(self) -> list[str]:
+        if not self._covers_too_little():
+            return []
+        return [f"coverage is less than {self.settings.least_coverage:g} %: exercise more, or lower the bound"]
 
 
-def _write_json(run: _Run, files: Sequence[str], stream: TextIO) -> int:
-    writer = jsonreport.ReportWriter(stream, run.settings.contract)
-    for judged in run.each(files):
-        writer.add(judged)
+def _judge_all(run: _Run, files: Sequence[str]) -> int:
+    for _ in run.each(files):
+        pass
     run.hold_against_known()
-    warnings = [str(complaint).replace("\n", "; ") for complaint in run.complaints]
-    notes = [*known_lines(run.known, MAX_WIDTH, colour=False), *run.coverage_lines()]
-    writer.close(run.judged, run.status(), [*warnings, *notes])
     return run.status()
 
 

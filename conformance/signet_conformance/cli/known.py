@@ -81,6 +81,16 @@ class KnownFailures:
         entries = (entry for file in self.files for entry in file.entries)
         return any(entry.covers(requirement, target) and entry.expires >= today for entry in entries)
 
+    def reasons(self, target: str) -> dict[str, str]:
+        """The requirements whose failure at a target an entry in force lets pass, each with the entry in words."""
+        today = datetime.now(UTC).date()
+        return {
+            entry.requirement: f"{entry.owner}, until {entry.expires.isoformat()}: {entry.reason}"
+            for file in reversed(self.files)
+            for entry in reversed(file.entries)
+            if entry.covers(entry.requirement, target) and entry.expires >= today
+        }
+
     def outcome(self, judged: Sequence[Judged], target: str | None) -> Outcome:
         """What the files say of the run; the audit lines are written."""
         if not self.files:

@@ -32,12 +32,17 @@ def exchange_line(exchange: Exchange, daemon_version: str) -> str:
     parts = [f"#{exchange.seq}", printable(call.method, 16), printable(call.path, 100)]
     if call.key is not None:
         parts.append(f"key={printable(call.key, 40)}")
-    if call.operation in _WITH_AGENT and not call.cut:
+    if names_agent(call):
         parts.append(f"agent={printable(call.agent, 40)}")
     parts.append(f"-> {_answer(exchange)}")
     if call.fault is not None:
         parts.append(f"[fault: {printable(call.fault, 20)}]")
     return " ".join(parts)
+
+
+def names_agent(call: Call) -> bool:
+    """Whether a call runs as an agent that it can be told by: its body is whole, and its operation has one."""
+    return call.operation in _WITH_AGENT and not call.cut
 
 
 def _answer(exchange: Exchange) -> str:

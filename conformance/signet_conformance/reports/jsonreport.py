@@ -7,22 +7,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 from signet_conformance import __version__
-from signet_conformance.contract import (
-    REFERENCE_DAEMON,
-    contract_version_of,
-    operation_table,
-    requirements,
-    version_key,
-)
+from signet_conformance.contract import operation_table
+from signet_conformance.coverage import Coverage
 from signet_conformance.engine import Judged, exit_status
 from signet_conformance.finding import Finding, Judgement
-from signet_conformance.reports.together import essence, together, verdicts_of
+from signet_conformance.reports.ending import Ending
+from signet_conformance.reports.evidence import BREACHES, known_requirement
+from signet_conformance.reports.requirement_pages import explain_command
+from signet_conformance.reports.together import essence, verdicts_of
 from signet_conformance.reports.values import shortened
-from signet_conformance.rules.daemon import daemon_requirements
 from signet_conformance.trace import Trace
 
 FORMAT = "signet-report/1"
@@ -30,13 +27,13 @@ _HEAD = {"format": FORMAT, "kit": __version__}
 
 
 def report(judged: Iterable[Judged], contract: str | None = None, strict: bool = False) -> dict[str, Any]:
-    """The whole document of a run. `contract` is as for `ReportWriter`; `exit` follows from the verdicts."""
+    """The whole document of a run. `contract` is as for an ending; `exit` follows from the verdicts."""
     kept: list[Judged] = []
     traces = []
     for one in judged:
         traces.append(trace_entry(one))
         kept.append(essence(one))
-    return {**_HEAD, "traces": traces, **_closing(kept, contract, status(kept, strict))}
+    return {**_HEAD, "traces": traces, **_closing(Ending(kept, status(kept, strict), contract=contract))}
 
 
 def status(judged: Sequence[Judged], strict: bool) -> int:
@@ -44,28 +41,26 @@ def status(judged: Sequence[Judged], strict: bool) -> int:
     return exit_status(list(verdicts_of(judged).values()), strict=strict)
 
 
-class ReportWriter:
+class JsonReport:
     """Writes the document trace by trace, so that a run of any size is never held as a whole.
 
-    Call `add` for each trace, then `close` once; what was written before `close` is no document yet.
-    `contract` is the contract version of the run; without one it is the newest that a daemon of the traces serves.
+    What was written before `close` is no document yet.
     """
 
-    def __init__(self, stream: TextIO, contract: str | None = None) -> None:
+    def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._contract = contract
         head = encoded(_HEAD)
         stream.write(f'{head[:-1]},"traces":[')
         self._separator = "\n"
 
-    def add(self, judged: Judged) -> None:
+    def add(self, judged: Judged, known: Mapping[str, str]) -> None:  # noqa: ARG002  a verdict does not depend on it
         """Write one trace."""
         self._stream.write(f"{self._separator}{encoded(trace_entry(judged))}")
         self._separator = ",\n"
 
-    def close(self, judged: Sequence[Judged], status: int, warnings: Sequence[str] = ()) -> None:
+    def close(self, ending: Ending) -> None:
         """Write the end of the document: the verdicts over all traces, the warnings and the exit status."""
-        self._stream.write(f"\n],\n{encoded(_closing(judged, self._contract, status, warnings))[1:]}\n")
+        self._stream.write(f"\n],\n{encoded(_closing(ending))[1:]}\n")
 
 
 def encoded(document: Any) -> str:
@@ -73,11 +68,8 @@ def encoded(document: Any) -> str:
     return json.dumps(document, separators=(",", ":"), allow_nan=False).replace("\x7f", "\\u007f")
 
 
-def _closing(
-    judged: Sequence[Judged], contract: str | None, status: int, warnings: Sequence[str] = ()
-) -> dict[str, Any]:
+def _closing(ending: Ending) -> dict[str, Any]:
     """The members that stand after the traces. A finding in `together` names its file."""
-    served = [contract_version_of(one.daemon_version) for one in judged] or [contract_version_of(REFERENCE_DAEMON)]
     over_all = {
         name: {
             "verdict": one.verdict.value,
@@ -86,14 +78,20 @@ def _closing(
                 {**({} if file is None else {"file": file}), **_finding(found)} for file, found in one.evidence
             ],
         }
-        for name, one in together(judged).items()
+        for name, one in ending.together().items()
     }
     return {
-        "contract": contract or max(served, key=version_key),
+        "contract": ending.contract_version(),
         "together": over_all,
-        **({"warnings": list(warnings)} if warnings else {}),
-        "exit": status,
+        **({"warnings": list(ending.notes)} if ending.notes else {}),
+        **({} if ending.coverage is None else {"coverage": _coverage(ending.coverage)}),
+        "exit": ending.status,
     }
+
+
+def _coverage(found: Coverage) -> dict[str, Any]:
+    parts = {part.name: {"exercised": list(part.exercised), "missed": list(part.missed)} for part in found.parts}
+    return {"percent": round(found.percent, 1), "parts": parts}
 
 
 def trace_entry(judged: Judged) -> dict[str, Any]:
@@ -118,7 +116,8 @@ def _operations(trace: Trace) -> Counter[str]:
 
 
 def _judgement(judgement: Judgement, daemon_version: str) -> dict[str, Any]:
-    requirement = requirements().get(judgement.requirement) or daemon_requirements().get(judgement.requirement)
+    requirement = known_requirement(judgement.requirement)
+    breached = judgement.verdict in BREACHES and requirement is not None
     return {
         "verdict": judgement.verdict.value,
         "reason": judgement.reason.value,
@@ -128,6 +127,7 @@ def _judgement(judgement: Judgement, daemon_version: str) -> dict[str, Any]:
             if requirement is not None
             else {}
         ),
+        **({"explain": explain_command(judgement.requirement)} if breached else {}),
         "subjects": judgement.subjects,
         "findings": [_finding(finding) for finding in judgement.findings],
     }

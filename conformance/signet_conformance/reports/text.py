@@ -9,7 +9,7 @@ from signet_conformance.contract import requirements
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.finding import FOLDING_ORDER, Finding, Judgement, Verdict
-from signet_conformance.reports.excerpt import excerpt, exchange_line, exchange_numbered
+from signet_conformance.reports.evidence import BREACHES, MAX_KINDS, evidence, kinds
 from signet_conformance.reports.layout import (
     LABEL_WIDTH,
     command_line,
@@ -21,13 +21,7 @@ from signet_conformance.reports.layout import (
     usable_width,
 )
 from signet_conformance.reports.settling import settled_by
-from signet_conformance.reports.values import received_text
 from signet_conformance.rules.daemon import daemon_requirements
-from signet_conformance.trace import Trace
-
-BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
-MAX_KINDS = 4
-"""Kinds of breach shown in full for one requirement of one trace; the rest is counted."""
 
 _COLUMNS = {
     Verdict.ERROR: "ERROR",
@@ -62,10 +56,10 @@ def failure_text(
         lines += paragraph(requirement.title, width, "  ")
     if not judgement.findings:
         lines += labelled("what", printable(judgement.message, 400), width, colour)
-    kinds = _kinds(judgement.findings)
-    for number, kind in enumerate(kinds[:MAX_KINDS]):
+    found = kinds(judgement.findings)
+    for number, kind in enumerate(found[:MAX_KINDS]):
         lines += [""] * (number > 0) + list(_kind_lines(judged, kind, width, colour))
-    if rest := kinds[MAX_KINDS:]:
+    if rest := found[MAX_KINDS:]:
         count = sum(len(kind) for kind in rest)
         lines += ["", *labelled("more", f"{len(rest)} other kinds, {count} findings: --json lists them", width, colour)]
     if requirement is not None and explained:
@@ -91,7 +85,7 @@ def daemon_text(judged: Judged, width: int, colour: bool) -> str | None:
         lines += ["", f"{head} {requirement.level}", *paragraph(requirement.title, width, "  ")]
         if not judgement.findings:
             lines += labelled("what", printable(judgement.message, 400), width, colour)
-        for kind in _kinds(judgement.findings)[:MAX_KINDS]:
+        for kind in kinds(judgement.findings)[:MAX_KINDS]:
             lines += _kind_lines(judged, kind, width, colour)
         lines += labelled("why", requirement.why, width, colour)
         lines.append(command_line("page", ["signet-conformance", "explain", requirement.id], colour))
@@ -113,41 +107,26 @@ def daemon_summary_lines(judged: Sequence[Judged], width: int = 80) -> list[str]
     return lines
 
 
-def _kinds(findings: Sequence[Finding]) -> list[list[Finding]]:
-    kinds: dict[str, list[Finding]] = {}
-    for finding in findings:
-        kinds.setdefault(finding.fold or finding.message, []).append(finding)
-    return list(kinds.values())
-
-
 def _kind_lines(judged: Judged, kind: Sequence[Finding], width: int, colour: bool) -> Iterator[str]:
-    finding, *repeats = kind
-    trace, version = judged.trace, judged.daemon_version
-    yield from labelled("what", printable(finding.message, 400), width, colour)
-    first = exchange_numbered(trace, finding.exchanges[0]) if finding.exchanges else None
-    if first is not None:
-        place = f"#{first.seq} {printable(first.request.method, 16)} {printable(first.request.path, 200)}"
-        yield from labelled("where", f"{place}, on the {finding.side.value}'s side", width, colour)
-    for seq in finding.exchanges[1:3]:
-        if (other := exchange_numbered(trace, seq)) is not None:
-            yield from labelled("with", exchange_line(other, version), width, colour)
-    if finding.pointer:
-        yield from labelled("at", printable(finding.pointer, 300), width, colour)
-    if finding.expected:
-        yield from labelled("expected", printable(finding.expected, 300), width, colour)
-    if received := received_text(finding, first):
-        yield from labelled("received", received, width, colour)
-    if finding.exchanges:
-        yield from _excerpt_lines(trace, version, finding.exchanges[0], width, colour)
-    if repeats:
-        numbers = [f"#{r.exchanges[0]}" for r in repeats if r.exchanges]
-        shown = ", ".join(numbers[:8]) + (", …" if len(numbers) > 8 else "")
-        yield from labelled("again", f"{len(repeats)} more like it" + (f": {shown}" if shown else ""), width, colour)
+    found = evidence(judged, kind)
+    for label, text in (
+        ("what", found.what),
+        ("where", found.where),
+        *(("with", other) for other in found.others),
+        ("at", found.pointer),
+        ("expected", found.expected),
+        ("received", found.received),
+    ):
+        if text:
+            yield from labelled(label, text, width, colour)
+    yield from _excerpt_lines(found.around, width, colour)
+    if found.repeats:
+        yield from labelled("again", found.repeated, width, colour)
 
 
-def _excerpt_lines(trace: Trace, version: str, seq: int, width: int, colour: bool) -> Iterator[str]:
+def _excerpt_lines(around: Sequence[tuple[bool, str]], width: int, colour: bool) -> Iterator[str]:
     label = "trace"
-    for breaching, line in excerpt(trace, version, seq):
+    for breaching, line in around:
         first, *rest = paragraph(f"{'>' if breaching else ' '} {line}", width - LABEL_WIDTH - 2, "", "    ")
         yield f"  {faint(f'{label:<{LABEL_WIDTH}}', colour)}{strong(first, colour) if breaching else first}"
         for more in rest:

@@ -1,0 +1,112 @@
+"""What a run breaches, gathered as its traces come: a requirement with the first traces that show it, bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from signet_conformance.engine import Judged
+from signet_conformance.errors import printable
+from signet_conformance.finding import FOLDING_ORDER, Judgement, Verdict
+from signet_conformance.reports.ending import Ending
+from signet_conformance.reports.evidence import BREACHES, MAX_KINDS, Evidence, evidence, kinds, known_requirement
+from signet_conformance.reports.layout import shell_command
+from signet_conformance.reports.together import run_level_breaches
+
+MAX_TRACES = 3
+"""Traces whose evidence is kept for one requirement; the others are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What one trace shows of a breach. `file` is empty where only the run as a whole shows it.
+
+    `more` counts kinds of breach that are left out, `known` says why the failure may stand, `replay` is a command.
+    """
+
+    file: str
+    kinds: tuple[Evidence, ...]
+    more: int
+    known: str
+    replay: str
+
+
+@dataclass(slots=True)
+class Breach:
+    """One requirement that a run breaches: `traces` counts the traces with this verdict."""
+
+    requirement: str
+    verdict: Verdict
+    level: str
+    message: str
+    traces: int = 0
+    shown: list[Shown] = field(default_factory=list)
+
+    @property
+    def known(self) -> bool:
+        """Whether every trace that is shown is one where the failure is known."""
+        return all(one.known for one in self.shown)
+
+
+class Breaches:
+    """Gathers the breaches of a run, those of the daemon's side apart."""
+
+    def __init__(self) -> None:
+        self._connector: dict[str, Breach] = {}
+        self._daemon: dict[str, Breach] = {}
+
+    def add(self, judged: Judged, known: Mapping[str, str]) -> None:
+        """Take one trace; `known` is as for a report."""
+        for name, judgement in judged.judgements.items():
+            _add(self._connector, judged, judgement, known.get(name, ""))
+        for judgement in judged.daemon.values():
+            _add(self._daemon, judged, judgement, "")
+
+    def end(self, ending: Ending) -> None:
+        """Take what only the run as a whole breaches, and leave out what generated sessions made another verdict of."""
+        whole = run_level_breaches(ending.judged)
+        if whole is not None:
+            for judgement in whole.judgements.values():
+                _add(self._connector, whole, judgement, "")
+        verdicts = ending.verdicts()
+        self._connector = {
+            name: one for name, one in self._connector.items() if verdicts.get(name, one.verdict) is one.verdict
+        }
+
+    def connector(self) -> list[Breach]:
+        """Errors of the kit first, then FAIL, then WARN; in the catalogue's order."""
+        return sorted(self._connector.values(), key=lambda one: BREACHES.index(one.verdict))
+
+    def daemon(self) -> list[Breach]:
+        """What the daemon breaches, in the same order."""
+        return sorted(self._daemon.values(), key=lambda one: BREACHES.index(one.verdict))
+
+
+def _add(found: dict[str, Breach], judged: Judged, judgement: Judgement, known: str) -> None:
+    if judgement.verdict not in BREACHES:
+        return
+    name = judgement.requirement
+    before = found.get(name)
+    if before is None or FOLDING_ORDER.index(judgement.verdict) < FOLDING_ORDER.index(before.verdict):
+        requirement = known_requirement(name)
+        level = requirement.level_at(judged.daemon_version) if requirement is not None else ""
+        before = found[name] = Breach(name, judgement.verdict, level, printable(judgement.message, 400))
+    if judgement.verdict is not before.verdict:
+        return
+    before.traces += 1
+    if len(before.shown) < MAX_TRACES:
+        before.shown.append(_shown(judged, judgement, known))
+
+
+def _shown(judged: Judged, judgement: Judgement, known: str) -> Shown:
+    groups = kinds(judgement.findings)
+    pieces = tuple(evidence(judged, kind) for kind in groups[:MAX_KINDS])
+    file = judged.trace.path or ""
+    replay = shell_command(["signet-conformance", "check", file, "-k", judgement.requirement]) if file else ""
+    return Shown(
+        printable(file, 400),
+        pieces or (Evidence(printable(judgement.message, 400)),),
+        max(0, len(groups) - MAX_KINDS),
+        printable(known, 300),
+        replay,
+    )

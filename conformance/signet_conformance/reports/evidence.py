@@ -1,0 +1,82 @@
+"""A breach as every report for people tells it: what, where, what was expected, what stood there, and around it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from signet_conformance.contract import Requirement, requirements
+from signet_conformance.engine import Judged
+from signet_conformance.errors import printable
+from signet_conformance.finding import Finding, Verdict
+from signet_conformance.reports.excerpt import excerpt, exchange_line, exchange_numbered
+from signet_conformance.reports.values import received_text
+from signet_conformance.rules.daemon import daemon_requirements
+
+BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
+MAX_KINDS = 4
+"""Kinds of breach shown in full for one requirement of one trace; the rest is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One kind of breach. Every text is one printable line of bounded length; an empty one says nothing.
+
+    `seq` and `line` are the number and the line of the exchange it begins at, None where there is none.
+    `around` are the exchanges about it, as (is it the one, line); `again` the numbers of its repeats.
+    """
+
+    what: str
+    seq: int | None = None
+    line: int | None = None
+    where: str = ""
+    others: tuple[str, ...] = ()
+    pointer: str = ""
+    expected: str = ""
+    received: str = ""
+    around: tuple[tuple[bool, str], ...] = ()
+    repeats: int = 0
+    again: tuple[int, ...] = ()
+
+    @property
+    def repeated(self) -> str:
+        """How often it occurs beside the first time, and where."""
+        shown = ", ".join(f"#{seq}" for seq in self.again[:8]) + (", …" if len(self.again) > 8 else "")
+        return f"{self.repeats} more like it" + (f": {shown}" if shown else "")
+
+
+def known_requirement(name: str) -> Requirement | None:
+    """A requirement of the connector's or the daemon's side; None for a rule of somebody's own."""
+    return requirements().get(name) or daemon_requirements().get(name)
+
+
+def kinds(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """The findings, the repeats of one defect put together."""
+    found: dict[str, list[Finding]] = {}
+    for finding in findings:
+        found.setdefault(finding.fold or finding.message, []).append(finding)
+    return list(found.values())
+
+
+def evidence(judged: Judged, kind: Sequence[Finding]) -> Evidence:
+    """What one kind of breach of a judged trace comes to."""
+    finding, *repeats = kind
+    trace, version = judged.trace, judged.daemon_version
+    first = exchange_numbered(trace, finding.exchanges[0]) if finding.exchanges else None
+    others = (exchange_numbered(trace, seq) for seq in finding.exchanges[1:3])
+    return Evidence(
+        what=printable(finding.message, 400),
+        seq=finding.exchanges[0] if finding.exchanges else None,
+        line=None if first is None else first.line,
+        where=""
+        if first is None
+        else f"#{first.seq} {printable(first.request.method, 16)} {printable(first.request.path, 200)},"
+        f" on the {finding.side.value}'s side",
+        others=tuple(exchange_line(other, version) for other in others if other is not None),
+        pointer=printable(finding.pointer, 300),
+        expected=printable(finding.expected, 300),
+        received=received_text(finding, first),
+        around=tuple(excerpt(trace, version, finding.exchanges[0])) if finding.exchanges else (),
+        repeats=len(repeats),
+        again=tuple(repeat.exchanges[0] for repeat in repeats if repeat.exchanges),
+    )

@@ -1,0 +1,60 @@
+"""The kill matrix of a selftest in a page: which mutants break each requirement, and which survived."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import from_json
+
+from signet_conformance.errors import UsageError, printable
+from signet_conformance.reports.markup import Markup, element, joined
+from signet_conformance.reports.page import requirement_page, table
+
+FORMAT = "signet-selftest/1"
+MAX_BYTES = 64 * 1024 * 1024
+_REMEDY = "write one with: signet-conformance selftest --json"
+
+
+def read(path: str) -> Mapping[str, Any]:
+    """A kill matrix from a file. Raises UsageError when it is no signet-selftest/1 that can be read."""
+    where = f"--selftest {printable(path, 400)}"
+    try:
+        if Path(path).stat().st_size > MAX_BYTES:
+            raise UsageError(f"is larger than {MAX_BYTES >> 20} MiB", where=where, remedy=_REMEDY)
+        data = from_json(Path(path).read_bytes())
+    except OSError as failure:
+        raise UsageError(f"cannot be read: {failure.strerror or failure}", where=where, remedy=_REMEDY) from None
+    except ValueError as failure:
+        raise UsageError(f"is not JSON: {printable(failure, 160)}", where=where, remedy=_REMEDY) from None
+    rows = data.get("requirements") if isinstance(data, dict) and data.get("format") == FORMAT else None
+    if not isinstance(rows, dict) or not all(isinstance(row, dict) for row in rows.values()):
+        raise UsageError(f"is no {FORMAT} document", where=where, remedy=_REMEDY)
+    return rows
+
+
+def section(rows: Mapping[str, Any]) -> Markup:
+    """A row for each requirement: what killed it, what survived, why it is exempt."""
+    killed = sum(len(_names(row, "killed_by")) for row in rows.values())
+    survived = sum(len(_names(row, "survived")) for row in rows.values())
+    lead = element("p", f"{killed} mutants killed, {survived} survived.")
+    heads = ("Requirement", "Killed by", "Survived", "Exempt", "Page")
+    return joined((lead, table("Which mutants break which requirement", heads, (_row(n, r) for n, r in rows.items()))))
+
+
+def _row(name: str, row: Mapping[str, Any]) -> Markup:
+    survived = ", ".join(_names(row, "survived"))
+    return element(
+        "tr",
+        element("th", name, scope="row"),
+        element("td", ", ".join(_names(row, "killed_by"))),
+        element("td", element("strong", survived) if survived else ""),
+        element("td", str(row.get("exempt", ""))),
+        element("td", requirement_page(name)),
+    )
+
+
+def _names(row: Mapping[str, Any], member: str) -> list[str]:
+    names = row.get(member)
+    return [str(name) for name in names] if isinstance(names, list) else []

@@ -1,0 +1,157 @@
+"""The report for a step summary or a comment: Markdown without HTML, in which nothing of a trace is markup.
+
+Whatever a trace can say stands in code spans and code blocks. The document stays below what a step summary takes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import TextIO
+
+from signet_conformance import __version__
+from signet_conformance.engine import Judged
+from signet_conformance.errors import printable
+from signet_conformance.finding import FOLDING_ORDER, Verdict
+from signet_conformance.reports.breaches import Breach, Breaches, Shown
+from signet_conformance.reports.ending import Ending
+from signet_conformance.reports.evidence import Evidence, known_requirement
+from signet_conformance.reports.requirement_pages import explain_command, page_address
+from signet_conformance.reports.text import closing_line
+
+MAX_CHARACTERS = 900_000
+"""A step summary takes 1 MiB."""
+
+_TAME = re.compile(r"(?!.*(?:www\.|:\S))[A-Za-z0-9 ,.;:'\"()/%…-]*")
+"""Text in which Markdown finds nothing to do: no markup, link, mention, reference or emoji code."""
+
+
+class MarkdownReport:
+    """Gathers breaches and writes the document at the end."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._breaches = Breaches()
+
+    def add(self, judged: Judged, known: Mapping[str, str]) -> None:
+        """Take one trace."""
+        self._breaches.add(judged, known)
+
+    def close(self, ending: Ending) -> None:
+        """Write the document."""
+        self._breaches.end(ending)
+        room = MAX_CHARACTERS
+        blocks = list(self._blocks(ending))
+        for number, block in enumerate(blocks):
+            room -= len(block) + 1
+            if room < 0:
+                self._stream.write(f"{len(blocks) - number} more blocks do not fit here; the JSON report has them.\n")
+                break
+            self._stream.write(f"{block}\n")
+
+    def _blocks(self, ending: Ending) -> Iterator[str]:
+        verdicts = ending.verdicts()
+        yield "## Signet conformance\n"
+        yield f"{inline(closing_line(verdicts, len(ending.judged), ending.status))}\n"
+        yield f"{_counts(verdicts)}\n"
+        for breach in self._breaches.connector():
+            yield _block(breach)
+        undecided = [name for name, verdict in verdicts.items() if verdict is Verdict.INCONCLUSIVE]
+        if undecided:
+            yield "### Not decided\n"
+            yield "\n".join(map(_undecided, undecided)) + "\n"
+        daemon = self._breaches.daemon()
+        if daemon:
+            yield "### On the daemon's side\n\nApart from the connector's verdicts and the exit status.\n"
+            yield from (_block(breach) for breach in daemon)
+        if ending.coverage is not None:
+            parts = ", ".join(f"{len(part.exercised)} of {part.total} {part.name}" for part in ending.coverage.parts)
+            yield f"Coverage: {parts}; {ending.coverage.percent:.0f} % of the contract\n"
+        if ending.notes:
+            yield f"{fenced([printable(note, 600) for note in ending.notes])}\n"
+        yield f"Judged by contract {ending.contract_version()}, kit {__version__}.\n"
+
+
+def _counts(verdicts: Mapping[str, Verdict]) -> str:
+    tally = Counter(verdicts.values())
+    heads = " | ".join(verdict.value for verdict in FOLDING_ORDER)
+    cells = " | ".join(str(tally[verdict]) for verdict in FOLDING_ORDER)
+    return f"| {heads} |\n|{' ---: |' * len(FOLDING_ORDER)}\n| {cells} |"
+
+
+def _page(name: str) -> str:
+    """The way to a requirement's page: a link where it has an address, else the command."""
+    address = page_address(name)
+    return f"[{inline(name)}]({address})" if address is not None else code(explain_command(name))
+
+
+def _undecided(name: str) -> str:
+    return f"- {inline(name)}: {_page(name)}" if known_requirement(name) is not None else f"- {inline(name)}"
+
+
+def _block(breach: Breach) -> str:
+    requirement = known_requirement(breach.requirement)
+    level = f" ({breach.level})" if breach.level else ""
+    known = ", known" if breach.known else ""
+    lines = [f"### {breach.verdict.value}{known} {inline(breach.requirement)}{level}", ""]
+    if requirement is not None:
+        lines += [f"{inline(requirement.title)}", ""]
+    for shown in breach.shown:
+        lines += _shown_lines(shown)
+    if breach.traces > len(breach.shown):
+        lines += [f"And in {breach.traces - len(breach.shown)} more traces.", ""]
+    if requirement is not None:
+        lines.append(f"- **change**: {inline(requirement.fix)}")
+        lines.append(f"- **page**: {_page(breach.requirement)}")
+    lines += [f"- **replay**: {code(shown.replay)}" for shown in breach.shown[:1] if shown.replay]
+    return "\n".join(lines) + "\n"
+
+
+def _shown_lines(shown: Shown) -> Iterator[str]:
+    for kind in shown.kinds:
+        yield f"- **what**: {inline(kind.what)}"
+        file = f"{shown.file}:{kind.line}" if shown.file and kind.line is not None else shown.file
+        places = [code(text) for text in (kind.where, file) if text]
+        if places:
+            yield f"  - **where**: {', in '.join(places)}"
+        yield from (f"  - **{label}**: {code(text)}" for label, text in _facts(kind) if text)
+        if kind.around:
+            yield ""
+            yield fenced([f"{'>' if it else ' '} {line}" for it, line in kind.around], "    ")
+        if kind.repeats:
+            yield f"  - **again**: {code(kind.repeated)}"
+    if shown.more:
+        yield f"- {shown.more} more kinds: the JSON report lists them"
+    if shown.known:
+        yield f"- **known**: {inline(shown.known)}"
+    yield ""
+
+
+def _facts(kind: Evidence) -> Iterator[tuple[str, str]]:
+    yield from (("with", other) for other in kind.others)
+    yield "at", kind.pointer
+    yield "expected", kind.expected
+    yield "received", kind.received
+
+
+def inline(text: str) -> str:
+    """`text` inside a line: as it is where Markdown would find nothing in it, and as a code span otherwise."""
+    return text if _TAME.fullmatch(text) else code(text)
+
+
+def code(text: str) -> str:
+    """`text` as a code span, which holds nothing but text; inside a table cell too."""
+    fence = "`" * (_longest_run(text) + 1)
+    margin = " " if not text.strip() or text.startswith(("`", " ")) or text.endswith(("`", " ")) else ""
+    return f"{fence}{margin}{text}{margin}{fence}"
+
+
+def fenced(lines: list[str], indent: str = "") -> str:
+    """Lines as a code block; each is one line already."""
+    fence = "`" * max(3, max(map(_longest_run, lines), default=0) + 1)
+    return "\n".join(f"{indent}{line}" for line in (f"{fence}text", *lines, fence))
+
+
+def _longest_run(text: str) -> int:
+    return max(map(len, re.findall("`+", text)), default=0)

@@ -1,0 +1,180 @@
+"""The report for code scanning: SARIF 2.1.0, a result for each kind of breach, at the line of the trace file.
+
+Results are written trace by trace. What a trace says is text in it: what makes links and placeholders in a SARIF
+message is taken apart.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, TextIO
+from urllib.parse import quote
+
+from signet_conformance import __version__
+from signet_conformance.contract import MUST, Requirement, requirements
+from signet_conformance.engine import Judged
+from signet_conformance.errors import printable
+from signet_conformance.finding import Finding, Judgement, Reason, Verdict
+from signet_conformance.reports.ending import Ending
+from signet_conformance.reports.evidence import BREACHES, evidence, kinds, known_requirement
+from signet_conformance.reports.excerpt import exchange_line, exchange_numbered
+from signet_conformance.reports.jsonreport import encoded
+from signet_conformance.reports.requirement_pages import explain_command, page_address
+from signet_conformance.reports.together import run_level_breaches
+from signet_conformance.rules import rules
+from signet_conformance.rules.daemon import daemon_requirements
+
+VERSION = "2.1.0"
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
+MAX_KINDS = 50
+"""Results for one requirement of one trace."""
+
+_LEVELS = {Verdict.FAIL: "error", Verdict.WARN: "warning"}
+
+
+class SarifReport:
+    """Writes the document trace by trace."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._rules = [_rule(one) for one in (*requirements().values(), *daemon_requirements().values())]
+        self._rules += [_own_rule(name) for name in rules() if name not in requirements()]
+        self._places = {str(rule["id"]): number for number, rule in enumerate(self._rules)}
+        self._notifications: list[dict[str, Any]] = []
+        self._separator = "\n"
+        driver = {"name": "signet-conformance", "version": __version__, "rules": self._rules}
+        head = encoded({"$schema": SCHEMA, "version": VERSION})
+        stream.write(f'{head[:-1]},"runs":[{{"tool":{encoded({"driver": driver})},\n"results":[')
+
+    def add(self, judged: Judged, known: Mapping[str, str]) -> None:
+        """Write the breaches of one trace; those of the daemon's side as notes."""
+        for judgement in judged.judgements.values():
+            self._add(judged, judgement, known.get(judgement.requirement))
+        for judgement in judged.daemon.values():
+            self._add(judged, judgement, None, "note")
+
+    def close(self, ending: Ending) -> None:
+        """Write what only the run as a whole breaches, and how the run ended."""
+        whole = run_level_breaches(ending.judged)
+        if whole is not None:
+            for judgement in whole.judgements.values():
+                self._add(whole, judgement, None, file=ending.judged[0].trace.path)
+        self._notifications += [_notification(note, "note") for note in ending.notes]
+        invocation = {
+            "executionSuccessful": ending.status < 4,
+            "exitCode": ending.status,
+            "toolExecutionNotifications": self._notifications,
+        }
+        targets = {one.trace.header.target or one.trace.header.declared.harness for one in ending.judged}
+        target = targets.pop() if len(targets) == 1 else None
+        tail = {
+            "invocations": [invocation],
+            "automationDetails": {"id": f"signet-conformance/{printable(target or 'traces', 80)}/"},
+            "properties": {"contract": ending.contract_version()},
+        }
+        self._stream.write(f"\n],{encoded(tail)[1:-1]}}}]}}\n")
+
+    def _add(
+        self,
+        judged: Judged,
+        judgement: Judgement,
+        known: str | None,
+        level: str | None = None,
+        file: str | None = None,
+    ) -> None:
+        if judgement.verdict not in BREACHES:
+            return
+        if judgement.reason is Reason.CRASHED or judgement.verdict not in _LEVELS:
+            # The kit's own failure is no result about the connector.
+            self._notifications.append(_notification(f"{judgement.requirement}: {judgement.message}", "error"))
+            return
+        for kind in kinds(judgement.findings)[:MAX_KINDS]:
+            result = {
+                "ruleId": judgement.requirement,
+                "ruleIndex": self._places[judgement.requirement],
+                "level": level or _LEVELS[judgement.verdict],
+                **_result(judged, judgement.requirement, kind, file),
+            }
+            if known is not None:
+                result["suppressions"] = [
+                    {"kind": "external", "status": "accepted", "justification": printable(known, 300)}
+                ]
+            self._stream.write(f"{self._separator}{encoded(result)}")
+            self._separator = ",\n"
+
+
+def _rule(requirement: Requirement) -> dict[str, Any]:
+    address = page_address(requirement.id)
+    page = address or explain_command(requirement.id)
+    help_text = f"{requirement.why}\n\nChange: {requirement.fix}\n\nPage: {page}"
+    return {
+        "id": requirement.id,
+        "shortDescription": {"text": literal(requirement.title)},
+        "fullDescription": {"text": literal(f"{requirement.title} Subject: {requirement.subject}")},
+        "help": {"text": literal(help_text)},
+        **({"helpUri": address} if address else {}),
+        "defaultConfiguration": {"level": "error" if requirement.level == MUST else "warning"},
+        "properties": {"tags": [requirement.area, requirement.level]},
+    }
+
+
+def _own_rule(name: str) -> dict[str, Any]:
+    return {"id": name, "shortDescription": {"text": literal(f"{printable(name, 80)}, a rule of this repository")}}
+
+
+def _result(judged: Judged, requirement: str, kind: list[Finding], file: str | None) -> dict[str, Any]:
+    found = evidence(judged, kind)
+    pieces = [found.what]
+    pieces += [f"where: {found.where}"] if found.where else []
+    pieces += [f"at: {found.pointer}"] if found.pointer else []
+    pieces += [f"expected: {found.expected}"] if found.expected else []
+    pieces += [f"received: {found.received}"] if found.received else []
+    if (known := known_requirement(requirement)) is not None:
+        pieces += [f"change: {known.fix}", f"page: {page_address(requirement) or explain_command(requirement)}"]
+    identity = "\0".join((requirement, kind[0].fold or kind[0].message))
+    return {
+        "message": {"text": literal("\n".join(pieces))},
+        "locations": [{"physicalLocation": _place(judged.trace.path or file, found.line)}],
+        "relatedLocations": _related(judged, kind[0]),
+        "occurrenceCount": len(kind),
+        "partialFingerprints": {"requirementAndKind/v1": sha256(identity.encode(errors="replace")).hexdigest()},
+    }
+
+
+def _related(judged: Judged, finding: Finding) -> list[dict[str, Any]]:
+    found = []
+    for number, seq in enumerate(finding.exchanges[1:6], 1):
+        exchange = exchange_numbered(judged.trace, seq)
+        if exchange is not None:
+            text = literal(exchange_line(exchange, judged.daemon_version))
+            place = _place(judged.trace.path, exchange.line)
+            found.append({"id": number, "message": {"text": text}, "physicalLocation": place})
+    return found
+
+
+def _place(file: str | None, line: int | None) -> dict[str, Any]:
+    return {"artifactLocation": {"uri": _address(file)}, "region": {"startLine": line or 1}}
+
+
+def _address(file: str | None) -> str:
+    """A file as a URI: relative to where the run was started where it lies below it."""
+    path = Path(file or "trace")
+    if path.is_absolute():
+        try:
+            path = path.relative_to(Path.cwd())
+        except ValueError:
+            return f"file://{quote(os.fsencode(path))}"
+    # A first segment with a colon would be read as a scheme.
+    return quote(os.fsencode(path))
+
+
+def _notification(text: str, level: str) -> dict[str, Any]:
+    return {"level": level, "message": {"text": literal(printable(text, 600))}}
+
+
+def literal(text: str) -> str:
+    """`text` as a SARIF message that shows it: `[x](1)` would be a link in it, `{0}` a placeholder."""
+    return text.replace("](", "] (").replace("{", "{{").replace("}", "}}")

@@ -1,0 +1,126 @@
+"""A real browser, driven over WebDriver: what a page shows, what it asks of the network, what it complains about."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+import httpx
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+DRIVER = "chromedriver"
+TAB, ENTER, SPACE = "\ue004", "\ue007", " "
+
+
+def missing() -> str | None:
+    """What this machine lacks for the tests of pages; None when it has all."""
+    if shutil.which(DRIVER) is None:
+        return f"there is no {DRIVER}"
+    return None if any(map(shutil.which, BROWSERS)) else f"there is none of {', '.join(BROWSERS)}"
+
+
+class Browser:
+    """One window of a browser that has no network but what is logged."""
+
+    def __init__(self, client: httpx.Client) -> None:
+        self._client = client
+        # What the browser itself says before the first page is nobody's concern.
+        self._logged("performance")
+
+    def open(self, page: Path) -> Self:
+        """Open a page from its file."""
+        self._post("url", url=page.resolve().as_uri())
+        return self
+
+    def script(self, source: str, *arguments: Any) -> Any:
+        """What a script says that runs in the page as the browser's own."""
+        return self._post("execute/sync", script=source, args=list(arguments))
+
+    def press(self, *keys: str) -> None:
+        """Press keys one after the other, as a user does who has no mouse."""
+        actions = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]
+        self._post("actions", actions=[{"type": "key", "id": "keyboard", "actions": actions}])
+
+    def focused(self) -> str:
+        """The text of what has the focus, its label where it has one."""
+        return str(
+            self.script("const it = document.activeElement; return it.getAttribute('aria-label') || it.textContent;")
+        )
+
+    def resize(self, width: int, height: int, *, dark: bool = False) -> None:
+        """Give the page a width and a height in CSS pixels, and the colours that the user prefers."""
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self._devtools("Emulation.setDeviceMetricsOverride", **metrics)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self._devtools("Emulation.setEmulatedMedia", features=[scheme])
+
+    def screenshot(self, path: Path) -> None:
+        """Leave a picture of the window."""
+        path.write_bytes(base64.b64decode(self._client.get("screenshot").json()["value"]))
+
+    def complaints(self) -> list[str]:
+        """What the console says since it was asked last."""
+        return [str(entry["message"]) for entry in self._logged("browser")]
+
+    def requests(self) -> list[str]:
+        """What was asked of the network since the last question: no files, no data, no pages of the browser itself."""
+        events = (json.loads(entry["message"])["message"] for entry in self._logged("performance"))
+        asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+        return [url for url in asked if not url.startswith(("file:", "data:", "chrome:"))]
+
+    def _logged(self, kind: str) -> list[dict[str, Any]]:
+        return list(self._post("se/log", type=kind))
+
+    def _devtools(self, command: str, **parameters: Any) -> None:
+        self._post("goog/cdp/execute", cmd=command, params=parameters)
+
+    def _post(self, command: str, **body: Any) -> Any:
+        answer = self._client.post(command, json=body).json()["value"]
+        if isinstance(answer, dict) and "error" in answer:
+            raise RuntimeError(f"{command}: {answer['error']}: {answer.get('message')}")
+        return answer
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """A browser in a process of its own, with a profile of its own; both are gone afterwards."""
+    binary = next(filter(None, map(shutil.which, BROWSERS)))
+    with tempfile.TemporaryDirectory(prefix="signet-browser-", ignore_cleanup_errors=True) as profile:
+        driver = subprocess.Popen([DRIVER, "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        try:
+            assert driver.stdout is not None
+            told = next(line for line in driver.stdout if "successfully on port" in line)
+            port = int(told.rstrip(".\n").rsplit(" ", 1)[1])
+            # --no-sandbox: containers run as root, and the pages are the tests' own.
+            options = [
+                "--headless=new",
+                "--no-sandbox",
+                "--disable-dev-shm-usage",
+                "--disable-gpu",
+                f"--user-data-dir={profile}",
+            ]
+            wanted = {
+                "goog:chromeOptions": {"binary": binary, "args": options},
+                "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
+            }
+            root = f"http://127.0.0.1:{port}"
+            with httpx.Client(timeout=60, trust_env=False) as client:
+                answer = client.post(f"{root}/session", json={"capabilities": {"alwaysMatch": wanted}}).json()["value"]
+                session = f"{root}/session/{answer['sessionId']}"
+            with httpx.Client(base_url=f"{session}/", timeout=60, trust_env=False) as client:
+                try:
+                    yield Browser(client)
+                finally:
+                    client.delete(session)
+        finally:
+            driver.terminate()
+            driver.wait(timeout=20)
+            if driver.stdout is not None:
+                driver.stdout.close()
