@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from signet_conformance import targets
 
@@ -20,3 +21,13 @@ def test_json_tells_what_each_declares(invoke: Invoke) -> None:
     """--json is an object of target name to its declaration."""
     document = json.loads(invoke("targets", "--json").stdout)
     assert document == {name: targets.load(name).declared.to_json() for name in targets.names()}
+
+
+def test_repository_s_own_target_is_listed(invoke: Invoke, tmp_path: Path) -> None:
+    """A target of the settings stands in the list, in JSON too, and can be examined."""
+    text = '[tool.signet-conformance.targets.mine]\ncommand = ["{python}"]\nharness = "acme"\n'
+    (tmp_path / "pyproject.toml").write_text(text)
+    shown = invoke("targets").stdout
+    assert [line for line in shown.splitlines() if line.startswith("mine ")] == ["mine          harness acme"]
+    assert json.loads(invoke("targets", "--json").stdout)["mine"] == {"harness": "acme"}
+    assert invoke("targets", "--doctor", "mine").stdout.startswith("found    a program that speaks signet-driver/1: ")

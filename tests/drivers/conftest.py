@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from signet_conformance import engine, trace
+from signet_conformance.drivers.launch import launch
 from signet_conformance.finding import Verdict
+from signet_conformance.launching import clean_environment
 from signet_conformance.runner import Run
 from signet_conformance.scenarios.script import scripted
 from signet_conformance.targets import Target, load
@@ -21,6 +23,21 @@ SCENARIOS = ("plain", "compaction", "interleaved", "daemon-refuses")
 
 Made = Callable[..., Target]
 Broken = Callable[..., Mapping[str, Verdict]]
+
+START = {"step": "start", "session": "s1", "agent": "atlas-agent", "project": "/workspace/atlas"}
+PROMPT = {"step": "prompt", "session": "s1", "text": "Which database?", "reply": "PostgreSQL."}
+
+
+def performed(target: Target, home: Path, steps: list[Mapping[str, Any]], **env: str) -> list[Mapping[str, Any]]:
+    """The results of some steps, with nothing listening where the daemon would be."""
+    home.mkdir()
+    given = clean_environment(home, **{"SIGNET_DAEMON_URL": "http://127.0.0.1:1", **env})
+    driver = launch(target, given, str(home), 60.0)
+    try:
+        driver.hello()
+        return [driver.perform(step, lambda _event: None) for step in steps]
+    finally:
+        driver.close()
 
 
 @pytest.fixture

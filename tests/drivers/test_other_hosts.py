@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from signet_conformance.finding import Verdict
 
-from .conftest import FIXTURES, Broken, Made
+from .conftest import FIXTURES, START, Broken, Made, performed
+
+PROMPT_TEXT = {"SIG-PROMPT-001": Verdict.FAIL, "SIG-PROMPT-002": Verdict.FAIL}
 
 HOOKS = {
     "SessionStart": "session-start",
@@ -24,7 +27,7 @@ def settings(folder: Path) -> str:
     """A Claude Code settings file whose hooks run the fixture."""
     program = shlex.join([sys.executable, str(FIXTURES / "hook.py")])
     hooks = {
-        event: [{"hooks": [{"type": "command", "command": f"{program} {operation}", "timeout": 30}]}]
+        event: [{"hooks": [{"type": "command", "command": f"{program} {operation} claude-code", "timeout": 30}]}]
         for event, operation in HOOKS.items()
     }
     path = folder / "settings.json"
@@ -37,8 +40,49 @@ def test_command_hooks(mode: str, made: Made, broken: Broken, tmp_path: Path) ->
     """Hooks are run with the harness's JSON; one that sends the prompt under a wrong name is found out."""
     target = made("claude-code", mode=mode, config=settings(tmp_path), capabilities=["session-start"])
     found = broken(target, ("plain", "two-tasks"))
-    expected = {} if mode == "conforming" else {"SIG-PROMPT-001": Verdict.FAIL, "SIG-PROMPT-002": Verdict.FAIL}
-    assert found == expected
+    assert found == ({} if mode == "conforming" else PROMPT_TEXT)
+
+
+def plain_list(folder: Path) -> str:
+    """A Kimi configuration whose hooks run the fixture: a plain list of them, in TOML."""
+    program = shlex.join([sys.executable, str(FIXTURES / "hook.py")])
+    lines = []
+    for event, operation in HOOKS.items():
+        command = json.dumps(f"{program} {operation} kimi")
+        lines += ["[[hooks]]", f'event = "{event}"', f"command = {command}", "timeout = 30"]
+    path = folder / "config.toml"
+    path.write_text("\n".join(lines))
+    return str(path)
+
+
+@pytest.mark.parametrize("mode", ["conforming", "misnames"])
+def test_plain_list_of_hooks(mode: str, made: Made, broken: Broken, tmp_path: Path) -> None:
+    """Kimi's hooks stand in a plain list; one that sends the prompt under a wrong name is found out."""
+    target = made("kimi", mode=mode, config=plain_list(tmp_path), capabilities=["session-start"])
+    assert broken(target, ("plain", "resume")) == ({} if mode == "conforming" else PROMPT_TEXT)
+
+
+@pytest.mark.usefixtures("node")
+@pytest.mark.parametrize("mode", ["conforming", "misnames"])
+def test_cleared_environment(mode: str, made: Made, broken: Broken) -> None:
+    """Muse Code's hooks inherit nothing, so what the installer wrote into the command is all that they know."""
+    hook = shlex.join([sys.executable, str(FIXTURES / "hook.py")])
+    module = str(FIXTURES / "hooks_installer.mjs")
+    target = made("muse-code", mode=mode, module=module, runtime="node", capabilities=["session-start"])
+    target = replace(target, env={**target.env, "FIXTURE_HOOK": hook})
+    assert broken(target, ("plain", "two-tasks")) == ({} if mode == "conforming" else PROMPT_TEXT)
+
+
+@pytest.mark.usefixtures("node")
+def test_installer_that_forgets_the_address(made: Made, tmp_path: Path) -> None:
+    """Where hooks inherit nothing, an address that the installer did not write down is not known to them."""
+    hook = shlex.join([sys.executable, str(FIXTURES / "hook.py")])
+    target = made("muse-code", mode="forgets-address", module=str(FIXTURES / "hooks_installer.mjs"), runtime="node")
+    target = replace(target, env={**target.env, "FIXTURE_HOOK": hook})
+    (started,) = performed(target, tmp_path / "home", [START])
+    (run,) = started["hooks"]
+    assert run["status"] == 1
+    assert "KeyError: 'SIGNET_DAEMON_URL'" in run["stderr"]
 
 
 @pytest.mark.parametrize("mode", ["conforming", "drops-agent"])

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from signet_conformance.drivers.launch import FACES, launch
 from signet_conformance.finding import Verdict
-from signet_conformance.launching import clean_environment
+from signet_conformance.targets.face import FOLDER as FACES
 
-from .conftest import FIXTURES, Broken, Made
+from .conftest import FIXTURES, PROMPT, START, Broken, Made, performed
 
 AGENT = {"SIG-AGENT-001": Verdict.FAIL, "SIG-AGENT-002": Verdict.FAIL}
 PROMPT_TEXT = {"SIG-PROMPT-001": Verdict.FAIL, "SIG-PROMPT-002": Verdict.FAIL}
@@ -22,6 +21,7 @@ HOSTS = [
     ("opencode", "opencode_plugin.mjs", {"runtime": "node"}, {"drops-agent": AGENT}),
     ("pi", "pi_extension.mjs", {"harness": "pi"}, {"drops-agent": AGENT, "misnames": PROMPT_TEXT}),
     ("pi", "pi_extension.mjs", {"face": "pi-0.54"}, {}),
+    ("sdk", "sdk_client.mjs", {}, {"drops-agent": AGENT, "misnames": PROMPT_TEXT}),
     ("oh-my-pi", "pi_extension.mjs", {"runtime": "node", "harness": "pi"}, {"drops-agent": AGENT}),
 ]
 CASES = [
@@ -45,21 +45,6 @@ def test_plugin_host(
 ) -> None:
     """A whole connector breaks nothing, one that drops its agent or misnames the prompt just what says so."""
     assert broken(made(name, mode=mode, module=str(FIXTURES / module), **own)) == expected
-
-
-def performed(target: Any, home: Path, steps: list[Mapping[str, Any]], **env: str) -> list[Mapping[str, Any]]:
-    """The results of some steps, with nothing listening where the daemon would be."""
-    home.mkdir()
-    driver = launch(target, clean_environment(home, SIGNET_DAEMON_URL="http://127.0.0.1:1", **env), str(home), 60.0)
-    try:
-        driver.hello()
-        return [driver.perform(step, lambda _event: None) for step in steps]
-    finally:
-        driver.close()
-
-
-START = {"step": "start", "session": "s1", "agent": "atlas-agent", "project": "/workspace/atlas"}
-PROMPT = {"step": "prompt", "session": "s1", "text": "Which database?", "reply": "PostgreSQL."}
 
 
 @pytest.mark.usefixtures("node")

@@ -14,6 +14,8 @@ FORMATS = {
     "trace": "trace/signet-trace-1.schema.json",
     "report": "report/signet-report-1.schema.json",
     "diff": "diff/signet-diff-1.schema.json",
+    "target": "target/signet-target-1.schema.json",
+    "face": "face/signet-face-1.schema.json",
     "matrix": "matrix/signet-matrix-1.schema.json",
     "baseline": "baseline/signet-baseline-1.schema.json",
     "flaky": "baseline/signet-flaky-1.schema.json",

@@ -103,3 +103,28 @@ def test_bad_settings_are_refused_with_their_file(tmp_path: Path, text: str) -> 
     assert "signet-conformance.toml" in str(caught.value.where)
     assert caught.value.remedy
     assert caught.value.exit_status == 2
+
+
+def test_repository_s_own_targets_are_among_the_known(tmp_path: Path) -> None:
+    """What the settings name is known beside what comes with the kit."""
+    found = targets.known(settings(tmp_path, '[targets.mine]\ncommand = ["acme"]\n'))
+    assert list(found) == sorted([*targets.names(), "mine"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "remedy"),
+    [
+        ('capabilites = ["health"]', "there is no member 'capabilites'", "did you mean"),
+        ('capabilities = ["session-strt"]', "'session-strt' is no operation of the contract", "session-start"),
+        ('driver = "comand"', '/driver: is "comand"', "one of command, command-hooks"),
+        ("bounds_s = {start = 0}", "/declared/bounds_s/start: ", "seconds above 0"),
+        ("declared = 7", "/declared: ", ""),
+    ],
+)
+def test_slip_of_the_pen_is_told_by_place_and_remedy(text: str, message: str, remedy: str, tmp_path: Path) -> None:
+    """A setting that nothing reads, or of a wrong kind, names the file, the JSON pointer and what to write."""
+    with pytest.raises(TargetError) as caught:
+        targets.load("mine", settings(tmp_path, f'[targets.mine]\ncommand = ["acme"]\n{text}\n'))
+    assert caught.value.where == f"{tmp_path / 'signet-conformance.toml'}: targets.mine"
+    assert message in caught.value.message
+    assert remedy in str(caught.value.remedy)

@@ -23,7 +23,7 @@ def command(as_json: bool, doctor: str | None) -> int:
         needs = list(examine(targets.load(doctor)))
         print(*_needs(needs), sep="\n")
         return 2 if any(need.found is None for need in needs) else 0
-    declared: dict[str, Declared] = {name: targets.load(name).declared for name in targets.names()}
+    declared: dict[str, Declared] = {name: targets.load(name).declared for name in targets.known()}
     if as_json:
         print(json.dumps({name: one.to_json() for name, one in declared.items()}, indent=2))
     else:
@@ -33,9 +33,8 @@ def command(as_json: bool, doctor: str | None) -> int:
 
 def _needs(needs: list[Need]) -> Iterator[str]:
     for need in needs:
-        said = (
-            f"found    {need.what}: {need.found}" if need.found is not None else f"missing  {need.what}: {need.remedy}"
-        )
+        label = "missing" if need.found is None else "note" if need.note else "found"
+        said = f"{label:<9}{need.what}: {need.remedy if need.found is None else need.found}"
         yield from paragraph(said, usable_width(terminal_width()), "", " " * 9)
 
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 from signet_conformance.drivers.command import CommandDriver, OnEvent
 from signet_conformance.drivers.fleet import Fleet
-from signet_conformance.errors import TargetError, printable
+from signet_conformance.errors import TargetError
 from signet_conformance.targets import Target
+from signet_conformance.targets.face import find_face
 from signet_conformance.targets.files import find_file, find_runtime, first_of
 
-_FOLDER = Path(__file__).parent
-FACES = _FOLDER / "faces"
-HOSTS = _FOLDER / "hosts"
+HOSTS = Path(__file__).parent / "hosts"
 _OPTIONS = ("tools", "plugin_config", "config")
 
 
@@ -49,14 +48,14 @@ def launch(target: Target, env: Mapping[str, str], cwd: str, step_timeout_s: flo
 def command_line(target: Target) -> tuple[str, ...]:
     """The program that speaks signet-driver/1 for a target. Raises TargetError naming what this machine lacks."""
     if target.driver == "command":
-        return target.command
-    face = str(face_file(target))
+        return _given_command(target)
+    face = str(find_face(target).path)
     options: dict[str, Any] = {name: target.profile[name] for name in _OPTIONS if name in target.profile}
     if target.driver == "node-plugin":
         host = str(HOSTS / "node_host.mjs")
         return find_runtime(target), host, face, str(find_file(target)), json.dumps(options)
     if "config" in options:
-        options["config"], module = str(target.root / options["config"]), ""
+        options["config"], module = str(target.folder / options["config"]), ""
     else:
         module = str(find_file(target))
     if target.driver == "command-hooks":
@@ -68,18 +67,20 @@ def command_line(target: Target) -> tuple[str, ...]:
     return sys.executable, "-m", host, face, module, json.dumps(options)
 
 
+def _given_command(target: Target) -> tuple[str, ...]:
+    """The command of the profile, with the connector's file and its runtime in their places."""
+    if not target.command:
+        raise TargetError(
+            f"no program drives {target.name} yet", where=target.where, remedy=target.profile.get("build")
+        )
+    found: Mapping[str, Callable[[], str]] = {
+        "{runtime}": lambda: find_runtime(target),
+        "{module}": lambda: str(find_file(target)),
+    }
+    return tuple(found[word]() if word in found else word for word in target.command)
+
+
 def _programs(target: Target) -> Mapping[str, list[str]]:
     """The connector's own programs by the name under which it installs them; those not found are taken from PATH."""
     found = {name: first_of(target, places) for name, places in target.profile.get("programs", {}).items()}
     return {name: [find_runtime(target), str(path)] for name, path in found.items() if path is not None}
-
-
-def face_file(target: Target) -> Path:
-    """The data that say what the target's harness does in one of its releases."""
-    name = str(target.profile.get("face", ""))
-    known = sorted(path.stem for path in FACES.glob("*.json"))
-    if name not in known:
-        raise TargetError(
-            f"no face is called {printable(name)!r}", where=f"target {target.name}", remedy=f"one of {', '.join(known)}"
-        )
-    return FACES / f"{name}.json"

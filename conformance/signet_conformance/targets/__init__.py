@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import difflib
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from signet_conformance.contract import document
 from signet_conformance.errors import TargetError, printable
+from signet_conformance.targets.checking import demand, read_json
 from signet_conformance.targets.settings import Settings, read_settings
 from signet_conformance.trace import Declared
 
-DRIVERS = ("command", "command-hooks", "mcp", "node-plugin", "python-plugin")
-PROCESSES = ("one", "agent", "session")
+SCHEMA = "target/signet-target-1.schema.json"
 _FOLDER = Path(__file__).parent
 _DECLARED = ("agents", "harness", "bounds_s", "capabilities", "token")
 
@@ -24,10 +24,11 @@ _DECLARED = ("agents", "harness", "bounds_s", "capabilities", "token")
 class Target:
     """A named connector.
 
-    `command` is what the driver `command` launches, `{python}` replaced by this interpreter and `{root}` by
-    the folder of the settings. `profile` holds what the other drivers read (`face`, `files`, `runtime`,
-    `options`, `tools`, `install`). `processes` says what shares a connector process: the whole run (`one`),
-    the sessions of an `agent`, or a single `session`. `root` is the folder in which files are looked for.
+    `command` is what the drivers `command`, `http-adapter` and `mcp` launch, `{python}` replaced by this
+    interpreter and `{root}` by the folder of the settings. `profile` holds what the drivers read (`face`, `files`,
+    `runtime`, `tools`, `url`). `processes` says what shares a connector process: the whole run (`one`), the
+    sessions of an `agent`, or a single `session`. Files are looked for from `root` upwards, the paths of settings
+    start from `folder`. `where` is what a message about the target names as the place.
     """
 
     name: str
@@ -39,11 +40,18 @@ class Target:
     env: Mapping[str, str] = field(default_factory=dict)
     profile: Mapping[str, Any] = field(default_factory=dict)
     root: Path = field(default_factory=Path.cwd)
+    folder: Path = field(default_factory=Path.cwd)
+    where: str = "--target"
 
 
 def names() -> Sequence[str]:
-    """The known targets, sorted."""
+    """The targets that come with the kit, sorted."""
     return sorted(path.stem for path in _FOLDER.glob("*.json"))
+
+
+def known(root: Path | None = None) -> Sequence[str]:
+    """The targets that come with the kit and those of the repository around `root`, sorted."""
+    return sorted({*names(), *read_settings(Path.cwd() if root is None else root).targets})
 
 
 def load(name: str, root: Path | None = None) -> Target:
@@ -54,53 +62,61 @@ def load(name: str, root: Path | None = None) -> Target:
     root = Path.cwd() if root is None else root
     settings = read_settings(root)
     own = settings.targets.get(name, {})
-    known = sorted({*names(), *settings.targets})
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=3, cutoff=0.4) or known[:5]
+    every = sorted({*names(), *settings.targets})
+    if name not in every:
+        near = difflib.get_close_matches(name, every, n=3, cutoff=0.4) or every[:5]
         raise TargetError(
             f"no target is called {printable(name, 60)!r}",
             where="--target",
             remedy=f"did you mean {' or '.join(near)}? All: signet-conformance targets",
         )
-    shipped = json.loads((_FOLDER / f"{name}.json").read_bytes()) if name in names() else {}
-    return _made(name, _merged(shipped, own), settings, root)
+    shipped = read_json(_FOLDER / f"{name}.json") if name in names() else {}
+    return _made(name, _merged(name, shipped, own), settings, root)
 
 
-def _merged(shipped: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+def _merged(name: str, shipped: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """The shipped profile with the repository's own settings in front; what is declared may stand at their top."""
-    declared = {**shipped.get("declared", {}), **own.get("declared", {}), **{k: own[k] for k in _DECLARED if k in own}}
-    return {**shipped, **{k: v for k, v in own.items() if k not in _DECLARED}, "declared": declared}
+    stated = {name: own[name] for name in _DECLARED if name in own}
+    below = own.get("declared", {})
+    # What is no table is left as it is, for the schema to refuse.
+    declared = {**shipped.get("declared", {}), **below, **stated} if isinstance(below, Mapping) else below
+    rest = {member: value for member, value in own.items() if member not in _DECLARED}
+    driver = {} if "driver" in shipped or "driver" in own else {"driver": "command"}
+    begun = {"format": "signet-target/1", "name": name, "title": name, **driver}
+    return {**begun, **shipped, **rest, "declared": declared}
 
 
 def _made(name: str, data: Mapping[str, Any], settings: Settings, root: Path) -> Target:
     where = settings.where(name)
-    driver = data.get("driver", "command" if "command" in data else None)
-    if driver not in DRIVERS:
-        raise TargetError(f"the driver is {printable(driver)!r}", where=where, remedy=f"one of {', '.join(DRIVERS)}")
-    processes = data.get("processes", "one")
-    if processes not in PROCESSES:
-        raise TargetError(
-            f"processes is {printable(processes)!r}", where=where, remedy=f"one of {', '.join(PROCESSES)}"
-        )
-    command = data.get("command", [])
-    if not _texts(command) or (driver == "command" and not command):
+    demand(data, SCHEMA, where)
+    _demand_operations(data["declared"].get("capabilities", ()), where)
+    if data["driver"] == "command" and not data.get("command") and "build" not in data:
         raise TargetError("no command", where=where, remedy='such as command = ["node", "{root}/driver.mjs"]')
-    env = data.get("env", {})
-    if not isinstance(env, Mapping) or not all(isinstance(v, str) for v in env.values()):
-        raise TargetError("env is no table of texts", where=where, remedy='such as env = {SIGNET_ENABLED = "true"}')
     folder = settings.folder or root
     return Target(
         name=name,
-        title=str(data.get("title", name)),
-        driver=driver,
-        command=tuple(part.replace("{python}", sys.executable).replace("{root}", str(folder)) for part in command),
+        title=data["title"],
+        driver=data["driver"],
+        command=tuple(
+            part.replace("{python}", sys.executable).replace("{root}", str(folder)) for part in data.get("command", ())
+        ),
         declared=Declared.from_json(data["declared"], where),
-        processes=processes,
-        env=dict(env),
+        processes=data.get("processes", "one"),
+        env=data.get("env", {}),
         profile=data,
-        root=folder if "module" in settings.targets.get(name, {}) else root,
+        root=root,
+        folder=folder,
+        where=where,
     )
 
 
-def _texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(part, str) for part in value)
+def _demand_operations(capabilities: Sequence[str], where: str) -> None:
+    operations = sorted(document("operations.json")["operations"])
+    for place, name in enumerate(capabilities):
+        if name not in operations:
+            near = difflib.get_close_matches(name, operations, n=2) or operations
+            raise TargetError(
+                f"/declared/capabilities/{place}: {printable(name, 60)!r} is no operation of the contract",
+                where=where,
+                remedy=f"did you mean {' or '.join(near[:5])}?",
+            )

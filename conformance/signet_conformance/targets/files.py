@@ -33,7 +33,7 @@ def find_file(target: Target, member: str = "files", own: str = "module") -> Pat
     Raises TargetError that lists the places and says how the file is made.
     """
     if own in target.profile:
-        path = target.root / str(target.profile[own])
+        path = target.folder / str(target.profile[own])
         if path.exists():
             return path.resolve()
         raise TargetError(

@@ -1,4 +1,4 @@
-"""A harness that runs a connector's commands: Claude Code, Codex.
+"""A harness that runs a connector's commands: Claude Code, Codex, Kimi, Muse Code.
 
     python -m signet_conformance.drivers.hosts.command_hooks FACE.json MODULE OPTIONS
 
@@ -40,7 +40,8 @@ class Session:
     def renew(self, face: Mapping[str, Any]) -> None:
         """A new native session in the same folder."""
         self.id = str(uuid.uuid4())
-        self.transcript = Transcript(face["transcript"], self.id, self.cwd)
+        # Not every harness lets a hook read what was said.
+        self.transcript = Transcript(face["transcript"], self.id, self.cwd) if "transcript" in face else None
         self.turn_id = str(uuid.uuid4())
         self.reply: str | None = None
 
@@ -62,13 +63,21 @@ class CommandHooks:
         self._hooks = read_hooks(settings, face)
         self._runs: list[HookRun] = []
 
+    @property
+    def _name(self) -> str:
+        return f"{self._face['harness']}-{self._face['version']}"
+
     def _install(self, module: str) -> None:
-        """Run the connector's installer. The daemon's address is left out: a local installation writes none."""
+        """Run the connector's installer, in its user's environment.
+
+        The daemon's address is left out where hooks inherit it: a local installation writes none.
+        """
         agents = os.environ.get("SIGNET_PATH", str(Path.home() / ".agents"))
         Path(agents).mkdir(parents=True, exist_ok=True)
         for name in ("IDENTITY.md", "USER.md", "SOUL.md", "MEMORY.md", "AGENTS.md"):
             (Path(agents) / name).touch()
-        env = {name: value for name, value in self._env.items() if name != "SIGNET_DAEMON_URL"}
+        hidden = () if "environment" in self._face else ("SIGNET_DAEMON_URL",)
+        env = {name: value for name, value in self._env.items() if name not in hidden}
         done = subprocess.run(
             [*self._options["install"], module, agents],
             env=env,
@@ -84,7 +93,7 @@ class CommandHooks:
         """The hooks that are installed, and what is remarkable about how."""
         return {
             "harness": self._face["harness"],
-            "face": f"{self._face['harness']}-{self._face['version']}",
+            "face": self._name,
             "events": sorted(self._hooks),
             "remarks": remarks(self._hooks, self._face),
         }
@@ -93,7 +102,7 @@ class CommandHooks:
         """Perform one step; the result tells each hook's status, duration and output."""
         kind = str(step.get("step"))
         if kind not in self._face["steps"] and kind != "tool":
-            raise Skipped(f"{self._face['harness']} has no counterpart for {kind}")
+            raise Skipped(f"{self._name} has no counterpart for {kind}")
         session = self._session(step)
         if kind in ("compact", "pre_compaction") and not session.said:
             raise Skipped("nothing was said since the last compaction: the harness compacts nothing")
@@ -131,11 +140,11 @@ class CommandHooks:
         for one in events:
             if one.get("model"):
                 self._peer.model_turn(step.get("session"))
-            elif one.get("say"):
+            elif one.get("say") and session.transcript is not None:
                 session.transcript.say(one["say"], str(step.get("text") or step.get("summary") or ""))
             elif one.get("renew"):
                 session.renew(self._face)
-            else:
+            elif one.get("event"):
                 self._fire(session, step, one)
         if step["step"] == "prompt":
             session.reply = str(step.get("reply") or "Understood.")
@@ -143,7 +152,8 @@ class CommandHooks:
     def _end_turn(self, session: Session, step: Mapping[str, Any]) -> None:
         if session.reply is None:
             return
-        session.transcript.say("assistant", session.reply)
+        if session.transcript is not None:
+            session.transcript.say("assistant", session.reply)
         for one in self._face["turn_end"]:
             self._fire(session, {**step, "reply": session.reply}, one)
         session.reply = None
@@ -153,7 +163,7 @@ class CommandHooks:
         event = str(told["event"])
         bag = {
             "session_id": session.id,
-            "transcript_path": str(session.transcript.path),
+            "transcript_path": None if session.transcript is None else str(session.transcript.path),
             "cwd": str(session.cwd),
             "hook_event_name": event,
             "prompt": step.get("text"),
@@ -162,16 +172,24 @@ class CommandHooks:
             **self._face["constants"],
             **{name: value for name, value in told.items() if name != "event"},
         }
-        stdin = {name: bag[name] for name in self._face["events"][event] if bag.get(name) is not None}
-        env = {**self._env, **{name: str(session.cwd) for name in self._face.get("project_variables", ())}}
+        constants = self._face["constants"]
+        members = (name for name in self._face["events"][event] if bag.get(name) is not None or name in constants)
+        stdin = {name: bag[name] for name in members}
+        env = {**self._inherited(), **{name: str(session.cwd) for name in self._face.get("project_variables", ())}}
+        strict = bool(self._face.get("bracketed_output_is_json"))
         for hook in self._hooks.get(event, ()):
             if hook.matches(bag.get(self._face["matchers"].get(event))):
-                self._runs.append(run_hook(hook, stdin, env, session.cwd))
+                self._runs.append(run_hook(hook, stdin, env, session.cwd, strict=strict))
+
+    def _inherited(self) -> Mapping[str, str]:
+        """What the harness hands on of its own environment."""
+        kept = self._face.get("environment")
+        return self._env if kept is None else {name: self._env[name] for name in kept if name in self._env}
 
     def _tool(self, session: Session, step: Mapping[str, Any]) -> Mapping[str, Any]:
         if session.server is None:
             command, env = mcp_command(Path.home(), self._face)
-            session.server = McpServer(command, {**self._env, **env}, str(session.cwd), self._face["harness"])
+            session.server = McpServer(command, {**self._inherited(), **env}, str(session.cwd), self._face["harness"])
         return use_tool(step, session.server.tools, self._options.get("tools", {}), session.server.call)
 
     def flush(self) -> None:

@@ -37,8 +37,13 @@ class HookRun:
         return {**said, "stdout": self.stdout[:_KEPT], "stderr": self.stderr[:_KEPT], "timed_out": self.status is None}
 
 
-def run_hook(hook: Hook, stdin: Mapping[str, Any], env: Mapping[str, str], cwd: Path) -> HookRun:
-    """Run the command as the harness does: through /bin/sh, since that is how hooks are written."""
+def run_hook(
+    hook: Hook, stdin: Mapping[str, Any], env: Mapping[str, str], cwd: Path, *, strict: bool = False
+) -> HookRun:
+    """Run the command as the harness does: through /bin/sh, since that is how hooks are written.
+
+    With `strict`, output that begins with a bracket and is no JSON never reaches the model.
+    """
     began = time.perf_counter()
     child = subprocess.Popen(
         ["/bin/sh", "-c", hook.command],
@@ -64,15 +69,15 @@ def run_hook(hook: Hook, stdin: Mapping[str, Any], env: Mapping[str, str], cwd: 
     took = round((time.perf_counter() - began) * 1000, 3)
     stdout, stderr = (one.text() for one in outputs)
     event = str(stdin.get("hook_event_name"))
-    return HookRun(event, status, took, stdout, stderr, _context(stdout) if status == 0 else "")
+    return HookRun(event, status, took, stdout, stderr, _context(stdout, strict) if status == 0 else "")
 
 
-def _context(stdout: str) -> str:
+def _context(stdout: str, strict: bool) -> str:
     """What a harness shows the model of a hook's output: the JSON's additional context, or the text itself."""
     try:
         said = json.loads(stdout)
     except ValueError:
-        return stdout.strip()
+        return "" if strict and stdout.startswith(("[", "{")) else stdout.strip()
     specific = said.get("hookSpecificOutput") if isinstance(said, dict) else None
     context = specific.get("additionalContext") if isinstance(specific, dict) else None
     return context if isinstance(context, str) else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,26 +33,45 @@ class Hook:
 
 def read_hooks(path: Path, face: Mapping[str, Any]) -> Mapping[str, Sequence[Hook]]:
     """The hooks of a settings file by event. Raises StepError when the file is not what the harness reads."""
-    try:
-        data = json.loads(path.read_bytes())
-    except OSError as failure:
-        raise StepError(f"{path}: no hooks are installed there: {failure.strerror}") from None
-    except ValueError as failure:
-        raise StepError(f"{path}: is not JSON: {failure}") from None
-    groups = data.get("hooks") if isinstance(data, dict) else None
-    if not isinstance(groups, dict):
-        raise StepError(f"{path}: holds no object 'hooks'")
+    data = _read(path)
+    given = data.get("hooks") if isinstance(data, dict) else None
     unit = float(face["timeout_unit_s"])
     default = float(face["default_timeout_s"])
     found: dict[str, list[Hook]] = {}
-    for event, rows in groups.items():
-        for row in rows if isinstance(rows, list) else ():
-            for one in row.get("hooks", ()):
-                if isinstance(one, dict) and one.get("type") == "command" and isinstance(one.get("command"), str):
-                    given = one.get("timeout")
-                    timeout_s = float(given) * unit if isinstance(given, int | float) else default
-                    found.setdefault(event, []).append(Hook(one["command"], timeout_s, row.get("matcher")))
+    for event, matcher, one in _configured(given, path):
+        if isinstance(one.get("command"), str):
+            timeout = one.get("timeout")
+            timeout_s = float(timeout) * unit if isinstance(timeout, int | float) else default
+            found.setdefault(event, []).append(Hook(one["command"], timeout_s, matcher))
     return found
+
+
+def _read(path: Path) -> Any:
+    try:
+        raw = path.read_bytes()
+        return tomllib.loads(raw.decode()) if path.suffix == ".toml" else json.loads(raw)
+    except OSError as failure:
+        raise StepError(f"{path}: no hooks are installed there: {failure.strerror}") from None
+    except ValueError as failure:
+        raise StepError(f"{path}: is not {path.suffix[1:].upper() or 'JSON'}: {failure}") from None
+
+
+def _configured(given: Any, path: Path) -> Iterator[tuple[str, str | None, Mapping[str, Any]]]:
+    """Event, matcher and hook of each entry: a plain list of hooks in TOML, groups of them by event in JSON."""
+    if path.suffix == ".toml":
+        if not isinstance(given, list):
+            raise StepError(f"{path}: holds no list 'hooks'")
+        for one in given:
+            if isinstance(one, dict) and isinstance(one.get("event"), str):
+                yield one["event"], one.get("matcher"), one
+        return
+    if not isinstance(given, dict):
+        raise StepError(f"{path}: holds no object 'hooks'")
+    for event, rows in given.items():
+        for row in rows if isinstance(rows, list) else ():
+            for one in row.get("hooks", ()) if isinstance(row, dict) else ():
+                if isinstance(one, dict) and one.get("type") == "command":
+                    yield event, row.get("matcher"), one
 
 
 def remarks(hooks: Mapping[str, Sequence[Hook]], face: Mapping[str, Any]) -> Sequence[str]:

@@ -1,0 +1,158 @@
+// An application that uses Signet's client as a library: what a harness does itself, by the methods that the
+// client declares, each with the options that it names.
+
+import { randomUUID } from "node:crypto";
+
+import { modelTurn, Skipped, sleep, StepError } from "./protocol.mjs";
+import { Calls, compaction, toolAnswer } from "./turns.mjs";
+
+const MOST_POLLS = 20;
+const POLL_MS = 100;
+
+class Application {
+  #face;
+  #client;
+  #calls = new Calls();
+  #sessions = new Map();
+
+  constructor(face, connector) {
+    const Client = connector.SignetClient ?? connector.default;
+    if (typeof Client !== "function") throw new StepError("the module exports no SignetClient");
+    this.#face = face;
+    const token = process.env.SIGNET_TOKEN;
+    const about = { actor: "sdk", actorType: "harness", ...(token === undefined ? {} : { token }) };
+    this.#client = new Client({ daemonUrl: process.env.SIGNET_DAEMON_URL, ...about });
+  }
+
+  get about() {
+    return { harness: "sdk", face: `sdk-${this.#face.version}` };
+  }
+
+  /** Call a method of the client; what it throws is noted, and the application goes on without an answer. */
+  #call(name, ...args) {
+    if (typeof this.#client[name] !== "function") throw new Skipped(`the client has no method ${name}`);
+    return this.#calls.call(name, (...given) => this.#client[name](...given), ...args);
+  }
+
+  async perform(step) {
+    const performer = STEPS[step.step];
+    if (performer === undefined) throw new StepError(`there is no step ${JSON.stringify(step.step)}`);
+    const result = await performer.call(this, step);
+    return { session: step.session, ...result, calls: this.#calls.take() };
+  }
+
+  #session(step) {
+    const found = this.#sessions.get(step.session);
+    if (found === undefined) throw new StepError(`session ${JSON.stringify(step.session)} is not known: start it first`);
+    return found;
+  }
+
+  async #open(session) {
+    await this.#call("health");
+    const { key: sessionKey, project } = session;
+    const said = await this.#call("sessionStart", { sessionKey, project, harness: "sdk", runtimePath: "plugin" });
+    return { key: sessionKey, opened: said !== undefined, injected: said?.inject ?? "" };
+  }
+
+  start(step) {
+    const session = { key: randomUUID(), agent: step.agent ?? "default", project: step.project, said: [], turns: { said: 0 } };
+    this.#sessions.set(step.session, session);
+    return this.#open(session);
+  }
+
+  async prompt(step) {
+    const { key: sessionKey, project, said, turns } = this.#session(step);
+    const answer = await this.#call("userPromptSubmit", { sessionKey, prompt: step.text, project });
+    await modelTurn(step.session);
+    said.push(`User: ${step.text}`, `Assistant: ${step.reply ?? "Understood."}`);
+    turns.said += 1;
+    return { turn: true, injected: answer?.inject ?? "" };
+  }
+
+  async tool(step) {
+    const session = this.#session(step);
+    const performer = TOOLS[step.tool];
+    if (performer === undefined) throw new Skipped(`the application has no tool ${step.tool}`);
+    const said = await performer(step.arguments ?? {}, session, (...call) => this.#call(...call));
+    return toolAnswer({ content: [{ text: JSON.stringify(said ?? {}) }], details: said ?? {}, isError: said === undefined });
+  }
+
+  async preCompaction(step) {
+    const session = this.#session(step);
+    compaction.begin(session.turns);
+    const context = session.said.join("\n");
+    const said = await this.#call("preCompaction", { sessionKey: session.key, context, project: session.project });
+    return { text: said?.summaryPrompt ?? "" };
+  }
+
+  async compactionComplete(step) {
+    const session = this.#session(step);
+    compaction.end(session.turns);
+    const { key: sessionKey, project } = session;
+    await this.#call("compactionComplete", { sessionKey, summary: step.summary ?? "", project });
+    return {};
+  }
+
+  async compact(step) {
+    const said = await this.preCompaction(step);
+    await modelTurn(step.session);
+    return { ...said, ...(await this.compactionComplete(step)) };
+  }
+
+  async #close(session, reason) {
+    const { key: sessionKey, agent: agentId, project, said } = session;
+    const told = { sessionKey, sessionId: sessionKey, project, cwd: project, harness: "sdk", agentId, reason };
+    await this.#call("sessionEndFireAndForget", { ...told, transcript: said.join("\n"), runtimePath: "plugin" });
+  }
+
+  async clear(step) {
+    const session = this.#session(step);
+    await this.#close(session, "clear");
+    return this.start({ ...step, agent: session.agent, project: session.project });
+  }
+
+  resume(step) {
+    return this.#open(this.#session(step));
+  }
+
+  async end(step) {
+    await this.#close(this.#session(step), "exit");
+    return { ended: true };
+  }
+
+  async close() {}
+}
+
+/** The tools of the scenarios in the client's methods: `(arguments, session, call)`. */
+const TOOLS = {
+  memory_store: ({ content, ...more }, _session, call) => call("remember", content, { ...more, runtimePath: "plugin" }),
+  memory_search: ({ query, ...more }, { key, agent }, call) =>
+    call("recall", query, { ...more, agentId: agent, sessionKey: key }),
+  memory_get: ({ id }, _session, call) => call("getMemory", id),
+  memory_modify: ({ patches }, _session, call) => call("batchModify", patches),
+  memory_forget: (given, _session, call) => call("batchForget", given),
+  secret_exec: async ({ command, secrets }, _session, call) => {
+    let job = await call("execWithSecrets", command, secrets);
+    for (let polls = 0; polls < MOST_POLLS && ["queued", "running"].includes(job?.status); polls += 1) {
+      await sleep(POLL_MS);
+      job = await call("getSecretExecJob", job.jobId ?? job.id);
+    }
+    return job;
+  },
+};
+
+const STEPS = {
+  start: Application.prototype.start,
+  prompt: Application.prototype.prompt,
+  tool: Application.prototype.tool,
+  compact: Application.prototype.compact,
+  pre_compaction: Application.prototype.preCompaction,
+  compaction_complete: Application.prototype.compactionComplete,
+  clear: Application.prototype.clear,
+  resume: Application.prototype.resume,
+  end: Application.prototype.end,
+};
+
+export async function open(face, connector) {
+  return new Application(face, connector);
+}

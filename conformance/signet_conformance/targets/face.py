@@ -1,0 +1,57 @@
+"""Host faces: what one release of a harness fires, in which order and with which members. One JSON file a face."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from signet_conformance.errors import TargetError, printable
+from signet_conformance.targets import Target
+from signet_conformance.targets.checking import demand, read_json
+
+FOLDER = Path(__file__).parent / "faces"
+SCHEMA = "face/signet-face-1.schema.json"
+_KINDS: Mapping[str, str] = {"command-hooks": "settings", "node-plugin": "code", "python-plugin": "calls"}
+"""The member without which a driver cannot play a face."""
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """One face: its file, and what stands in it."""
+
+    path: Path
+    data: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The harness and the release of it that is played."""
+        return f"{self.data['harness']}-{self.data['version']}"
+
+
+def find_face(target: Target) -> Face:
+    """The face of a target: a shipped one by its name, or a file of the repository's own, which ends in `.json`.
+
+    Raises TargetError when there is none, when it breaks its schema, or when the target's driver cannot play it.
+    """
+    name = str(target.profile.get("face", ""))
+    shipped = sorted(path.stem for path in FOLDER.glob("*.json"))
+    own = name.endswith(".json")
+    if not own and name not in shipped:
+        raise TargetError(
+            f"no face is called {printable(name)!r}",
+            where=target.where,
+            remedy=f"one of {', '.join(shipped)}, or the path of a .json file",
+        )
+    path = target.folder / name if own else FOLDER / f"{name}.json"
+    data = read_json(path)
+    demand(data, SCHEMA, str(path))
+    needed = _KINDS.get(target.driver)
+    if needed is not None and needed not in data:
+        raise TargetError(
+            f"the face {printable(name)!r} is not one that the driver {target.driver} plays: it has no {needed!r}",
+            where=target.where,
+            remedy="name a face of the same kind of harness",
+        )
+    return Face(path, data)

@@ -1,0 +1,113 @@
+"""Faces and profiles against their schemas: the shipped ones fit, and a bad one is told by file, place and value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from signet_conformance import targets
+from signet_conformance.contract import document
+from signet_conformance.drivers.launch import HOSTS
+from signet_conformance.errors import TargetError
+from signet_conformance.targets.face import FOLDER, SCHEMA, find_face
+
+FACES = sorted(FOLDER.glob("*.json"))
+PROFILES = sorted(Path(targets.__file__).parent.glob("*.json"))
+LISTED = {
+    "reference", "openclaw", "claude-code", "codex", "opencode", "gemini", "forge", "hermes-agent", "oh-my-pi", "pi",
+    "kimi", "llama-cpp", "muse-code", "mcp", "sdk",
+}  # fmt: skip
+HOOKS: Mapping[str, Any] = json.loads((FOLDER / "kimi-1.json").read_bytes())
+
+
+def test_every_listed_connector_has_a_profile() -> None:
+    """The fifteen connectors of the coverage matrix are known by name."""
+    assert set(targets.names()) == LISTED
+
+
+@pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)
+def test_shipped_profile_fits_its_schema(path: Path) -> None:
+    """A profile fits the schema, says how the connector takes its agent, and is named like its file."""
+    data = json.loads(path.read_bytes())
+    assert jsonschema_rs.validator_for(document(targets.SCHEMA)).is_valid(data)
+    assert data["name"] == path.stem
+    assert data["identity"]
+
+
+@pytest.mark.parametrize("path", FACES, ids=lambda path: path.stem)
+def test_shipped_face_fits_its_schema(path: Path) -> None:
+    """A face fits the schema, is named after its harness, and names code that exists."""
+    data = json.loads(path.read_bytes())
+    assert jsonschema_rs.validator_for(document(SCHEMA)).is_valid(data)
+    assert path.stem.startswith(f"{data['harness']}-")
+    assert "code" not in data or (HOSTS / data["code"]).is_file()
+    fired = [one["event"] for actions in (*data.get("steps", {}).values(), data.get("turn_end", [])) for one in actions
+             if "event" in one]  # fmt: skip
+    assert set(fired) <= set(data.get("events", ()))
+
+
+@pytest.mark.parametrize("name", [name for name in targets.names() if "face" in targets.load(name).profile])
+def test_shipped_profile_names_a_face_that_its_driver_plays(name: str) -> None:
+    """Every profile with a face finds it."""
+    assert find_face(targets.load(name)).data["format"] == "signet-face/1"
+
+
+def own(folder: Path, face: Any, driver: str = "command-hooks") -> targets.Target:
+    """A target of a repository with a face of its own."""
+    (folder / "face.json").write_text(face if isinstance(face, str) else json.dumps(face))
+    text = f'[targets.mine]\ndriver = "{driver}"\nface = "face.json"\n'
+    (folder / "signet-conformance.toml").write_text(text)
+    return targets.load("mine", folder)
+
+
+def test_face_of_the_repository_s_own(tmp_path: Path) -> None:
+    """A face that ends in .json is a file beside the settings."""
+    face = find_face(own(tmp_path, {**HOOKS, "version": "2"}))
+    assert (face.name, face.path) == ("kimi-2", tmp_path / "face.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "place", "remedy"),
+    [
+        ({"timeout_unit_s": 0}, "/timeout_unit_s: ", "seconds"),
+        ({"turn_end": [{"fire": "Stop"}]}, "/turn_end/0: ", "one of {event}"),
+        ({"transcript": "gemini"}, '/transcript: is "gemini"', "one of claude, codex"),
+        ({"timeout_units": 1}, "there is no member 'timeout_units'", "did you mean timeout_unit_s"),
+        ({"mcp": {"file": 7, "members": []}}, "/mcp/file: ", ""),
+    ],
+)
+def test_bad_face_is_told_by_file_place_and_remedy(
+    change: Mapping[str, Any], place: str, remedy: str, tmp_path: Path
+) -> None:
+    """A face that breaks the schema is one error with its path, the JSON pointer, the value and what to write."""
+    with pytest.raises(TargetError) as caught:
+        find_face(own(tmp_path, {**HOOKS, **change}))
+    assert caught.value.where == str(tmp_path / "face.json")
+    assert place in caught.value.message
+    assert remedy in str(caught.value.remedy)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1"])
+def test_face_that_is_no_json(text: str, tmp_path: Path) -> None:
+    """A file that is no JSON is told by its path."""
+    with pytest.raises(TargetError, match=r"face\.json: is not JSON"):
+        find_face(own(tmp_path, text))
+
+
+def test_face_for_another_kind_of_harness(tmp_path: Path) -> None:
+    """A driver that runs commands cannot play a harness that loads plugins."""
+    with pytest.raises(TargetError, match="is not one that the driver node-plugin plays: it has no 'code'"):
+        find_face(own(tmp_path, HOOKS, "node-plugin"))
+
+
+def test_unknown_face_lists_the_known(tmp_path: Path) -> None:
+    """A name that no face has is answered with all that there are."""
+    (tmp_path / "signet-conformance.toml").write_text('[targets.pi]\nface = "pi-0.99"\n')
+    with pytest.raises(TargetError, match=r"no face is called 'pi-0\.99'") as caught:
+        find_face(targets.load("pi", tmp_path))
+    assert all(path.stem in str(caught.value.remedy) for path in FACES)
