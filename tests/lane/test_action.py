@@ -14,6 +14,7 @@ from ruamel.yaml import YAML
 
 from signet_conformance.finding import FOLDING_ORDER
 from signet_conformance.lane.inputs import FIELDS
+from signet_conformance.lane.workflow import CHECKOUT, PYTHON, UPLOAD
 
 ROOT = Path(__file__).parents[2]
 ACTION = ROOT / "ci" / "action.yml"
@@ -69,6 +70,12 @@ def test_other_peoples_actions_are_pinned() -> None:
     for path in (ACTION, WORKFLOW):
         for line in re.findall(r"uses: actions/.*", path.read_text("utf-8")):
             assert re.search(r" # v\d+\.\d+\.\d+$", line)
+
+
+def test_the_written_lane_uses_the_same_actions() -> None:
+    """What `init` writes pins other people's actions as the kit's own files do."""
+    used = {line.partition("uses: ")[2] for path in (ACTION, WORKFLOW) for line in path.read_text("utf-8").splitlines()}
+    assert {CHECKOUT, PYTHON, UPLOAD} <= used
 
 
 def test_the_workflow_may_read_and_nothing_else() -> None:

@@ -34,6 +34,7 @@ COMMANDS = {
     "targets": "List the known targets.",
     "selftest": "Prove that each requirement, when broken, is noticed.",
     "contract": "The frozen contract versions, and what changed between two.",
+    "init": "Write lane, settings and baseline into a connector's repository.",
     "lane": "Drive a target as a CI lane does, by environment variables.",
 }
 """Command name to its line in the overview. Its module is loaded when it runs: `check` must start fast."""

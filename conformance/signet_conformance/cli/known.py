@@ -73,7 +73,7 @@ class KnownFailures:
             raise UsageError("exists already", where=write_baseline, remedy="choose another name: nothing is replaced")
         files = [] if baseline_file is None else [baseline.read(baseline_file)]
         files += [] if flaky is None else [baseline.read(flaky, flaky=True)]
-        return cls(files, write_baseline, owner or _user(), (reason or "").strip(), _expiry(expires))
+        return cls(files, write_baseline, owner or user_name(), (reason or "").strip(), _expiry(expires))
 
     def covers(self, requirement: str, target: str) -> bool:
         """Whether an entry in force lets a requirement's failure at a target pass."""
@@ -97,7 +97,7 @@ class KnownFailures:
             return Outcome()
         verdicts = by_target(judged, target)
         found = baseline.outcome(verdicts, self.files, datetime.now(UTC).date())
-        for path, line in baseline.audit_lines(found, verdicts, _user(), datetime.now(UTC)):
+        for path, line in baseline.audit_lines(found, verdicts, user_name(), datetime.now(UTC)):
             _append(path, line)
         return found
 
@@ -186,7 +186,8 @@ def _expiry(text: str | None) -> date:
     return day
 
 
-def _user() -> str:
+def user_name() -> str:
+    """Who runs this, as the system knows them."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):

@@ -26,7 +26,7 @@ _EPILOG = "\n".join(
         *(f"  {f.variable:<30} {f.meaning.split(';')[0]}" + (f" [{f.default}]" if f.default else "") for f in FIELDS),
         "",
         "\b",
-        "Example:",
+        "Examples:",
         "  SIGNET_LANE_TARGET=mine signet-conformance lane",
         "",
         "\b",

@@ -1,0 +1,207 @@
+"""`signet-conformance init`: the lane, the settings and a baseline, written into a connector's repository."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import click
+
+from signet_conformance import baseline, targets
+from signet_conformance.cli.commands import tell
+from signet_conformance.cli.known import DEFAULT_DAYS, user_name
+from signet_conformance.errors import NothingTestedError, SignetConformanceError, UsageError, printable
+from signet_conformance.finding import Verdict
+from signet_conformance.lane.discovery import Found, discover, settings_text
+from signet_conformance.lane.inputs import FIELDS, Inputs, read_inputs
+from signet_conformance.lane.origin import checked_pin, installed_pin
+from signet_conformance.lane.outcome import Outcome, read_outcome
+from signet_conformance.lane.performing import perform
+from signet_conformance.lane.workflow import Workflow
+from signet_conformance.targets.settings import FILE as SETTINGS
+
+WORKFLOW = Path(".github", "workflows", "signet-conformance.yml")
+BASELINE = "signet-baseline.json"
+_REASON = "failed when the lane was set up"
+_EPILOG = """\b
+Examples:
+  signet-conformance init
+  signet-conformance init --dry-run
+  signet-conformance init packages/connector --target pi
+
+\b
+Writes .github/workflows/signet-conformance.yml, signet-conformance.toml, and
+signet-baseline.json when something fails. No file is ever replaced.
+The exit status is that of the run at the end; 0 with --no-run or --dry-run.
+"""
+
+
+@click.command(
+    "init",
+    help="Write the lane, settings and a baseline into the repository around FOLDER (here), and run once.",
+    epilog=_EPILOG,
+)
+@click.argument("folder", default=".", metavar="[FOLDER]")
+@click.option("--target", metavar="NAME", help="The connector, where it is not found out, or not the only one.")
+@click.option("--kit", metavar="OWNER/REPOSITORY@COMMIT", help="The kit's action that the lane uses.")
+@click.option(
+    "--scenarios", metavar="N", help="Generated sessions of the run at the end (default: 60, as in the lane)."
+)
+@click.option("--dry-run", is_flag=True, help="Show what would be written; write nothing and run nothing.")
+@click.option("--no-run", is_flag=True, help="Do not drive the connector at the end; no baseline is written then.")
+def command(
+    *, folder: str, target: str | None, kit: str | None, scenarios: str | None, dry_run: bool, no_run: bool
+) -> int:
+    """Write what is missing, then run."""
+    place = _Place.find(folder)
+    pin = installed_pin() if kit is None else checked_pin(kit)
+    found = discover(place.folder, target)
+    if target is not None and not (found.settings or found.known):
+        targets.load(target, place.folder)
+    inputs = place.inputs(found.name, scenarios)
+    writer = _Writer(place, dry_run)
+    if not found.settings:
+        writer.write(place.folder / SETTINGS, settings_text(found))
+    status, outcome = (0, None) if dry_run or no_run else _run(inputs, found)
+    failing = _failing(outcome)
+    if outcome is not None and failing:
+        writer.write(place.folder / BASELINE, _baseline_text(outcome, failing))
+    writer.write(place.root / WORKFLOW, place.workflow(found.name, pin).text())
+    for line in _closing(found, pin, status, failing, writer, ran=outcome is not None):
+        print(line)
+    return status
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """The connector's folder, and the root of the repository that it is in."""
+
+    folder: Path
+    root: Path
+
+    @classmethod
+    def find(cls, given: str) -> _Place:
+        folder = Path(given).resolve()
+        if not folder.is_dir():
+            raise UsageError("is no folder", where=printable(given, 400), remedy="name the folder of the connector")
+        return cls(folder, next((p for p in (folder, *folder.parents) if (p / ".git").exists()), folder))
+
+    @property
+    def directory(self) -> str:
+        return self.folder.relative_to(self.root).as_posix()
+
+    def inputs(self, target: str, scenarios: str | None) -> Inputs:
+        given = {"target": target, "working-directory": self.directory, "scenarios": scenarios or ""}
+        variables = {field.variable: given.get(field.name, "") for field in FIELDS}
+        return read_inputs({**variables, "GITHUB_WORKSPACE": str(self.root)}, self.root)
+
+    def workflow(self, target: str, pin: str | None) -> Workflow:
+        inputs = [("target", target)]
+        if (self.folder / BASELINE).is_file():
+            inputs.append(("baseline", BASELINE))
+        if self.directory != ".":
+            inputs.append(("working-directory", self.directory))
+        return Workflow(inputs, pin, npm=(self.root / "package-lock.json").is_file())
+
+
+class _Writer:
+    """Writes files that are not there, and says of each what became of it."""
+
+    def __init__(self, place: _Place, dry_run: bool) -> None:
+        self._place = place
+        self._dry_run = dry_run
+        self.left: list[str] = []
+
+    def write(self, path: Path, text: str) -> None:
+        """Write a file; one that is there stays as it is."""
+        name = printable(path.relative_to(self._place.root), 400)
+        if os.path.lexists(path):
+            print(f"left      {name}: it is there already")
+            self.left.append(path.name)
+        elif self._dry_run:
+            print(f"would write {name}:")
+            print("".join(f"    {line}\n" for line in text.splitlines()), end="")
+        else:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with path.open("x", encoding="utf-8") as stream:
+                    stream.write(text)
+            except OSError as failure:
+                raise UsageError(
+                    f"cannot be written: {failure.strerror}", where=str(path), remedy="check the permissions"
+                ) from None
+            print(f"wrote     {name}")
+
+
+def _run(inputs: Inputs, found: Found) -> tuple[int, Outcome | None]:
+    """Drive the connector once: the exit status and what it came to, None where no verdict was reached.
+
+    The folder with report and traces stays where something fails.
+    """
+    target = targets.load(found.name, inputs.folder)
+    missing = [word for word in target.command if re.search(r"[/\\]", word) and not Path(word).exists()]
+    if missing:
+        failure = NothingTestedError(
+            f"the connector cannot be driven yet: there is no {printable(missing[-1], 200)}",
+            where=found.name,
+            remedy="write the driver: docs/driver-protocol.md in the kit's repository, examples/ has two to copy",
+        )
+        tell(failure)
+        return failure.exit_status, None
+    sys.stdout.flush()
+    folder = Path(tempfile.mkdtemp(prefix="signet-init-")).resolve()
+    report = folder / "report"
+    performed = perform(replace(inputs, report=report), os.environ)
+    if not (report / "report.json").is_file():
+        return performed.status, None
+    try:
+        outcome = read_outcome(report / "report.json", found.name, (), datetime.now(UTC), strict=False)
+    except SignetConformanceError as failure:
+        tell(failure)
+        return failure.exit_status, None
+    if outcome.status == 0:
+        shutil.rmtree(folder, ignore_errors=True)
+    return outcome.status, outcome
+
+
+def _failing(outcome: Outcome | None) -> Mapping[str, Verdict]:
+    if outcome is None:
+        return {}
+    return {name: verdict for name, verdict in outcome.verdicts.items() if verdict is Verdict.FAIL}
+
+
+def _baseline_text(outcome: Outcome, failing: Mapping[str, Verdict]) -> str:
+    today = datetime.now(UTC).date()
+    expires = today + timedelta(days=DEFAULT_DAYS)
+    return baseline.document(baseline.entries_for({outcome.target: failing}, user_name(), _REASON, today, expires))
+
+
+def _closing(
+    found: Found, pin: str | None, status: int, failing: Mapping[str, Verdict], writer: _Writer, *, ran: bool
+) -> Iterator[str]:
+    """What the reader does next."""
+    yield ""
+    if failing:
+        until = datetime.now(UTC).date() + timedelta(days=DEFAULT_DAYS)
+        yield f"{len(failing)} of the requirements fail now: {', '.join(failing)}"
+        if BASELINE not in writer.left:
+            yield f"{BASELINE} lets the lane pass with them until {until.isoformat()};"
+            yield "edit who answers for each, and why"
+            if WORKFLOW.name in writer.left:
+                yield f'add to the lane in your {WORKFLOW.name}: baseline: "{BASELINE}"'
+        yield f"read the first: signet-conformance explain {next(iter(failing))}"
+    elif ran and status == 0:
+        yield "nothing fails: the lane is green from its first run"
+    if pin is None:
+        yield (
+            "the lane installs the kit from your package index; "
+            "to pin the kit's action instead: --kit OWNER/REPOSITORY@COMMIT"
+        )
+    yield f"the same run by hand: pytest --signet-conformance --target {found.name}"

@@ -1,0 +1,100 @@
+"""Which connector a folder holds: one of its own settings, or a shipped target whose files or package it is."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from signet_conformance import targets
+from signet_conformance.errors import UsageError
+from signet_conformance.targets.files import first_of
+from signet_conformance.targets.settings import read_settings
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The connector of a folder. `settings` says that the repository describes it already.
+
+    `known` says that a shipped profile does; without either, it is a connector that has no driver yet.
+    """
+
+    name: str
+    settings: bool = False
+    known: bool = False
+
+
+def discover(folder: Path, wanted: str | None = None) -> Found:
+    """The connector that `folder` holds, or the one `wanted` by name.
+
+    Raises UsageError when there are several to choose from.
+    """
+    own = sorted(read_settings(folder).targets)
+    if wanted is not None:
+        return Found(wanted, wanted in own, wanted in targets.names())
+    if len(own) == 1:
+        return Found(own[0], settings=True, known=own[0] in targets.names())
+    shipped = own or [name for name in targets.names() if _is_here(name, folder)]
+    if len(shipped) > 1:
+        raise UsageError(
+            f"there are several connectors here: {', '.join(shipped)}", remedy=f"choose one: --target {shipped[0]}"
+        )
+    if shipped:
+        return Found(shipped[0], known=True)
+    return Found(_name_of(folder))
+
+
+def _is_here(name: str, folder: Path) -> bool:
+    places: Sequence[Any] = targets.load(name, folder).profile.get("files", ())
+    if _package(folder) in {place.get("package") for place in places} - {None}:
+        return True
+    file = first_of(targets.load(name, folder), places)
+    # Looked for upwards too, where a repository of many connectors holds the others.
+    return file is not None and file.is_relative_to(folder)
+
+
+def _package(folder: Path) -> str | None:
+    try:
+        data: Any = json.loads((folder / "package.json").read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    name = data.get("name") if isinstance(data, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def _name_of(folder: Path) -> str:
+    """A name for a connector that nobody knows: that of its folder, as a target may be called."""
+    name = re.sub(r"[^a-z0-9]+", "-", folder.name.lower()).strip("-")[:64].strip("-")
+    return "connector" if not name or name in targets.names() else name
+
+
+def settings_text(found: Found) -> str:
+    """The settings file of a connector: what a shipped profile leaves open, or a stub with a command to fill in."""
+    return _KNOWN.format(name=found.name) if found.known else _UNKNOWN.format(name=found.name)
+
+
+_KNOWN = """\
+# What the kit cannot know of this connector. Shown by: signet-conformance targets --doctor {name}
+[targets.{name}]
+# The file that the harness loads, from this folder; without it the places that the profile names are looked at.
+# module = "dist/index.js"
+# Agents that a session can be given, at least two where the connector tells them apart.
+# agents = ["atlas-agent", "beacon-agent"]
+"""
+
+_UNKNOWN = """\
+# The connector, as the kit drives it: a program that plays its harness on standard input and output.
+# The messages are one JSON object a line, described by the protocol signet-driver/1.
+[targets.{name}]
+command = ["{{python}}", "{{root}}/driver.py"]
+# The name that the connector sends as harness.
+harness = "{name}"
+agents = ["atlas-agent", "beacon-agent"]
+# How long the connector waits for the daemon, in seconds.
+bounds_s = {{start = 5.0, prompt = 2.0}}
+# Operations that it performs. Declared but absent fails, seen but undeclared warns.
+capabilities = ["health", "session-start", "user-prompt-submit", "session-end"]
+"""

