@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from math import inf
 from typing import Any
@@ -98,7 +98,7 @@ class Call:
         self.body: Mapping[str, Any] = (request.body.object if request.body is not None else None) or EMPTY
         # The first of repeated parameters counts.
         self.query: Mapping[str, str] = {pair[0]: pair[1] for pair in reversed(request.query)} if request.query else {}
-        self._headers: dict[str, str] | None = None
+        self._headers: Mapping[str, str] | None = None
         self.fault: str | None = None
         if exchange.fault is not None:
             kind = exchange.fault.get("kind")
@@ -126,7 +126,7 @@ class Call:
     def header(self, name: str) -> str | None:
         """The first value of a request header by lower-case name."""
         if self._headers is None:
-            self._headers = {pair[0].lower(): pair[1] for pair in reversed(self.exchange.request.headers)}
+            self._headers = _first_of_each_name(self.exchange.request.headers)
         return self._headers.get(name)
 
     @property
@@ -348,6 +348,11 @@ class Recording:
     def marks(self, name: str) -> list[Mark]:
         """The marks of one name, in order."""
         return [mark for mark in self.trace.marks if mark.name == name]
+
+
+@lru_cache(64)
+def _first_of_each_name(headers: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+    return {name.lower(): value for name, value in reversed(headers)}
 
 
 def _known_version(version: str | None) -> str:

@@ -18,7 +18,7 @@ PROMPT = "/api/hooks/user-prompt-submit"
 
 
 def _ended(error: str | None = None) -> Mark:
-    return Mark(99, 99.0, "scenario_end", {"error": error}, 99)
+    return Mark(seq=99, t=99.0, name="scenario_end", data={"error": error}, line=99)
 
 
 def _run(*observed: list[Exchange], capabilities: tuple[str, ...] | None, error: str | None = None) -> JudgedRun:

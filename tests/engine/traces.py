@@ -12,10 +12,10 @@ START = "/api/hooks/session-start"
 
 def exchange(seq: int, path: str = START, method: str = "POST", **body: Any) -> Exchange:
     """One exchange that was answered 200 with an empty object."""
-    sent = Body("json", body) if method == "POST" else None
-    request = Request([["content-type", "application/json"]], sent, method, path, [])
-    answer = Response([], Body("json", {}), 200)
-    return Exchange(seq, 1, float(seq), seq + 0.5, request, answer, None, None, seq + 1, b"")
+    sent = Body(json=body) if method == "POST" else None
+    request = Request(headers=(("content-type", "application/json"),), body=sent, method=method, path=path)
+    answer = Response(body=Body(json={}), status=200)
+    return Exchange(seq=seq, conn=1, t0=float(seq), t1=seq + 0.5, request=request, response=answer, line=seq + 1)
 
 
 def trace(

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from signet_conformance import trace as trace_module
 from signet_conformance.errors import TraceError
-from signet_conformance.trace import FORMAT, Body, Declared, Message, Trace, encode, read
+from signet_conformance.trace import FORMAT, Body, Declared, Message, Trace, encode, read, reading
 
 HEADER_LINE = {"kind": "header", "format": FORMAT}
 HEADER = encode(HEADER_LINE)
@@ -162,7 +161,7 @@ def test_a_bound_is_a_positive_number_of_seconds(bounds: Any) -> None:
 def test_an_over_long_line_is_refused_before_it_is_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A line over the limit is refused by its length; one of exactly the limit is read."""
     line = encode(GOOD)
-    monkeypatch.setattr(trace_module, "MAX_LINE_BYTES", len(line))
+    monkeypatch.setattr(reading, "MAX_LINE_BYTES", len(line))
     assert len(_read_bytes(tmp_path, HEADER + line).exchanges) == 1
     error = _complaint(tmp_path, HEADER + line.replace(b"/health", b"/healthy"))
     assert error.where == f"{tmp_path / 'trace.jsonl'}:2"
@@ -257,18 +256,18 @@ def test_an_error_may_be_its_kind_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        pytest.param(Body("json", {"a": 1}), {"a": 1}, id="object"),
-        pytest.param(Body("json", [1]), None, id="list"),
-        pytest.param(Body("json", None), None, id="null"),
-        pytest.param(Body("text", ' \r\n{"a":1}'), {"a": 1}, id="text"),
-        pytest.param(Body("text", '\ufeff{"a":1}'), {"a": 1}, id="byte-order-mark"),
-        pytest.param(Body("text", '{"a":'), None, id="torn"),
-        pytest.param(Body("text", "[1]"), None, id="text-list"),
-        pytest.param(Body("text", '{"a":' * 5_000), None, id="deep"),
-        pytest.param(Body("text", '{"a":"\\ud800"}'), {"a": "\ud800"}, id="half-an-emoji-escaped"),
-        pytest.param(Body("text", '{"a":"\ud800"}'), {"a": "\ud800"}, id="half-an-emoji"),
-        pytest.param(Body("base64", "e30="), None, id="base64"),
-        pytest.param(Body("cut", '{"a":1}'), None, id="cut"),
+        pytest.param(Body(json={"a": 1}), {"a": 1}, id="object"),
+        pytest.param(Body(json=[1]), None, id="list"),
+        pytest.param(Body(json=None), None, id="null"),
+        pytest.param(Body(text=' \r\n{"a":1}'), {"a": 1}, id="text"),
+        pytest.param(Body(text='\ufeff{"a":1}'), {"a": 1}, id="byte-order-mark"),
+        pytest.param(Body(text='{"a":'), None, id="torn"),
+        pytest.param(Body(text="[1]"), None, id="text-list"),
+        pytest.param(Body(text='{"a":' * 5_000), None, id="deep"),
+        pytest.param(Body(text='{"a":"\\ud800"}'), {"a": "\ud800"}, id="half-an-emoji-escaped"),
+        pytest.param(Body(text='{"a":"\ud800"}'), {"a": "\ud800"}, id="half-an-emoji"),
+        pytest.param(Body(base64="e30="), None, id="base64"),
+        pytest.param(Body(cut=True, text='{"a":1}'), None, id="cut"),
     ],
 )
 def test_the_object_of_a_body(body: Body, expected: dict[str, Any] | None) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from signet_conformance.engine import COVERAGE, Judged, fold_verdicts, whole_run_coverage
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
-from signet_conformance.trace import Trace
+from signet_conformance.trace import Exchange, Request, Trace
 
 MAX_PATHS = 2000
 """Paths that the essence of one trace keeps: a connector that never repeats one must not fill the memory."""
@@ -30,7 +30,9 @@ def essence(judged: Judged) -> Judged:
     trace = judged.trace
     first = {(e.request.method, e.request.path): e for e in reversed(trace.exchanges)}
     bare = tuple(
-        replace(e, request=replace(e.request, headers=(), body=None, query=()), response=None, raw=b"")
+        Exchange(
+            seq=e.seq, t0=e.t0, t1=e.t1, request=Request(method=e.request.method, path=e.request.path), line=e.line
+        )
         for e in list(first.values())[:MAX_PATHS]
     )
     return replace(

@@ -1,0 +1,173 @@
+"""One line of a trace: an exchange or a mark.
+
+msgspec checks a line's members in one go. A line that it refuses is looked at member by member: it may still be
+good (an error that is an object, headers that are null), and if it is not, the complaint names member and value.
+"""
+
+from __future__ import annotations
+
+import json
+
+from msgspec import ValidationError, convert
+from msgspec.structs import force_setattr
+
+from signet_conformance.errors import printable
+from signet_conformance.trace.model import Body, Exchange, Mark, Message, Pairs, Request, Response, is_seconds
+from signet_conformance.trace.parsing import JSONValue, NotJSONError, parse
+
+
+class BrokenLineError(ValueError):
+    """Why a line is no part of a trace; the reader turns it into a TraceError with file and line."""
+
+
+class Lines:
+    """Reads lines of one trace. Most of its messages have the headers of another: those are kept once."""
+
+    def __init__(self) -> None:
+        self._headers: dict[Pairs, Pairs] = {}
+
+    def entry(self, raw: bytes, line: int) -> Exchange | Mark:
+        """The exchange or mark of a line with that number in its file; raise BrokenLineError."""
+        value = parsed(raw)
+        found = _at_once(value)
+        if found is None:
+            return _member_by_member(value, line, raw)
+        # Frozen for all others; these two are not in the line, whatever members it has.
+        force_setattr(found, "line", line)
+        if type(found) is Exchange:
+            force_setattr(found, "raw", raw)
+            self._share_headers(found.request)
+            if found.response is not None:
+                self._share_headers(found.response)
+        return found
+
+    def _share_headers(self, message: Message) -> None:
+        force_setattr(message, "headers", self._headers.setdefault(message.headers, message.headers))
+
+
+def parsed(raw: bytes) -> JSONValue:
+    """The JSON value of a line; raise BrokenLineError."""
+    try:
+        return parse(raw)
+    except NotJSONError as failure:
+        raise BrokenLineError(str(failure)) from None
+
+
+def _at_once(value: JSONValue) -> Exchange | Mark | None:
+    try:
+        found: Exchange | Mark = convert(value, Exchange | Mark)
+    except ValidationError:
+        return None
+    if type(found) is Exchange:
+        request, response = found.request, found.response
+        carried = (request.body, None if response is None else response.body)
+        if not request.method.isupper() or any(body is not None and body.kind is None for body in carried):
+            return None
+    return found
+
+
+def _member_by_member(data: JSONValue, line: int, raw: bytes) -> Exchange | Mark:
+    if not isinstance(data, dict):
+        raise BrokenLineError("not an object")
+    kind = data.get("kind")
+    if kind == "exchange":
+        return _exchange(data, line, raw)
+    if kind == "mark":
+        return _mark(data, line)
+    raise BrokenLineError(f"kind is {printable(json.dumps(kind), 40)}, expected exchange or mark")
+
+
+def _pairs(value: JSONValue, what: str) -> Pairs:
+    if not isinstance(value, list):
+        raise BrokenLineError(f"{what} is {printable(json.dumps(value), 60)}, expected a list of [name, value] pairs")
+    for pair in value:
+        if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(part, str) for part in pair):
+            raise BrokenLineError(
+                f"{what} holds {printable(json.dumps(pair), 60)}, expected a [name, value] pair of strings"
+            )
+    return tuple((name, text) for name, text in value)
+
+
+def _body(value: JSONValue, what: str) -> Body | None:
+    if value is None:
+        return None
+    if isinstance(value, dict):
+        named = value.get("media_type")
+        media_type = named if isinstance(named, str) else None
+        if value.get("cut"):
+            size, text, sha256 = value.get("size"), value.get("text"), value.get("sha256")
+            return Body(
+                cut=True,
+                text=text if isinstance(text, str) else "",
+                media_type=media_type,
+                size=size if isinstance(size, int) else None,
+                sha256=sha256 if isinstance(sha256, str) else None,
+            )
+        if "json" in value:
+            return Body(json=value["json"])
+        if isinstance(value.get("text"), str):
+            return Body(text=value["text"], media_type=media_type)
+        if isinstance(value.get("base64"), str):
+            return Body(base64=value["base64"], media_type=media_type)
+    raise BrokenLineError(
+        f"{what} is {printable(json.dumps(value), 80)}, expected null, or an object with json, text, base64 or cut"
+    )
+
+
+def _exchange(data: dict[str, JSONValue], line: int, raw: bytes) -> Exchange:
+    seq, t0, t1 = data.get("seq"), data.get("t0"), data.get("t1")
+    if not isinstance(seq, int) or isinstance(seq, bool):
+        raise BrokenLineError(f"seq is {printable(json.dumps(seq), 40)}, expected a whole number")
+    if not is_seconds(t0) or not is_seconds(t1):
+        raise BrokenLineError(f"t0 and t1 are {printable(json.dumps([t0, t1]), 60)}, expected seconds")
+    request = data.get("request")
+    if not isinstance(request, dict):
+        raise BrokenLineError("an exchange without its request object")
+    method, path = request.get("method"), request.get("path")
+    if not isinstance(method, str) or not isinstance(path, str):
+        raise BrokenLineError("request.method and request.path must be strings")
+    response = data.get("response")
+    answer: Response | None = None
+    if response is not None:
+        if not isinstance(response, dict) or not isinstance(response.get("status"), int):
+            raise BrokenLineError("response is neither null nor an object with a status")
+        answer = Response(
+            headers=_pairs(response.get("headers") or [], "response.headers"),
+            body=_body(response.get("body"), "response.body"),
+            status=response["status"],
+        )
+    error = data.get("error")
+    kind = error.get("kind") if isinstance(error, dict) else error
+    if kind is not None and not isinstance(kind, str):
+        raise BrokenLineError("error.kind must be a string")
+    fault = data.get("fault")
+    if fault is not None and not isinstance(fault, dict):
+        raise BrokenLineError("fault must be an object with a kind")
+    conn = data.get("conn")
+    return Exchange(
+        seq=seq,
+        conn=conn if isinstance(conn, int) else None,
+        t0=float(t0),  # type: ignore[arg-type]  # is_seconds has looked
+        t1=float(t1),  # type: ignore[arg-type]
+        request=Request(
+            headers=_pairs(request.get("headers") or [], "request.headers"),
+            body=_body(request.get("body"), "request.body"),
+            method=method.upper(),
+            path=path,
+            query=_pairs(request.get("query") or [], "request.query"),
+        ),
+        response=answer,
+        error=kind,
+        fault=fault,
+        line=line,
+        raw=raw,
+    )
+
+
+def _mark(data: dict[str, JSONValue], line: int) -> Mark:
+    seq, t, name, extra = data.get("seq"), data.get("t", 0.0), data.get("name"), data.get("data")
+    if not isinstance(seq, int) or isinstance(seq, bool):
+        raise BrokenLineError(f"seq is {printable(json.dumps(seq), 40)}, expected a whole number")
+    if not isinstance(name, str) or not is_seconds(t):
+        raise BrokenLineError("a mark needs a name (string) and t (seconds)")
+    return Mark(seq=seq, t=float(t), name=name, data=extra if isinstance(extra, dict) else {}, line=line)

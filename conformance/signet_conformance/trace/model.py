@@ -1,0 +1,244 @@
+"""What a trace consists of, frozen: exchanges with their messages, marks, the header and what it declares."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from signet_conformance.errors import TraceError, printable
+from signet_conformance.trace.parsing import JSONValue, NotJSONError, parse
+
+FORMAT = "signet-trace/1"
+MAX_SECONDS = 1e15
+
+Pairs = tuple[tuple[str, str], ...]
+"""Names with values, as sent: in order, repeats kept."""
+
+Seconds = Annotated[float, Meta(gt=-MAX_SECONDS, lt=MAX_SECONDS)]
+
+
+class Body(Struct, frozen=True, gc=False):
+    """What a message carried: one of `json`, `text` and `base64` is set; a `cut` body kept part of its text at most.
+
+    `size` (bytes) and `sha256` are known for cut bodies.
+    """
+
+    json: JSONValue = UNSET
+    text: str | UnsetType = UNSET
+    base64: str | UnsetType = UNSET
+    cut: bool = False
+    media_type: str | None = None
+    size: int | None = None
+    sha256: str | None = None
+
+    @property
+    def kind(self) -> str | None:
+        """`cut`, `json`, `text` or `base64`; None for an object that is no body."""
+        if self.cut:
+            return "cut"
+        if self.json is not UNSET:
+            return "json"
+        if self.text is not UNSET:
+            return "text"
+        return None if self.base64 is UNSET else "base64"
+
+    @property
+    def value(self) -> JSONValue:
+        """The JSON value, the text, the base64 text, or what was kept of a cut body's text."""
+        if self.json is not UNSET and not self.cut:
+            return self.json
+        if self.text is not UNSET:
+            return self.text
+        return "" if self.cut else self.base64
+
+    @property
+    def object(self) -> dict[str, JSONValue] | None:
+        """The JSON object this body is, or None. Text that parses as an object is one: the daemon parses too."""
+        if self.json is not UNSET:
+            return self.json if isinstance(self.json, dict) and not self.cut else None
+        if isinstance(self.text, str) and not self.cut and self.text.lstrip("\ufeff \t\r\n").startswith("{"):
+            try:
+                # The same reader as for lines: half an emoji is read, a body nested too deep is none.
+                parsed = parse(self.text.lstrip("\ufeff").encode("utf-8", "surrogatepass"))
+            except NotJSONError:
+                return None
+            return parsed if isinstance(parsed, dict) else None
+        return None
+
+
+class Message(Struct, frozen=True, gc=False):
+    """What a request and a response share: headers and a body."""
+
+    headers: Pairs = ()
+    body: Body | None = None
+
+    def header(self, name: str) -> str | None:
+        """The first value of a header, by its lower-case `name`; None when it was not sent."""
+        for pair in self.headers:
+            if pair[0].lower() == name:
+                return pair[1]
+        return None
+
+
+class Request(Message, frozen=True, gc=False, kw_only=True):
+    """One request: method in upper case, path without query, query as ordered pairs."""
+
+    method: str
+    path: str
+    query: Pairs = ()
+
+
+class Response(Message, frozen=True, gc=False, kw_only=True):
+    """One response: its status and what it carried."""
+
+    status: int
+
+
+class Exchange(Struct, frozen=True, gc=False, kw_only=True, tag_field="kind", tag="exchange"):
+    """One recorded request with its response, or with the reason why there is none.
+
+    `error` is `upstream_refused`, `upstream_reset`, `upstream_timeout`, `client_closed`, `fault` or None;
+    `fault` is the fault that changed or answered the exchange. `line` is its place in the file, `raw`
+    what stood there.
+    """
+
+    seq: int
+    conn: int | None = None
+    t0: Seconds
+    t1: Seconds
+    request: Request
+    response: Response | None = None
+    error: str | None = None
+    fault: dict[str, JSONValue] | None = None
+    line: int = 0
+    raw: bytes = b""
+
+
+class Mark(Struct, frozen=True, gc=False, kw_only=True, tag_field="kind", tag="mark"):
+    """A line written by the kit: a step was given to the connector, a fault was switched on."""
+
+    seq: int
+    t: Seconds = 0.0
+    name: str
+    data: dict[str, JSONValue] = {}
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What the target says of itself and a trace cannot show. None means: not declared."""
+
+    agents: tuple[str, ...] = ()
+    harness: str | None = None
+    bounds_s: Mapping[str, float] = field(default_factory=dict)
+    capabilities: tuple[str, ...] | None = None
+    token: bool = False
+    canaries: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, JSONValue], where: str = "declared") -> Declared:
+        """Read the header's `declared` object; raise TraceError naming the member that is off."""
+
+        def bad(member: str, expected: str) -> TraceError:
+            return TraceError(
+                f"declared.{member} is {printable(json.dumps(data.get(member), default=str))}, expected {expected}",
+                where=where,
+                remedy="mend the header line, or pass --agent, --harness and --bound instead",
+            )
+
+        agents = data.get("agents") or []
+        if not isinstance(agents, list) or not all(isinstance(a, str) and a.strip() for a in agents):
+            raise bad("agents", "a list of agent ids")
+        harness = data.get("harness")
+        if harness is not None and not isinstance(harness, str):
+            raise bad("harness", "a string")
+        bounds = data.get("bounds_s") or {}
+        if not isinstance(bounds, dict) or not all(is_seconds(v) and v > 0 for v in bounds.values()):
+            raise bad("bounds_s", 'an object of seconds such as {"start": 15.0, "prompt": 5.0}')
+        capabilities = data.get("capabilities")
+        if capabilities is not None and not (
+            isinstance(capabilities, list) and all(isinstance(c, str) for c in capabilities)
+        ):
+            raise bad("capabilities", "a list of operation names")
+        canaries = data.get("canaries") or {}
+        if not isinstance(canaries, dict) or not all(isinstance(v, str) for v in canaries.values()):
+            raise bad("canaries", "an object {token in the trace: what it stands for}")
+        return cls(
+            agents=tuple(a.strip() for a in agents),
+            harness=harness,
+            bounds_s={k: float(v) for k, v in bounds.items()},
+            capabilities=None if capabilities is None else tuple(capabilities),
+            token=data.get("token") is True,
+            canaries=dict(canaries),
+        )
+
+    def to_json(self) -> dict[str, JSONValue]:
+        """The object of a header's `declared`; members that say nothing are left out."""
+        data: dict[str, JSONValue] = {}
+        if self.agents:
+            data["agents"] = list(self.agents)
+        if self.harness is not None:
+            data["harness"] = self.harness
+        if self.bounds_s:
+            data["bounds_s"] = dict(self.bounds_s)
+        if self.capabilities is not None:
+            data["capabilities"] = list(self.capabilities)
+        if self.token:
+            data["token"] = True
+        if self.canaries:
+            data["canaries"] = dict(self.canaries)
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The first line of a trace."""
+
+    created: str | None = None
+    target: str | None = None
+    upstream: str | None = None
+    daemon_version: str | None = None
+    declared: Declared = field(default_factory=Declared)
+
+    def to_json(self) -> dict[str, JSONValue]:
+        """The header as the object of its line."""
+        return {
+            "kind": "header",
+            "format": FORMAT,
+            "created": self.created,
+            "target": self.target,
+            "upstream": self.upstream,
+            "daemon_version": self.daemon_version,
+            "declared": self.declared.to_json(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A whole recording: exchanges and marks in the order of their numbers.
+
+    `warnings` names what was passed over (a torn last line); the rest still counts.
+    """
+
+    header: Header
+    exchanges: tuple[Exchange, ...]
+    marks: tuple[Mark, ...]
+    path: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def is_seconds(value: object) -> bool:
+    """Whether a JSON value is a time or a duration of sensible size."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < MAX_SECONDS
+
+
+def encode(line: Mapping[str, JSONValue]) -> bytes:
+    """One trace line, newline included. Lone surrogates stay readable: they are escaped."""
+    try:
+        return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    except UnicodeEncodeError:
+        return json.dumps(line, separators=(",", ":")).encode() + b"\n"

@@ -1,0 +1,132 @@
+"""Reading a trace file: bounded lines, every complaint with file, line and remedy."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from signet_conformance.errors import TraceError, printable
+from signet_conformance.trace.lines import BrokenLineError, Lines, parsed
+from signet_conformance.trace.model import FORMAT, Declared, Exchange, Header, Mark, Trace
+from signet_conformance.trace.parsing import JSONValue
+
+MAX_LINE_BYTES = 64 * 1024 * 1024
+_REMEDY_RECORD = "record it again with: signet-conformance record --upstream URL --out FILE"
+
+
+def _header(data: JSONValue, where: str) -> Header:
+    if not isinstance(data, dict) or data.get("kind") != "header":
+        raise TraceError(
+            "the first line is not a signet-trace/1 header",
+            where=where,
+            remedy=_REMEDY_RECORD,
+        )
+    if data.get("format") != FORMAT:
+        raise TraceError(
+            f"the format is {printable(json.dumps(data.get('format')), 60)}, this kit reads {FORMAT}",
+            where=where,
+            remedy="upgrade the kit (pip install -U signet-conformance), or " + _REMEDY_RECORD,
+        )
+    declared = data.get("declared") or {}
+    if not isinstance(declared, dict):
+        raise TraceError("declared is not an object", where=where, remedy="mend the header line")
+
+    def text(member: str) -> str | None:
+        value = data.get(member)
+        return value if isinstance(value, str) else None
+
+    return Header(
+        text("created"), text("target"), text("upstream"), text("daemon_version"), Declared.from_json(declared, where)
+    )
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Millions of small objects without a cycle among them: collecting meanwhile doubles the reading time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def read(path: str | os.PathLike[str]) -> Trace:
+    """Read a trace file.
+
+    Raises TraceError when the file cannot be opened, is not signet-trace/1, or is damaged before its
+    last line. A torn last line (a recorder that was killed) is named in `Trace.warnings` instead.
+    """
+    name = os.fspath(path)
+    try:
+        with Path(name).open("rb") as stream, _collector_paused():
+            return _read(stream, name)
+    except IsADirectoryError:
+        raise TraceError(
+            "is a folder, not a trace file", where=printable(name, 400), remedy="name the files in it"
+        ) from None
+    except (OSError, ValueError) as failure:
+        # ValueError: a name with a null byte, which no file has.
+        raise TraceError(
+            f"cannot be read: {getattr(failure, 'strerror', None) or failure}",
+            where=printable(name, 400),
+            remedy="check the path and its permissions",
+        ) from None
+
+
+def _read(stream: BinaryIO, name: str) -> Trace:
+    exchanges: list[Exchange] = []
+    marks: list[Mark] = []
+    header: Header | None = None
+    warnings: list[str] = []
+    seen: set[int] = set()
+    lines = Lines()
+    number = 0
+    while raw := stream.readline(MAX_LINE_BYTES + 1):
+        number += 1
+        if len(raw) > MAX_LINE_BYTES:
+            raise TraceError(
+                f"the line is longer than {MAX_LINE_BYTES // 2**20} MiB, no trace line is",
+                where=_place(name, number),
+                remedy="record with --body-limit so that large bodies are cut",
+            )
+        if raw.isspace():
+            continue
+        try:
+            if header is None:
+                header = _header(parsed(raw), _place(name, number))
+                continue
+            one = lines.entry(raw, number)
+            if one.seq in seen:
+                raise BrokenLineError(f"number {one.seq} occurs twice")
+        except BrokenLineError as broken:
+            where = _place(name, number)
+            if header is not None and not raw.endswith(b"\n"):
+                warnings.append(f"{where}: the last line is torn and was left out ({broken}); the rest counts")
+                break
+            if header is None:
+                raise TraceError(f"not a {FORMAT} file: {broken}", where=where, remedy=_REMEDY_RECORD) from None
+            remedy = "take the line out, or record the session again"
+            raise TraceError(str(broken), where=where, remedy=remedy) from None
+        seen.add(one.seq)
+        if isinstance(one, Exchange):
+            exchanges.append(one)
+        else:
+            marks.append(one)
+    if header is None:
+        raise TraceError(
+            "the file is empty, a trace begins with a header line", where=_place(name, 1), remedy=_REMEDY_RECORD
+        )
+    exchanges.sort(key=lambda e: e.seq)
+    marks.sort(key=lambda m: m.seq)
+    return Trace(header, tuple(exchanges), tuple(marks), name, tuple(warnings))
+
+
+def _place(name: str, line: int) -> str:
+    return f"{printable(name, 400)}:{line}"
