@@ -198,7 +198,7 @@ def job_can_be_looked_at(recording: Recording) -> Iterator[Outcome]:
 def started_session_is_known(recording: Recording) -> Iterator[Outcome]:
     """SIG-DAEMON-011."""
     claims = _Claims(recording)
-    for call in recording.calls:
+    for call in recording.hooks:
         if call.operation == PROMPT and call.runtime_path is not None and call.accepted and is_served(call):
             owner = claims.claim_at(call) if call.key is not None else None
             answer = call.answer or {}

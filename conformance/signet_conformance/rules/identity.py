@@ -113,10 +113,10 @@ def agent_is_not_the_harness(recording: Recording) -> Iterator[Outcome]:
     """SIG-AGENT-005."""
     for call in recording.calls:
         body, header = call.body.get("agentId"), call.header(AGENT_HEADER)
+        harnesses = (recording.declared.harness, call.body.get("harness"))
         sent = [v for v in (body, header) if isinstance(v, str)]
         if not sent:
             continue
-        harnesses = {h for h in (recording.declared.harness, call.body.get("harness")) if isinstance(h, str)}
         wrong = next((v for v in sent if not v.strip() or v.strip() in harnesses), None)
         if wrong is None:
             yield PASS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -19,6 +20,7 @@ SHORTEST_INJECT = 40
 SHORTEST_TRIMMED = 20
 """What is left of such a text without the white space around it; less would be found everywhere."""
 _DATE_HEADING = "# Current Date & Time"
+_DATE_OPENING = re.compile(rf"\s*{re.escape(_DATE_HEADING)}[^\S\n]*\n[^\n]*\n")
 _INJECTABLE = ("userMessage", "userPrompt", "transcript", "summary", "content")
 
 
@@ -267,14 +269,17 @@ def _recognisable(inject: str) -> Iterator[str]:
 
     What follows a heading at the beginning is part of the whole, so the whole need not be looked for as well.
     """
+    if opening := _DATE_OPENING.match(inject):
+        rest = inject[opening.end() :].strip()
+        if len(rest) >= SHORTEST_INJECT:
+            yield rest
+            return
     whole = inject.strip()
     lines = whole.split("\n")
     heading = next((index for index, line in enumerate(lines) if line.strip() == _DATE_HEADING), None)
     rest = "" if heading is None else "\n".join(lines[:heading] + lines[heading + 2 :]).strip()
     if len(rest) >= SHORTEST_INJECT:
         yield rest
-        if heading == 0:
-            return
     if len(whole) >= SHORTEST_TRIMMED:
         yield whole
 

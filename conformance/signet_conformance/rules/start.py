@@ -166,10 +166,11 @@ def native_agent_id_stays_apart(recording: Recording) -> Iterator[Outcome]:
         for c in recording.calls
         if not c.cut and (c.operation in LIFECYCLE or c.operation == SKILL or c.operation in CLAIM_CHECKING)
     ]
+    marks = ("harnessAgentId", *_PARENTS)
     native = {n for c in recording.calls if (n := text_or_none(c.body.get("harnessAgentId"))) is not None}
     for call in calls:
         agent = text_or_none(call.body.get("agentId"))
-        marked = any(text_or_none(call.body.get(name)) for name in ("harnessAgentId", *_PARENTS))
+        marked = not call.body.keys().isdisjoint(marks) and any(text_or_none(call.body.get(name)) for name in marks)
         foreign = agent is not None and agent not in declared
         if not marked and not (foreign and agent in native):
             continue

@@ -23,7 +23,7 @@ _HINTS_IN_BYTES = tuple((rare.encode(), hint.encode()) for rare, hint in _HINTS)
 
 def token_travels_in_authorization(recording: Recording) -> Iterator[Outcome]:
     """SIG-HTTP-009."""
-    clean: set[str] = set()
+    clean: set[object] = set()
     for call in recording.calls:
         authorizations: list[str] = []
         if call.header("authorization") is not None:
@@ -52,10 +52,10 @@ def token_travels_in_authorization(recording: Recording) -> Iterator[Outcome]:
                 )
 
 
-def _may_hold_token(call: Call, clean: set[str]) -> bool:
+def _may_hold_token(call: Call, clean: set[object]) -> bool:
     """False only where no token can stand: one pass over flat strings, for the walk through all is slow.
 
-    `clean` collects header values that hold none: they are the same in most requests.
+    `clean` collects headers that hold none: they are the same in most requests.
     """
     request = call.exchange.request
     if "%" in request.path:
@@ -63,11 +63,10 @@ def _may_hold_token(call: Call, clean: set[str]) -> bool:
     texts = [request.path]
     for name, value in request.query:
         texts += (name, value)
-    for name, value in [pair for pair in request.headers if pair[1] not in clean]:
-        if name.lower() != "authorization":
-            if _hinted(value):
-                return True
-            clean.add(value)
+    if request.headers not in clean:
+        if any(_hinted(value) for name, value in request.headers if name.lower() != "authorization"):
+            return True
+        clean.add(request.headers)
     body = None if request.body is None else request.body.value
     if isinstance(body, str):
         texts.append(body)
