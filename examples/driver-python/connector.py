@@ -55,10 +55,12 @@ class Connector:
             headers["authorization"] = f"Bearer {token}"
         data = None if body is None else json.dumps(body)
         connection = http.client.HTTPConnection(self.host, timeout=bound_s)
-        # A socket's own timeout starts anew with every byte: only this bounds the whole answer.
-        deadline = threading.Timer(bound_s, lambda: connection.sock and connection.sock.shutdown(socket.SHUT_RDWR))
-        deadline.start()
+        deadline = threading.Timer(bound_s, lambda: sock.shutdown(socket.SHUT_RDWR))
         try:
+            connection.connect()
+            # A socket's own timeout starts anew with every byte: only this bounds the whole answer.
+            sock = connection.sock
+            deadline.start()
             connection.request(method, path, data, headers)
             answer = connection.getresponse()
             return json.load(answer) if answer.status < 400 else None

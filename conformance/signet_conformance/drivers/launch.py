@@ -8,15 +8,19 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from signet_conformance.drivers.command import CommandDriver, OnEvent
 from signet_conformance.drivers.fleet import Fleet
-from signet_conformance.errors import TargetError
+from signet_conformance.errors import TargetError, printable
 from signet_conformance.targets import Target
 from signet_conformance.targets.face import find_face
 from signet_conformance.targets.files import find_file, find_runtime, first_of
 
 HOSTS = Path(__file__).parent / "hosts"
+PORT = "{port}"
+_HOST_PACKAGE = "signet_conformance.drivers.hosts"
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _OPTIONS = ("tools", "plugin_config", "config")
 
 
@@ -49,6 +53,8 @@ def command_line(target: Target) -> tuple[str, ...]:
     """The program that speaks signet-driver/1 for a target. Raises TargetError naming what this machine lacks."""
     if target.driver == "command":
         return _given_command(target)
+    if target.driver == "http-adapter":
+        return sys.executable, "-m", f"{_HOST_PACKAGE}.http_adapter", json.dumps(_served(target))
     face = str(find_face(target).path)
     options: dict[str, Any] = {name: target.profile[name] for name in _OPTIONS if name in target.profile}
     if target.driver == "node-plugin":
@@ -63,8 +69,27 @@ def command_line(target: Target) -> tuple[str, ...]:
     if target.driver == "mcp":
         options["server"] = [find_runtime(target)]
     options["programs"] = _programs(target)
-    host = f"signet_conformance.drivers.hosts.{target.driver.replace('-', '_')}"
+    host = f"{_HOST_PACKAGE}.{target.driver.replace('-', '_')}"
     return sys.executable, "-m", host, face, module, json.dumps(options)
+
+
+def _served(target: Target) -> Mapping[str, Any]:
+    """The address of a server on this machine, and the command that starts it where it does not run already."""
+    url = str(target.profile.get("url", f"http://127.0.0.1:{PORT}"))
+    parts = urlsplit(url.replace(PORT, "80"))
+    if parts.scheme != "http" or parts.hostname not in _LOOPBACK:
+        raise TargetError(
+            f"url is {printable(url)!r}, which is no http address on this machine",
+            where=target.where,
+            remedy="the kit speaks to loopback only, such as http://127.0.0.1:8080",
+        )
+    if PORT in url and not target.command:
+        raise TargetError(
+            "neither a command nor a url",
+            where=target.where,
+            remedy='such as command = ["node", "{root}/server.mjs", "{port}"], or url = "http://127.0.0.1:8080"',
+        )
+    return {"command": target.command, "url": url, "paths": target.profile.get("paths", {})}
 
 
 def _given_command(target: Target) -> tuple[str, ...]:

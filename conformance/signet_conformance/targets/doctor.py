@@ -28,7 +28,11 @@ class Need:
 def examine(target: Target) -> Iterator[Need]:
     """Every need of a target, in the order in which they are met."""
     if target.driver == "command":
-        yield _program(target)
+        yield _program(target, "a program that speaks signet-driver/1")
+    if target.driver == "http-adapter" and target.command:
+        yield _program(target, "a server that speaks signet-adapter/1")
+    elif "url" in target.profile:
+        yield Need("a server that runs already", str(target.profile["url"]), note=True)
     if "runtime" in target.profile:
         yield _need(f"a runtime: {_names(target.profile['runtime'])}", lambda: find_runtime(target))
     if "config" in target.profile:
@@ -42,8 +46,7 @@ def examine(target: Target) -> Iterator[Need]:
         yield from _face(target)
 
 
-def _program(target: Target) -> Need:
-    what = "a program that speaks signet-driver/1"
+def _program(target: Target, what: str) -> Need:
     if not target.command:
         return Need(what, None, target.profile.get("build"))
     program = shutil.which(target.command[0])

@@ -1,0 +1,165 @@
+"""A runtime adapter behind HTTP: started as a child or reached by its address, each call bounded as a whole."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from signet_conformance.drivers.hosts.protocol import StepError
+
+START_TIMEOUT_S = 30.0
+CALL_TIMEOUT_S = 60.0
+MAX_ANSWER_BYTES = 4 * 1024 * 1024
+DAEMON_HEADER = "x-signet-daemon-url"
+_GRACE_S = 3.0
+_LOOK_S = 0.05
+_ABSENT = (404, 405, 501)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of one call. `status` None: no answer; `said` is the object of a 2xx answer, else empty."""
+
+    status: int | None
+    said: Mapping[str, Any]
+    ms: float
+    timed_out: bool = False
+    thrown: str | None = None
+
+    @property
+    def absent(self) -> bool:
+        """Whether the adapter says that it has no such method."""
+        return self.status in _ABSENT
+
+    def to_json(self, method: str) -> Mapping[str, Any]:
+        """The call as the answer to a step tells it."""
+        noted: dict[str, Any] = {"event": method, "ms": self.ms, "status": self.status}
+        if self.timed_out:
+            noted["timed_out"] = True
+        if self.thrown:
+            noted["thrown"] = self.thrown
+        return noted
+
+
+class AdapterServer:
+    """The server. With `command` it is started, `{port}` in command and `url` replaced by a free port."""
+
+    def __init__(self, command: Sequence[str], url: str, daemon: str) -> None:
+        port = str(_free_port())
+        self._daemon = daemon
+        self._url = urlsplit(url.replace("{port}", port))
+        self._process = None if not command else _started([word.replace("{port}", port) for word in command], port)
+        try:
+            self._wait()
+        except BaseException:
+            self.close()
+            raise
+
+    def _wait(self) -> None:
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not self._listens():
+            ended = None if self._process is None else self._process.poll()
+            if ended is not None:
+                raise StepError(f"the adapter's server ended with status {ended} before it listened; see its output")
+            if self._process is None or time.monotonic() > deadline:
+                raise StepError(f"nothing listens at {self._url.geturl()}: start the adapter's server, or mend url")
+            time.sleep(_LOOK_S)
+
+    def _listens(self) -> bool:
+        with contextlib.suppress(OSError), socket.create_connection((self._url.hostname, self._url.port or 80), 1.0):
+            return True
+        return False
+
+    def call(self, path: str, params: Mapping[str, Any], timeout_s: float = CALL_TIMEOUT_S) -> Answer:
+        """POST `params` as JSON; never raises for what the adapter does. Raises StepError when its process is gone."""
+        if self._process is not None and self._process.poll() is not None:
+            raise StepError(f"the adapter's server ended with status {self._process.returncode}; see its output")
+        began = time.perf_counter()
+        connection = _Bounded(str(self._url.hostname), self._url.port or 80, timeout_s)
+        status: int | None = None
+        said: Mapping[str, Any] = {}
+        thrown: str | None = None
+        try:
+            headers = {"content-type": "application/json", DAEMON_HEADER: self._daemon}
+            status, raw = connection.post(self._url.path.rstrip("/") + path, json.dumps(params), headers)
+            said = _object(raw) if status < 300 else {}
+        except (OSError, http.client.HTTPException) as failure:
+            thrown = None if connection.late else f"{type(failure).__name__}: {failure}"
+        took = round((time.perf_counter() - began) * 1000, 3)
+        return Answer(status, said, took, connection.late, thrown)
+
+    def close(self) -> None:
+        """End the server that was started: asked first, then killed."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(_GRACE_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def _started(command: Sequence[str], port: str) -> subprocess.Popen[bytes]:
+    """The server, in this process's own group, which is killed whole; what it prints goes to standard error."""
+    try:
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, env={**os.environ, "PORT": port})
+    except OSError as failure:
+        raise StepError(f"the adapter's server {command[0]} cannot be started: {failure.strerror}") from None
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class _Bounded:
+    """One request with a deadline for the whole of it: that of a socket begins anew with every byte."""
+
+    def __init__(self, host: str, port: int, timeout_s: float) -> None:
+        self.late = False
+        self._connection = http.client.HTTPConnection(host, port, timeout=timeout_s)
+        self._timeout_s = timeout_s
+
+    def post(self, path: str, body: str, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        """Status and body of the answer; raises what the connection raises, with `late` set past the deadline."""
+        self._connection.connect()
+        # The connection forgets its socket as soon as an answer says that it is the last one on it.
+        timer = threading.Timer(self._timeout_s, self._give_up, (self._connection.sock,))
+        timer.start()
+        try:
+            self._connection.request("POST", path, body, dict(headers))
+            answer = self._connection.getresponse()
+            return answer.status, answer.read(MAX_ANSWER_BYTES)
+        except TimeoutError:
+            self.late = True
+            raise
+        finally:
+            timer.cancel()
+            self._connection.close()
+
+    def _give_up(self, sock: socket.socket) -> None:
+        self.late = True
+        with contextlib.suppress(OSError):
+            sock.shutdown(socket.SHUT_RDWR)
+
+
+def _object(raw: bytes) -> Mapping[str, Any]:
+    """The JSON object of an answer; empty when it is none."""
+    try:
+        told = json.loads(raw)
+    except (ValueError, RecursionError):
+        return {}
+    return told if isinstance(told, dict) else {}

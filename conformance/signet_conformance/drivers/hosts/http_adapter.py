@@ -1,0 +1,162 @@
+"""A harness that speaks to a runtime adapter over HTTP (signet-adapter/1): one POST for each method of its lifecycle.
+
+    python -m signet_conformance.drivers.hosts.http_adapter OPTIONS
+
+OPTIONS holds `command` (the server to start) or none, its `url`, and the `paths` of methods that are not served
+under their own names. docs/driver-protocol.md is the specification.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from signet_conformance.drivers.hosts.adapter_server import AdapterServer, Answer
+from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
+
+PROTOCOL = "signet-adapter/1"
+
+
+@dataclass(slots=True)
+class Session:
+    """One session of the harness: who runs it where, and what was said. `fresh` counts since the last compaction."""
+
+    agent: str | None
+    project: str | None
+    key: str = field(default_factory=lambda: str(uuid.uuid4()))
+    said: list[str] = field(default_factory=list)
+    fresh: int = 0
+    compacting: bool = False
+
+    def params(self, *members: str, **more: Any) -> dict[str, Any]:
+        """The parameters of a call: the session's own, then what the method is told; what is unknown is left out."""
+        known = {"sessionKey": self.key, "agentId": self.agent, "project": self.project}
+        told = {**{name: known[name] for name in ("sessionKey", "agentId", *members)}, **more}
+        return {name: value for name, value in told.items() if value is not None}
+
+
+class HttpAdapter:
+    """Performs steps by calling the adapter."""
+
+    def __init__(self, options: Mapping[str, Any], peer: Peer) -> None:
+        self._peer = peer
+        self._paths: Mapping[str, str] = options.get("paths", {})
+        daemon = os.environ.get("SIGNET_DAEMON_URL", "")
+        self._server = AdapterServer(options.get("command", ()), options["url"], daemon)
+        self._sessions: dict[str, Session] = {}
+        self._calls: list[tuple[str, Answer]] = []
+
+    def about(self) -> Mapping[str, Any]:
+        """Which protocol the adapter is spoken to in."""
+        return {"adapter": PROTOCOL}
+
+    def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Perform one step; the result tells how each call fared."""
+        performer = _STEPS.get(str(step.get("step")))
+        if performer is None:
+            raise Skipped(f"a runtime adapter is not told of {step.get('step')}")
+        session = self._session(step)
+        result = performer(self, session, step)
+        calls, self._calls = self._calls, []
+        if calls and all(answer.absent for _, answer in calls):
+            raise Skipped(f"the adapter serves no {' and no '.join(method for method, _ in calls)}")
+        noted = [answer.to_json(method) for method, answer in calls]
+        return {"session": step.get("session"), "key": session.key, **result, "calls": noted}
+
+    def _session(self, step: Mapping[str, Any]) -> Session:
+        name, kind = str(step.get("session")), step.get("step")
+        if kind == "start":
+            self._sessions[name] = Session(step.get("agent"), step.get("project"))
+        elif kind == "resume" and name not in self._sessions:
+            self._sessions[name] = Session(step.get("agent"), step.get("project"), str(step.get("key") or uuid.uuid4()))
+        if name not in self._sessions:
+            raise StepError(f"session {name!r} is not known: start it first")
+        return self._sessions[name]
+
+    def _call(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        answer = self._server.call(self._paths.get(method, f"/{method}"), params)
+        self._calls.append((method, answer))
+        return answer.said
+
+    def _start(self, session: Session, step: Mapping[str, Any]) -> Mapping[str, Any]:
+        source = "resume" if step["step"] == "resume" else "startup"
+        return {"injected": _injected(self._call("onSessionStart", session.params("project", source=source)))}
+
+    def _prompt(self, session: Session, step: Mapping[str, Any]) -> Mapping[str, Any]:
+        text = str(step.get("text"))
+        said = self._call("onUserPromptSubmit", session.params("project", prompt=text))
+        self._peer.model_turn(step.get("session"))
+        session.said += [f"User: {text}", f"Assistant: {step.get('reply') or 'Understood.'}"]
+        session.fresh += 1
+        return {"turn": True, "injected": _injected(said)}
+
+    def _pre_compaction(self, session: Session, _step: Mapping[str, Any]) -> Mapping[str, Any]:
+        if not session.fresh:
+            raise Skipped("nothing was said since the last compaction: the harness compacts nothing")
+        session.compacting = True
+        said = self._call("onPreCompaction", session.params(messageCount=len(session.said)))
+        return {"text": said.get("summaryPrompt") or ""}
+
+    def _compaction_complete(self, session: Session, step: Mapping[str, Any]) -> Mapping[str, Any]:
+        if not session.compacting:
+            raise Skipped("no compaction is under way")
+        session.compacting, session.fresh = False, 0
+        self._call("onCompactionComplete", session.params("project", summary=str(step.get("summary") or "")))
+        return {}
+
+    def _compact(self, session: Session, step: Mapping[str, Any]) -> Mapping[str, Any]:
+        said = self._pre_compaction(session, step)
+        self._peer.model_turn(step.get("session"))
+        return {**said, **self._compaction_complete(session, step)}
+
+    def _ended(self, session: Session, reason: str) -> None:
+        transcript = "\n".join(session.said)
+        self._call("onSessionEnd", session.params("project", reason=reason, transcript=transcript))
+
+    def _clear(self, session: Session, _step: Mapping[str, Any]) -> Mapping[str, Any]:
+        self._ended(session, "clear")
+        session.key, session.said, session.fresh, session.compacting = str(uuid.uuid4()), [], 0, False
+        return {"injected": _injected(self._call("onSessionStart", session.params("project", source="clear")))}
+
+    def _end(self, session: Session, _step: Mapping[str, Any]) -> Mapping[str, Any]:
+        self._ended(session, "exit")
+        return {"ended": True}
+
+    def flush(self) -> None:
+        """Nothing is known of the adapter's background work: it answers when a method's work is done."""
+
+    def close(self) -> None:
+        """End the server that was started."""
+        self._server.close()
+
+
+def _injected(said: Mapping[str, Any]) -> str:
+    text = said.get("inject")
+    return text if isinstance(text, str) else ""
+
+
+_STEPS: Mapping[str, Callable[[HttpAdapter, Session, Mapping[str, Any]], Mapping[str, Any]]] = {
+    "start": HttpAdapter._start,  # noqa: SLF001 - the table of a class's own steps
+    "resume": HttpAdapter._start,  # noqa: SLF001
+    "prompt": HttpAdapter._prompt,  # noqa: SLF001
+    "compact": HttpAdapter._compact,  # noqa: SLF001
+    "pre_compaction": HttpAdapter._pre_compaction,  # noqa: SLF001
+    "compaction_complete": HttpAdapter._compaction_complete,  # noqa: SLF001
+    "clear": HttpAdapter._clear,  # noqa: SLF001
+    "end": HttpAdapter._end,  # noqa: SLF001
+}
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Serve standard input."""
+    (text,) = arguments
+    Peer().serve(lambda peer: HttpAdapter(json.loads(text), peer))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
