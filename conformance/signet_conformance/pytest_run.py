@@ -346,6 +346,8 @@ class RequirementItem(pytest.Item):
     def runtest(self) -> None:
         """Turn the verdict into an outcome."""
         judgement = self._run.judged().together[self.name]
+        # Skip reasons and warnings reach terminal and JUnit file as they are.
+        judgement = dataclasses.replace(judgement, message=printable(judgement.message, 600))
         self.user_properties.append((VERDICT, str(judgement.verdict)))
         if judgement.verdict in (Verdict.FAIL, Verdict.ERROR):
             raise _BreachError(self._run.breach_text(judgement), judgement.message)

@@ -269,3 +269,50 @@ def test_a_reader_that_leaves_is_no_failure(tmp_path: Path) -> None:
     )
     os.close(writing)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_reports_are_written_beside_what_is_shown(invoke: Invoke, tmp_path: Path) -> None:
+    """Markdown, SARIF and a page come with the text or the JSON report, and are named below the closing line."""
+    write(tmp_path / "a.jsonl", BREACHING)
+    done = invoke("check", "a.jsonl", "--markdown", "r.md", "--sarif", "r.sarif", "--html", "r.html")
+    assert done.exit_code == 1
+    assert done.stdout.endswith("report: r.md\nreport: r.sarif\nreport: r.html\n")
+    assert (tmp_path / "r.md").read_text().startswith("## Signet conformance")
+    assert json.loads((tmp_path / "r.sarif").read_bytes())["version"] == "2.1.0"
+    assert (tmp_path / "r.html").read_text().startswith("<!DOCTYPE html>")
+    assert json.loads(invoke("check", "a.jsonl", "--json", "--html", "r2.html").stdout)["exit"] == 1
+
+
+def test_a_report_replaces_nothing_and_shares_no_file(invoke: Invoke, tmp_path: Path) -> None:
+    """A file that is there, or that two reports are to go to, ends the run with 2 before anything is judged."""
+    write(tmp_path / "a.jsonl", BREACHING)
+    (tmp_path / "r.md").write_text("theirs")
+    done = invoke("check", "a.jsonl", "--markdown", "r.md", "--sarif", "new.sarif")
+    assert (done.exit_code, (tmp_path / "r.md").read_text()) == (2, "theirs")
+    assert "exists already" in done.stderr
+    assert not (tmp_path / "new.sarif").exists()
+    done = invoke("check", "a.jsonl", "--html", "same", "--sarif", "./same")
+    assert (done.exit_code, "two reports go to one file" in done.stderr) == (2, True)
+    assert invoke("check", "a.jsonl", "--markdown", "r.md", "--force", "-q").exit_code == 1
+    assert (tmp_path / "r.md").read_text().startswith("## Signet")
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"format": "signet-selftest/1"}', '{"format": "signet-report/1"}'])
+def test_a_kill_matrix_is_one(invoke: Invoke, tmp_path: Path, content: str) -> None:
+    """What is no signet-selftest/1 is refused by name, and so is one without a page to show it in."""
+    write(tmp_path / "a.jsonl", CONFORMING)
+    (tmp_path / "s.json").write_text(content)
+    done = invoke("check", "a.jsonl", "--html", "r.html", "--selftest", "s.json")
+    assert (done.exit_code, done.stderr.startswith("error: --selftest s.json: ")) == (2, True)
+    assert invoke("check", "a.jsonl", "--selftest", "s.json").exit_code == 2
+
+
+def test_the_json_report_holds_the_coverage_that_was_asked_for(invoke: Invoke, tmp_path: Path) -> None:
+    """`--coverage` puts percent and points into the document, `--coverage-fail-under` a note of what was missed."""
+    write(tmp_path / "a.jsonl", CONFORMING)
+    report = json.loads(invoke("check", "a.jsonl", "--json", "--coverage").stdout)
+    assert "session-start" in report["coverage"]["parts"]["operations"]["exercised"]
+    assert "warnings" not in report
+    assert "coverage" not in json.loads(invoke("check", "a.jsonl", "--json").stdout)
+    below = json.loads(invoke("check", "a.jsonl", "--json", "--coverage-fail-under", "99").stdout)
+    assert below["warnings"] == ["coverage is less than 99 %: exercise more, or lower the bound"]

@@ -71,7 +71,10 @@ def test_parity_is_exact(invoke: Invoke, tmp_path: Path) -> None:
     assert "12 of 12 operations, full parity" in invoke("matrix", "full.json").output
     assert "11 of 12 operations, partial: without session-start" in invoke("matrix", "part.json").output
     parity = [row["parity"] for row in connectors(invoke("matrix", "full.json", "part.json", "--json"))]
-    assert parity == [{"rows": 12, "of": 12, "full": True}, {"rows": 11, "of": 12, "full": False}]
+    assert parity == [
+        {"rows": 12, "of": 12, "full": True, "missing": []},
+        {"rows": 11, "of": 12, "full": False, "missing": ["session-start"]},
+    ]
 
 
 def test_a_report_of_check_can_be_read(invoke: Invoke, tmp_path: Path) -> None:

@@ -65,6 +65,28 @@ class Browser:
         """Leave a picture of the window."""
         path.write_bytes(base64.b64decode(self._client.get("screenshot").json()["value"]))
 
+    def wait_for(self, condition: str) -> None:
+        """Return when a condition of the page holds; an error when it never does."""
+        # In the script itself: the page's policy lets nothing be made into code later.
+        source = f"""
+            const done = arguments[0], began = Date.now();
+            const look = () => {condition} ? done(true)
+                : Date.now() - began > 20000 ? done(false) : requestAnimationFrame(look);
+            look();
+        """
+        if not self._post("execute/async", script=source, args=[]):
+            raise RuntimeError(f"never came true: {condition}")
+
+    def controls_without_a_name(self) -> list[str]:
+        """The roles of controls that a screen reader would have nothing to say of."""
+        controls = {"button", "checkbox", "searchbox", "textbox", "link", "DisclosureTriangle", "meter", "image"}
+        nodes = self._devtools("Accessibility.getFullAXTree")["nodes"]
+        return [
+            str(node["role"]["value"])
+            for node in nodes
+            if not node.get("ignored") and node["role"]["value"] in controls and not node.get("name", {}).get("value")
+        ]
+
     def complaints(self) -> list[str]:
         """What the console says since it was asked last."""
         return [str(entry["message"]) for entry in self._logged("browser")]
@@ -78,8 +100,8 @@ class Browser:
     def _logged(self, kind: str) -> list[dict[str, Any]]:
         return list(self._post("se/log", type=kind))
 
-    def _devtools(self, command: str, **parameters: Any) -> None:
-        self._post("goog/cdp/execute", cmd=command, params=parameters)
+    def _devtools(self, command: str, **parameters: Any) -> Any:
+        return self._post("goog/cdp/execute", cmd=command, params=parameters)
 
     def _post(self, command: str, **body: Any) -> Any:
         answer = self._client.post(command, json=body).json()["value"]

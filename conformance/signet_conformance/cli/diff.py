@@ -20,6 +20,7 @@ Examples:
   signet-conformance diff before.jsonl after.jsonl
   signet-conformance diff before.jsonl after.jsonl --volatile 'ticket=TICKET-[0-9]+'
   signet-conformance diff before.jsonl after.jsonl --keep tmp --json
+  signet-conformance diff before.jsonl after.jsonl --html diff.html
 
 Left out as volatile: {", ".join(NAMES)}; and when and how long. uuid, id, hash and tmp
 must be renamed consistently within a session.
@@ -46,7 +47,8 @@ Exit status: 0 no contract-relevant difference, 1 at least one,
 @click.option("--all", "show_all", is_flag=True, help="Show every cosmetic difference.")
 @click.option("--quiet", "-q", is_flag=True, help="Show the closing line alone.")
 @click.option("--output", "-o", metavar="FILE", help="Write the differences to FILE, which must not exist.")
-@click.option("--force", is_flag=True, help="Let --output replace a file.")
+@click.option("--html", metavar="FILE", help="Write a page for a browser too.")
+@click.option("--force", is_flag=True, help="Let --output and --html replace a file.")
 def command(
     *,
     first: str,
@@ -57,6 +59,7 @@ def command(
     show_all: bool,
     quiet: bool,
     output: str | None,
+    html: str | None,
     force: bool,
 ) -> int:
     """Compare; exit 1 on a contract-relevant difference."""
@@ -67,6 +70,11 @@ def command(
         comparison = compare(Recording(read(first)), Recording(read(second)), volatile)
     finally:
         gc.enable()
+    if html is not None:
+        from signet_conformance.diff import page
+
+        with report_stream(html, force) as stream:
+            page.write(comparison, stream)
     with report_stream(output, force) as stream:
         if as_json:
             document.write(comparison, stream)
@@ -79,4 +87,6 @@ def command(
     if output is not None:
         print(text.closing_line(comparison, wants_colour(sys.stdout)))
         print(f"differences: {printable(output, 1000)}")
+    if html is not None and not as_json and not quiet:
+        print(f"page: {printable(html, 1000)}")
     return 1 if comparison.relevant else 0

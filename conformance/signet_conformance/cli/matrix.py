@@ -10,7 +10,7 @@ import click
 
 from signet_conformance.cli.output import report_stream, wants_colour
 from signet_conformance.errors import UsageError, printable
-from signet_conformance.reports import badge, matrix
+from signet_conformance.reports import badge, matrix, matrix_page
 from signet_conformance.reports.matrix import Column
 
 _BADGES = {".svg": badge.as_svg, ".json": badge.as_json}
@@ -19,6 +19,7 @@ _EPILOG = """\b
 Examples:
   signet-conformance matrix openclaw/report.json pi/report.json
   signet-conformance matrix */report.json --json
+  signet-conformance matrix */report.json --html matrix.html
   signet-conformance matrix openclaw/report.json \\
       --badge conformance.svg --connector-version 2026.6.1
 
@@ -36,11 +37,18 @@ Exit status: 0, whatever the reports say; 2 wrong usage or an unreadable report.
 )
 @click.argument("reports", nargs=-1, required=True, metavar="REPORT...")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object (signet-matrix/1).")
+@click.option("--html", metavar="FILE", help="Write a page for a browser too.")
 @click.option("--badge", "badge_file", metavar="FILE", help="Write a badge, .svg or .json, of the one connector.")
 @click.option("--connector-version", metavar="VERSION", help="The connector's own version, for the badge.")
-@click.option("--force", is_flag=True, help="Let --badge replace a file.")
+@click.option("--force", is_flag=True, help="Let --badge and --html replace a file.")
 def command(
-    *, reports: tuple[str, ...], as_json: bool, badge_file: str | None, connector_version: str | None, force: bool
+    *,
+    reports: tuple[str, ...],
+    as_json: bool,
+    html: str | None,
+    badge_file: str | None,
+    connector_version: str | None,
+    force: bool,
 ) -> int:
     """Print the matrix; write the badge first, so that a refused one prints nothing."""
     columns = [column for path in reports for column in matrix.read(path)]
@@ -48,6 +56,9 @@ def command(
         _write_badge(columns, badge_file, connector_version, force)
     elif connector_version is not None:
         raise UsageError("is for a badge", where="--connector-version", remedy="add --badge FILE.svg")
+    if html is not None:
+        with report_stream(html, force) as stream:
+            matrix_page.write(columns, stream)
     if as_json:
         print(json.dumps(matrix.to_json(columns), indent=2))
     else:

@@ -20,8 +20,9 @@ from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.evidence import Evidence, known_requirement
 from signet_conformance.reports.exchange_data import Budget, exchange_data
 from signet_conformance.reports.markup import Markup, element, joined
-from signet_conformance.reports.page import facts, requirement_page, table, verdict_tag, write_page
+from signet_conformance.reports.page import facts, filter_form, requirement_page, table, verdict_tag, write_page
 from signet_conformance.reports.text import closing_line
+from signet_conformance.reports.values import cell
 
 MAX_TRACES = 1000
 """Traces that the page lists; the others are counted."""
@@ -100,31 +101,19 @@ def _trace_row(judged: Judged, number: int) -> Markup:
     trace = judged.trace
     tally = Counter(found.verdict for found in judged.judgements.values())
     name = trace.path or "trace"
-    open_it = element("button", element("bdi", name), type="button", data_trace=number)
+    open_it = element("button", element("bdi", cell(name, 400)), type="button", data_trace=number)
     counts = (tally[Verdict.FAIL], tally[Verdict.WARN], len(trace.exchanges))
-    cells = (element("td", cell) for cell in (*map(str, counts), judged.daemon_version))
+    cells = (element("td", shown) for shown in (*map(str, counts), cell(judged.daemon_version, 40)))
     return element("tr", element("th", open_it, scope="row"), *cells)
 
 
 def _verdicts(ending: Ending, broken: set[str]) -> Markup:
     together = ending.together()
     tally = Counter(one.verdict for one in together.values())
-    boxes = (
-        element(
-            "label",
-            element("input", type="checkbox", checked=True, data_filter=verdict.value),
-            verdict_tag(verdict.value),
-            f" {tally[verdict]}",
-        )
-        for verdict in FOLDING_ORDER
-        if tally[verdict]
-    )
-    search = element("label", "Filter ", element("input", type="search", id="verdict-search", autocomplete="off"))
-    form = element("fieldset", element("legend", "Show"), *boxes, search, class_="filter")
+    form = filter_form((verdict.value, verdict_tag(verdict.value), tally[verdict]) for verdict in FOLDING_ORDER)
     rows = (_verdict_row(name, one.verdict, ending, linked=name in broken) for name, one in together.items())
-    count = element("p", f"{len(together)} requirements", id="verdict-count", role="status")
     heads = ("Requirement", "What it says")
-    return joined((form, count, table("The verdict of each requirement over the whole run", heads, rows)))
+    return joined((form, table("The verdict of each requirement over the whole run", heads, rows)))
 
 
 def _verdict_row(name: str, verdict: Verdict, ending: Ending, *, linked: bool) -> Markup:
@@ -139,7 +128,7 @@ def _verdict_row(name: str, verdict: Verdict, ending: Ending, *, linked: bool) -
         element("span", verdict_tag(verdict.value), " ", element("span", level, class_="quiet"), class_="line"),
         element("a", name, href=f"#{name}") if linked else name,
     )
-    return element("tr", element("th", head, scope="row"), element("td", *says), data_verdict=verdict.value)
+    return element("tr", element("th", head, scope="row"), element("td", *says), data_kind=verdict.value)
 
 
 def _breach(breach: Breach) -> Markup:

@@ -20,7 +20,7 @@ from signet_conformance.reports.evidence import Evidence, known_requirement
 from signet_conformance.reports.requirement_pages import explain_command, page_address
 from signet_conformance.reports.text import closing_line
 
-MAX_CHARACTERS = 900_000
+MAX_BYTES = 900_000
 """A step summary takes 1 MiB."""
 
 _TAME = re.compile(r"(?!.*(?:www\.|:\S))[A-Za-z0-9 ,.;:'\"()/%…-]*")
@@ -41,10 +41,10 @@ class MarkdownReport:
     def close(self, ending: Ending) -> None:
         """Write the document."""
         self._breaches.end(ending)
-        room = MAX_CHARACTERS
+        room = MAX_BYTES
         blocks = list(self._blocks(ending))
         for number, block in enumerate(blocks):
-            room -= len(block) + 1
+            room -= len(block.encode(errors="backslashreplace")) + 1
             if room < 0:
                 self._stream.write(f"{len(blocks) - number} more blocks do not fit here; the JSON report has them.\n")
                 break

@@ -15,6 +15,7 @@ from signet_conformance.engine import COVERAGE
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.finding import FOLDING_ORDER, Verdict
 from signet_conformance.reports.layout import painted, strong
+from signet_conformance.reports.values import cell
 
 FORMAT = "signet-matrix/1"
 MAX_BYTES = 1024 * 1024 * 1024
@@ -48,6 +49,11 @@ class Column:
     def rows(self) -> tuple[str, ...]:
         """The operations of the integration surface that it uses, in its order."""
         return tuple(name for name in surface() if name in self.observed)
+
+    @property
+    def missing(self) -> list[str]:
+        """The operations of the integration surface that it does not use: what keeps it from full parity."""
+        return [name for name in surface() if name not in self.observed]
 
     @property
     def full_set(self) -> str | None:
@@ -126,8 +132,13 @@ def to_json(columns: Sequence[Column]) -> dict[str, Any]:
                 "report": printable(column.report, 1000),
                 "contract": column.contract,
                 "kit": column.kit,
-                "parity": {"rows": len(column.rows), "of": len(surface()), "full": column.rows == surface()},
-                "operations": {name: column.operation(name) for name in _operations(columns)},
+                "parity": {
+                    "rows": len(column.rows),
+                    "of": len(surface()),
+                    "full": column.rows == surface(),
+                    "missing": column.missing,
+                },
+                "operations": {name: column.operation(name) for name in operations(columns)},
                 "requirements": {name: verdict.value for name, verdict in column.verdicts.items()},
                 "full_set": column.full_set is None,
             }
@@ -136,18 +147,16 @@ def to_json(columns: Sequence[Column]) -> dict[str, Any]:
     }
 
 
-def _operations(columns: Sequence[Column]) -> list[str]:
+def operations(columns: Sequence[Column]) -> list[str]:
     """The twelve rows, then whatever else somebody declares or uses."""
     others = sorted({name for column in columns for name in column.declared | column.observed} - set(surface()))
-    return [*surface(), *(printable(name, 60) for name in others)]
+    return [*surface(), *(cell(name, 60) for name in others)]
 
 
 def lines(columns: Sequence[Column], colour: bool) -> Iterator[str]:
     """Both tables, and the parity of each connector in a sentence."""
-    heads = [f"{printable(column.name, 24)} {column.contract}" for column in columns]
-    yield from _table(
-        "operation", heads, [(n, [c.operation(n) for c in columns]) for n in _operations(columns)], colour
-    )
+    heads = [f"{cell(column.name, 24)} {column.contract}" for column in columns]
+    yield from _table("operation", heads, [(n, [c.operation(n) for c in columns]) for n in operations(columns)], colour)
     yield ""
     names = dict.fromkeys(name for column in columns for name in column.verdicts)
     cells = [(name, [_verdict(column, name) for column in columns]) for name in names]
@@ -159,8 +168,8 @@ def lines(columns: Sequence[Column], colour: bool) -> Iterator[str]:
 
 def parity_line(column: Column) -> str:
     """How much of the integration surface a connector uses, exactly."""
-    missing = [name for name in surface() if name not in column.rows]
-    head = f"{printable(column.name, 60)} ({column.contract}): {len(column.rows)} of {len(surface())} operations"
+    missing = column.missing
+    head = f"{cell(column.name, 60)} ({column.contract}): {len(column.rows)} of {len(surface())} operations"
     return f"{head}, full parity" if not missing else f"{head}, partial: without {', '.join(missing)}"
 
 

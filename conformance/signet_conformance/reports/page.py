@@ -109,6 +109,18 @@ def facts(rows: Iterable[tuple[str, str | Markup]]) -> Markup:
     )
 
 
+def filter_form(kinds: Iterable[tuple[str, str | Markup, int]]) -> Markup:
+    """Boxes and a search over the entries of a section that bear `data_kind`; a kind is (name, shown, how many)."""
+    boxes = (
+        element("label", element("input", type="checkbox", checked=True, data_filter=name), shown, f" {count}")
+        for name, shown, count in kinds
+        if count
+    )
+    search = element("label", "Filter ", element("input", type="search", autocomplete="off"))
+    form = element("fieldset", element("legend", "Show"), *boxes, search, class_="filter", data_entries=True)
+    return joined((form, element("p", class_="count quiet", role="status")))
+
+
 def table(caption: str, heads: Sequence[str | Markup], rows: Iterable[Markup]) -> Markup:
     """A table that a narrow window scrolls by itself; its rows are made by the caller."""
     scope = (element("th", head, scope="col") for head in heads)

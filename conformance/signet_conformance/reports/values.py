@@ -60,6 +60,12 @@ def as_text(value: Any, limit: int) -> str:
     return printable(json.dumps(shortened(value), ensure_ascii=False), limit)
 
 
+def cell(value: object, limit: int = 120) -> str:
+    """A name as a table may show it: printable, and no formula for a spreadsheet that it is pasted into."""
+    shown = printable(value, limit)
+    return f"'{shown}" if shown.startswith(("=", "+", "-", "@")) else shown
+
+
 def received_text(finding: Finding, exchange: Exchange | None, limit: int = 300) -> str:
     """What a finding received, as one printable line: a JSON value, or `nothing: the member is absent`.
 

@@ -29,26 +29,26 @@ function facts(rows, kind) {
     ([label, value]) => make("div", {}, make("dt", {}, label), make("dd", {}, value))));
 }
 
-/* Rows of a table that bear a verdict are shown when its box is checked and they hold every word of the search. */
-function filterVerdicts() {
-  const section = document.getElementById("verdicts");
-  if (!section) return;
-  const boxes = [...section.querySelectorAll("input[data-filter]")];
-  const search = document.getElementById("verdict-search");
-  const rows = [...section.querySelectorAll("tbody tr")].map((row) => [row, row.textContent.toLowerCase()]);
-  const count = document.getElementById("verdict-count");
+/* What bears a kind is shown when the box of its kind is checked and it holds every word of the search. */
+function filterBy(form) {
+  const section = form.closest("section");
+  const boxes = [...form.querySelectorAll("input[data-filter]")];
+  const search = form.querySelector("input[type=search]");
+  const entries = [...section.querySelectorAll("[data-kind]")].map((entry) => [entry, entry.textContent.toLowerCase()]);
+  const count = section.querySelector(".count");
   const apply = () => {
     const wanted = new Set(boxes.filter((box) => box.checked).map((box) => box.dataset.filter));
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     let shown = 0;
-    for (const [row, text] of rows) {
-      row.hidden = !(wanted.has(row.dataset.verdict) && words.every((word) => text.includes(word)));
-      shown += row.hidden ? 0 : 1;
+    for (const [entry, text] of entries) {
+      entry.hidden = !(wanted.has(entry.dataset.kind) && words.every((word) => text.includes(word)));
+      shown += entry.hidden ? 0 : 1;
     }
-    count.textContent = `${shown} of ${rows.length} requirements`;
+    count.textContent = `${shown} of ${entries.length} shown`;
   };
   boxes.forEach((box) => box.addEventListener("change", apply));
   search.addEventListener("input", apply);
+  apply();
 }
 
-filterVerdicts();
+document.querySelectorAll("fieldset.filter[data-entries]").forEach(filterBy);

@@ -1,0 +1,72 @@
+"""Differences as people read them: those of one kind at one place together, values cut to where they part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from signet_conformance.diff.difference import ABSENT, Difference, Side
+from signet_conformance.diff.sessions import Session
+from signet_conformance.errors import printable
+from signet_conformance.reports.values import as_text
+
+_VALUE_LENGTH = 160
+
+
+def folded(differences: Iterable[Difference]) -> list[list[Difference]]:
+    """The differences in order, those of one kind at one place in the same kind of call put together."""
+    found: dict[tuple[object, ...], list[Difference]] = {}
+    for difference in differences:
+        place = (difference.kind, difference.call, difference.member, difference.requirements, difference.note)
+        found.setdefault(place, []).append(difference)
+    return list(found.values())
+
+
+def whose(session: Session) -> str:
+    """Which harness, agent and project a session is of."""
+    named = (("harness", session.harness), ("agent", session.agent), ("project", session.project))
+    return ", ".join(f"{name} {printable(value, 80)}" for name, value in named if value)
+
+
+def place(difference: Difference) -> str:
+    """The call, and its number on each side that has it."""
+    return " ".join([printable(difference.call, 200), *numbers(difference)])
+
+
+def numbers(difference: Difference) -> list[str]:
+    """The exchange on each side that has one: `A #3`."""
+    sides = (("A", difference.first), ("B", difference.second))
+    return [f"{name} #{side.exchange}" for name, side in sides if side.exchange is not None]
+
+
+def again(others: Sequence[Difference]) -> str:
+    """How many more there are like the first, and where."""
+    places = [" ".join(numbers(other)) for other in others[:6]]
+    more = ", …" if len(others) > len(places) else ""
+    return f"{len(others)} more like it: {', '.join(places)}{more}"
+
+
+def texts(first: Side, second: Side) -> tuple[str, str]:
+    """Both values; of two long texts, the part where they part."""
+    if isinstance(first.value, str) and isinstance(second.value, str):
+        ours, theirs = _around_difference(first.value, second.value)
+        return as_text(ours, _VALUE_LENGTH), as_text(theirs, _VALUE_LENGTH)
+    return _value(first.value), _value(second.value)
+
+
+def _value(value: Any) -> str:
+    return "nothing: it is absent" if value is ABSENT else as_text(value, _VALUE_LENGTH)
+
+
+def _around_difference(first: str, second: str) -> tuple[str, str]:
+    shorter = min(len(first), len(second))
+    if shorter < _VALUE_LENGTH // 2:
+        return first, second
+    same, step = 0, 1 << shorter.bit_length()
+    while step := step >> 1:
+        # Comparing whole halves is fast even for texts of many megabytes.
+        if same + step <= shorter and first[same : same + step] == second[same : same + step]:
+            same += step
+    cut = max(0, same - 30)
+    dots = "…" if cut else ""
+    return dots + first[cut : cut + _VALUE_LENGTH], dots + second[cut : cut + _VALUE_LENGTH]

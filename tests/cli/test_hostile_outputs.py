@@ -1,0 +1,214 @@
+"""Hostile content: whatever a trace says, no report and no terminal does anything but show it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from markdown_it import MarkdownIt
+
+from .conftest import Invoke
+from .test_matrix import report
+from .traces import HEADER, Line, health, post, recall, start, write
+
+SCRIPT = "<script>owned()</script></script><!--<img src=x onerror=owned()>\"'><svg onload=owned()>]]>&lt;"
+TERMINAL = "\x1b]0;owned\x07\x1b[2J\x9b31m\x00\r\b\x7f"
+BIDI = "\u202egnp.\u2066\u2069\u200f\u061c\u200b\ufeff\u2028"
+MARKDOWN = "[x](javascript:owned()) ![i](http://owned.invalid/i.png) | `b` ``` ~~~ **o** # h @owned #1 {0} {{1}}"
+FORMULA = "=HYPERLINK(\"http://owned.invalid\";1)+cmd|' /C owned'!A0"
+HOSTILE = SCRIPT + TERMINAL + BIDI + MARKDOWN
+LONG = "A" * 10_000_000
+MOST = 3_000_000
+"""Characters of an output: a text of ten million does not go through."""
+
+
+def hostile_trace(path: Path, more: str = "") -> Path:
+    """A trace that says hostile things wherever a trace says anything, and breaches requirements with them."""
+    bad = FORMULA + HOSTILE + more
+    declared = {"agents": [bad], "harness": bad, "capabilities": [bad, "session-start"], "canaries": {bad: bad}}
+    exchanges: list[Line] = [
+        health(),
+        post(f"/api/hooks/{bad}", {"harness": bad, bad: bad}, fault={"kind": bad}),
+        start(harness=bad, sessionKey=bad, agentId=bad, project=bad),
+        {"kind": "mark", "t": 3.0, "name": bad, "data": {bad: bad}},
+        recall(query=[7], agentId=bad, sessionKey=bad, limit=bad),
+        post(
+            "/api/hooks/user-prompt-submit", {"harness": bad, "sessionKey": bad, "userMessage": LONG, "userPrompt": bad}
+        ),
+        post("/api/hooks/session-end", {"harness": "", "sessionKey": bad, "transcript": [bad]}, answer={bad: bad}),
+        post("/api/memory/remember", {"content": 7, "agentId": bad, bad: LONG}, status=500),
+    ]
+    exchanges[2]["request"]["query"] = [[bad, bad]]
+    exchanges[2]["request"]["headers"] = [[bad, bad], ["x-signet-runtime-path", bad]]
+    exchanges[5]["error"] = {"kind": bad}
+    exchanges[6]["request"]["method"] = bad
+    return write(path, exchanges, {**HEADER, "target": bad, "declared": declared, "daemon_version": f"0.145.7{bad}"})
+
+
+class _Page(HTMLParser):
+    """What a page is made of: its elements, what could run, and what could be asked of the network."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.dangers: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note an element that could do something."""
+        self.tags.add(tag)
+        given = {name: value or "" for name, value in attrs}
+        self.dangers += [
+            f"{tag} {name}" for name in given if name.startswith("on") or name in ("src", "style", "srcdoc")
+        ]
+        self.dangers += [f"href {given['href']}"] if "href" in given and not given["href"].startswith("#") else []
+        if tag == "script" and "type" not in given:
+            self.tags.add("running script")
+
+
+def harmless_text(text: str) -> None:
+    """Nothing that a terminal obeys or that turns text around, no line that is a formula, no length to choke on."""
+    assert {c for c in text if not c.isprintable()} <= {"\n"}
+    assert len(text) < MOST
+    assert not [line for line in text.split("\n") if line.startswith("=HYPER")]
+
+
+def harmless_json(text: str) -> None:
+    """As text, and JSON."""
+    harmless_text(text)
+    json.loads(text)
+
+
+def harmless_sarif(text: str) -> None:
+    """As JSON, with no message that makes a link or a placeholder."""
+    harmless_json(text)
+    messages = re.findall(r'"text":"((?:[^"\\]|\\.)*)"', text)
+    assert messages
+    assert not [one for one in messages if "](" in one or re.search(r"(?<!\{)(\{\{)*\{\d", one)]
+
+
+def harmless_markdown(text: str) -> None:
+    """As text; a reader of Markdown finds no HTML, no link, no image in it, and no name to call outside of code."""
+    harmless_text(text)
+    tokens = [
+        child
+        for token in MarkdownIt("commonmark").enable("table").parse(text)
+        for child in (token, *(token.children or ()))
+    ]
+    assert not {"html_block", "html_inline", "link_open", "image"} & {token.type for token in tokens}
+    plain = " ".join(token.content for token in tokens if token.type == "text")
+    assert not re.search(r"owned|javascript|@|#\d", plain)
+
+
+def harmless_page(text: str) -> None:
+    """As text; no element, attribute or address but the kit's own, and one script, which the policy names."""
+    harmless_text(text)
+    page = _Page()
+    page.feed(text)
+    assert not page.dangers
+    assert not page.tags & {"img", "svg", "iframe", "object", "embed", "link", "base", "form"}
+    assert text.count("<script>") == 1
+    assert "default-src 'none'; script-src 'sha256-" in unescape(text)
+    assert not re.search(r"<t[dh]\b[^>]*>(<[^>]*>)*=", text), "a cell is a formula"
+
+
+def harmless_xml(text: str) -> None:
+    """As text, and XML without an element or attribute that runs."""
+    harmless_text(text)
+    tree = ET.fromstring(text)  # noqa: S314  our own output
+    assert not [e for e in tree.iter() if "script" in e.tag or any(name.startswith("on") for name in e.attrib)]
+
+
+Check = Callable[[str], None]
+CHECK, SHOW, DIFF, MATRIX = (
+    ("check", "a.jsonl"),
+    ("show", "a.jsonl"),
+    ("diff", "a.jsonl", "b.jsonl"),
+    ("matrix", "r.json"),
+)
+OUTPUTS: dict[str, tuple[tuple[str, ...], str | None, Check]] = {
+    "text": (CHECK, None, harmless_text),
+    "text-all": ((*CHECK, "--all"), None, harmless_text),
+    "json": ((*CHECK, "--json"), None, harmless_json),
+    "markdown": ((*CHECK, "--markdown", "out"), "out", harmless_markdown),
+    "sarif": ((*CHECK, "--sarif", "out"), "out", harmless_sarif),
+    "html": ((*CHECK, "--coverage", "--html", "out"), "out", harmless_page),
+    "show": (SHOW, None, harmless_text),
+    "show-bodies": ((*SHOW, "--bodies"), None, harmless_text),
+    "show-exchange": ((*SHOW, "--exchange", "3"), None, harmless_text),
+    "diff": ((*DIFF, "--all"), None, harmless_text),
+    "diff-json": ((*DIFF, "--json"), None, harmless_json),
+    "diff-html": ((*DIFF, "--html", "out"), "out", harmless_page),
+    "matrix": (MATRIX, None, harmless_text),
+    "matrix-json": ((*MATRIX, "--json"), None, harmless_json),
+    "matrix-html": ((*MATRIX, "--html", "out"), "out", harmless_page),
+    "badge-svg": ((*MATRIX, "--badge", "out.svg", "--connector-version", FORMULA + HOSTILE), "out.svg", harmless_xml),
+    "badge-json": ((*MATRIX, "--badge", "out.json", "--connector-version", HOSTILE), "out.json", harmless_json),
+}
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_hostile_content_is_only_shown(invoke: Invoke, tmp_path: Path, name: str) -> None:
+    """Script tags, escapes, bidirectional marks, ten megabytes, formulas and links come out as text, and cut."""
+    words, file, harmless = OUTPUTS[name]
+    if words[0] == "matrix":
+        bad = FORMULA + HOSTILE
+        report(tmp_path / "r.json", target=bad, observed=["health", bad], declared=["health", bad])
+    else:
+        hostile_trace(tmp_path / "a.jsonl")
+        hostile_trace(tmp_path / "b.jsonl", "and more")
+    done = invoke(*words)
+    assert done.exit_code in (0, 1), done.output
+    harmless_text(done.stderr)
+    if file is None:
+        harmless(done.stdout)
+    else:
+        harmless_text(done.stdout)
+        harmless((tmp_path / file).read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("file", "harmless"),
+    [
+        ("report/report.json", harmless_json),
+        ("report/report.md", harmless_markdown),
+        ("report/report.sarif", harmless_sarif),
+        ("report/report.html", harmless_page),
+        ("junit.xml", harmless_xml),
+    ],
+)
+def test_hostile_content_is_only_shown_in_what_pytest_leaves(hostile_run: Path, file: str, harmless: Check) -> None:
+    """The four reports of a pytest run and its JUnit file are as harmless."""
+    harmless((hostile_run / file).read_text(encoding="utf-8"))
+
+
+def test_hostile_content_is_only_shown_by_pytest(hostile_run: Path) -> None:
+    """What a pytest run prints is as harmless."""
+    harmless_text((hostile_run / "printed").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def hostile_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a pytest run that judged a hostile trace."""
+    folder = tmp_path_factory.mktemp("hostile")
+    hostile_trace(folder / "a.jsonl")
+    words: list[Any] = ["--signet-conformance", "--signet-trace", "a.jsonl", "--signet-report", "report"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--junitxml", "junit.xml", "-ra", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    (folder / "printed").write_text(done.stdout + done.stderr, encoding="utf-8")
+    return folder

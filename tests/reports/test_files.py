@@ -1,0 +1,208 @@
+"""Facts about the reports that are files: Markdown, SARIF and the page say what the text report says, and where."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.traces import BREACHING, CONFORMING, health, post, recall, start, write
+
+from signet_conformance.contract import requirements
+from signet_conformance.coverage import Meter
+from signet_conformance.engine import Judged, exit_status, judge
+from signet_conformance.finding import Finding, Judgement, Reason, Verdict
+from signet_conformance.reports.ending import Ending, Report
+from signet_conformance.reports.exchange_data import MAX_BODY, Budget, exchange_data
+from signet_conformance.reports.htmlreport import HtmlReport
+from signet_conformance.reports.markdown import MAX_BYTES, MarkdownReport, code, inline
+from signet_conformance.reports.sarif import SarifReport, literal
+from signet_conformance.reports.together import essence, verdicts_of
+from signet_conformance.rules.daemon import daemon_requirements
+from signet_conformance.trace import Header, Trace, read
+
+AGENT = "SIG-AGENT-002"
+KNOWN = {AGENT: "ada, until 2027-01-31: next release"}
+
+
+@pytest.fixture
+def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Judged]:
+    """Two traces of the folder that the run was started in: one that breaches, one that conforms."""
+    monkeypatch.chdir(tmp_path)
+    traces = (("a b.jsonl", BREACHING), ("b.jsonl", CONFORMING))
+    return [judge(read(write(tmp_path / name, lines))) for name, lines in traces]
+
+
+def written(kind: type[Any], judged: list[Judged], known: Mapping[str, str] | None = None, **more: Any) -> str:
+    """A report of these traces, which it gets in essence when it ends."""
+    stream = io.StringIO()
+    made: Report = kind(stream)
+    for one in judged:
+        made.add(one, known or {})
+    status = exit_status(list(verdicts_of(judged).values()))
+    made.close(Ending([essence(one) for one in judged], status, **more))
+    return stream.getvalue()
+
+
+def results(judged: list[Judged], **more: Any) -> list[dict[str, Any]]:
+    """The results of the SARIF report."""
+    (run,) = json.loads(written(SarifReport, judged, **more))["runs"]
+    return list(run["results"])
+
+
+def test_markdown_tells_what_where_and_what_to_change(judged: list[Judged]) -> None:
+    """Counts, then each breach with its exchange, the line of its trace, the change, and the way to its page."""
+    text = written(MarkdownReport, judged)
+    assert "| ERROR | FAIL | WARN | PASS | INCONCLUSIVE | NOT-APPLICABLE |" in text
+    block = text.split(f"### FAIL {AGENT} (MUST)", 1)[1].split("###", 1)[0]
+    assert "- **what**: recall runs as 'default'" in block.replace("memory-recall", "recall")
+    assert "`#3 POST /api/memory/recall, on the connector's side`, in `" in block
+    assert "a b.jsonl:4`" in block
+    assert requirements()[AGENT].fix.split(";")[0] in block
+    assert f"- **page**: `signet-conformance explain {AGENT}`" in block
+    assert "    > #3 POST /api/memory/recall key=s-41c7 agent=default -> 200" in block
+    assert "1 more like it: #4" in block
+
+
+def test_markdown_says_what_could_not_be_decided_and_what_is_known(judged: list[Judged]) -> None:
+    """Each undecided requirement stands with the way to its page; a known failure says so, and why it stands."""
+    text = written(MarkdownReport, judged, KNOWN)
+    undecided = [name for name, verdict in verdicts_of(judged).items() if verdict is Verdict.INCONCLUSIVE]
+    assert undecided
+    assert all(f"- {name}: `signet-conformance explain {name}`" in text for name in undecided)
+    assert f"### FAIL, known {AGENT} (MUST)" in text
+    assert "- **known**: ada, until 2027-01-31: next release" in text.replace("`", "")
+
+
+def test_markdown_fits_a_step_summary() -> None:
+    """However much is breached, the document stays below a mebibyte, and says what it leaves out."""
+    trace = Trace(Header(), (), (), "t.jsonl")
+    findings = tuple(
+        Finding(Verdict.FAIL, (1,), f"{kind}" + "<é" * 400, "/a", "<" * 400, "<" * 400) for kind in range(9)
+    )
+    every = {name: Judgement(name, Verdict.FAIL, Reason.BREACH, "all", findings) for name in requirements()}
+    many = [Judged(trace, "0.145.7", every) for _ in range(3)]
+    stream = io.StringIO()
+    made = MarkdownReport(stream)
+    for one in many * 3:
+        made.add(one, {})
+    made.close(Ending(many, 1, [f"{number} a note" * 60 for number in range(3000)]))
+    assert MAX_BYTES // 2 < len(stream.getvalue().encode()) < 1 << 20
+    assert "more blocks do not fit here" in stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    "text", ["`", "``a`", " `a", "a|b", "", " ", "<b>", "a\\", "*a*", "@ada", "#1", "www.x.invalid", ":x:"]
+)
+def test_text_that_markdown_would_read_is_code(text: str) -> None:
+    """What is not plain stands in a code span, with a fence that it does not hold itself."""
+    span = code(text)
+    fence = span[: len(span) - len(span.lstrip("`"))]
+    assert span.startswith(fence)
+    assert span.endswith(fence)
+    assert fence not in span[len(fence) : -len(fence)].replace(fence + "`", "")
+    assert inline(text) == (text if text.strip() == "" else span)
+
+
+def test_sarif_points_at_the_line_of_the_trace(judged: list[Judged]) -> None:
+    """A result a kind of breach: its rule, level and line; repeats are counted; the address is a relative one."""
+    (found,) = [one for one in results(judged) if one["ruleId"] == AGENT]
+    place = found["locations"][0]["physicalLocation"]
+    assert (found["level"], found["occurrenceCount"]) == ("error", 2)
+    assert place == {"artifactLocation": {"uri": "a%20b.jsonl"}, "region": {"startLine": 4}}
+    assert f"signet-conformance explain {AGENT}" in found["message"]["text"]
+    (other,) = [one for one in results(judged) if one["ruleId"] == "SIG-AGENT-001"]
+    assert other["relatedLocations"][0]["physicalLocation"]["region"] == {"startLine": 3}
+
+
+def test_sarif_holds_what_the_standard_asks_for(judged: list[Judged]) -> None:
+    """Version, one run, a rule for each requirement, indexes that fit, an invocation, stable fingerprints."""
+    document = json.loads(written(SarifReport, judged))
+    assert (document["version"], list(document)) == ("2.1.0", ["$schema", "version", "runs"])
+    (run,) = document["runs"]
+    rules = run["tool"]["driver"]["rules"]
+    assert [rule["id"] for rule in rules][: len(requirements())] == list(requirements())
+    assert {rule["id"] for rule in rules} >= set(daemon_requirements())
+    assert all(rule["help"]["text"] and rule["shortDescription"]["text"] for rule in rules)
+    assert all(rules[one["ruleIndex"]]["id"] == one["ruleId"] for one in run["results"])
+    assert {one["level"] for one in run["results"]} <= {"error", "warning", "note"}
+    assert run["invocations"] == [{"executionSuccessful": True, "exitCode": 1, "toolExecutionNotifications": []}]
+    again = [one["partialFingerprints"] for one in results(judged)]
+    assert again == [one["partialFingerprints"] for one in run["results"]]
+
+
+def test_sarif_tells_known_failures_and_the_kits_own(judged: list[Judged]) -> None:
+    """A known failure is suppressed with its reason; a crash of the kit is a notification, no result."""
+    (found,) = [one for one in results(judged, known=KNOWN) if one["ruleId"] == AGENT]
+    assert found["suppressions"] == [{"kind": "external", "status": "accepted", "justification": KNOWN[AGENT]}]
+    crash = Judgement(AGENT, Verdict.ERROR, Reason.CRASHED, "the kit's rule raised ValueError")
+    crashed = Judged(judged[0].trace, "0.145.7", {AGENT: crash})
+    (run,) = json.loads(written(SarifReport, [crashed]))["runs"]
+    assert run["results"] == []
+    assert run["invocations"][0]["executionSuccessful"] is False
+    assert "ValueError" in run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"]
+
+
+def test_a_sarif_message_holds_no_link_and_no_placeholder() -> None:
+    """Brackets before a parenthesis are parted and braces doubled, as the standard has it."""
+    assert literal('[x](1) {0} {"a": 1}') == '[x] (1) {{0}} {{"a": 1}}'
+
+
+def test_a_whole_runs_breach_is_in_every_report(tmp_path: Path) -> None:
+    """What only the run as a whole breaches stands in Markdown, SARIF and page, beside the first trace."""
+    mark: dict[str, Any] = {"kind": "mark", "t": 9.0, "name": "scenario_end", "data": {}}
+    header = json.loads((write(tmp_path / "h.jsonl", CONFORMING)).read_text().split("\n")[0])
+    header["declared"]["capabilities"] = ["session-start", "secrets-exec"]
+    judged = [judge(read(write(tmp_path / name, [*CONFORMING, mark], header))) for name in ("a.jsonl", "b.jsonl")]
+    said = "declared but never seen: secrets-exec"
+    assert said in written(MarkdownReport, judged)
+    assert said in written(HtmlReport, judged)
+    (found,) = [one for one in results(judged) if one["ruleId"] == "SIG-COV-001"]
+    assert found["message"]["text"].startswith(said)
+    assert found["locations"][0]["physicalLocation"]["artifactLocation"]["uri"].endswith("a.jsonl")
+
+
+def test_the_page_shows_coverage_and_a_kill_matrix(judged: list[Judged]) -> None:
+    """Coverage that was measured and a selftest that was given each have a section."""
+    meter = Meter()
+    for one in judged:
+        meter.add(one)
+    page = written(HtmlReport, judged, coverage=meter.coverage())
+    assert "of the contract was exercised" in page
+    stream = io.StringIO()
+    made = HtmlReport(stream, {AGENT: {"killed_by": ["m-1", "m-2"], "survived": ["m-3"]}})
+    made.close(Ending([], 3))
+    assert "2 mutants killed, 1 survived." in stream.getvalue()
+    assert "Kill matrix" not in page
+
+
+def test_a_page_keeps_the_breaching_exchanges_when_there_is_no_room(tmp_path: Path) -> None:
+    """Rows and bodies beyond the budget are left out and counted; those that a finding names are there all the same."""
+    lines = [health(), start(), *(recall(agentId="atlas-agent") for _ in range(40)), recall()]
+    judged = judge(read(write(tmp_path / "a.jsonl", lines)))
+    data = json.loads(exchange_data(judged, Budget(rows=100, breaching=10_000, bodies=0)))
+    rows = {row[0] for row in data["rows"]}
+    assert 43 in rows
+    assert data["left_out"]["rows"] == 43 - len(rows) > 20
+    assert "43" in data["bodies"]
+    whole = json.loads(exchange_data(judged, Budget()))
+    assert len(whole["rows"]) == len(whole["bodies"]) == 43
+
+
+def test_a_long_body_is_cut_and_says_so(tmp_path: Path) -> None:
+    """A body of any length costs the page a bounded room, whatever it is recorded as."""
+    lines = [post("/api/x", {"text": "x" * 200_000}), post("/api/x", None), post("/api/x", None)]
+    lines[1]["request"]["body"] = {"text": "y" * 200_000}
+    lines[2]["request"]["body"] = {"cut": True, "size": 99, "sha256": "0", "text": "z"}
+    judged = Judged(read(write(tmp_path / "a.jsonl", lines)), "0.145.7", {})
+    bodies = json.loads(exchange_data(judged, Budget()))["bodies"]
+    kept = [bodies[str(number)][0] for number in (1, 2, 3)]
+    assert all(len(one["body"]) <= MAX_BODY for one in kept)
+    assert [one["note"] for one in kept] == [
+        "long values are cut",
+        f"200000 characters, the first {MAX_BODY} of them shown",
+        "recorded in part only: 99 bytes",
+    ]
