@@ -11,7 +11,7 @@ from signet_conformance import engine, trace
 from signet_conformance.errors import TargetError
 from signet_conformance.finding import Verdict
 from signet_conformance.generated import Chunk, GeneratedSessions
-from signet_conformance.generated_summary import Summary
+from signet_conformance.generated_summary import BREACHES, Summary
 from signet_conformance.runner import Job, Run, ScenarioRun
 from signet_conformance.scenarios.script import Scenario, scripted
 from signet_conformance.targets import Target
@@ -83,7 +83,10 @@ def drive(plan: Plan, folder: Path, progress: Progress) -> Summary | None:
 
 def _verdicts(folder: Path) -> dict[str, Verdict]:
     judged = engine.judge_run([trace.read(path) for path in sorted(folder.glob("*.jsonl"))])
-    return {name: judgement.verdict for name, judgement in judged.together.items()}
+    verdicts = {name: judgement.verdict for name, judgement in judged.together.items()}
+    for one in judged.traces:
+        verdicts.update((n, found.verdict) for n, found in one.daemon.items() if found.verdict in BREACHES)
+    return verdicts
 
 
 def _raise_for(scenarios: Sequence[Scenario], errors: dict[str, str], folder: Path) -> None:

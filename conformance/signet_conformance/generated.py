@@ -20,9 +20,10 @@ from signet_conformance.contract import requirements
 from signet_conformance.drivers.launch import Driver
 from signet_conformance.errors import SignetConformanceError
 from signet_conformance.finding import Verdict
-from signet_conformance.generated_summary import BREACHES, Breach, Failure, Summary, Tally
+from signet_conformance.generated_summary import BREACHES, Breach, DaemonBreach, Failure, Summary, Tally
 from signet_conformance.rig import Rig
 from signet_conformance.rules import rules
+from signet_conformance.rules.daemon import daemon_requirements
 from signet_conformance.runner import Job, Run
 from signet_conformance.scenarios import drawing
 from signet_conformance.scenarios.script import Scenario
@@ -35,6 +36,9 @@ MOST_FAILURES = 5
 
 OF_A_WHOLE_PROCESS = frozenset({"SIG-HEALTH-001", engine.COVERAGE})
 """Requirements on what a connector does once a process, which one session in the middle does not show."""
+
+ONE_PROCESS_A_HOOK = frozenset({"command-hooks"})
+"""Drivers of connectors that are a program for each hook."""
 
 _drawing = threading.Lock()
 """Hypothesis keeps state of its own for the process."""
@@ -85,7 +89,12 @@ class GeneratedSessions:
         chunk = Chunk(number)
         with _Connector(rig) as connector:
             connector.greet()
-            chunk.features = Features.of(rig.target.declared, connector.hello, can_restart=self._run.can_restart)
+            chunk.features = Features.of(
+                rig.target.declared,
+                connector.hello,
+                can_restart=self._run.can_restart,
+                lives_on=rig.target.processes != "session" and rig.target.driver not in ONE_PROCESS_A_HOOK,
+            )
             for place, scenario in enumerate(self._draw(chunk)[:size]):
                 out = self._folder / f"{scenario.name}.jsonl"
                 judged = connector.judged(scenario, out, f"{number}x{place}")
@@ -102,7 +111,7 @@ class GeneratedSessions:
     @staticmethod
     def _note(chunk: Chunk, place: int, judged: engine.Judged, out: Path) -> None:
         keep = False
-        for name, judgement in judged.judgements.items():
+        for name, judgement in (*judged.judgements.items(), *judged.daemon.items()):
             if judgement.verdict in BREACHES:
                 places = chunk.breached.setdefault((name, judgement.verdict), [])
                 keep = keep or not places
@@ -124,24 +133,29 @@ class GeneratedSessions:
     ) -> Summary:
         """Follow up what the chunks showed and leave the summary in the folder of the run.
 
-        `known` are the verdicts of the other traces: what they show breached already needs no second proof.
-        `progress` is told what is being followed up.
+        `known` are the verdicts of the other traces, on the daemon's side too: what they show breached already
+        needs no second proof. `progress` is told what is being followed up.
         """
         ordered = sorted(chunks, key=lambda chunk: chunk.number)
         summary = Summary(self._seed)
         for chunk in ordered:
             summary.performed += chunk.performed
             summary.tally.merge(chunk.tally)
-        settled = {name: verdict for name, verdict in known.items() if verdict in BREACHES}
+        settled = {name for name, verdict in known.items() if verdict in BREACHES}
         # The worst first: they are shrunk, and what else their smallest sessions show needs no proof of its own.
         for verdict in BREACHES:
             for name in rules():
                 found = next((chunk for chunk in ordered if (name, verdict) in chunk.breached), None)
                 if found is not None and name not in settled:
                     progress(f"following up {verdict} {name}, found by a generated session")
-                    breach = self._follow_up(found, name, verdict, shrinks=self._shrinks(verdict, summary.breaches))
-                    summary.breaches.append(breach)
-                    settled |= dict.fromkeys((name, *breach.also), verdict)
+                    shrinks = self._shrinks(verdict, summary.breaches)
+                    summary.breaches.append(self._follow_up(found, name, verdict, settled, shrinks=shrinks))
+        for verdict in BREACHES:
+            for name in daemon_requirements():
+                showing = [chunk for chunk in ordered if (name, verdict) in chunk.breached]
+                if showing and name not in settled:
+                    progress(f"performing again what showed {verdict} {name} on the daemon's side")
+                    summary.daemon.append(self._follow_up_daemon(showing, name, verdict, settled))
         for chunk in ordered:
             for place, error in list(chunk.failed.items())[: MOST_FAILURES - len(summary.failures)]:
                 summary.failures.append(self._fail_again(self._draw(chunk)[place], error))
@@ -153,7 +167,7 @@ class GeneratedSessions:
         wanted = verdict is Verdict.FAIL or (self._strict and verdict is Verdict.WARN)
         return wanted and sum(breach.tried > 0 for breach in before) < MOST_SHRUNK
 
-    def _follow_up(self, chunk: Chunk, name: str, verdict: Verdict, *, shrinks: bool) -> Breach:
+    def _follow_up(self, chunk: Chunk, name: str, verdict: Verdict, settled: set[str], *, shrinks: bool) -> Breach:
         rig = self._run.rigs[0]
         first = chunk.breached[name, verdict][0]
         original = self._draw(chunk)[first]
@@ -165,15 +179,17 @@ class GeneratedSessions:
             again, shown = self._again(rig, scenario, name)
         confirmed = shown.get(name) is verdict
         kept: tuple[Path, ...] = (chunk.traces[first], again)
+        also: list[str] = []
         if confirmed:
-            # Beside the other traces, where it is judged and reported like them.
-            kept = (again.rename(self._run.folder / f"{name}.jsonl"),)
+            kept = (self._put_beside(again, name, shown, settled),)
+            also = [n for n, v in shown.items() if v is verdict and n != name and n not in daemon_requirements()]
+        settled.update((name, *also))
         path = self._save(_named(scenario, name), name)
         return Breach(
             requirement=name,
             verdict=verdict,
             confirmed=confirmed,
-            also=tuple(other for other, one in shown.items() if confirmed and one is verdict and other != name),
+            also=tuple(also),
             steps=len(scenario.steps),
             drawn=len(original.steps),
             tried=tried,
@@ -182,6 +198,25 @@ class GeneratedSessions:
             replay=self._replay(path),
         )
 
+    def _follow_up_daemon(
+        self, chunks: Sequence[Chunk], name: str, verdict: Verdict, settled: set[str]
+    ) -> DaemonBreach:
+        """Nothing is shrunk: that is the daemon's affair, and the trace is judged and reported as it is."""
+        first = chunks[0].breached[name, verdict][0]
+        again, shown = self._again(self._run.rigs[0], self._draw(chunks[0])[first], name)
+        confirmed = shown.get(name) is verdict
+        if confirmed:
+            self._put_beside(again, name, shown, settled)
+        else:
+            again.unlink(missing_ok=True)
+        settled.add(name)
+        return DaemonBreach(name, verdict, confirmed, sum(len(chunk.breached[name, verdict]) for chunk in chunks))
+
+    def _put_beside(self, trace: Path, name: str, shown: Mapping[str, Verdict], settled: set[str]) -> Path:
+        """Put a confirming trace beside the other traces, where it is judged and reported like them."""
+        settled.update(daemon_requirements().keys() & shown.keys())
+        return trace.rename(self._run.folder / f"{name}.jsonl")
+
     def _again(self, rig: Rig, scenario: Scenario, name: str) -> tuple[Path, Mapping[str, Verdict]]:
         """Perform a scenario with a fresh connector: its trace, and what that shows breached."""
         out = self._folder / f"{name}-again.jsonl"
@@ -189,7 +224,8 @@ class GeneratedSessions:
         judged = _Connector(rig).judged(_named(scenario, name), out, None)
         if isinstance(judged, str):
             return out, {}
-        return out, {other: one.verdict for other, one in judged.judgements.items() if one.verdict in BREACHES}
+        every = {**judged.judgements, **judged.daemon}
+        return out, {other: one.verdict for other, one in every.items() if one.verdict in BREACHES}
 
     def _shrink(self, rig: Rig, chunk: Chunk, name: str, verdict: Verdict) -> tuple[Scenario, int]:
         known = [place in chunk.breached[name, verdict] for place in range(chunk.performed)]

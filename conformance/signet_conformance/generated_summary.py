@@ -60,6 +60,20 @@ class Breach:
 
 
 @dataclass(frozen=True, slots=True)
+class DaemonBreach:
+    """A requirement on the daemon that `sessions` generated sessions showed breached: no verdict of the connector.
+
+    `confirmed` tells whether the first of them showed it again with a fresh connector; its trace then stands beside
+    the other traces of the run, and is reported with them.
+    """
+
+    requirement: str
+    verdict: Verdict
+    confirmed: bool
+    sessions: int
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """A generated scenario that the connector could not perform; `confirmed` when a fresh one could not either."""
 
@@ -78,6 +92,7 @@ class Summary:
     tally: Tally = field(default_factory=Tally)
     breaches: list[Breach] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    daemon: list[DaemonBreach] = field(default_factory=list)
 
     def write(self, folder: Path) -> None:
         """Leave it in the folder of the run, where xdist workers find it."""
@@ -94,8 +109,11 @@ class Summary:
         confirmed = sum(breach.confirmed for breach in self.breaches)
         flaky = len(self.breaches) - confirmed + sum(not failure.confirmed for failure in self.failures)
         found = f"{confirmed} breach{'' if confirmed == 1 else 'es'} found and confirmed"
-        return f"{self.performed} generated sessions of seed {self.seed}: {found}" + (
-            f", {flaky} that did not come again with a fresh connector" if flaky else ""
+        passing = ", ".join(f"{one.requirement} ({one.sessions})" for one in self.daemon if not one.confirmed)
+        return (
+            f"{self.performed} generated sessions of seed {self.seed}: {found}"
+            + (f", {flaky} that did not come again with a fresh connector" if flaky else "")
+            + (f"; on the daemon's side, and not again with a fresh connector: {passing}" if passing else "")
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -107,6 +125,7 @@ class Summary:
             "requirements": {n: {**names[n], "subjects": self.tally.subjects[n]} for n in names},
             "breaches": [dataclasses.asdict(breach) for breach in self.breaches],
             "failures": [dataclasses.asdict(failure) for failure in self.failures],
+            "daemon": [dataclasses.asdict(breach) for breach in self.daemon],
         }
 
     @classmethod
@@ -132,6 +151,7 @@ class Summary:
                 for row in data["breaches"]
             ],
             failures=[Failure(**row) for row in data["failures"]],
+            daemon=[DaemonBreach(**{**row, "verdict": Verdict(row["verdict"])}) for row in data["daemon"]],
         )
 
 

@@ -92,11 +92,12 @@ class SessionHost:
     async def send_unsent_ends(self) -> None:
         """Send the ends that never went out; to be called before anything else is told to the daemon."""
         for session in tuple(self._sessions.values()):
-            await session.send_unsent_end()
+            await session.send_unsent_end(overtaken=self._is_overtaken(session))
 
     async def aclose(self) -> None:
         """Repeat the ends that were lost, end what is open, close the connections."""
         sessions = self._sessions.values()
+        await self.send_unsent_ends()
         await asyncio.gather(*(session.repeat_lost_end() for session in sessions))
         await asyncio.gather(*(self.end(session) for session in sessions if session.is_open))
         await self.client.aclose()

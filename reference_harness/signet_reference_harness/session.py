@@ -27,7 +27,7 @@ from signet_reference_harness.conversation import Conversation
 from signet_reference_harness.errors import ProviderError
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.providers import CompletionOptions, Message, Provider, ToolCall
-from signet_reference_harness.reply import Reply, held_back
+from signet_reference_harness.reply import FailureClass, Reply, held_back
 from signet_reference_harness.tools import ToolContext, ToolRegistry, ToolResult
 
 MOST_ROUNDS: Final = 8
@@ -156,8 +156,7 @@ class Session:
         """Hand over the transcript of the session as it stands."""
         if not await self._is_started():
             return held_back("session-checkpoint-extract", "the session has not been started at the daemon")
-        transcript = self.conversation.transcript(self.client.outgoing)
-        return self._told(await self.client.checkpoint(self.identity, transcript))
+        return await self._checkpoint()
 
     async def clear(self) -> None:
         """Take the conversation from the model; the same session then begins anew."""
@@ -173,19 +172,18 @@ class Session:
             return held_back("session-end", "the session is not open")
         return await self._end(reason if reason in BOUNDARIES else SHUTDOWN)
 
-    async def send_unsent_end(self) -> None:
-        """Send an end that never went out, if the session is closed and the daemon takes it for open."""
+    async def send_unsent_end(self, *, overtaken: bool) -> None:
+        """Send an end that never went out, if the session is closed and the daemon takes it for open.
+
+        A checkpoint goes before that of an `overtaken` session, as :meth:`SessionHost.end` says.
+        """
         if not self.is_open:
-            await self._tell_unsent_end()
+            await self._tell_unsent_end(overtaken=overtaken)
 
     async def repeat_lost_end(self) -> None:
-        """Send once more an end that was not accepted; at most once, and nothing if there is none."""
+        """Send once more an end that went out and was not accepted; at most once, and nothing if there is none."""
         reason, self._daemon.lost_end = self._daemon.lost_end, None
-        if self.is_open:
-            return
-        if self._daemon.unsent_end is not None:
-            await self._tell_unsent_end()
-        elif reason is not None:
+        if reason is not None and not self.is_open and self._daemon.unsent_end is None:
             await self._send_end(reason)
 
     def take_replies(self) -> tuple[Reply, ...]:
@@ -328,7 +326,7 @@ class Session:
             daemon.lost_end = reason
         return reply
 
-    async def _tell_unsent_end(self) -> bool:
+    async def _tell_unsent_end(self, *, overtaken: bool = False) -> bool:
         """Send an end that never went out, and the end of a compaction before it; False when they still cannot go."""
         daemon = self._daemon
         async with self._telling_end:
@@ -336,7 +334,13 @@ class Session:
                 return True
             if daemon.pre_arrived and not (await self._complete(daemon.summary or "")).sent:
                 return False
+            if overtaken and (await self._checkpoint()).failure is FailureClass.OFFLINE:
+                return False
             return (await self._send_end(daemon.unsent_end)).sent
+
+    async def _checkpoint(self) -> Reply:
+        transcript = self.conversation.transcript(self.client.outgoing)
+        return self._told(await self.client.checkpoint(self.identity, transcript))
 
     async def _send_end(self, reason: str) -> Reply:
         daemon = self._daemon

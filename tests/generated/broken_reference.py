@@ -42,7 +42,7 @@ class BrokenTransport(httpx.AsyncHTTPTransport):
             return await super().handle_async_request(_made(request, {**body, "summary": ""}, headers))
         if request.url.path == PRE and response.status_code == 200:
             self._prepared.add(key)
-        if response.status_code >= 500 and self._repeats_now(request, key):
+        if response.status_code == 500 and self._repeats_now(request, key):
             await response.aread()
             return await super().handle_async_request(_made(request, {**body, "summary": ""}, headers))
         return response

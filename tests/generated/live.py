@@ -1,10 +1,12 @@
-"""Generated sessions of a broken reference harness, performed and followed up."""
+"""Generated sessions of a broken reference harness, or against a broken daemon, performed and followed up."""
 
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,9 +24,29 @@ def broken_target(*defects: str) -> targets.Target:
     return replace(targets.load("reference"), name="broken", command=(sys.executable, str(BROKEN), *defects))
 
 
-def generate(folder: Path, target: targets.Target, count: int, seed: int = 1, lanes: int | None = None) -> Summary:
+@contextmanager
+def broken_daemon(mutant: str) -> Iterator[str]:
+    """The address of an embedded daemon that a mutant of schemas/mutants.json breaks."""
+    command = [sys.executable, "-m", "signet_conformance.selftest.daemon", "--mutant", mutant]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        try:
+            yield str(json.loads(process.stdout.readline())["url"])
+        finally:
+            process.kill()
+
+
+def generate(
+    folder: Path,
+    target: targets.Target,
+    count: int,
+    *,
+    seed: int = 1,
+    lanes: int | None = None,
+    daemon: str = "embedded",
+) -> Summary:
     """Perform `count` sessions and follow up what they show, as a run without scripted scenarios would."""
-    with Run(target, folder, lanes=lanes) as run:
+    with Run(target, folder, daemon, lanes=lanes) as run:
         sessions = GeneratedSessions(
             run, count=count, seed=seed, failures=folder / "failures", replay=lambda path: f"replay {path}"
         )

@@ -10,7 +10,7 @@ import pytest
 
 from signet_conformance.engine import JudgedRun
 from signet_conformance.finding import Judgement, Reason, Verdict
-from signet_conformance.generated_summary import Breach, Failure, Summary, Tally, breach_lines, folded
+from signet_conformance.generated_summary import Breach, DaemonBreach, Failure, Summary, Tally, breach_lines, folded
 
 NAME = "SIG-CMP-004"
 BREACH = Breach(
@@ -41,7 +41,9 @@ def run_with(verdict: Verdict, reason: Reason) -> JudgedRun:
 def test_summary_is_read_as_it_was_written(tmp_path: Path) -> None:
     """Seed, counts, breaches and failures come back from the folder of a run; a folder without them has none."""
     written = replace(
-        summary_of(BREACH, PASS=12, INCONCLUSIVE=1), failures=[Failure("ended", True, "x.json", "pytest")]
+        summary_of(BREACH, PASS=12, INCONCLUSIVE=1),
+        failures=[Failure("ended", True, "x.json", "pytest")],
+        daemon=[DaemonBreach("SIG-DAEMON-001", Verdict.FAIL, True, 3)],
     )
     written.write(tmp_path)
     assert Summary.read(tmp_path) == written
@@ -89,6 +91,14 @@ def test_line_counts_what_was_confirmed_and_what_was_not() -> None:
     flaky = summary_of(BREACH, replace(BREACH, confirmed=False))
     flaky.failures.append(Failure("ended", False, "x.json", "pytest"))
     assert flaky.line().endswith("1 breach found and confirmed, 2 that did not come again with a fresh connector")
+
+
+def test_line_names_what_the_daemon_did_not_do_again() -> None:
+    """A breach on the daemon's side that a fresh connector shows is told with its trace; another one only here."""
+    summary = replace(summary_of(), daemon=[DaemonBreach("SIG-DAEMON-001", Verdict.FAIL, True, 3)])
+    assert summary.line().endswith("0 breaches found and confirmed")
+    summary.daemon.append(DaemonBreach("SIG-DAEMON-004", Verdict.FAIL, False, 2))
+    assert summary.line().endswith("not again with a fresh connector: SIG-DAEMON-004 (2)")
 
 
 def test_run_without_generated_sessions_stays_as_it_is() -> None:

@@ -21,7 +21,7 @@ DEFECTS = {
 @pytest.mark.parametrize("seed", [DEFAULT_SEED, 300])
 def test_seeded_defects_are_found_and_shrunk(tmp_path: Path, seed: int) -> None:
     """An interleaving, a resume after a clear and a fault inside a compaction are each shown by six steps or fewer."""
-    summary = generate(tmp_path, broken_target(*DEFECTS.values()), DEFAULT_SESSIONS, seed)
+    summary = generate(tmp_path, broken_target(*DEFECTS.values()), DEFAULT_SESSIONS, seed=seed)
     failed = {breach.requirement: breach for breach in summary.breaches if breach.verdict is Verdict.FAIL}
     assert failed.keys() >= DEFECTS.keys()
     for requirement in DEFECTS:

@@ -89,6 +89,22 @@ def test_unsent_end_goes_out_when_asked_for(daemon: RecordingDaemon, hosted: Hos
     assert daemon.paths() == ["session-start", "session-end"]
 
 
+def test_unsent_end_of_an_overtaken_session_follows_a_checkpoint(daemon: RecordingDaemon, hosted: Hosted) -> None:
+    """What shows that a session still lives was lost with its end, and is sent again with it."""
+
+    async def work(host: SessionHost) -> None:
+        first, second = session_of(host), session_of(host, "s2")
+        await host.start(first, "startup")
+        await host.start(second, "startup")
+        daemon.refuse()
+        await host.end(first)
+        daemon.listen_again()
+        await host.send_unsent_ends()
+
+    hosted(work)
+    assert daemon.paths() == ["session-start", "session-start", "session-checkpoint-extract", "session-end"]
+
+
 def test_closing_sends_an_unsent_end(daemon: RecordingDaemon, hosted: Hosted) -> None:
     """A session whose end was refused is ended when the host closes."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatch
 from typing import Any
 
 import pytest
@@ -31,6 +32,7 @@ FEATURES = st.builds(
     tools=st.sampled_from([(), ("memory_search",), ("memory_store", "memory_get", "memory_modify", "memory_forget")]),
     restart=st.booleans(),
     slow=st.booleans(),
+    lives_on=st.booleans(),
 )
 
 
@@ -140,6 +142,38 @@ def fault_inside_compaction(steps: Steps) -> bool:
     return any(names[n : n + 3] == ["pre_compaction", "fault", "compaction_complete"] for n in range(len(names)))
 
 
+def faults_at(steps: Steps, *kinds_of_step: str) -> set[tuple[object, object]]:
+    """Kind and status of the faults that are on while steps of these kinds are performed."""
+    found: set[tuple[object, object]] = set()
+    fault: Mapping[str, Any] | None = None
+    for step in steps:
+        if step["step"] in ("fault", "fault_off"):
+            fault = step.get("fault")
+        elif fault is not None and step["step"] in kinds_of_step:
+            found.add((fault["kind"], fault.get("status")))
+    return found
+
+
+def resumed_after_a_refused_end(steps: Steps) -> bool:
+    """A resume that comes after the listener was closed for the session's end."""
+    return ("refuse", None) in faults_at(steps, "end") and "resume" in kinds(steps)
+
+
+@given(FEATURES.flatmap(lambda features: st.tuples(st.just(features), sessions(features))))
+@settings(suppress_health_check=[HealthCheck.too_slow])
+def test_end_is_refused_only_where_it_can_come_later(drawn: tuple[Features, Scenario]) -> None:
+    """No listener is closed around the end of a session whose process is over with it."""
+    features, scenario = drawn
+    assert features.lives_on or ("refuse", None) not in faults_at(scenario.steps, "end")
+
+
+@given(faults(Features()))
+def test_no_start_is_answered_with_409(drawn: dict[str, Any]) -> None:
+    """After one, silence and an end would both be wanted."""
+    if drawn["fault"].get("status") == 409:
+        assert fnmatch("/api/hooks/session-start", drawn["match"]["path"]) is False
+
+
 @pytest.mark.parametrize(
     ("shown", "most_steps"),
     [
@@ -153,11 +187,15 @@ def fault_inside_compaction(steps: Steps) -> bool:
         (lambda steps: any(ord(c) > 0xFFFF for step in steps for c in step.get("text", "")), 3),
         (lambda steps: any("count" in step for step in steps), 6),
         (lambda steps: any(step.get("tool") == "memory_forget" for step in steps), 4),
+        (resumed_after_a_refused_end, 6),
+        (lambda steps: ("status", 401) in faults_at(steps, "end"), 6),
+        (lambda steps: ("status", 503) in faults_at(steps, "start", "resume"), 6),
         (lambda steps: {"refuse", "status"} <= {step["fault"]["kind"] for step in steps if "fault" in step}, 8),
     ],
     ids=[
         "interleaved", "resumed-after-clear", "fault-inside-compaction", "three-sessions", "two-projects", "restart",
-        "large-prompt", "unicode", "counted-fault", "forget", "two-faults",
+        "large-prompt", "unicode", "counted-fault", "forget", "refused-end", "401-at-an-end", "503-at-a-start",
+        "two-faults",
     ],
 )  # fmt: skip
 def test_feature_is_reached_and_shrinks(shown: Callable[[Steps], bool], most_steps: int) -> None:
@@ -181,16 +219,17 @@ def test_features_follow_profile_and_hello() -> None:
     declared = Declared.from_json(
         {"agents": ["a"], "bounds_s": {"start": 15.0}, "capabilities": ["memory-recall"]}, "here"
     )
-    features = Features.of(declared, {}, can_restart=False)
+    features = Features.of(declared, {}, can_restart=False, lives_on=False)
     assert features == Features(
         agents=1,
         steps=frozenset({"start", "prompt", "tool", "resume", "clear", "end"}),
         tools=("memory_search",),
         restart=False,
         slow=False,
+        lives_on=False,
     )
     quick = Declared.from_json({"bounds_s": {"start": 1.0}}, "here")
-    listed = Features.of(quick, {"steps": ["start", "prompt", "end", "checkpoint"]}, can_restart=True)
+    listed = Features.of(quick, {"steps": ["start", "prompt", "end", "checkpoint"]}, can_restart=True, lives_on=True)
     assert listed == Features(
         agents=1, steps=frozenset({"start", "prompt", "end", "checkpoint"}), tools=(), restart=True, slow=True
     )

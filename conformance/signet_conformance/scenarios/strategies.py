@@ -43,6 +43,7 @@ class Features:
 
     `agents` counts its declared agents; `steps` are the steps that its driver performs; `tools` those that
     it has; `restart` allows restarts of the daemon, `slow` the faults that cost a connector its whole bound.
+    `lives_on` tells that its process outlives a session, so that an end which found no listener can come later.
     """
 
     agents: int = 2
@@ -50,9 +51,10 @@ class Features:
     tools: tuple[str, ...] = tuple(_TOOLS)
     restart: bool = True
     slow: bool = False
+    lives_on: bool = True
 
     @classmethod
-    def of(cls, declared: Declared, hello: Mapping[str, Any], *, can_restart: bool) -> Features:
+    def of(cls, declared: Declared, hello: Mapping[str, Any], *, can_restart: bool, lives_on: bool) -> Features:
         """The features of a target, from its profile and from its driver's answer to hello.
 
         A driver that does not list its `steps` is taken to perform all but the halves of a compaction.
@@ -69,6 +71,7 @@ class Features:
             tools=tools if "tool" in steps else (),
             restart=can_restart,
             slow=max(declared.bounds_s.values(), default=15.0) <= QUICK_BOUND_S,
+            lives_on=lives_on,
         )
 
 
@@ -145,31 +148,33 @@ _PLACES = (
     "/api/hooks/session-start",
     "/api/hooks/session-end",
     "/api/hooks/compaction-complete",
+    "/api/hooks/remember",
     "/api/memory/*",
 )
 _WAITED_FOR = ("/api/hooks/user-prompt-submit", "/api/hooks/session-start")
-_REPEATABLE = (
+_STARTED = (
     "/api/hooks/user-prompt-submit",
+    "/api/hooks/session-end",
     "/api/hooks/compaction-complete",
     "/api/hooks/remember",
     "/api/memory/*",
 )
-_PLACES_OF: Mapping[str, Sequence[str]] = {
-    "409": ("/api/hooks/user-prompt-submit",),
-    **dict.fromkeys(("401", "429", "503"), _REPEATABLE),
-    **dict.fromkeys(_SLOW_FAULTS, _WAITED_FOR),
-}
-"""Where a fault may only be at some places. A request that was refused, or put off, may not come again the same
-soon (HTTP-010, HTTP-011), while a start or an end is owed (START-004, END-005): no connector could do both."""
+_PLACES_OF: Mapping[str, Sequence[str]] = {"409": _STARTED, **dict.fromkeys(_SLOW_FAULTS, _WAITED_FOR)}
+"""Where a fault may only be at some places. After 409 on a start SIG-HTTP-012 wants no further hook of the key, while
+SIG-END-005 wants an end of every key with a start: nobody could do both, so no start is answered so."""
+_AT_A_BOUNDARY = (None, "/api/hooks/*", "/api/hooks/session-end", "/api/hooks/session-start")
+_IN_A_COMPACTION = (None, "/api/hooks/*", "/api/hooks/compaction-complete")
 _LASTS = (1, 1, 2, None)
 
 
-def _fault(features: Features, digits: Digits) -> Mapping[str, Any]:
+def _fault(features: Features, digits: Digits, places: Sequence[str | None] = _PLACES) -> Mapping[str, Any]:
+    """A fault at one of some places, or where it may be if that is at none of them."""
     kind = digits.pick(_ALL_KINDS if features.slow else _QUICK_KINDS)
     lasts = digits.pick(_LASTS)
     if kind == "refuse":
         return {"fault": {"kind": kind}, "lasts": lasts or 1}
-    path = digits.pick(_PLACES_OF.get(kind, _PLACES))
+    allowed = _PLACES_OF.get(kind, places)
+    path = digits.pick([place for place in places if place in allowed] or allowed)
     step: dict[str, Any] = {"fault": _spec(kind), "lasts": lasts}
     if path is not None:
         step["match"] = {"path": path}
@@ -217,9 +222,12 @@ def _details(features: Features, what: str, detail: int) -> Any:
             return _fault(features, digits)
         case "compaction":
             halves = features.steps >= _HALVES and digits.pick((True, True, False))
-            fault = _fault(features, digits) if halves and digits.pick((False, True)) else None
+            fault = _fault(features, digits, _IN_A_COMPACTION) if halves and digits.pick((False, True)) else None
             summary = digits.pick(_SUMMARIES) if digits.pick((True, False)) else f"Summary {digits.unicode_text()}"
             return summary, halves, fault
+        case "end" | "clear" | "resume":
+            # What is owed at a boundary goes wrong most easily, and few faults would meet one by chance.
+            return _fault(features, digits, _AT_A_BOUNDARY) if digits.pick((False, False, True)) else None
         case "restart":
             return digits.pick(range(8)) == 7
         case _:
@@ -242,7 +250,7 @@ def sessions(features: Features | None = None, name: str = "generated") -> st.Se
 def write(features: Features, surroundings: Digits, chosen: Sequence[Intent], name: str) -> Scenario:
     """The scenario of some intents; `surroundings` say over how many sessions, and with which agent they begin."""
     several, turned = surroundings.pick((1, 2, 2, 3)), surroundings.pick((0, 0, 0, 1))
-    writer = Writer(several, features.agents, turned, can_resume="resume" in features.steps)
+    writer = Writer(several, features.agents, turned, can_resume="resume" in features.steps, lives_on=features.lives_on)
     for what, which, details in chosen:
         writer.carry_out(what, which, details)
     return writer.scenario(name)

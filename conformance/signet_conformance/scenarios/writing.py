@@ -27,11 +27,12 @@ class _Session:
 class Writer:
     """A scenario under way. An intent that makes no sense at its place leaves no step behind."""
 
-    def __init__(self, several: int, agents: int, turned: int, *, can_resume: bool) -> None:
+    def __init__(self, several: int, agents: int, turned: int, *, can_resume: bool, lives_on: bool) -> None:
         self._sessions = [
             _Session(f"s{n + 1}", (n + turned) % agents, PROJECTS[n % len(PROJECTS)]) for n in range(several)
         ]
         self._can_resume = can_resume
+        self._lives_on = lives_on
         self._steps: list[dict[str, Any]] = []
         self._fault: dict[str, Any] | None = None
         self._fault_lasts: int | None = None
@@ -51,10 +52,10 @@ class Writer:
                     self._use(session)
             case "end":
                 if session.state == "open":
-                    self._end(session)
+                    self._end(session, details)
             case "resume":
                 self._use(session)
-                self._end(session)
+                self._end(session, details)
                 self._use(session)
             case _:
                 if self._use(session):
@@ -77,6 +78,7 @@ class Writer:
             reply, text = details
             self._add({"step": "prompt", "session": session.name, "text": text, "reply": reply})
         elif what == "clear":
+            self._switch_on(details)
             self._add({"step": "clear", "session": session.name})
         elif what == "tool":
             self._tool(session, *details)
@@ -133,17 +135,21 @@ class Writer:
             summary, session.summary = session.summary, None
             self._add({"step": "compaction_complete", "session": session.name, "summary": summary})
 
-    def _end(self, session: _Session) -> None:
+    def _end(self, session: _Session, fault: dict[str, Any] | None = None) -> None:
         if session.state != "open":
             return
         self._complete(session)
-        if self._fault is not None and self._fault["fault"]["kind"] == "refuse":
-            # A closed listener leaves no request in the trace: to the rules it would look like an end that never was.
+        self._switch_on(fault)
+        if not self._lives_on and self._fault is not None and self._fault["fault"]["kind"] == "refuse":
+            # SIG-END-005 wants an end of every key, and a closed listener leaves no trace of the attempt. A process
+            # that lives on can send it later; one that is over has nobody left who could.
             self._switch_off()
         session.state = "closed"
         self._add({"step": "end", "session": session.name})
 
-    def _switch_on(self, details: dict[str, Any]) -> None:
+    def _switch_on(self, details: dict[str, Any] | None) -> None:
+        if details is None:
+            return
         self._switch_off()
         self._fault_lasts = details["lasts"]
         self._fault = {"step": "fault", **{k: v for k, v in details.items() if k != "lasts"}}

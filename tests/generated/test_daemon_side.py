@@ -1,0 +1,65 @@
+"""A daemon that generated sessions show broken: reported on its own side, whatever the connector is like."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from signet_conformance import engine, targets, trace
+from signet_conformance.driven import Plan, drive
+from signet_conformance.finding import Verdict
+from signet_conformance.scenarios.script import Scenario
+
+from .live import broken_daemon, broken_target, generate
+
+BROKEN = "answers-without-a-count"
+NAME = "SIG-DAEMON-001"
+START = {"step": "start", "session": "s1", "agent": 0, "project": "/workspace/src/acme-api"}
+PROMPT = {"step": "prompt", "session": "s1", "text": "When does the export run?", "reply": "At two."}
+END = {"step": "end", "session": "s1"}
+
+
+def test_breach_of_the_daemon_is_shown_again_and_put_beside_the_traces(tmp_path: Path) -> None:
+    """A fresh connector shows it in a trace of its own among those of the run; the connector has no breach by it."""
+    with broken_daemon(BROKEN) as url:
+        summary = generate(tmp_path, broken_target(), 10, daemon=url)
+    assert not summary.breaches
+    (breach,) = summary.daemon
+    assert (breach.requirement, breach.verdict, breach.confirmed) == (NAME, Verdict.FAIL, True)
+    assert breach.sessions > 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"{NAME}.jsonl", "generated.json"]
+    judged = engine.judge(trace.read(tmp_path / f"{NAME}.jsonl"))
+    assert judged.daemon[NAME].verdict is Verdict.FAIL
+    assert not any(found.verdict is Verdict.FAIL for found in judged.judgements.values())
+
+
+def test_breach_of_the_daemon_that_scenarios_show_is_not_performed_again(tmp_path: Path) -> None:
+    """What the other traces of the run say of the daemon needs no second proof."""
+    scenario = Scenario("plain", "One session", (START, PROMPT, END))
+    with broken_daemon(BROKEN) as url:
+        plan = Plan(targets.load("reference"), url, scenarios=(scenario,), generated=5)
+        summary = drive(plan, tmp_path, lambda _words: None)
+    assert summary is not None
+    assert not summary.daemon
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["generated.json", "plain.jsonl"]
+
+
+def test_breach_of_the_daemon_stands_in_its_section_and_fails_nothing(tmp_path: Path) -> None:
+    """What generated sessions alone show is named on the daemon's side, in text and report; the run ends with 0."""
+    (tmp_path / "quiet.json").write_text(json.dumps({"name": "quiet", "steps": [START, END]}))
+    with broken_daemon(BROKEN) as url:
+        words = ["--target", "reference", "--daemon", url, "--scenario", "quiet.json", "--scenarios", "5"]
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "--signet-conformance", "--signet-report", "report", *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"on the daemon's side: FAIL {NAME}" in done.stdout
+    assert "0 breaches found and confirmed" in done.stdout
+    traces = json.loads((tmp_path / "report" / "report.json").read_bytes())["traces"]
+    assert [one["daemon"][NAME]["verdict"] for one in traces].count("FAIL") == 1
