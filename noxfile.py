@@ -47,6 +47,14 @@ def wheel(session: nox.Session) -> None:
 
 
 @nox.session
+def docs(session: nox.Session) -> None:
+    """The documentation as a site, in site/; a dead link fails."""
+    session.install("-e", ".[docs]")
+    session.run("python", "ci/requirement_pages.py", "--check")
+    session.run("mkdocs", "build", "--strict", *session.posargs, env={"NO_MKDOCS_2_WARNING": "1"})
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Figures and ratios; nothing here can fail on a slow machine."""
     session.install("-e", ".")

@@ -25,6 +25,11 @@ def test_every_requirement_has_a_page(invoke: Invoke, name: str, monkeypatch: py
     assert max(map(len, done.stdout.splitlines()[:12])) <= 120
 
 
+def test_a_page_of_the_documentation_is_named(invoke: Invoke) -> None:
+    """The terminal's page says which page of the documentation is about the requirement."""
+    assert "page      requirements/SIG-END-005 of the documentation" in invoke("explain", "SIG-END-005").stdout
+
+
 def test_without_an_id_all_are_listed(invoke: Invoke) -> None:
     """The list has every id with its sentence."""
     done = invoke("explain")

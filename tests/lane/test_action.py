@@ -21,6 +21,9 @@ ACTION = ROOT / "ci" / "action.yml"
 WORKFLOW = ROOT / ".github" / "workflows" / "conformance.yml"
 
 
+pytestmark = pytest.mark.skipif(not WORKFLOW.exists(), reason="the reusable workflow is in the repository only")
+
+
 def load(path: Path) -> Any:
     """A YAML file as plain values."""
     return YAML(typ="safe", pure=True).load(path.read_text("utf-8"))

@@ -13,6 +13,7 @@ from signet_conformance.cli.output import terminal_width, wants_colour
 from signet_conformance.cli.selection import unknown
 from signet_conformance.contract import Requirement, document, requirements
 from signet_conformance.reports.layout import command_line, labelled, paragraph, strong, usable_width
+from signet_conformance.reports.requirement_pages import page_address
 from signet_conformance.rules.daemon import daemon_requirements
 
 _EPILOG = """\b
@@ -89,6 +90,7 @@ def _page(requirement: Requirement, width: int, colour: bool) -> Iterator[str]:
     ]
     for label, text in facts:
         yield from labelled(label, text, width, colour)
+    yield from labelled("page", _documented(requirement.id), width, colour)
     yield ""
     if "example" not in entry:
         yield command_line("check", ["signet-conformance", "check", "TRACE"], colour)
@@ -105,6 +107,11 @@ _DECIDES = {
     "trace": "a recording, however it was made",
     "marks": "a run driven by the kit, with its step and fault marks",
 }
+
+
+def _documented(name: str) -> str:
+    """Where the documentation has the requirement, with what this command leaves out."""
+    return page_address(name) or f"requirements/{name} of the documentation, which also names what proves its rule"
 
 
 def _levels(requirement: Requirement) -> str:

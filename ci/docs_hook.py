@@ -1,0 +1,73 @@
+"""What mkdocs does beyond its own: makes a page of each requirement, and keeps links within the site.
+
+Ids of requirements in code spans become links to their pages. Links that lead out of docs/ into the repository are
+right on GitHub and would be dead here: they become the path as text.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mkdocs.structure.files import File
+
+sys.path.insert(0, str(Path(__file__).parent))
+import requirement_pages
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
+
+_FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
+_ID = re.compile(r"(?<!\[)`(SIG-[A-Z]+-\d{3})`")
+_OUTWARD = re.compile(r"\[(`?)([^\]`]+)\1\]\((\.\./[^)#\s]+)(#[^)\s]*)?\)")
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Put the pages of each area below the index of requirements."""
+    for entry in config.nav or []:
+        if isinstance(entry, dict) and "Requirements" in entry:
+            entry["Requirements"] = [
+                "requirements/README.md",
+                *({heading: [_path(one["id"]) for one in entries]} for heading, entries in requirement_pages.areas()),
+            ]
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the page of every requirement."""
+    for entry in requirement_pages.catalogue():
+        files.append(File.generated(config, _path(entry["id"]), content=requirement_pages.page(entry)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 - mkdocs names them
+    """Rewrite the links of a page, its code blocks left alone."""
+    return "".join(
+        piece if number % 2 else _linked(piece, page.file.src_uri)
+        for number, piece in enumerate(_FENCE.split(markdown))
+    )
+
+
+def _linked(text: str, source: str) -> str:
+    folder = posixpath.dirname(source)
+    known = {entry["id"] for entry in requirement_pages.catalogue()}
+
+    def outward(found: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join("docs", folder, found[3]))
+        if target.startswith("docs/"):
+            return found[0]
+        return f"`{target}`" if found[2].strip("/") in target else f"{found[2]} (`{target}`)"
+
+    def requirement(found: re.Match[str]) -> str:
+        return f"[`{found[1]}`]({posixpath.relpath(_path(found[1]), folder or '.')})" if found[1] in known else found[0]
+
+    return _ID.sub(requirement, _OUTWARD.sub(outward, text))
+
+
+def _path(requirement: str) -> str:
+    return f"requirements/{requirement}.md"

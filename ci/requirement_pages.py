@@ -1,0 +1,195 @@
+"""One page a requirement, from the catalogue in schemas/; and the index of them that GitHub shows too.
+
+`python ci/requirement_pages.py` writes docs/requirements/README.md anew, `--check` only says whether it is current.
+The pages themselves are made when the documentation is built (docs_hook.py) and are committed nowhere.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+SCHEMAS = Path(__file__).parents[1] / "schemas"
+INDEX = Path(__file__).parents[1] / "docs" / "requirements" / "README.md"
+
+_AREAS: Mapping[str, str] = {
+    "transport": "Requests as such",
+    "health": "Health",
+    "start": "The start of a session",
+    "prompt": "Prompts",
+    "end": "The end of a session",
+    "checkpoint": "Checkpoints",
+    "compaction": "Compaction",
+    "recall": "Recall",
+    "remember": "Remembering",
+    "memory": "Single memories",
+    "secrets": "Secrets",
+    "identity": "Agents",
+    "session": "Sessions",
+    "robustness": "When the daemon fails",
+    "notifications": "Notifications",
+    "coverage": "What is declared",
+    "daemon": "On the daemon's side",
+}
+"""Area of the catalogue to the heading of its pages, in the order of a session."""
+
+_DECIDED = {
+    "trace": "A recording decides, however it was made.",
+    "marks": "Only a run driven by the kit decides: it takes the kit's own marks of steps and faults.",
+}
+_DAEMON_SIDE = "A recording decides; it is judged on the daemon's side and changes no verdict of the connector."
+
+
+def read(name: str) -> Any:
+    """A JSON file of schemas/."""
+    return json.loads((SCHEMAS / name).read_bytes())
+
+
+def catalogue() -> list[dict[str, Any]]:
+    """The entries of both catalogues, the connector's first; every one has an area."""
+    daemon = [{**entry, "area": "daemon"} for entry in read("daemon-requirements.json")["requirements"]]
+    return [*read("requirements.json")["requirements"], *daemon]
+
+
+def areas() -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """The heading of each area with its entries. Raises KeyError for an area without a heading."""
+    order = list(_AREAS)
+    entries = sorted(catalogue(), key=lambda entry: order.index(_known(entry["area"])))
+    for area, group in groupby(entries, key=lambda entry: entry["area"]):
+        yield _AREAS[area], list(group)
+
+
+def _known(area: str) -> str:
+    if area not in _AREAS:
+        raise KeyError(f"the area {area} has no heading in {Path(__file__).name}")
+    return area
+
+
+def index() -> str:
+    """The index of all requirements."""
+    lines = [
+        "# Requirements",
+        "",
+        "<!-- Written by ci/requirement_pages.py from schemas/; a test holds it against them. -->",
+        "",
+        "One sentence each, with the level at which it holds: a broken MUST fails, a broken SHOULD warns. On the built",
+        "site every id leads to its page; in a terminal `signet-conformance explain ID` shows the same.",
+    ]
+    for heading, entries in areas():
+        lines += ["", f"## {heading}", "", "| id | level | sentence |", "|---|---|---|"]
+        lines += [f"| `{entry['id']}` | {_level(entry)} | {_plain(entry['title'])} |" for entry in entries]
+    return "\n".join(lines) + "\n"
+
+
+def page(entry: Mapping[str, Any]) -> str:
+    """The page of one requirement, in Markdown."""
+    return "\n".join(_page(entry)) + "\n"
+
+
+def _page(entry: Mapping[str, Any]) -> Iterator[str]:
+    name = entry["id"]
+    yield from (f"# {name}", "", f"**{_plain(entry['title'])}.**", "")
+    head, *facts = (f"| {label} | {text} |" for label, text in _facts(entry))
+    yield from (head, "|---|---|", *facts)
+    breach = "FAIL" if entry["level"] == "MUST" else "WARN"
+    general = f"PASS when each subject meets the sentence, else {breach}. NOT-APPLICABLE when there is no subject."
+    yield from _section("Verdict", " ".join(filter(None, [general, _plain(entry["verdict"])])))
+    if entry["undecided"]:
+        yield from ("", f"INCONCLUSIVE: {_plain(entry['undecided'])}")
+    yield from _section("Why it matters", _plain(entry["why"]))
+    yield from _section("What to change", _plain(entry["fix"]))
+    if "example" in entry:
+        yield from _section("A recording that breaches it", "")
+        if "example_context" in entry:
+            yield from ("The recording declares:", "", *_json(entry["example_context"]), "")
+        yield from _json(entry["example"])
+    check = read("checks.json")["checks"].get(name)
+    if check is not None:
+        yield from _section("The check", "JSON Schema over the request, from `schemas/checks.json`:")
+        yield from ("", *_json(check))
+    yield from _mutants(name)
+    only = "" if name.startswith("SIG-DAEMON-") else f" -k {name}"
+    yield from _section("In a terminal", "")
+    yield from ("```text", f"signet-conformance explain {name}", f"signet-conformance check TRACE{only}", "```")
+
+
+def _facts(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "level", _level(entry)
+    yield "subject", _plain(entry["subject"])
+    operations = ", ".join(f"`{name}`" for name in entry["operations"])
+    yield "operations", operations or "any"
+    yield "since", f"daemon {entry['since']}" if entry["since"] else "every daemon"
+    if entry.get("since_note"):
+        yield "about that", _plain(entry["since_note"])
+    yield "in force", _in_force(entry["id"])
+    yield "decided by", _DECIDED.get(entry.get("decides", ""), _DAEMON_SIDE)
+    yield "source", _plain(entry["source"])
+
+
+def _in_force(name: str) -> str:
+    """The frozen versions that name a requirement: it is in force as long as the newest of them does."""
+    if name.startswith("SIG-DAEMON-"):
+        return "in every contract version"
+    versions = [read(f"versions/{path.name}") for path in (SCHEMAS / "versions").glob("*.json")]
+    versions.sort(key=lambda one: [int(part) for part in one["version"].split(".")])
+    named = [one["version"] for one in versions if name in one["requirements"]]
+    if not named:
+        return "in no frozen version"
+    held = f"in contract {', '.join(named)}"
+    return held if named[-1] == versions[-1]["version"] else f"{held}; until then"
+
+
+def _level(entry: Mapping[str, Any]) -> str:
+    later = (f"{level} from daemon {version}" for version, level in entry.get("level_from", {}).items())
+    return ", ".join([entry["level"], *later])
+
+
+def _mutants(name: str) -> Iterator[str]:
+    document = read("mutants.json")
+    breaking = [one for one in document["mutants"] if one["breaks"] == name]
+    yield from _section("Proven by", "")
+    if not breaking:
+        yield _plain(document["exempt"].get(name, "No mutant."))
+        return
+    yield f"`signet-conformance selftest --only {name}` breaks the reference so, and holds that it is noticed:"
+    yield ""
+    yield from (f"- `{one['id']}`: the {one['side']} {_plain(one['title'])} ({one['verdict']})" for one in breaking)
+
+
+def _section(heading: str, text: str) -> Iterator[str]:
+    yield from ("", f"## {heading}", "")
+    if text:
+        yield text
+
+
+def _json(value: object) -> Sequence[str]:
+    return ("```json", *json.dumps(value, indent=2, ensure_ascii=False).split("\n"), "```")
+
+
+def _plain(text: str) -> str:
+    """Text of the catalogue, in which Markdown finds no markup."""
+    return re.sub(r"([\\*_`\[\]|])", r"\\\1", html.escape(text, quote=False)).replace("\n", " ")
+
+
+def main() -> int:
+    """Write the index, or check it; the exit status."""
+    current = INDEX.read_text("utf-8") if INDEX.exists() else ""
+    if current == index():
+        return 0
+    if "--check" in sys.argv[1:]:
+        print(f"{INDEX.name} is not what schemas/ says\ntry: python ci/requirement_pages.py", file=sys.stderr)
+        return 1
+    INDEX.parent.mkdir(parents=True, exist_ok=True)
+    INDEX.write_text(index(), "utf-8")
+    print("wrote docs/requirements/README.md")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

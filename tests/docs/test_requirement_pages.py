@@ -1,0 +1,75 @@
+"""Facts about the pages that are made from the catalogue."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "ci" / "requirement_pages.py"
+
+
+def load() -> Any:
+    """The script as a module; ci/ is no package."""
+    spec = importlib.util.spec_from_file_location("requirement_pages", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+pages = load()
+
+
+def entry(name: str) -> dict[str, Any]:
+    """The catalogue's entry of a requirement."""
+    return next(one for one in pages.catalogue() if one["id"] == name)
+
+
+def test_the_index_is_current() -> None:
+    """What is committed is what schemas/ says."""
+    assert pages.INDEX.read_text("utf-8") == pages.index(), "try: python ci/requirement_pages.py"
+
+
+@pytest.mark.parametrize("name", [one["id"] for one in pages.catalogue()])
+def test_a_page_tells_the_whole_requirement(name: str) -> None:
+    """Sentence, level, verdict, why, remedy, example and proof stand on every page."""
+    page, one = pages.page(entry(name)), entry(name)
+    for member in ("title", "subject", "verdict", "why", "fix", "source"):
+        assert pages._plain(one[member]) in page
+    assert f"| level | {one['level']}" in page
+    assert f"signet-conformance explain {name}" in page
+    for heading in ("## Verdict", "## Why it matters", "## What to change", "## Proven by", "## In a terminal"):
+        assert heading in page
+    if "example" in one:
+        assert json.dumps(one["example"], indent=2, ensure_ascii=False) in page
+
+
+def test_a_page_names_its_mutants() -> None:
+    """What proves the rule stands on the page."""
+    for mutant in json.loads((ROOT / "schemas" / "mutants.json").read_text("utf-8"))["mutants"]:
+        assert f"- `{mutant['id']}`: the {mutant['side']} " in pages.page(entry(mutant["breaks"]))
+
+
+def test_a_page_says_since_when_and_in_which_versions() -> None:
+    """A later requirement names its first daemon and the contracts in which it is in force."""
+    page = pages.page(entry("SIG-AGENT-002"))
+    assert "| since | daemon 0.145 |" in page
+    assert "| in force | in contract 0.145, 0.205 |" in page
+
+
+def test_the_catalogues_text_is_no_markup() -> None:
+    """An angle bracket, a star or a bar of a sentence stays what it is."""
+    assert "Bearer &lt;token&gt;" in pages.page(entry("SIG-HTTP-009"))
+    assert pages._plain("a|b *c* <d> [e] `f` _g_") == r"a\|b \*c\* &lt;d&gt; \[e\] \`f\` \_g\_"
+
+
+def test_every_area_has_a_heading() -> None:
+    """No requirement is left out of the index."""
+    listed = [one["id"] for _, entries in pages.areas() for one in entries]
+    assert sorted(listed) == sorted(one["id"] for one in pages.catalogue())
