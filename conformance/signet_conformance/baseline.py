@@ -101,16 +101,20 @@ def outcome(verdicts: Verdicts, known: Sequence[Known], today: date) -> Outcome:
     return Outcome(covered, stale, expired)
 
 
-def read(path: str, *, flaky: bool = False) -> Known:
-    """Read a baseline, or a flaky list. Raises UsageError naming the file, the entry and the member that is off."""
-    option, expected = ("--flaky", FLAKY) if flaky else ("--baseline", BASELINE)
+def read(path: str, option: str = "--baseline", *, flaky: bool = False) -> Known:
+    """Read the baseline, or the flaky list, that an option names.
+
+    Raises UsageError naming the file, the entry and the member that is off.
+    """
+    expected = FLAKY if flaky else BASELINE
     where = f"{option} {printable(path, 400)}"
     try:
         raw = Path(path).read_bytes()
         data = json.loads(raw) if len(raw) <= MAX_BYTES else None
     except OSError as failure:
         problem = f"cannot be read: {failure.strerror or failure}"
-        raise UsageError(problem, where=where, remedy="write one with --write-baseline FILE") from None
+        remedy = f"write one with {option.rpartition('-')[0]}-write-baseline FILE"
+        raise UsageError(problem, where=where, remedy=remedy) from None
     except (ValueError, RecursionError) as failure:
         raise UsageError(
             f"is not JSON: {printable(failure, 160)}", where=where, remedy="mend the file, or write it anew"

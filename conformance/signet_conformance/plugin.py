@@ -68,7 +68,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="PERCENT",
         help="fail when the scenarios exercise less of the contract than that",
     )
-    group.addoption("--signet-report", metavar="DIR", help="write report.json and the traces there")
+    group.addoption("--signet-report", metavar="DIR", help="write the traces and report.json, .md, .sarif, .html there")
+    group.addoption("--signet-baseline", metavar="FILE", help="known failures: they fail the run no more")
+    group.addoption("--signet-flaky", metavar="FILE", help="requirements that fail now and then (signet-flaky/1)")
+    group.addoption(
+        "--signet-write-baseline", metavar="FILE", help="write what fails now into FILE, which must not exist"
+    )
+    group.addoption("--signet-owner", metavar="NAME", help="who answers for the entries that are written")
+    group.addoption("--signet-reason", metavar="TEXT", help="why the entries that are written may stand")
+    group.addoption("--signet-expires", metavar="DAY", help="last day of a written entry (default: in 30 days)")
     group.addoption("--signet-strict", action="store_true", help="a WARN fails the run too")
 
 

@@ -8,7 +8,7 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from signet_conformance import targets
 from signet_conformance.contract import version_document
 from signet_conformance.coverage import percentage
 from signet_conformance.errors import UsageError, printable
+from signet_conformance.known_failures import KnownFailures
 from signet_conformance.scenarios.script import Scenario, read_scenarios
 
 DEFAULT_SESSIONS = 60
@@ -46,6 +47,7 @@ class Asked:
     seed: int = DEFAULT_SEED
     contract: str | None = None
     least_coverage: float | None = None
+    known: KnownFailures = field(default_factory=KnownFailures.none)
 
 
 def read_options(config: pytest.Config, taken: Sequence[str]) -> Asked:
@@ -100,6 +102,7 @@ def read_options(config: pytest.Config, taken: Sequence[str]) -> Asked:
         scenarios=scenarios,
         sessions=asked_sessions,
         seed=_seed(config.getoption("signet_seed")),
+        known=_known(config),
         # Last: a run that cannot be used leaves no folder behind.
         folder=Path(tempfile.mkdtemp(prefix="signet-traces-")) if report is None else _fresh_folder(Path(report)),
     )
@@ -111,7 +114,29 @@ def read_worker_options(config: pytest.Config, folder: str) -> Asked:
     target = None if name is None else targets.load(name)
     recordings: Sequence[str] = config.getoption("signet_trace")
     contract: str | None = config.getoption("signet_contract")
-    return Asked(target, "", recordings, Path(folder), report=False, strict=False, contract=contract)
+    known = _known(config, writing=False)
+    return Asked(target, "", recordings, Path(folder), report=False, strict=False, contract=contract, known=known)
+
+
+def _known(config: pytest.Config, *, writing: bool = True) -> KnownFailures:
+    """The files of known failures, and unless `writing` is off the baseline that is to be written."""
+    if config.getoption("runxfail", default=False):
+        # Asked to look past expected failures, pytest looks past known ones.
+        return KnownFailures.none()
+
+    def given(name: str) -> str | None:
+        value: str | None = config.getoption(f"signet_{name}")
+        return value if writing or name in ("baseline", "flaky") else None
+
+    return KnownFailures.parse(
+        given("baseline"),
+        given("flaky"),
+        given("write_baseline"),
+        given("owner"),
+        given("reason"),
+        given("expires"),
+        "--signet-",
+    )
 
 
 def _either(config: pytest.Config, name: str) -> str | None:

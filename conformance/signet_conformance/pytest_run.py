@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import sys
-import warnings
 from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, Self
@@ -17,35 +16,27 @@ from typing import Any, NoReturn, Self
 import pytest
 
 from signet_conformance import engine, trace
-from signet_conformance.contract import requirements
+from signet_conformance.baseline import COVERABLE, Outcome
 from signet_conformance.coverage import Coverage, Meter
 from signet_conformance.errors import SignetConformanceError, printable
 from signet_conformance.finding import Judgement, Verdict
 from signet_conformance.generated_summary import Summary, breach_lines, folded
+from signet_conformance.known_failures import by_target, known_lines, target_of
+from signet_conformance.pytest_items import KNOWN, VERDICT, InconclusiveError, RequirementItem, Requirements
 from signet_conformance.pytest_options import Asked, read_options, read_worker_options
 from signet_conformance.pytest_progress import Progress
 from signet_conformance.pytest_reports import write_reports
 from signet_conformance.reports.ending import Ending
+from signet_conformance.reports.layout import MAX_WIDTH
+from signet_conformance.reports.requirement_pages import explain_note
 from signet_conformance.reports.text import closing_line, daemon_summary_lines, failure_text, summary_lines
 from signet_conformance.reports.together import run_level_breaches
-from signet_conformance.rules import rules
-
-VERDICT = "signet_verdict"
-"""The user property that carries an item's verdict, also from xdist workers and into JUnit."""
 
 _SETTLED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
 """The statuses of a run that came to its end; any other one is left as pytest gave it."""
 
 _NODE = "signet-conformance"
 _MAX_BLOCKS = 3
-
-
-class ConformanceWarning(UserWarning):
-    """A requirement of level SHOULD is not met."""
-
-
-class InconclusiveError(Exception):
-    """Raised by an item whose requirement could not be decided; it becomes an outcome of its own."""
 
 
 class ConformanceRun:
@@ -57,6 +48,9 @@ class ConformanceRun:
         self._asked = asked
         self._worker = hasattr(config, "workerinput")
         self._verdicts: dict[str, Verdict] = {}
+        self._known: set[str] = set()
+        self._held = Outcome()
+        self._baseline_line: str | None = None
         self._judged: engine.JudgedRun | None = None
         self._measured: Coverage | None = None
         self._traces: list[trace.Trace] | None = None
@@ -179,6 +173,18 @@ class ConformanceRun:
         blocks += breach_lines(() if summary is None else summary.breaches, name)
         return "\n\n".join(blocks)
 
+    def known_reason(self, judgement: Judgement) -> str | None:
+        """Why a failure may stand; None when it is not known at each target that has it."""
+        if judgement.verdict not in COVERABLE or not self._asked.known.files:
+            return None
+        targets = by_target(self.judged().traces, self._target_name(), {judgement.requirement})
+        failing = [at for at, verdicts in targets.items() if COVERABLE & set(verdicts.values())]
+        reasons = [self._asked.known.reasons(at).get(judgement.requirement) for at in failing]
+        return printable(reasons[0], 300) if reasons and all(reasons) else None
+
+    def _target_name(self) -> str | None:
+        return None if self._asked.target is None else self._asked.target.name
+
     def place_of(self, judgement: Judgement) -> tuple[str, int]:
         """The file and the line of the first exchange that decided; the folder of the run when there is none."""
         for one in self.judged().traces:
@@ -197,7 +203,7 @@ class ConformanceRun:
             if call.excinfo.errisinstance(InconclusiveError):
                 report.outcome = "skipped"
                 report.longrepr = (item.name, None, f"INCONCLUSIVE: {call.excinfo.value}")
-            elif report.skipped:
+            elif report.skipped and not hasattr(report, "wasxfail"):
                 report.longrepr = (item.name, None, str(call.excinfo.value))
         return report
 
@@ -214,6 +220,8 @@ class ConformanceRun:
         verdict = dict(report.user_properties).get(VERDICT)
         if verdict is not None:
             self._verdicts[report.nodeid] = Verdict(str(verdict))
+            if KNOWN in dict(report.user_properties) and not report.failed:
+                self._known.add(report.nodeid)
         elif report.when == "call" and report.failed and report.nodeid.startswith(f"{_NODE}/"):
             self._verdicts[report.nodeid] = Verdict.ERROR
 
@@ -226,20 +234,25 @@ class ConformanceRun:
         terminalreporter.section("signet conformance")
         for report in terminalreporter.stats.get("inconclusive", []):
             reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
-            terminalreporter.write_line(f"{report.nodeid.rsplit('::', 1)[-1]} {printable(reason, 300)}")
+            name = report.nodeid.rsplit("::", 1)[-1]
+            terminalreporter.write_line(f"{name} {printable(reason, 300)} {explain_note(name)}")
         for warning in (warning for one in self._traces or () for warning in one.warnings):
             terminalreporter.write_line(f"note: {printable(warning, 600)}")
         status = self._status(exitstatus)
         if not self._verdicts:
             terminalreporter.write_line(f"nothing was tested: no requirement was judged (exit {status})")
             return
-        verdicts = {nodeid.rsplit("::", 1)[-1]: verdict for nodeid, verdict in self._verdicts.items()}
+        for line in known_lines(self._held, shutil.get_terminal_size().columns, colour=False):
+            terminalreporter.write_line(line)
+        verdicts = self._by_requirement()
         for line in summary_lines([("this run", verdicts)], shutil.get_terminal_size().columns):
             terminalreporter.write_line(line)
         for line in daemon_summary_lines(self.judged().traces, shutil.get_terminal_size().columns):
             terminalreporter.write_line(line)
         traces = len(self._read_traces())
         terminalreporter.write_line(closing_line(verdicts, traces, status))
+        if self._baseline_line is not None:
+            terminalreporter.write_line(self._baseline_line)
         if (summary := Summary.read(self.folder)) is not None:
             terminalreporter.write_line(summary.line())
         found = self._coverage()
@@ -264,19 +277,36 @@ class ConformanceRun:
         """End with the kit's own statuses; write the report."""
         if self._worker or session.config.option.collectonly or exitstatus not in _SETTLED:
             return
-        session.exitstatus = self._status(exitstatus)
-        if self._asked.report and self._verdicts:
-            try:
+        try:
+            self._hold_against_known()
+            session.exitstatus = self._status(exitstatus)
+            if self._asked.report and self._verdicts:
                 self._write_report(int(session.exitstatus))
-            except OSError as failure:
-                print(f"error: {self.folder}: the report cannot be written: {failure.strerror}", file=sys.stderr)
-                session.exitstatus = 2
+        except SignetConformanceError as failure:
+            print(f"error: {failure}", file=sys.stderr)
+            session.exitstatus = failure.exit_status
+        except OSError as failure:
+            print(f"error: {self.folder}: the report cannot be written: {failure.strerror}", file=sys.stderr)
+            session.exitstatus = 2
+
+    def _by_requirement(self) -> dict[str, Verdict]:
+        return {nodeid.rsplit("::", 1)[-1]: verdict for nodeid, verdict in self._verdicts.items()}
+
+    def _hold_against_known(self) -> None:
+        """Write down what is let pass, and the baseline that was asked for; of the requirements that were tested."""
+        known, tested = self._asked.known, self._by_requirement()
+        if tested and (known.files or known.written is not None):
+            traces, target = self.judged().traces, self._target_name()
+            self._held = known.outcome(traces, target, tested)
+            self._baseline_line = known.write(traces, target, tested)
 
     def _status(self, exitstatus: int) -> int:
         if exitstatus not in _SETTLED:
             return int(exitstatus)
-        status = engine.exit_status(list(self._verdicts.values()), strict=self._asked.strict)
-        if status == 0 and self._covers_too_little():
+        left = [verdict for nodeid, verdict in self._verdicts.items() if nodeid not in self._known]
+        # What is known to fail was tested, even where nothing else was.
+        status = engine.exit_status([*left, Verdict.PASS] if self._known else left, strict=self._asked.strict)
+        if status in (0, 3) and (self._held.fails or (status == 0 and self._covers_too_little())):
             status = 1
         # A test of the repository's own may have failed; only a failure of the kit says more than that.
         return 1 if exitstatus == pytest.ExitCode.TESTS_FAILED and status != 4 else status
@@ -296,8 +326,10 @@ class ConformanceRun:
     def _write_report(self, status: int) -> None:
         run = self.judged()
         contract = self._asked.contract
-        ending = Ending(run.traces, status, coverage=self._coverage(), judgements=run.together, contract=contract)
-        write_reports(self.folder, ending, lambda _: {})
+        notes = list(known_lines(self._held, MAX_WIDTH, colour=False))
+        ending = Ending(run.traces, status, notes, self._coverage(), run.together, contract)
+        known = self._asked.known
+        write_reports(self.folder, ending, lambda one: known.reasons(target_of(one, self._target_name())))
 
     def _keeps_traces(self) -> bool:
         if self._asked.recordings or not any(self.folder.glob("*.jsonl")):
@@ -316,78 +348,3 @@ def _end(failure: SignetConformanceError) -> NoReturn:
     print(f"error: {failure}", file=sys.stderr)
     place = f"{failure.where}: " if failure.where else ""
     pytest.exit(f"signet-conformance: {place}{failure.message}", returncode=failure.exit_status)
-
-
-class Requirements(pytest.Collector):
-    """The collector of the kit's items, one a requirement of the catalogue, then one a rule of the repository's own."""
-
-    def __init__(self, *, run: ConformanceRun, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self._run = run
-
-    def collect(self) -> Iterable[pytest.Item]:
-        """One item a requirement, in the catalogue's order."""
-        for name in dict.fromkeys((*requirements(), *rules())):
-            yield RequirementItem.from_parent(self, name=name, run=self._run)
-
-
-class RequirementItem(pytest.Item):
-    """One requirement over all traces of the run."""
-
-    def __init__(self, *, run: ConformanceRun, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self._run = run
-        requirement = requirements().get(self.name)
-        self._title = requirement.title if requirement is not None else "a rule of this repository's own"
-        if requirement is not None:
-            # Names for -k; marks would have to be registered in the repository that is judged.
-            self.extra_keyword_matches.update((requirement.level, requirement.area))
-
-    def runtest(self) -> None:
-        """Turn the verdict into an outcome."""
-        judgement = self._run.judged().together[self.name]
-        # Skip reasons and warnings reach terminal and JUnit file as they are.
-        judgement = dataclasses.replace(judgement, message=printable(judgement.message, 600))
-        self.user_properties.append((VERDICT, str(judgement.verdict)))
-        if judgement.verdict in (Verdict.FAIL, Verdict.ERROR):
-            raise _BreachError(self._run.breach_text(judgement), judgement.message)
-        if judgement.verdict is Verdict.INCONCLUSIVE:
-            raise InconclusiveError(judgement.message)
-        if judgement.verdict is Verdict.NOT_APPLICABLE:
-            pytest.skip(judgement.message)
-        if judgement.verdict is Verdict.WARN:
-            self._warn(judgement)
-
-    def _warn(self, judgement: Judgement) -> None:
-        # Recorded directly: a repository that turns warnings into errors has not asked for this one to fail.
-        message = f"{self.name}: {judgement.message} (signet-conformance explain {self.name})"
-        file, line = self._run.place_of(judgement)
-        # An empty source line, or pytest would print the whole line of the trace.
-        recorded = warnings.WarningMessage(ConformanceWarning(message), ConformanceWarning, file, line, line="")
-        self.ihook.pytest_warning_recorded.call_historic(
-            kwargs={"warning_message": recorded, "nodeid": self.nodeid, "when": "runtest", "location": None}
-        )
-
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """The failure as its reader needs it: no traceback of the kit."""
-        if not isinstance(excinfo.value, (_BreachError, InconclusiveError, SignetConformanceError)):
-            return super().repr_failure(excinfo, style)
-        # The text of the error and nothing else, in a form that xdist carries whole.
-        shown = excinfo.getrepr(style="value", chain=False)
-        if shown.reprcrash is not None:
-            # What stands behind the item's name in pytest's last lines, which a CI log does not cut.
-            value = excinfo.value
-            shown.reprcrash.message = value.summary if isinstance(value, _BreachError) else f"error: {value}"
-        return shown
-
-    def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Where pytest says that the item is."""
-        return self.config.rootpath / self.nodeid.partition("::")[0], None, f"{self.name} {self._title}"
-
-
-class _BreachError(Exception):
-    """Raised by an item whose requirement fails; its text is all that is shown, its summary where one line must do."""
-
-    def __init__(self, text: str, summary: str) -> None:
-        super().__init__(text)
-        self.summary = printable(summary, 200)

@@ -16,7 +16,7 @@ from signet_conformance.baseline import Outcome
 from signet_conformance.cli.commands import tell
 from signet_conformance.cli.declared import Overrides, declared_options, merged
 from signet_conformance.cli.inputs import trace_files
-from signet_conformance.cli.known import KnownFailures, known_lines, known_options, remaining, target_of
+from signet_conformance.cli.known import known_options
 from signet_conformance.cli.output import report_stream, terminal_width, wants_colour
 from signet_conformance.cli.report_files import ReportFiles, report_options
 from signet_conformance.cli.selection import selected
@@ -25,6 +25,7 @@ from signet_conformance.coverage import Meter, coverage_lines, percentage
 from signet_conformance.engine import Judged, exit_status, judge
 from signet_conformance.errors import SignetConformanceError, UsageError, printable
 from signet_conformance.finding import Verdict
+from signet_conformance.known_failures import KnownFailures, known_lines, remaining, target_of
 from signet_conformance.reports import jsonreport, text
 from signet_conformance.reports.ending import Ending, Report
 from signet_conformance.reports.layout import MAX_WIDTH

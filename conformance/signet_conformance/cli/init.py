@@ -16,9 +16,9 @@ import click
 
 from signet_conformance import baseline, targets
 from signet_conformance.cli.commands import tell
-from signet_conformance.cli.known import DEFAULT_DAYS, user_name
 from signet_conformance.errors import NothingTestedError, SignetConformanceError, UsageError, printable
 from signet_conformance.finding import Verdict
+from signet_conformance.known_failures import DEFAULT_DAYS, user_name
 from signet_conformance.lane.discovery import Found, discover, settings_text
 from signet_conformance.lane.inputs import FIELDS, Inputs, read_inputs
 from signet_conformance.lane.origin import checked_pin, installed_pin
@@ -190,9 +190,9 @@ def _closing(
     yield ""
     if failing:
         until = datetime.now(UTC).date() + timedelta(days=DEFAULT_DAYS)
-        yield f"{len(failing)} of the requirements fail now: {', '.join(failing)}"
+        yield f"fails now: {', '.join(failing)}"
         if BASELINE not in writer.left:
-            yield f"{BASELINE} lets the lane pass with them until {until.isoformat()};"
+            yield f"{BASELINE} lets the lane pass until {until.isoformat()};"
             yield "edit who answers for each, and why"
             if WORKFLOW.name in writer.left:
                 yield f'add to the lane in your {WORKFLOW.name}: baseline: "{BASELINE}"'

@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import cache
 from importlib.metadata import PackageNotFoundError, metadata
 
+from signet_conformance.contract import requirements
 from signet_conformance.reports.layout import shell_command
+from signet_conformance.rules.daemon import daemon_requirements
 
 _DISTRIBUTION = "signet-conformance"
 _LABEL = "documentation"
@@ -14,6 +16,12 @@ _LABEL = "documentation"
 def explain_command(requirement: str) -> str:
     """The command that shows a requirement's page in a terminal, as it can be pasted."""
     return shell_command(["signet-conformance", "explain", requirement])
+
+
+def explain_note(requirement: str) -> str:
+    """That command in parentheses, to stand behind a message; nothing for a rule of somebody's own, without a page."""
+    known = requirement in requirements() or requirement in daemon_requirements()
+    return f" ({explain_command(requirement)})" if known else ""
 
 
 def page_address(requirement: str) -> str | None:

@@ -20,6 +20,7 @@ from signet_conformance.reports.layout import (
     strong,
     usable_width,
 )
+from signet_conformance.reports.requirement_pages import explain_note
 from signet_conformance.reports.settling import settled_by
 from signet_conformance.rules.daemon import daemon_requirements
 
@@ -102,7 +103,7 @@ def daemon_summary_lines(judged: Sequence[Judged], width: int = 80) -> list[str]
         if breaches:
             where = _count(len(breaches), "trace")
             message = printable(breaches[0].message, 200)
-            text = f"on the daemon's side: {breaches[0].verdict} {name} {message} ({where})"
+            text = f"on the daemon's side: {breaches[0].verdict} {name} {message} ({where}){explain_note(name)}"
             lines += paragraph(text, usable_width(width), "", "    ")
     return lines
 
@@ -162,7 +163,8 @@ def undecided_lines(judged: Judged, width: int, colour: bool) -> list[str]:
     for name, judgement in judged.judgements.items():
         if judgement.verdict is Verdict.INCONCLUSIVE:
             why = printable(judgement.message, 200)
-            lines += _listed(judgement, f"{why}. To settle it: {settled_by(judged, judgement)}.", name, width, colour)
+            text = f"{why}. To settle it: {settled_by(judged, judgement)}.{explain_note(name)}"
+            lines += _listed(judgement, text, name, width, colour)
     return lines
 
 
@@ -174,7 +176,7 @@ def settled_lines(judged: Judged, width: int, colour: bool) -> list[str]:
         for name, judgement in judged.judgements.items():
             if judgement.verdict is verdict:
                 sentence = known[name].title if name in known else ""
-                text = f"{sentence} ({printable(judgement.message, 120)})".strip()
+                text = f"{sentence} ({printable(judgement.message, 120)}){explain_note(name)}".strip()
                 lines += _listed(judgement, text, name, width, colour)
     return lines
 

@@ -1,0 +1,206 @@
+"""Known failures of a run: the files that options name, held against its verdicts, and the lines that tell of them."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+from signet_conformance import baseline
+from signet_conformance.baseline import Entry, Known, Outcome
+from signet_conformance.engine import COVERAGE, Judged
+from signet_conformance.errors import UsageError, printable
+from signet_conformance.finding import FOLDING_ORDER, Verdict
+from signet_conformance.reports.layout import command_line, labelled, strong, usable_width
+from signet_conformance.reports.together import verdicts_of
+
+DEFAULT_DAYS = 30
+UNNAMED = "unnamed"
+"""The target of a recording that names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFailures:
+    """The files that a command line names, and what it wants written."""
+
+    files: Sequence[Known]
+    written: str | None
+    owner: str
+    reason: str
+    expires: date
+
+    @classmethod
+    def none(cls) -> KnownFailures:
+        """What stands where no option speaks of known failures."""
+        return cls((), None, "", "", date.max)
+
+    @classmethod
+    def parse(
+        cls,
+        baseline_file: str | None,
+        flaky: str | None,
+        write_baseline: str | None,
+        owner: str | None,
+        reason: str | None,
+        expires: str | None,
+        prefix: str = "--",
+    ) -> KnownFailures:
+        """Read the options and the files; raise UsageError for one that cannot be used.
+
+        `prefix` stands before the names of the options in what is said about them.
+        """
+        if write_baseline is None and not (owner is None and reason is None and expires is None):
+            raise UsageError(
+                f"{prefix}owner, {prefix}reason and {prefix}expires speak of entries that are written",
+                remedy=f"add {prefix}write-baseline FILE",
+            )
+        if write_baseline is not None and not (reason and reason.strip()):
+            raise UsageError(
+                "a known failure needs a reason",
+                where=f"{prefix}write-baseline",
+                remedy=f"{prefix}reason 'why it may stand'",
+            )
+        if write_baseline is not None and Path(write_baseline).exists():
+            raise UsageError("exists already", where=write_baseline, remedy="choose another name: nothing is replaced")
+        files = [] if baseline_file is None else [baseline.read(baseline_file, f"{prefix}baseline")]
+        files += [] if flaky is None else [baseline.read(flaky, f"{prefix}flaky", flaky=True)]
+        until = _expiry(expires, f"{prefix}expires")
+        return cls(files, write_baseline, owner or user_name(), (reason or "").strip(), until)
+
+    def covers(self, requirement: str, target: str) -> bool:
+        """Whether an entry in force lets a requirement's failure at a target pass."""
+        today = datetime.now(UTC).date()
+        entries = (entry for file in self.files for entry in file.entries)
+        return any(entry.covers(requirement, target) and entry.expires >= today for entry in entries)
+
+    def reasons(self, target: str) -> dict[str, str]:
+        """The requirements whose failure at a target an entry in force lets pass, each with the entry in words."""
+        today = datetime.now(UTC).date()
+        return {
+            entry.requirement: f"{entry.owner}, until {entry.expires.isoformat()}: {entry.reason}"
+            for file in reversed(self.files)
+            for entry in reversed(file.entries)
+            if entry.covers(entry.requirement, target) and entry.expires >= today
+        }
+
+    def outcome(self, judged: Sequence[Judged], target: str | None, only: Collection[str] | None = None) -> Outcome:
+        """What the files say of the run, or of `only` some requirements of it; the audit lines are written."""
+        if not self.files:
+            return Outcome()
+        verdicts = by_target(judged, target, only)
+        found = baseline.outcome(verdicts, self.files, datetime.now(UTC).date())
+        for path, line in baseline.audit_lines(found, verdicts, user_name(), datetime.now(UTC)):
+            _append(path, line)
+        return found
+
+    def write(self, judged: Sequence[Judged], target: str | None, only: Collection[str] | None = None) -> str | None:
+        """Write the baseline that was asked for; what was written in words, None when nothing was."""
+        if self.written is None:
+            return None
+        today = datetime.now(UTC).date()
+        verdicts = by_target(judged, target, only)
+        entries = baseline.entries_for(verdicts, self.owner, self.reason, today, self.expires)
+        try:
+            with Path(self.written).open("x", encoding="utf-8") as stream:
+                stream.write(baseline.document(entries))
+        except OSError as failure:
+            raise UsageError(
+                f"cannot be written: {failure.strerror}", where=self.written, remedy="name a new file of your own"
+            ) from None
+        return f"baseline: {len(entries)} known in {printable(self.written, 400)}, until {self.expires.isoformat()}"
+
+
+def by_target(
+    judged: Sequence[Judged], target: str | None, only: Collection[str] | None = None
+) -> dict[str, dict[str, Verdict]]:
+    """The verdicts of a run by target: the one that was named, or those of the recordings."""
+    found: dict[str, dict[str, Verdict]] = {}
+    for one in judged:
+        verdicts = found.setdefault(target_of(one, target), {})
+        for name, judgement in one.judgements.items():
+            verdicts[name] = min(verdicts.get(name, judgement.verdict), judgement.verdict, key=FOLDING_ORDER.index)
+    # Only the run as a whole may breach coverage, and then every target of it does.
+    whole = verdicts_of(judged).get(COVERAGE) if judged else None
+    if whole is not None:
+        for verdicts in found.values():
+            verdicts[COVERAGE] = whole
+    if only is None:
+        return found
+    return {at: {name: verdicts[name] for name in verdicts if name in only} for at, verdicts in found.items()}
+
+
+def target_of(judged: Judged, target: str | None) -> str:
+    """The target whose known failures count for a judged trace."""
+    return target or judged.trace.header.target or UNNAMED
+
+
+def remaining(judged: Sequence[Judged], target: str | None, found: Outcome) -> list[Verdict]:
+    """The verdicts of the run without the failures that are known at each target that has them."""
+    verdicts, targets = verdicts_of(judged), by_target(judged, target)
+    return [
+        verdict
+        for name, verdict in verdicts.items()
+        if verdict not in baseline.COVERABLE
+        or not found.covers(name, [at for at, each in targets.items() if each.get(name) in baseline.COVERABLE])
+    ]
+
+
+def known_lines(found: Outcome, width: int, colour: bool) -> Iterator[str]:
+    """What is known, and what must be done about entries that fail the run."""
+    width = usable_width(width)
+    for (requirement, target), (_, entry) in found.covered.items():
+        yield f"{strong('KNOWN', colour)} {requirement} at {printable(target, 60)}"
+        whose = f"{printable(entry.owner, 80)}, until {entry.expires.isoformat()}: {printable(entry.reason, 300)}"
+        yield from labelled("by", whose, width, colour)
+        yield command_line("explain", ["signet-conformance", "explain", requirement], colour)
+    for word, entries, what in (
+        ("STALE", found.stale, "it no longer fails: take the entry out"),
+        ("EXPIRED", found.expired, "mend the connector and take the entry out, or agree on a later day with its owner"),
+    ):
+        for file, entry in entries:
+            yield f"{strong(word, colour)} {entry.requirement} at {printable(entry.target, 60)}"
+            yield from labelled("in", f"{printable(file.path, 400)}, {_since(entry)}", width, colour)
+            yield from labelled("change", what, width, colour)
+            yield command_line("explain", ["signet-conformance", "explain", entry.requirement], colour)
+
+
+def _since(entry: Entry) -> str:
+    days = f"{entry.created.isoformat()} to {entry.expires.isoformat()}"
+    return f"by {printable(entry.owner, 80)}, {days}"
+
+
+def _expiry(text: str | None, where: str) -> date:
+    today = datetime.now(UTC).date()
+    if text is None:
+        return today + timedelta(days=DEFAULT_DAYS)
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        day = date.min
+    if day < today:
+        raise UsageError(
+            f"{printable(text, 40)!r} is no day to come", where=where, remedy=f"write it like {today.isoformat()}"
+        )
+    return day
+
+
+def user_name() -> str:
+    """Who runs this, as the system knows them."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "unknown"
+
+
+def _append(path: Path, line: str) -> None:
+    try:
+        with path.open("a", encoding="utf-8") as stream:
+            stream.write(line)
+    except OSError as failure:
+        raise UsageError(
+            f"cannot be written: {failure.strerror}",
+            where=str(path),
+            remedy="keep the baseline in a folder that you may write to: what is let pass is written down",
+        ) from None

@@ -1,0 +1,128 @@
+"""The items of a conformance run: one a requirement, whose outcome is the verdict over the whole run."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from signet_conformance.contract import requirements
+from signet_conformance.engine import JudgedRun
+from signet_conformance.errors import SignetConformanceError, printable
+from signet_conformance.finding import Judgement, Verdict
+from signet_conformance.reports.requirement_pages import explain_note
+from signet_conformance.rules import rules
+
+VERDICT = "signet_verdict"
+"""The user property that carries an item's verdict, also from xdist workers and into JUnit."""
+
+KNOWN = "signet_known"
+"""The user property that says why a failure may stand, of an item whose failure is known."""
+
+
+class ConformanceWarning(UserWarning):
+    """A requirement of level SHOULD is not met."""
+
+
+class InconclusiveError(Exception):
+    """Raised by an item whose requirement could not be decided; it becomes an outcome of its own."""
+
+
+class Verdicts(Protocol):
+    """What items ask of the run that they belong to."""
+
+    def judged(self) -> JudgedRun:
+        """The verdicts of the run."""
+
+    def breach_text(self, judgement: Judgement) -> str:
+        """What the author of the connector reads of a requirement that fails."""
+
+    def place_of(self, judgement: Judgement) -> tuple[str, int]:
+        """The file and the line of the first exchange that decided."""
+
+    def known_reason(self, judgement: Judgement) -> str | None:
+        """Why a failure may stand; None when it is not known at each target that has it."""
+
+
+class Requirements(pytest.Collector):
+    """The collector of the kit's items, one a requirement of the catalogue, then one a rule of the repository's own."""
+
+    def __init__(self, *, run: Verdicts, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._run = run
+
+    def collect(self) -> Iterable[pytest.Item]:
+        """One item a requirement, in the catalogue's order."""
+        for name in dict.fromkeys((*requirements(), *rules())):
+            yield RequirementItem.from_parent(self, name=name, run=self._run)
+
+
+class RequirementItem(pytest.Item):
+    """One requirement over all traces of the run."""
+
+    def __init__(self, *, run: Verdicts, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._run = run
+        requirement = requirements().get(self.name)
+        self._title = requirement.title if requirement is not None else "a rule of this repository's own"
+        if requirement is not None:
+            # Names for -k; marks would have to be registered in the repository that is judged.
+            self.extra_keyword_matches.update((requirement.level, requirement.area))
+
+    def runtest(self) -> None:
+        """Turn the verdict into an outcome."""
+        judgement = self._run.judged().together[self.name]
+        # Skip reasons and warnings reach terminal and JUnit file as they are.
+        judgement = dataclasses.replace(judgement, message=printable(judgement.message, 600))
+        self.user_properties.append((VERDICT, str(judgement.verdict)))
+        known = self._run.known_reason(judgement)
+        if known is not None:
+            self.user_properties.append((KNOWN, known))
+            if judgement.verdict is Verdict.FAIL:
+                pytest.xfail(f"known: {known}")
+        if judgement.verdict in (Verdict.FAIL, Verdict.ERROR):
+            raise BreachError(self._run.breach_text(judgement), judgement.message)
+        if judgement.verdict is Verdict.INCONCLUSIVE:
+            raise InconclusiveError(judgement.message)
+        if judgement.verdict is Verdict.NOT_APPLICABLE:
+            pytest.skip(judgement.message)
+        if judgement.verdict is Verdict.WARN and known is None:
+            self._warn(judgement)
+
+    def _warn(self, judgement: Judgement) -> None:
+        # Recorded directly: a repository that turns warnings into errors has not asked for this one to fail.
+        message = f"{self.name}: {judgement.message}{explain_note(self.name)}"
+        file, line = self._run.place_of(judgement)
+        # An empty source line, or pytest would print the whole line of the trace.
+        recorded = warnings.WarningMessage(ConformanceWarning(message), ConformanceWarning, file, line, line="")
+        self.ihook.pytest_warning_recorded.call_historic(
+            kwargs={"warning_message": recorded, "nodeid": self.nodeid, "when": "runtest", "location": None}
+        )
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """The failure as its reader needs it: no traceback of the kit."""
+        if not isinstance(excinfo.value, (BreachError, InconclusiveError, SignetConformanceError)):
+            return super().repr_failure(excinfo, style)
+        # The text of the error and nothing else, in a form that xdist carries whole.
+        shown = excinfo.getrepr(style="value", chain=False)
+        if shown.reprcrash is not None:
+            # What stands behind the item's name in pytest's last lines, which a CI log does not cut.
+            value = excinfo.value
+            shown.reprcrash.message = value.summary if isinstance(value, BreachError) else f"error: {value}"
+        return shown
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Where pytest says that the item is."""
+        return self.config.rootpath / self.nodeid.partition("::")[0], None, f"{self.name} {self._title}"
+
+
+class BreachError(Exception):
+    """Raised by an item whose requirement fails; its text is all that is shown, its summary where one line must do."""
+
+    def __init__(self, text: str, summary: str) -> None:
+        super().__init__(text)
+        self.summary = printable(summary, 200)
