@@ -75,9 +75,17 @@ class SessionHost:
         if replaces is not None and replaces is not session:
             await replaces.end(SWITCH)
         if source == "clear" and session.is_open:
-            await session.clear()
+            await self.clear(session)
             return True
         return await session.start(source)
+
+    async def clear(self, session: Session) -> None:
+        """Take a session's conversation from the model; it ends and begins anew, its end as with :meth:`end`.
+
+        The start that follows the end may have to wait, and the end then stands alone.
+        """
+        await self._show_life(session)
+        await session.clear()
 
     async def end(self, session: Session, reason: str = SHUTDOWN) -> Reply:
         """Close a session.
@@ -85,8 +93,7 @@ class SessionHost:
         If another session of the agent was started since its last hook, a checkpoint goes before the end:
         to the daemon it would otherwise look like one that was left behind when the other took its place.
         """
-        if session.is_open and self._is_overtaken(session):
-            await session.checkpoint()
+        await self._show_life(session)
         return await session.end(reason)
 
     async def send_unsent_ends(self) -> None:
@@ -101,6 +108,10 @@ class SessionHost:
         await asyncio.gather(*(session.repeat_lost_end() for session in sessions))
         await asyncio.gather(*(self.end(session) for session in sessions if session.is_open))
         await self.client.aclose()
+
+    async def _show_life(self, session: Session) -> None:
+        if session.is_open and self._is_overtaken(session):
+            await session.checkpoint()
 
     def _is_overtaken(self, session: Session) -> bool:
         return any(

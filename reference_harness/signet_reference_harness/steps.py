@@ -106,8 +106,8 @@ async def _compact(host: SessionHost, session: Session, step: Step) -> Result:
     return {**before, **await _compaction_complete(host, session, step)}
 
 
-async def _clear(_host: SessionHost, session: Session, _step: Step) -> Result:
-    await session.clear()
+async def _clear(host: SessionHost, session: Session, _step: Step) -> Result:
+    await host.clear(session)
     return {"opened": True}
 
 

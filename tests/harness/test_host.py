@@ -10,7 +10,7 @@ import pytest
 from signet_reference_harness.errors import IdentityError, StepError
 from signet_reference_harness.host import SessionHost, agent_in
 
-from .recording_daemon import END, START, RecordingDaemon
+from .recording_daemon import END, START, USUAL, Answer, RecordingDaemon
 from .sessions import PROJECT, say, session_of
 
 Hosted = Callable[..., Any]
@@ -42,6 +42,22 @@ def test_overtaken_session_is_checkpointed_before_its_end(daemon: RecordingDaemo
 
     hosted(work)
     assert daemon.paths()[3:] == ["session-checkpoint-extract", "session-end", "session-end"]
+
+
+def test_overtaken_session_is_checkpointed_before_it_is_cleared(daemon: RecordingDaemon, hosted: Hosted) -> None:
+    """Its end would stand alone as a late one where the daemon asks for patience with starts like the next."""
+    daemon.answers[START] = [Answer(USUAL[START]), Answer({"error": "busy"}, 503, headers={"retry-after": "60"})]
+
+    async def work(host: SessionHost) -> None:
+        first, second = session_of(host), session_of(host, "s2")
+        await host.start(first, "startup")
+        await host.clear(first)
+        await host.start(second, "startup")
+        await host.clear(first)
+
+    hosted(work)
+    cleared = ["session-start", "session-end", "session-start"]
+    assert daemon.paths() == [*cleared, "session-start", "session-checkpoint-extract", "session-end"]
 
 
 def test_session_of_another_agent_overtakes_nobody(daemon: RecordingDaemon, hosted: Hosted) -> None:
