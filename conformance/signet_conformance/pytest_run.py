@@ -327,6 +327,9 @@ class ConformanceRun:
         run = self.judged()
         contract = self._asked.contract
         notes = list(known_lines(self._held, MAX_WIDTH, colour=False))
+        if (summary := Summary.read(self.folder)) is not None:
+            breached = dict.fromkeys(one.requirement for one in summary.breaches)
+            notes += [f"{name}: {line}" for name in breached for line in breach_lines(summary.breaches, name)]
         ending = Ending(run.traces, status, notes, self._coverage(), run.together, contract)
         known = self._asked.known
         write_reports(self.folder, ending, lambda one: known.reasons(target_of(one, self._target_name())))

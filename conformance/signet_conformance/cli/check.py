@@ -64,6 +64,7 @@ class Settings:
     show_all: bool
     quiet: bool
     coverage: bool
+    measured: bool
     least_coverage: float | None
 
 
@@ -139,6 +140,7 @@ def command(
         show_all=show_all,
         quiet=quiet,
         coverage=coverage,
+        measured=coverage or coverage_fail_under is not None or html is not None,
         least_coverage=None
         if coverage_fail_under is None
         else percentage(coverage_fail_under, "--coverage-fail-under"),
@@ -182,7 +184,7 @@ class _Run:
         self.complaints: list[SignetConformanceError] = []
         self.known = Outcome()
         self.reports: list[Report] = []
-        self.meter = Meter(settings.contract) if settings.coverage or settings.least_coverage is not None else None
+        self.meter = Meter(settings.contract) if settings.measured else None
 
     def complain(self, failure: SignetConformanceError) -> None:
         """Tell what cannot be judged; the rest of the run goes on."""
@@ -246,7 +248,7 @@ class _Run:
 
     def coverage_lines(self) -> list[str]:
         """What the traces exercise, for people; nothing where it was not asked for."""
-        if self.meter is None:
+        if self.meter is None or not (self.settings.coverage or self.settings.least_coverage is not None):
             return []
         return [*coverage_lines(self.meter.coverage(), missed=self.settings.coverage), *self._too_little_lines()]
 

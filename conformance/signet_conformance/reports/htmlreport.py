@@ -182,20 +182,21 @@ def _coverage(ending: Ending) -> Markup:
         element(
             "tr",
             element("th", part.name, scope="row"),
-            element("td", f"{len(part.exercised)} of {part.total}"),
             element(
-                "td", element("meter", min=0, max=part.total or 1, value=len(part.exercised), aria_label=part.name)
+                "td",
+                element("span", f"{len(part.exercised)} of {part.total}", class_="line"),
+                element("meter", min=0, max=part.total or 1, value=len(part.exercised), aria_label=part.name),
             ),
             element("td", _missed(part.name, part.missed)),
         )
         for part in ending.coverage.parts
     )
     lead = element("p", f"{ending.coverage.percent:.0f} % of the contract was exercised.")
-    return joined((lead, table("What the run exercised", ("Part", "Seen", "Share", "Not seen"), rows)))
+    return joined((lead, table("What the run exercised", ("Part", "Seen", "Not seen"), rows)))
 
 
 def _missed(name: str, missed: tuple[str, ...]) -> Markup:
     if not missed:
         return Markup("nothing")
     points = element("ul", (element("li", element("code", point)) for point in missed), class_="plain")
-    return element("details", element("summary", f"{len(missed)} {name}"), points)
+    return element("details", element("summary", str(len(missed)), aria_label=f"{len(missed)} {name} not seen"), points)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from pydantic_core import from_json
 
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.reports.markup import Markup, element, joined
-from signet_conformance.reports.page import requirement_page, table
+from signet_conformance.reports.page import facts, requirement_page, table
 
 FORMAT = "signet-selftest/1"
 MAX_BYTES = 64 * 1024 * 1024
@@ -35,24 +35,28 @@ def read(path: str) -> Mapping[str, Any]:
 
 
 def section(rows: Mapping[str, Any]) -> Markup:
-    """A row for each requirement: what killed it, what survived, why it is exempt."""
+    """A row for each requirement that was put to the test: what killed it, what survived, why it is exempt."""
     killed = sum(len(_names(row, "killed_by")) for row in rows.values())
     survived = sum(len(_names(row, "survived")) for row in rows.values())
     lead = element("p", f"{killed} mutants killed, {survived} survived.")
-    heads = ("Requirement", "Killed by", "Survived", "Exempt", "Page")
-    return joined((lead, table("Which mutants break which requirement", heads, (_row(n, r) for n, r in rows.items()))))
+    tested = (_row(name, told) for name, row in rows.items() if (told := _facts(row)))
+    return joined((lead, table("Which mutants break which requirement", ("Requirement", "Mutants"), tested)))
 
 
-def _row(name: str, row: Mapping[str, Any]) -> Markup:
-    survived = ", ".join(_names(row, "survived"))
+def _row(name: str, told: Sequence[tuple[str, str | Markup]]) -> Markup:
     return element(
-        "tr",
-        element("th", name, scope="row"),
-        element("td", ", ".join(_names(row, "killed_by"))),
-        element("td", element("strong", survived) if survived else ""),
-        element("td", str(row.get("exempt", ""))),
-        element("td", requirement_page(name)),
+        "tr", element("th", name, scope="row"), element("td", facts((*told, ("page", requirement_page(name)))))
     )
+
+
+def _facts(row: Mapping[str, Any]) -> list[tuple[str, str | Markup]]:
+    survived = ", ".join(_names(row, "survived"))
+    told: list[tuple[str, str | Markup]] = [
+        ("killed by", ", ".join(_names(row, "killed_by"))),
+        ("survived", element("strong", survived) if survived else ""),
+        ("exempt", str(row.get("exempt", ""))),
+    ]
+    return [(label, value) for label, value in told if value]
 
 
 def _names(row: Mapping[str, Any], member: str) -> list[str]:

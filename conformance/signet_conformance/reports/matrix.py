@@ -15,6 +15,7 @@ from signet_conformance.engine import COVERAGE
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.finding import FOLDING_ORDER, Verdict
 from signet_conformance.reports.layout import painted, strong
+from signet_conformance.reports.requirement_pages import explain_command
 from signet_conformance.reports.values import cell
 
 FORMAT = "signet-matrix/1"
@@ -161,6 +162,7 @@ def lines(columns: Sequence[Column], colour: bool) -> Iterator[str]:
     names = dict.fromkeys(name for column in columns for name in column.verdicts)
     cells = [(name, [_verdict(column, name) for column in columns]) for name in names]
     yield from _table("requirement", heads, cells, colour)
+    yield f"the page of a requirement: {explain_command('ID')}"
     yield ""
     for column in columns:
         yield parity_line(column)
