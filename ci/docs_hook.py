@@ -10,7 +10,7 @@ import posixpath
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mkdocs.structure.files import File
 
@@ -18,6 +18,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 import requirement_pages
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
     from mkdocs.structure.pages import Page
@@ -28,14 +30,30 @@ _OUTWARD = re.compile(r"\[(`?)([^\]`]+)\1\]\((\.\./[^)#\s]+)(#[^)\s]*)?\)")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put the pages of each area below the index of requirements."""
-    for entry in config.nav or []:
-        if isinstance(entry, dict) and "Requirements" in entry:
-            entry["Requirements"] = [
+    """Fill the sections of the navigation that are left empty in mkdocs.yml: their pages come and go."""
+    _fill(
+        config.nav or [],
+        {
+            "Requirements": [
                 "requirements/README.md",
                 *({heading: [_path(one["id"]) for one in entries]} for heading, entries in requirement_pages.areas()),
-            ]
+            ],
+            "Connectors driven live": [
+                "connectors/README.md",
+                *(f"connectors/{path.name}" for path in sorted(Path(config.docs_dir, "connectors").glob("[a-z]*.md"))),
+            ],
+        },
+    )
     return config
+
+
+def _fill(nav: list[Any], sections: Mapping[str, list[Any]]) -> None:
+    for entry in nav:
+        for name, below in entry.items() if isinstance(entry, dict) else ():
+            if name in sections:
+                entry[name] = sections[name]
+            elif isinstance(below, list):
+                _fill(below, sections)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

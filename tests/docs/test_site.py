@@ -15,11 +15,11 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     [*ROOT.glob("docs/**/*.md"), *ROOT.glob("*.md"), ROOT / "ci" / "README.md", ROOT / "examples" / "README.md"]
 )
+pytestmark = pytest.mark.skipif(not (ROOT / "mkdocs.yml").exists(), reason="links lead into a whole checkout")
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.skipif(not (ROOT / "mkdocs.yml").exists(), reason="the links lead into a whole checkout")
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_a_link_leads_to_a_file(page: Path) -> None:
     """Every relative link of a page is right where GitHub shows the page."""
@@ -34,7 +34,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if importlib.util.find_spec("material") is None:
         pytest.skip("mkdocs-material is not installed: pip install -e '.[docs]'")
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     built = subprocess.run(
         command, cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True, check=False
     )

@@ -162,7 +162,7 @@ def _run(inputs: Inputs, found: Found) -> tuple[int, Outcome | None]:
     if not (report / "report.json").is_file():
         return performed.status, None
     try:
-        outcome = read_outcome(report / "report.json", found.name, (), datetime.now(UTC), strict=False)
+        outcome = read_outcome(report / "report.json", found.name)
     except SignetConformanceError as failure:
         tell(failure)
         return failure.exit_status, None

@@ -6,13 +6,12 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 from signet_conformance import baseline, trace
 from signet_conformance.baseline import Entry, Known
-from signet_conformance.engine import exit_status
 from signet_conformance.errors import KitError, SignetConformanceError, printable
 from signet_conformance.finding import FOLDING_ORDER, Verdict
 from signet_conformance.lane.github import Annotation
@@ -60,8 +59,11 @@ class Outcome:
         return None if found is None else found[1]
 
 
-def read_outcome(report: Path, target: str, known: Sequence[Known], now: datetime, *, strict: bool) -> Outcome:
-    """Read a run's report and hold it against the files of known failures. Raises KitError when it is no report."""
+def read_outcome(report: Path, target: str, known: Sequence[Known] = (), today: date | None = None) -> Outcome:
+    """Read a run's report, and what the files of known failures say of it. Raises KitError when it is no report.
+
+    The run was told of the same files: its exit status counts what they let pass.
+    """
     try:
         document = json.loads(report.read_bytes())
         together = document["together"]
@@ -73,21 +75,8 @@ def read_outcome(report: Path, target: str, known: Sequence[Known], now: datetim
             where=str(report),
             remedy="look into the log above: the run ended before its report was written",
         ) from None
-    found = baseline.outcome({target: verdicts}, known, now.date())
-    if found.covered:
-        left = [v for n, v in verdicts.items() if (n, target) not in found.covered]
-        # What is known to fail was tested, even where nothing else was.
-        status = exit_status([*left, Verdict.PASS], strict=strict)
-    if found.fails and status in (0, 3):
-        status = 1
+    found = baseline.outcome({target: verdicts}, known, today or datetime.now(UTC).date())
     return Outcome(target, together, verdicts, found, status)
-
-
-def keep_audit(outcome: Outcome, folder: Path, who: str, now: datetime) -> None:
-    """Write a line for each failure that was let pass, into the folder that is uploaded."""
-    for path, line in baseline.audit_lines(outcome.known, {outcome.target: outcome.verdicts}, who, now):
-        with (folder / path.name).open("a", encoding="utf-8") as stream:
-            stream.write(line)
 
 
 def remarks(outcome: Outcome, workspace: Path) -> Iterator[Annotation]:

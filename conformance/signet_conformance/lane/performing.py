@@ -30,17 +30,19 @@ class Performed:
 
 
 def command_line(inputs: Inputs) -> list[str]:
-    """The pytest command of a lane, without the interpreter in front; it repeats the run on any machine."""
+    """The pytest command of a lane, without the interpreter in front; it repeats the run in a folder like it."""
     words = [
         "pytest", "--signet-conformance",
         "--signet-target", inputs.target,
         "--signet-daemon", inputs.daemon,
         "--signet-scenarios", inputs.scenarios,
         "--signet-seed", inputs.seed,
-        "--signet-report", str(inputs.report),
+        "--signet-report", os.path.relpath(inputs.report, inputs.folder),
     ]  # fmt: skip
     if inputs.contract is not None:
         words += ["--signet-contract", inputs.contract]
+    if inputs.baseline is not None:
+        words += ["--signet-baseline", os.path.relpath(inputs.baseline, inputs.folder)]
     return [*words, "--signet-strict"] if inputs.strict else words
 
 

@@ -30,26 +30,12 @@ def _lines(inputs: Inputs, performed: Performed, outcome: Outcome | None, status
     yield f"Target {code(inputs.target)} against {code(inputs.daemon)}: **{word}** (exit {status}).\n"
     if outcome is None:
         yield f"No verdict was reached: {inline(printable(performed.complaint or 'the log says why', 600))}\n"
-    else:
-        yield from _known(outcome)
-    words = shlex.join(w if w != str(inputs.report) else "signet-report" for w in command_line(inputs))
+    words = shlex.join(command_line(inputs))
     yield f"The same on your machine, from {code(_folder(inputs))}:\n\n```sh\n{words}\n```\n"
 
 
 def _folder(inputs: Inputs) -> str:
     return str(inputs.folder.relative_to(inputs.workspace))
-
-
-def _known(outcome: Outcome) -> Iterator[str]:
-    rows = [
-        f"- {code(name)} is known until {entry.expires.isoformat()}: {inline(printable(entry.reason, 300))}"
-        for (name, _), (_, entry) in outcome.known.covered.items()
-    ]
-    rows += [f"- {code(e.requirement)} no longer fails: take its entry out" for _, e in outcome.known.stale]
-    rows += [f"- {code(e.requirement)}: the entry expired on {e.expires.isoformat()}" for _, e in outcome.known.expired]
-    if rows:
-        yield "### Baseline\n"
-        yield "\n".join(rows) + "\n"
 
 
 def _written(path: Path) -> str:
