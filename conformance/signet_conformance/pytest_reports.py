@@ -12,6 +12,7 @@ from signet_conformance.reports.ending import Ending, Report
 from signet_conformance.reports.htmlreport import HtmlReport
 from signet_conformance.reports.jsonreport import JsonReport
 from signet_conformance.reports.markdown import MarkdownReport
+from signet_conformance.reports.private_files import private_opener
 from signet_conformance.reports.sarif import SarifReport
 
 FILES: Mapping[str, Callable[[TextIO], Report]] = {
@@ -29,10 +30,7 @@ def write_reports(folder: Path, ending: Ending, known: Callable[[Judged], Mappin
     """
     unfinished = {name: folder / f"{name}.part" for name in FILES}
     with ExitStack() as stack:
-        reports: list[Report] = [
-            FILES[name](stack.enter_context(path.open("x", encoding="utf-8", errors="backslashreplace")))
-            for name, path in unfinished.items()
-        ]
+        reports: list[Report] = [FILES[name](stack.enter_context(_private(path))) for name, path in unfinished.items()]
         for judged in ending.judged:
             reasons = known(judged)
             for report in reports:
@@ -42,3 +40,7 @@ def write_reports(folder: Path, ending: Ending, known: Callable[[Judged], Mappin
     # Under their own names only when they are whole: half a report would be taken for one.
     for name, path in unfinished.items():
         path.rename(folder / name)
+
+
+def _private(path: Path) -> TextIO:
+    return open(path, "x", encoding="utf-8", errors="backslashreplace", opener=private_opener)

@@ -280,6 +280,7 @@ def test_reports_are_written_beside_what_is_shown(invoke: Invoke, tmp_path: Path
     assert (tmp_path / "r.md").read_text().startswith("## Signet conformance")
     assert json.loads((tmp_path / "r.sarif").read_bytes())["version"] == "2.1.0"
     assert (tmp_path / "r.html").read_text().startswith("<!DOCTYPE html>")
+    assert (tmp_path / "r.html").stat().st_mode & 0o077 == 0, "it holds bodies, and traces are private"
     assert json.loads(invoke("check", "a.jsonl", "--json", "--html", "r2.html").stdout)["exit"] == 1
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal, TextIO
 
 from signet_conformance.errors import UsageError
+from signet_conformance.reports.private_files import private_opener
 
 
 def terminal_width() -> int:
@@ -24,8 +25,10 @@ def wants_colour(stream: TextIO) -> bool:
 
 
 @contextmanager
-def report_stream(path: str | None, force: bool) -> Iterator[TextIO]:
+def report_stream(path: str | None, force: bool, *, private: bool = False) -> Iterator[TextIO]:
     """stdout, or the file `path`, which is there as a whole when the block ends well and not at all otherwise.
+
+    A `private` one is readable by its owner alone, as recordings are.
 
     Raises UsageError when the file exists and `force` is off, or cannot be written.
     """
@@ -38,7 +41,8 @@ def report_stream(path: str | None, force: bool) -> Iterator[TextIO]:
     mode: Literal["w", "x"] = "w" if force and not doubled else "x"
     created = False
     try:
-        with written.open(mode, encoding="utf-8", errors="backslashreplace") as stream:
+        opener = private_opener if private else None
+        with open(written, mode, encoding="utf-8", errors="backslashreplace", opener=opener) as stream:
             created = written.is_file()
             yield stream
         if doubled:

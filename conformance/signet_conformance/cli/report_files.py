@@ -76,5 +76,5 @@ class ReportFiles:
         if self.html is not None:
             from signet_conformance.reports.htmlreport import HtmlReport
 
-            found.append(HtmlReport(stack.enter_context(report_stream(self.html, force)), self.selftest))
+            found.append(HtmlReport(stack.enter_context(report_stream(self.html, force, private=True)), self.selftest))
         return found

@@ -56,6 +56,7 @@ document.querySelectorAll("button[data-trace]").forEach((button) => {
   button.addEventListener("click", () => openTrace(Number(button.dataset.trace), true));
 });
 if (document.getElementById("trace-0")) {
-  const broken = [...document.querySelectorAll("#sessions tbody tr")].findIndex((row) => [...row.cells].slice(1, 3).some((cell) => cell.textContent !== "0"));
-  openTrace(Math.max(0, broken), false);
+  const rows = [...document.querySelectorAll("#sessions tbody tr")];
+  const first = (columns) => rows.findIndex((row) => columns.some((column) => row.cells[column].textContent !== "0"));
+  openTrace([first([1]), first([2]), first([3]), 0].find((index) => index >= 0), false);
 }
