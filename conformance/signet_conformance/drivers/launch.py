@@ -6,6 +6,7 @@ import dataclasses
 import json
 import sys
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -58,8 +59,11 @@ def command_line(target: Target) -> tuple[str, ...]:
     face = str(find_face(target).path)
     options: dict[str, Any] = {name: target.profile[name] for name in _OPTIONS if name in target.profile}
     if target.driver == "node-plugin":
-        host = str(HOSTS / "node_host.mjs")
-        return find_runtime(target), host, face, str(find_file(target)), json.dumps(options)
+        return find_runtime(target), str(HOSTS / "node_host.mjs"), face, str(find_file(target)), json.dumps(options)
+    host = sys.executable, "-m", f"{_HOST_PACKAGE}.{target.driver.replace('-', '_')}", face
+    if target.driver == "mcp" and "url" in target.profile:
+        _demand_client(target)
+        return *host, "", json.dumps({**options, **_served(target)})
     if "config" in options:
         options["config"], module = str(target.folder / options["config"]), ""
     else:
@@ -69,14 +73,22 @@ def command_line(target: Target) -> tuple[str, ...]:
     if target.driver == "mcp":
         options["server"] = [find_runtime(target)]
     options["programs"] = _programs(target)
-    host = f"{_HOST_PACKAGE}.{target.driver.replace('-', '_')}"
-    return sys.executable, "-m", host, face, module, json.dumps(options)
+    return *host, module, json.dumps(options)
+
+
+def _demand_client(target: Target) -> None:
+    if find_spec("mcp") is None:
+        raise TargetError(
+            "the official MCP client is not installed",
+            where=target.where,
+            remedy="pip install 'signet-conformance[harness]'",
+        )
 
 
 def _served(target: Target) -> Mapping[str, Any]:
     """The address of a server on this machine, and the command that starts it where it does not run already."""
     url = str(target.profile.get("url", f"http://127.0.0.1:{PORT}"))
-    parts = urlsplit(url.replace(PORT, "80"))
+    parts = urlsplit(url.replace(PORT, "80").replace("{daemon}", "http://127.0.0.1"))
     if parts.scheme != "http" or parts.hostname not in _LOOPBACK:
         raise TargetError(
             f"url is {printable(url)!r}, which is no http address on this machine",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 from signet_conformance.errors import TargetError
 from signet_conformance.targets import Target
@@ -33,17 +34,26 @@ def examine(target: Target) -> Iterator[Need]:
         yield _program(target, "a server that speaks signet-adapter/1")
     elif "url" in target.profile:
         yield Need("a server that runs already", str(target.profile["url"]), note=True)
-    if "runtime" in target.profile:
+    served = target.driver == "mcp" and "url" in target.profile
+    if served:
+        yield _client()
+    elif "runtime" in target.profile:
         yield _need(f"a runtime: {_names(target.profile['runtime'])}", lambda: find_runtime(target))
     if "config" in target.profile:
         yield _config(target)
-    elif "files" in target.profile or "module" in target.profile:
+    elif not served and ("files" in target.profile or "module" in target.profile):
         yield _need("the connector", lambda: str(find_file(target)))
     for name, places in target.profile.get("programs", {}).items():
         found = first_of(target, places)
         yield Need(f"the program {name}", f"{found}" if found else "whatever PATH has under this name")
     if "face" in target.profile:
         yield from _face(target)
+
+
+def _client() -> Need:
+    found = find_spec("mcp")
+    where = None if found is None else found.origin
+    return Need("the official MCP client", where, "pip install 'signet-conformance[harness]'")
 
 
 def _program(target: Target, what: str) -> Need:

@@ -1,14 +1,11 @@
-"""A runtime adapter behind HTTP: started as a child or reached by its address, each call bounded as a whole."""
+"""A runtime adapter behind HTTP: one POST a call, bounded as a whole."""
 
 from __future__ import annotations
 
 import contextlib
 import http.client
 import json
-import os
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -16,14 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from signet_conformance.drivers.hosts.protocol import StepError
+from signet_conformance.drivers.hosts.server_process import ServerProcess
 
-START_TIMEOUT_S = 30.0
 CALL_TIMEOUT_S = 60.0
 MAX_ANSWER_BYTES = 4 * 1024 * 1024
 DAEMON_HEADER = "x-signet-daemon-url"
-_GRACE_S = 3.0
-_LOOK_S = 0.05
 _ABSENT = (404, 405, 501)
 
 
@@ -53,38 +47,16 @@ class Answer:
 
 
 class AdapterServer:
-    """The server. With `command` it is started, `{port}` in command and `url` replaced by a free port."""
+    """The adapter of a server. `daemon` is told with every call, for a server that was started by somebody else."""
 
     def __init__(self, command: Sequence[str], url: str, daemon: str) -> None:
-        port = str(_free_port())
         self._daemon = daemon
-        self._url = urlsplit(url.replace("{port}", port))
-        self._process = None if not command else _started([word.replace("{port}", port) for word in command], port)
-        try:
-            self._wait()
-        except BaseException:
-            self.close()
-            raise
-
-    def _wait(self) -> None:
-        deadline = time.monotonic() + START_TIMEOUT_S
-        while not self._listens():
-            ended = None if self._process is None else self._process.poll()
-            if ended is not None:
-                raise StepError(f"the adapter's server ended with status {ended} before it listened; see its output")
-            if self._process is None or time.monotonic() > deadline:
-                raise StepError(f"nothing listens at {self._url.geturl()}: start the adapter's server, or mend url")
-            time.sleep(_LOOK_S)
-
-    def _listens(self) -> bool:
-        with contextlib.suppress(OSError), socket.create_connection((self._url.hostname, self._url.port or 80), 1.0):
-            return True
-        return False
+        self._server = ServerProcess("the adapter's server", command, url)
+        self._url = urlsplit(self._server.url)
 
     def call(self, path: str, params: Mapping[str, Any], timeout_s: float = CALL_TIMEOUT_S) -> Answer:
         """POST `params` as JSON; never raises for what the adapter does. Raises StepError when its process is gone."""
-        if self._process is not None and self._process.poll() is not None:
-            raise StepError(f"the adapter's server ended with status {self._process.returncode}; see its output")
+        self._server.demand_alive()
         began = time.perf_counter()
         connection = _Bounded(str(self._url.hostname), self._url.port or 80, timeout_s)
         status: int | None = None
@@ -100,29 +72,8 @@ class AdapterServer:
         return Answer(status, said, took, connection.late, thrown)
 
     def close(self) -> None:
-        """End the server that was started: asked first, then killed."""
-        if self._process is None:
-            return
-        self._process.terminate()
-        try:
-            self._process.wait(_GRACE_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-
-
-def _started(command: Sequence[str], port: str) -> subprocess.Popen[bytes]:
-    """The server, in this process's own group, which is killed whole; what it prints goes to standard error."""
-    try:
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, env={**os.environ, "PORT": port})
-    except OSError as failure:
-        raise StepError(f"the adapter's server {command[0]} cannot be started: {failure.strerror}") from None
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+        """End the server that was started."""
+        self._server.close()
 
 
 class _Bounded:

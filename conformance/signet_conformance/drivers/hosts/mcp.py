@@ -2,33 +2,55 @@
 
     python -m signet_conformance.drivers.hosts.mcp FACE.json MODULE OPTIONS
 
-MODULE is the server itself. Each session has a server of its own, as each start of such a harness has.
+MODULE is the server itself, spoken to over its standard input and output: each session has one of its own, as each
+start of such a harness has. With the option `url` it is a server over streamable HTTP, which serves all sessions.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from signet_conformance.drivers.hosts.mcp_server import McpServer
 from signet_conformance.drivers.hosts.places import Projects
 from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
+from signet_conformance.drivers.hosts.server_process import ServerProcess
 from signet_conformance.drivers.hosts.tools import use_tool
 
 
-class McpHarness:
-    """Performs tool steps; of everything else such a connector is told nothing."""
+class Server(Protocol):
+    """What a session speaks to."""
 
-    def __init__(self, face: Mapping[str, Any], command: Sequence[str], options: Mapping[str, Any], peer: Peer) -> None:
+    tools: Mapping[str, Any]
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
+        """Call a tool; its text, and whether the server calls it an error."""
+
+    def close(self) -> None:
+        """Leave the server, and end it where it is the session's own."""
+
+
+class McpHarness:
+    """Performs tool steps; of everything else such a connector is told nothing.
+
+    `module` is empty where the options name a server by its address.
+    """
+
+    def __init__(self, face: Mapping[str, Any], module: str, options: Mapping[str, Any], peer: Peer) -> None:
         self._face = face
-        self._command = command
+        self._command = [*options.get("server", ()), module]
+        self._served: ServerProcess | None = None
+        if "url" in options:
+            url = str(options["url"]).replace("{daemon}", os.environ.get("SIGNET_DAEMON_URL", ""))
+            self._served = ServerProcess("the MCP server", options.get("command", ()), url)
         self._names: Mapping[str, str] = options.get("tools", {})
         self._peer = peer
-        self._servers: dict[str, McpServer] = {}
+        self._servers: dict[str, Server] = {}
         self._projects = Projects()
 
     def about(self) -> Mapping[str, Any]:
@@ -39,8 +61,7 @@ class McpHarness:
         """Perform one step."""
         kind, name = str(step.get("step")), str(step.get("session"))
         if kind in ("start", "resume") and name not in self._servers:
-            folder = self._projects.folder(step.get("project"))
-            self._servers[name] = McpServer(self._command, os.environ, str(folder), self._face["harness"])
+            self._servers[name] = self._joined(self._projects.folder(step.get("project")))
             return {"tools": list(self._servers[name].tools)}
         if name not in self._servers:
             raise StepError(f"session {name!r} is not known: start it first")
@@ -55,20 +76,31 @@ class McpHarness:
             return {"ended": True}
         raise Skipped(f"a memory server is not told of {kind}")
 
+    def _joined(self, folder: Path) -> Server:
+        if self._served is None:
+            return McpServer(self._command, os.environ, str(folder), self._face["harness"])
+        # Imported here: the official client is installed only where it is asked for.
+        from signet_conformance.drivers.hosts.mcp_http import McpHttpServer
+
+        return McpHttpServer(self._served, self._face["harness"])
+
     def flush(self) -> None:
         """Nothing is left: a tool call has ended before its step is answered."""
 
     def close(self) -> None:
         """End every server."""
-        for server in self._servers.values():
-            server.close()
+        with contextlib.ExitStack() as ends:
+            if self._served is not None:
+                ends.callback(self._served.close)
+            for server in self._servers.values():
+                ends.callback(server.close)
 
 
 def main(arguments: Sequence[str]) -> None:
     """Serve standard input."""
     face_path, module, text = arguments
     face, options = json.loads(Path(face_path).read_bytes()), json.loads(text)
-    Peer().serve(lambda peer: McpHarness(face, [*options.get("server", ()), module], options, peer))
+    Peer().serve(lambda peer: McpHarness(face, module, options, peer))
 
 
 if __name__ == "__main__":

@@ -28,7 +28,9 @@ class McpServer:
             )
             self._process.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
             listed = self._ask("tools/list", {}, START_TIMEOUT_S).get("tools", [])
-            self.tools = {str(tool["name"]): tool for tool in listed if isinstance(tool, dict) and "name" in tool}
+            self.tools: Mapping[str, Any] = {
+                str(tool["name"]): tool for tool in listed if isinstance(tool, dict) and "name" in tool
+            }
         except BaseException:
             self._process.close()
             raise

@@ -1,0 +1,80 @@
+"""A connector's server on this machine: started as a child with a free port, or reached where it runs already."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from signet_conformance.drivers.hosts.protocol import StepError
+
+START_TIMEOUT_S = 30.0
+_GRACE_S = 3.0
+_LOOK_S = 0.05
+
+
+class ServerProcess:
+    """`name` is what messages call it. With `command` it is started, `{port}` in command and `url` a free port.
+
+    `url` is its address from then on. Raises StepError when nothing listens there in time.
+    """
+
+    def __init__(self, name: str, command: Sequence[str], url: str) -> None:
+        port = str(_free_port())
+        self._name = name
+        self.url = url.replace("{port}", port)
+        self._process = self._started([word.replace("{port}", port) for word in command], port) if command else None
+        try:
+            self._wait()
+        except BaseException:
+            self.close()
+            raise
+
+    def _started(self, command: Sequence[str], port: str) -> subprocess.Popen[bytes]:
+        """The child, in this process's own group, which is killed whole; what it prints goes to standard error."""
+        env = {**os.environ, "PORT": port}
+        try:
+            return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, env=env)
+        except OSError as failure:
+            raise StepError(f"{self._name} {command[0]} cannot be started: {failure.strerror}") from None
+
+    def _wait(self) -> None:
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not self._listens():
+            self.demand_alive()
+            if self._process is None or time.monotonic() > deadline:
+                raise StepError(f"nothing listens at {self.url}: start {self._name}, or mend url")
+            time.sleep(_LOOK_S)
+
+    def _listens(self) -> bool:
+        parts = urlsplit(self.url)
+        with contextlib.suppress(OSError), socket.create_connection((parts.hostname, parts.port or 80), 1.0):
+            return True
+        return False
+
+    def demand_alive(self) -> None:
+        """Raise StepError when the server was started here and has ended."""
+        if self._process is not None and self._process.poll() is not None:
+            raise StepError(f"{self._name} ended with status {self._process.returncode}; see its output")
+
+    def close(self) -> None:
+        """End the server that was started: asked first, then killed."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(_GRACE_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
