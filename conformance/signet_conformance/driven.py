@@ -59,10 +59,9 @@ def drive(plan: Plan, folder: Path, progress: Progress) -> Summary | None:
         errors: dict[str, str] = {}
         chunks: list[Chunk] = []
         done = 0
-        jobs: list[Job[ScenarioRun | Chunk]] = [
-            *(run.job(scenario, part=bool(plan.scenarios)) for scenario in scenarios),
-            *generated.jobs(),
-        ]
+        scripted_jobs = [run.job(scenario, part=bool(plan.scenarios)) for scenario in scenarios]
+        # A chunk is the longest job there is: were it begun last, one lane would be at it alone.
+        jobs: list[Job[ScenarioRun | Chunk]] = [*scripted_jobs[:1], *generated.jobs(), *scripted_jobs[1:]]
         for result in run.work(jobs):
             if isinstance(result, Chunk):
                 chunks.append(result)

@@ -44,7 +44,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--signet-scenarios",
         metavar="N",
-        help="perform N generated sessions beside the scripted ones (default: 60; none with --signet-scenario)",
+        help="perform N generated sessions beside the scripted ones"
+        " (default: 60, or the target's own number; none with --signet-scenario)",
     )
     group.addoption(
         "--signet-scenario",

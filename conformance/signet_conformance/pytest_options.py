@@ -21,6 +21,7 @@ from signet_conformance.known_failures import KnownFailures
 from signet_conformance.scenarios.script import Scenario, read_scenarios
 
 DEFAULT_SESSIONS = 60
+"""For a target whose profile names no number of its own."""
 DEFAULT_SEED = 1
 """Fixed, so that a run says the same tomorrow; another one looks elsewhere."""
 MOST_SESSIONS = 1_000_000
@@ -44,6 +45,8 @@ class Asked:
     scenarios: tuple[Scenario, ...] = ()
     """Those of the files that were named; they stand in for the scripted ones."""
     sessions: int = 0
+    sessions_of_target: bool = False
+    """Whether the target's profile named that number, and not the command line."""
     seed: int = DEFAULT_SEED
     contract: str | None = None
     least_coverage: float | None = None
@@ -84,7 +87,8 @@ def read_options(config: pytest.Config, taken: Sequence[str]) -> Asked:
         short = spelt["scenario" if files else "scenarios"]
         raise UsageError("a recording performs no scenario", where="--signet-trace", remedy=f"leave {short} out")
     scenarios = _scenarios(files, spelt["scenario"])
-    default = 0 if files or recordings else DEFAULT_SESSIONS
+    own = None if target is None else target.profile.get("sessions")
+    default = 0 if files or recordings else DEFAULT_SESSIONS if own is None else int(own)
     asked_sessions = default if sessions is None else _whole(sessions, spelt["scenarios"], MOST_SESSIONS)
     report = config.getoption("signet_report")
     contract: str | None = config.getoption("signet_contract")
@@ -101,6 +105,7 @@ def read_options(config: pytest.Config, taken: Sequence[str]) -> Asked:
         strict=config.getoption("signet_strict"),
         scenarios=scenarios,
         sessions=asked_sessions,
+        sessions_of_target=own is not None and sessions is None,
         seed=_seed(config.getoption("signet_seed")),
         known=_known(config),
         # Last: a run that cannot be used leaves no folder behind.

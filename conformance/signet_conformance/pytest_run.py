@@ -129,7 +129,8 @@ class ConformanceRun:
         asked = self._asked
         if asked.target is None or self._worker or not asked.sessions:
             return None
-        return f"signet: target {asked.target.name}, {asked.sessions} generated sessions, seed {asked.seed}"
+        why = " (this target's own number: --scenarios N performs N)" if asked.sessions_of_target else ""
+        return f"signet: target {asked.target.name}, {asked.sessions} generated sessions{why}, seed {asked.seed}"
 
     # -- verdicts
 

@@ -102,6 +102,16 @@ def test_options_say_what_is_performed(pytester: pytest.Pytester, words: list[st
     assert (asked.sessions, asked.seed, len(asked.scenarios)) == (sessions, seed, "--scenario" in words)
 
 
+@pytest.mark.parametrize(("words", "sessions", "own"), [([], 7, True), (["--scenarios", "3"], 3, False)])
+def test_target_says_how_many_sessions_are_usual(
+    pytester: pytest.Pytester, words: list[str], sessions: int, own: bool
+) -> None:
+    """A profile may name a number of its own, which the command line overrides."""
+    (pytester.path / "signet-conformance.toml").write_text(f"{SETTINGS % BROKEN}sessions = 7\n")
+    asked = read_options(pytester.parseconfig("--signet-conformance", "--target", "broken", *words), [])
+    assert (asked.sessions, asked.sessions_of_target) == (sessions, own)
+
+
 def test_option_of_the_repository_stays_its_own(tmp_path: Path) -> None:
     """Where the repository has a --scenario, the kit leaves it alone and says which one to use."""
     (tmp_path / "conftest.py").write_text("def pytest_addoption(parser):\n    parser.addoption('--scenario')\n")
