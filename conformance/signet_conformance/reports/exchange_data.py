@@ -134,7 +134,14 @@ def _findings(found: Any) -> Iterator[list[str]]:
 
 
 def _mark(mark: Mark) -> list[Any]:
-    return [mark.seq, round(mark.t, 3), printable(mark.name, 40), as_text(dict(mark.data), 200) if mark.data else ""]
+    """Number, second, name, and what it says: of a step what the user did, of any other mark all its data."""
+    step = mark.data.get("step")
+    if mark.name == "step" and isinstance(step, str):
+        told = (step, mark.data.get("session"), mark.data.get("text"))
+        said = printable(" ".join(word for word in told if isinstance(word, str)), 200)
+    else:
+        said = as_text(dict(mark.data), 200) if mark.data else ""
+    return [mark.seq, round(mark.t, 3), printable(mark.name, 40), said]
 
 
 def _add_body(kept: _Kept, call: Call, room: int) -> int:
