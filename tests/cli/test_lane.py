@@ -105,6 +105,17 @@ def test_a_refused_input_starts_nothing(workspace: Path) -> None:
     assert not (workspace / "pwned").exists()
 
 
+def test_an_earlier_report_decides_nothing(workspace: Path) -> None:
+    """A report that lies in the folder already ends the lane with 2: it is not this run's."""
+    report = workspace / "connector" / "signet-report"
+    report.mkdir()
+    (report / "report.json").write_text('{"together": {}, "exit": 0}')
+    refused = lane(workspace, target="example-python", working_directory="connector")
+    assert refused.returncode == 2
+    assert "error: SIGNET_LANE_REPORT" in refused.stderr
+    assert outputs(workspace) == {"status": "2", "verdict": "unusable"}
+
+
 def test_a_run_that_cannot_start_says_why(workspace: Path) -> None:
     """An unknown target is the annotation and the summary, not just a line of the log."""
     refused = lane(workspace, target="nobody", working_directory="connector")

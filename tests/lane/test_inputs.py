@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.errors import UsageError
-from signet_conformance.lane.inputs import FIELDS, read_inputs
+from signet_conformance.lane.inputs import FIELDS, Inputs, demand_new_report, read_inputs
 
 
-def read(tmp_path: Path, **given: str) -> object:
+def read(tmp_path: Path, **given: str) -> Inputs:
     """The inputs of an environment with a target and these."""
     names = {f"SIGNET_LANE_{name.upper()}": value for name, value in {"target": "mine", **given}.items()}
     return read_inputs(names, tmp_path)
@@ -53,7 +53,7 @@ def test_the_example_of_each_input_is_one(tmp_path: Path) -> None:
 )
 def test_daemons_that_may_be_named(tmp_path: Path, daemon: str) -> None:
     """The embedded daemon, one on this machine, or a command of plain words."""
-    assert getattr(read(tmp_path, daemon=daemon), "daemon") == daemon  # noqa: B009 - the helper is of no type
+    assert read(tmp_path, daemon=daemon).daemon == daemon
 
 
 @pytest.mark.parametrize(
@@ -122,9 +122,22 @@ def test_a_baseline_must_be_there(tmp_path: Path) -> None:
         read(tmp_path, baseline="known.json")
 
 
+def test_an_earlier_report_is_not_taken_for_this_one(tmp_path: Path) -> None:
+    """A report folder that holds something, or a file in its place, is refused; an empty folder is new."""
+    report = tmp_path / "signet-report"
+    report.mkdir()
+    demand_new_report(read(tmp_path))
+    (report / "report.json").write_text("{}")
+    with pytest.raises(UsageError, match="is there already") as refused:
+        demand_new_report(read(tmp_path))
+    assert str(refused.value.where).startswith("SIGNET_LANE_REPORT ")
+    with pytest.raises(UsageError, match="is there already"):
+        demand_new_report(read(tmp_path, report="signet-report/report.json"))
+
+
 def test_paths_start_from_the_working_directory(tmp_path: Path) -> None:
     """Report and baseline lie beside the connector's settings."""
     folder = tmp_path / "packages" / "pi"
     folder.mkdir(parents=True)
     inputs = read(tmp_path, working_directory="packages/pi")
-    assert getattr(inputs, "report") == folder.resolve() / "signet-report"  # noqa: B009 - the helper is of no type
+    assert inputs.report == folder.resolve() / "signet-report"

@@ -14,7 +14,7 @@ import click
 from signet_conformance import baseline
 from signet_conformance.errors import KitError, SignetConformanceError
 from signet_conformance.lane.github import Annotation, Runner, without_runner
-from signet_conformance.lane.inputs import FIELDS, Inputs, read_inputs
+from signet_conformance.lane.inputs import FIELDS, Inputs, demand_new_report, read_inputs
 from signet_conformance.lane.outcome import WORDS, Outcome, read_outcome, relative, remarks
 from signet_conformance.lane.performing import CANCELLED, Performed, perform
 from signet_conformance.lane.summary import summary
@@ -56,6 +56,7 @@ def command() -> int:
 
 
 def _lane(inputs: Inputs, runner: Runner, environment: Mapping[str, str]) -> int:
+    demand_new_report(inputs)
     known = [] if inputs.baseline is None else [baseline.read(str(inputs.baseline))]
     # Said before the run: a run that is cancelled leaves traces to upload all the same.
     runner.set("report", relative(inputs.report, inputs.workspace))
@@ -66,7 +67,12 @@ def _lane(inputs: Inputs, runner: Runner, environment: Mapping[str, str]) -> int
     status = performed.status
     if (inputs.report / "report.json").is_file():
         outcome = read_outcome(inputs.report / "report.json", inputs.target, known)
-        status = outcome.status
+        if outcome.status != performed.status:
+            raise KitError(
+                f"the run ended with {performed.status}, its report says {outcome.status}",
+                where=str(inputs.report),
+                remedy="look into the log above: something ended the run after its report was written",
+            )
         _keep_audit(inputs)
     elif not performed.complaint and status != CANCELLED:
         # Not the kit's own word: pytest has statuses of the same numbers, with other meanings.

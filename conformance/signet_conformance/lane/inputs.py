@@ -139,6 +139,15 @@ def read_inputs(environment: Mapping[str, str], here: Path) -> Inputs:
     )
 
 
+def demand_new_report(inputs: Inputs) -> None:
+    """Raise UsageError when the report folder holds something: an earlier report would be taken for this run's."""
+    report = inputs.report
+    if report.exists() and not (report.is_dir() and next(report.iterdir(), None) is None):
+        raise UsageError(
+            "is there already", where=_where("report", report), remedy="take it away, or name another folder"
+        )
+
+
 def _value(field: Field, environment: Mapping[str, str]) -> str:
     given = environment.get(field.variable, "").strip() or field.default
     if not given and field.name == "target":
