@@ -1,9 +1,9 @@
 // OpenClaw as a plugin sees it: register(api), hooks on agent runs, tools, services. The agent is told with
 // every event, and one gateway process serves all sessions of all agents.
 
-import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { randomUUID } from "node:crypto";
 
 import { modelTurn, StepError } from "./protocol.mjs";
@@ -39,12 +39,18 @@ class Gateway {
     const plugin = connector.default ?? connector;
     const register = typeof plugin === "function" ? plugin : (plugin?.register ?? plugin?.activate);
     if (typeof register !== "function") throw new StepError("the module's default export has no register(api)");
-    for (const mode of this.#face.registration_modes) await register.call(plugin, this.#api(plugin, mode));
+    for (const mode of this.#face.registration_modes) {
+      // Runs know what was registered last; services belong to the gateway, which registers first.
+      this.#handlers = this.#handlers.filter((one) => one.event.startsWith("gateway_"));
+      this.#tools.clear();
+      await register.call(plugin, this.#api(plugin, mode));
+    }
     for (const service of this.#services) await this.#calls.call(`service ${service.id}`, () => service.start({}));
     await this.#fire("gateway_start", { port: this.#face.port }, { port: this.#face.port });
   }
 
   #api(plugin, registrationMode) {
+    const first = registrationMode === this.#face.registration_modes[0];
     const log = (level) => (message) => console.error(`[${level}] ${message}`);
     const api = {
       id: plugin.id ?? "memory",
@@ -55,16 +61,28 @@ class Gateway {
       config: {},
       pluginConfig: { enabled: true, daemonUrl: process.env.SIGNET_DAEMON_URL, ...this.#options.plugin_config },
       logger: { info: log("info"), warn: log("warn"), error: log("error"), debug: log("debug") },
-      on: (event, handler, opts) => this.#handlers.push({ event, handler, priority: opts?.priority ?? 0 }),
-      registerTool: (tool, opts) => {
-        for (const name of opts?.names ?? [opts?.name ?? tool.name]) this.#tools.set(name, tool);
+      on: (event, handler, opts) => {
+        if (first || !event.startsWith("gateway_")) this.#handlers.push({ event, handler, priority: opts?.priority ?? 0 });
       },
-      registerService: (service) => this.#services.push(service),
+      registerTool: (tool, opts) => {
+        for (const name of opts?.names ?? [opts?.name ?? tool.name]) this.#takeTool(name, tool);
+      },
+      registerService: (service) => {
+        if (first) this.#services.push(service);
+      },
       resolvePath: (path) => resolve(path.replace(/^~(?=\/|$)/, homedir())),
     };
     // The rest of the host's surface takes what it is given; a connector's daemon calls do not depend on it.
     for (const name of this.#face.registrars) api[name] ??= () => {};
     return api;
+  }
+
+  #takeTool(name, tool) {
+    if (this.#face.tools_by_manifest && !toolsOfManifest(this.#options.module).includes(name)) {
+      console.error(`the plugin's manifest names no tool ${name} under contracts.tools: refused`);
+      return;
+    }
+    this.#tools.set(name, tool);
   }
 
   /** Handlers by priority, highest first; context members of later ones join those of earlier ones. */
@@ -109,8 +127,8 @@ class Gateway {
   }
 
   async #closed(session, reason, nextSessionId) {
-    const { sessionId, sessionKey, agentId, file } = session;
-    const told = { sessionId, sessionKey, messageCount: session.messages.length, reason, sessionFile: file, nextSessionId };
+    const { sessionId, sessionKey, agentId, toldFile: sessionFile } = session;
+    const told = { sessionId, sessionKey, messageCount: session.messages.length, reason, sessionFile, nextSessionId };
     await this.#fire("session_end", { ...told, transcriptArchived: false }, { agentId, sessionId, sessionKey });
   }
 
@@ -130,6 +148,8 @@ class Gateway {
     session.messages = [];
     Object.assign(session, { said: 0, compacting: false });
     session.file = join(folder, `${session.sessionId}.jsonl`);
+    const sqlite = `sqlite:${join(folder, "sessions.sqlite")}#${session.sessionId}`;
+    session.toldFile = this.#face.session_files === "sqlite" ? sqlite : session.file;
     writeFileSync(session.file, `${JSON.stringify({ type: "session", id: session.sessionId, cwd: session.workspaceDir })}\n`);
     return session;
   }
@@ -201,7 +221,7 @@ class Gateway {
     const session = this.#session(step);
     compaction.begin(session);
     const count = session.messages.length;
-    const bag = { messageCount: count, compactingCount: count, tokenCount: 1000, sessionFile: session.file };
+    const bag = { messageCount: count, compactingCount: count, tokenCount: 1000, sessionFile: session.toldFile };
     await this.#fire("before_compaction", { ...bag, messages: structuredClone(session.messages) }, this.#context(session));
     return {};
   }
@@ -213,7 +233,7 @@ class Gateway {
     const entry = { type: "compaction", id: randomUUID().slice(0, 8), summary: step.summary ?? "", tokensBefore: 1000 };
     appendFileSync(session.file, `${JSON.stringify(entry)}\n`);
     session.messages = session.messages.slice(-1);
-    const bag = { messageCount: session.messages.length, compactedCount, tokenCount: 100, sessionFile: session.file };
+    const bag = { messageCount: session.messages.length, compactedCount, tokenCount: 100, sessionFile: session.toldFile };
     await this.#fire("after_compaction", bag, this.#context(session));
     return {};
   }
@@ -228,7 +248,7 @@ class Gateway {
     const session = this.#session(step);
     const before = { ...session };
     const messages = structuredClone(session.messages);
-    await this.#fire("before_reset", { messages, reason: "reset", sessionFile: session.file }, this.#context(session));
+    await this.#fire("before_reset", { messages, reason: "reset", sessionFile: session.toldFile }, this.#context(session));
     this.#renewed(session);
     await this.#closed(before, "reset", session.sessionId);
     return this.#opened(session, before.sessionId);
@@ -261,6 +281,15 @@ const STEPS = {
   resume: Gateway.prototype.resume,
   end: Gateway.prototype.end,
 };
+
+/** The tools that the plugin's own manifest names: openclaw.plugin.json beside the module, or in a folder above it. */
+function toolsOfManifest(module) {
+  for (let folder = dirname(module), before; folder !== before; before = folder, folder = dirname(folder)) {
+    const manifest = join(folder, "openclaw.plugin.json");
+    if (existsSync(manifest)) return JSON.parse(readFileSync(manifest, "utf8")).contracts?.tools ?? [];
+  }
+  return [];
+}
 
 /** `Sat 2026-11-21 20:50 UTC`, which the host puts before what a user writes. */
 function stamp(now) {

@@ -123,10 +123,15 @@ class Server {
     return output.system;
   }
 
-  async #callModel(session, name) {
+  /** What the plugin is asked before each call of the model. */
+  async #prepared(session) {
     const messages = structuredClone(this.#messages.get(session.id));
     await this.#hook(session, "experimental.chat.messages.transform", {}, { messages });
-    const system = await this.#system(session);
+    return this.#system(session);
+  }
+
+  async #callModel(session, name) {
+    const system = await this.#prepared(session);
     await modelTurn(name);
     return system;
   }
@@ -157,7 +162,7 @@ class Server {
   async tool(step) {
     const session = this.#session(step);
     const tools = (await this.#instance(session.directory)).tool ?? {};
-    return useTool(step, (name) => tools[name] !== undefined, this.#options.tools, async (tool, args) => {
+    const answer = await useTool(step, (name) => tools[name] !== undefined, this.#options.tools, async (tool, args) => {
       const { id: sessionID } = session;
       const callID = identifier("call");
       const given = await this.#hook(session, "tool.execute.before", { tool, sessionID, callID }, { args });
@@ -169,6 +174,9 @@ class Server {
       await this.#hook(session, "tool.execute.after", { tool, sessionID, callID, args: given.args }, output);
       return output.output;
     });
+    // The turn's own call of the model goes on with what the tool gave back.
+    if (session.turn !== undefined) await this.#prepared(session);
+    return answer;
   }
 
   async preCompaction(step) {

@@ -1,0 +1,161 @@
+"""Host fakes against recordings made inside the real hosts: the same events in the same order, with their members."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from signet_conformance.targets.face import FOLDER as FACES
+
+from .conftest import FIXTURES, PROMPT, START, Made, performed
+
+SHARED = Path(__file__).resolve().parents[3] / "shared"
+OPENCLAW = SHARED / "host-events" / "real-openclaw-host-2026.6.1.jsonl"
+OPENCODE = SHARED / "host-events" / "real-opencode-host-1.18.33.jsonl"
+HOOK_RUNS = SHARED / "hook-runs"
+NOISE = {"message.updated", "session.updated", "session.diff", "reference.updated", "integration.updated", "busy"}
+"""Events of OpenCode that come as often as its database is written; no connector tells anything by them."""
+
+
+def recorded(path: Path) -> Iterator[Mapping[str, Any]]:
+    """The lines of a recording."""
+    for line in path.read_text("utf-8").splitlines():
+        yield json.loads(line)
+
+
+@pytest.mark.usefixtures("node")
+@pytest.mark.skipif(not OPENCLAW.is_file(), reason="no recording of the real OpenClaw host beside this repository")
+def test_openclaw_fires_what_the_real_host_fired(made: Made, tmp_path: Path) -> None:
+    """The events of a turn come in the order, with the members and the context, that a probe saw in the real host."""
+    real = list(recorded(OPENCLAW))
+    turn = next(
+        i
+        for i, one in enumerate(real)
+        if one["hook"] == "before_model_resolve" and "And what" in one["input"]["prompt"]
+    )
+    expected = real[turn : turn + 8]
+    out = tmp_path / "probe.jsonl"
+    events = json.loads((FACES / "openclaw-2026.6.1.json").read_bytes())["events"]
+    target = made("openclaw", module=str(FIXTURES / "probe_plugin.mjs"))
+    probe = {"PROBE_OUT": str(out), "PROBE_EVENTS": json.dumps(list(events))}
+    performed(target, tmp_path / "home", [START, PROMPT], **probe)
+    seen = [one for one in recorded(out) if one["hook"] not in ("gateway_start", "session_start", "gateway_stop")]
+    assert [one["hook"] for one in seen] == [one["hook"] for one in expected]
+    for ours, theirs in zip(seen, expected, strict=True):
+        assert set(ours["input"]) <= set(theirs["input"]), ours["hook"]
+        if ours["hook"] not in ("llm_input", "llm_output"):
+            assert set(ours["input"]) == set(theirs["input"]), ours["hook"]
+        assert set(ours["ctx"]) <= set(theirs["ctx"]), ours["hook"]
+        assert {"agentId", "sessionKey", "sessionId", "workspaceDir", "runId"} <= set(ours["ctx"]), ours["hook"]
+
+
+@pytest.mark.usefixtures("node")
+@pytest.mark.skipif(not OPENCLAW.is_file(), reason="no recording of the real OpenClaw host beside this repository")
+def test_openclaw_resets_as_the_real_host_did(made: Made, tmp_path: Path) -> None:
+    """A reset fires the events of the real host, in its order, with its members."""
+    real = list(recorded(OPENCLAW))
+    reset = next(place for place, one in enumerate(real) if one["hook"] == "before_reset")
+    expected = real[reset : reset + 3]
+    out = tmp_path / "probe.jsonl"
+    target = made("openclaw", module=str(FIXTURES / "probe_plugin.mjs"))
+    events = json.dumps([one["hook"] for one in expected])
+    clear = {"step": "clear", "session": "s1"}
+    performed(target, tmp_path / "home", [START, PROMPT, clear], PROBE_OUT=str(out), PROBE_EVENTS=events)
+    seen = list(recorded(out))[1:4]
+    assert [one["hook"] for one in seen] == [one["hook"] for one in expected]
+    for ours, theirs in zip(seen, expected, strict=True):
+        assert set(ours["input"]) == set(theirs["input"]), ours["hook"]
+        assert set(ours["ctx"]) == set(theirs["ctx"]), ours["hook"]
+
+
+def named(one: Mapping[str, Any]) -> str:
+    """The name under which a line of OpenCode's probe is compared: the hook, or the event; a status by its type."""
+    if one["hook"] != "event":
+        return str(one["hook"])
+    event = one["input"]["event"]
+    return str(event["properties"]["status"]["type"] if event["type"] == "session.status" else event["type"])
+
+
+def told(lines: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The lines that say something."""
+    return [one for one in lines if named(one) not in NOISE]
+
+
+def member_names(one: Mapping[str, Any]) -> set[str]:
+    """The members of a line's input and output, and of the event within."""
+    given = one.get("input", {})
+    event = given.get("event", {})
+    below = {f"event.{name}" for name in event} | {f"properties.{name}" for name in event.get("properties", {})}
+    return {*given, *below, *(f"output.{name}" for name in one.get("output") or {})}
+
+
+TOOL = {"step": "tool", "session": "s1", "tool": "memory_search", "arguments": {"query": "pgbouncer"}}
+COMPACT = {"step": "compact", "session": "s1", "summary": "Asked for the database."}
+
+
+@pytest.mark.usefixtures("node")
+@pytest.mark.skipif(not OPENCODE.is_file(), reason="no recording of the real OpenCode host beside this repository")
+def test_opencode_fires_what_the_real_host_fired(made: Made, tmp_path: Path) -> None:
+    """A start, a turn with a tool, a compaction, a plain turn and an end are what a probe saw in the real host."""
+    real = told(recorded(OPENCODE))
+    out = tmp_path / "probe.jsonl"
+    target = made("opencode", runtime="node", module=str(FIXTURES / "probe_opencode.mjs"))
+    steps = [START, PROMPT, {**PROMPT, "more": True}, TOOL, COMPACT, PROMPT, {"step": "end", "session": "s1"}]
+    performed(target, tmp_path / "home", steps, PROBE_OUT=str(out))
+    ours = told(recorded(out))
+    # The recorded session had a title from the start; ours asks for one first, so its first turn is left out.
+    turns = [place for place, one in enumerate(ours) if named(one) == "chat.message"]
+    theirs = [place for place, one in enumerate(real) if named(one) == "chat.message"]
+    compaction = next(place for place, one in enumerate(real) if named(one) == "experimental.session.compacting")
+    after = next(place for place in theirs if place > compaction)
+    expected = [*real[theirs[1] : theirs[2]], *real[compaction:after]]
+    assert [named(one) for one in ours[: turns[0]]] == [named(one) for one in real[: theirs[0]]]
+    assert [named(one) for one in ours[turns[1] : turns[2]]] == [named(one) for one in expected]
+    plain = real[theirs[0] : theirs[1]]
+    assert [named(one) for one in ours[turns[2] : -1]] == [named(one) for one in plain]
+    assert named(ours[-1]) == named(real[-1]) == "session.deleted"
+    assert set(ours[0]["keys"]) == set(real[0]["keys"])
+    compared = [*zip(ours[1:2], real[1:2], strict=True), *zip(ours[turns[1] : turns[2]], expected, strict=True)]
+    for mine, other in (*compared, (ours[-1], real[-1])):
+        assert member_names(mine) == member_names(other), named(mine)
+    created, real_created = (one["input"]["event"]["properties"]["info"] for one in (ours[1], real[1]))
+    assert set(created) <= {*real_created, "parentID"}
+
+
+def dumped(out: Path) -> str:
+    """The command of a hook that writes down what it is given."""
+    return f"{shlex.join([sys.executable, '-c', 'import sys; print(sys.stdin.read())'])} >> {shlex.quote(str(out))}"
+
+
+def steps_of(name: str) -> Sequence[Mapping[str, Any]]:
+    """The steps that the recorded session consisted of."""
+    resume, end = {"step": "resume", "session": "s1"}, {"step": "end", "session": "s1"}
+    if name == "codex":
+        return [START, PROMPT, PROMPT, PROMPT, resume, PROMPT]
+    return [START, PROMPT, PROMPT, PROMPT, COMPACT, PROMPT, end]
+
+
+@pytest.mark.parametrize("name", ["claude-code", "codex"])
+@pytest.mark.skipif(not HOOK_RUNS.is_dir(), reason="no recorded hook runs beside this repository")
+def test_hooks_are_given_what_the_real_harness_gave(name: str, made: Made, tmp_path: Path) -> None:
+    """The hooks of a session run in the order of the real harness, with the members, source and reason that it gave."""
+    real = [one["stdin"] for one in recorded(HOOK_RUNS / f"{name}-as-installed.jsonl")]
+    out = tmp_path / "stdin.jsonl"
+    hook = {"type": "command", "command": dumped(out), "timeout": 30}
+    hooks = {event: [{"hooks": [hook]}] for event in {one["hook_event_name"] for one in real}}
+    (tmp_path / "hooks.json").write_text(json.dumps({"hooks": hooks}))
+    performed(made(name, config="hooks.json"), tmp_path / "home", list(steps_of(name)))
+    ours = list(recorded(out))
+    assert [sorted(one) for one in ours] == [sorted(one) for one in real]
+    for member in ("hook_event_name", "source", "trigger", "reason"):
+        assert [one.get(member) for one in ours] == [one.get(member) for one in real]
+    assert [one["session_id"] == ours[0]["session_id"] for one in ours] == [
+        one["session_id"] == real[0]["session_id"] for one in real
+    ]
+    assert all(Path(one["transcript_path"]).name.endswith(f"{one['session_id']}.jsonl") for one in (*ours, *real))
