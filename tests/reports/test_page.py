@@ -1,0 +1,119 @@
+"""Facts about the shell of a page: text stays text, data cannot end its block, nothing but the kit's own runs."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from base64 import b64encode
+from collections.abc import Iterator
+from hashlib import sha256
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from signet_conformance.errors import printable
+from signet_conformance.reports import requirement_pages
+from signet_conformance.reports.markdown import inline
+from signet_conformance.reports.markup import MAX_TEXT, Markup, element
+from signet_conformance.reports.page import embedded, requirement_page, write_page
+
+ID = "SIG-AGENT-002"
+
+
+class _Parsed(HTMLParser):
+    """What a browser would make of a piece of HTML."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+        self.given: dict[str, str | None] = {}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note an element and what it is given."""
+        self.seen.append(tag)
+        self.given.update(attrs)
+
+    def handle_data(self, data: str) -> None:
+        """Note text."""
+        self.seen.append(data)
+
+
+def parsed(html: str) -> _Parsed:
+    """The elements and texts of a piece of HTML."""
+    reader = _Parsed()
+    reader.feed(html)
+    reader.close()
+    return reader
+
+
+@given(st.text(min_size=1, max_size=200))
+def test_text_stays_text(value: str) -> None:
+    """Whatever an element is given as content or attribute is read as that text, made printable."""
+    found = parsed(element("p", value, title=value))
+    shown = printable(value, MAX_TEXT)
+    assert found.seen[0] == "p"
+    assert "".join(found.seen[1:]) == shown
+    assert found.given == {"title": shown}
+
+
+@given(st.text(max_size=200))
+def test_data_cannot_end_its_block(value: str) -> None:
+    """Embedded data is JSON that comes back as it was, and holds neither a tag nor anything but ASCII."""
+    block = embedded({value: [value, "</script><!--"]})
+    assert json.loads(block) == {value: [value, "</script><!--"]}
+    assert block.isascii()
+    assert not set("<>&") & set(block)
+
+
+def test_attributes_without_a_value_stand_alone_or_not_at_all() -> None:
+    """True stands for the bare attribute; False and None leave it out; an underscore is a hyphen."""
+    assert (
+        element("input", checked=True, hidden=False, title=None, data_filter="x") == '<input checked data-filter="x">'
+    )
+    assert element("p", class_="a") == '<p class="a"></p>'
+
+
+def test_the_policy_names_the_one_script_and_the_one_style() -> None:
+    """The hashes in the policy are those of the script and the style that the page holds."""
+    stream = io.StringIO()
+    write_page(stream, "t", (), [("s", "S", Markup(""))], ("sessions.js",), [("d", embedded({}))])
+    page = stream.getvalue()
+    for tag in ("script", "style"):
+        (inner,) = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
+        digest = b64encode(sha256(inner.encode()).digest()).decode()
+        assert f"{tag}-src &#x27;sha256-{digest}&#x27;" in page
+    assert "</script" not in page.replace("</script>", "")
+
+
+@pytest.fixture
+def documented(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The package as if it had been installed from a project that names its documentation."""
+    folder = tmp_path / "signet_conformance-9.dist-info"
+    folder.mkdir()
+    links = "Project-URL: Source, https://x.invalid\nProject-URL: Documentation, https://docs.invalid/kit/\n"
+    (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: signet-conformance\nVersion: 9\n{links}")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    requirement_pages._site.cache_clear()
+    yield
+    requirement_pages._site.cache_clear()
+
+
+@pytest.mark.usefixtures("documented")
+def test_a_requirement_is_linked_where_the_documentation_has_an_address() -> None:
+    """The address comes from the package's own metadata; each requirement has a page below it."""
+    address = f"https://docs.invalid/kit/requirements/{ID}/"
+    assert requirement_pages.page_address(ID) == address
+    assert requirement_page(ID) == f'<a href="{address}">{address}</a>'
+
+
+def test_a_requirement_is_explained_by_a_command_everywhere() -> None:
+    """The command works without any address; a rule of somebody's own has neither."""
+    assert requirement_pages.explain_command(ID) == f"signet-conformance explain {ID}"
+    assert requirement_pages.explain_note(ID) == f" (signet-conformance explain {ID})"
+    assert requirement_pages.explain_note("ACME-1") == ""
+    assert inline(ID) == ID
