@@ -35,6 +35,7 @@ class Rig:
         self._token = token
         self.daemon = DaemonUnderTest(daemon, home / "agents")
         self._stack = contextlib.ExitStack()
+        self._between = 0
 
     def start(self) -> None:
         """Launch daemon and recorder."""
@@ -110,8 +111,11 @@ class Rig:
     def _settle(self, scenario: Scenario, error: str | None, *, part: bool) -> None:
         self._recorder.ask({"op": "fault_off", "id": None})
         ended = mark("scenario_end", name=scenario.name, error=error, **({"part": True} if part else {}))
+        # What a connector says from here on, when it is greeted or quits or late, belongs to no scenario.
+        self._between += 1
+        apart = {"op": "trace", "out": str(self._home / "recorder" / f"between-{self._between}.jsonl")}
         try:
-            self._recorder.ask({"op": "idle", "timeout_s": IDLE_TIMEOUT_S}, ended)
+            self._recorder.ask({"op": "idle", "timeout_s": IDLE_TIMEOUT_S}, ended, apart)
         except KitError:
             # Something is still under way: its line will come late, or say that it was cut off.
             return

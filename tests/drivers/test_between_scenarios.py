@@ -1,0 +1,48 @@
+"""What belongs to a scenario: from its first mark to its last, and nothing of what comes between two."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from signet_conformance import trace
+from signet_conformance.runner import Run
+from signet_conformance.scenarios.script import scripted
+from signet_conformance.trace import Trace
+
+from .conftest import FIXTURES, Made
+
+COMMAND = [sys.executable, str(FIXTURES / "talkative.py")]
+
+
+def after_the_end(recorded: Trace) -> int:
+    """How many exchanges follow the mark of a scenario's end."""
+    (end,) = [mark.seq for mark in recorded.marks if mark.name == "scenario_end"]
+    return sum(exchange.seq > end for exchange in recorded.exchanges)
+
+
+def test_greeting_and_quitting_belong_to_no_scenario(made: Made, tmp_path: Path) -> None:
+    """A process that performs several scenarios is greeted and quits between them: no trace holds what it says then."""
+    plain = next(scenario for scenario in scripted() if scenario.name == "plain")
+    with Run(made("mine", command=COMMAND), tmp_path / "traces", lanes=1) as run:
+        (rig,) = run.rigs
+        for number in range(2):
+            driver = rig.launch({})
+            driver.hello()
+            out = run.folder / f"{number}.jsonl"
+            assert rig.perform(plain, driver, out, apart=f"x{number}") is None
+            driver.close()
+    traces = [trace.read(path) for path in sorted((tmp_path / "traces").glob("*.jsonl"))]
+    assert [len(one.exchanges) for one in traces] == [len(plain.steps)] * 2
+    assert [after_the_end(one) for one in traces] == [0, 0]
+
+
+def test_greeting_and_quitting_of_one_s_own_process(made: Made, tmp_path: Path) -> None:
+    """Where a scenario has a process of its own, its greeting and its quitting are part of the scenario."""
+    scenarios = [scenario for scenario in scripted() if scenario.name in ("plain", "switch")]
+    with Run(made("mine", command=COMMAND), tmp_path / "traces", lanes=1) as run:
+        assert [one.error for one in run.perform(scenarios)] == [None, None]
+    for scenario in scenarios:
+        recorded = trace.read(tmp_path / "traces" / f"{scenario.name}.jsonl")
+        assert len(recorded.exchanges) == len(scenario.steps) + 2
+        assert after_the_end(recorded) == 0
