@@ -136,6 +136,13 @@ def test_an_action_is_pinned_by_its_whole_commit(invoke: Invoke, kit: str) -> No
     assert "--kit" in refused.stderr
 
 
+def test_a_baseline_that_is_there_is_the_lanes(tmp_path: Path, invoke: Invoke) -> None:
+    """A repository that has a baseline gets a lane that reads it."""
+    (tmp_path / "signet-baseline.json").write_text(baseline.document([]))
+    assert invoke("init", "--no-run").exit_code == 0
+    assert 'SIGNET_LANE_BASELINE: "signet-baseline.json"' in (tmp_path / WORKFLOW).read_text()
+
+
 def test_a_folder_that_does_not_exist_is_told(invoke: Invoke) -> None:
     """The argument is a folder."""
     refused = invoke("init", "nowhere")

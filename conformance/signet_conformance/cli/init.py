@@ -23,7 +23,7 @@ from signet_conformance.lane.discovery import Found, discover, settings_text
 from signet_conformance.lane.inputs import FIELDS, Inputs, read_inputs
 from signet_conformance.lane.origin import checked_pin, installed_pin
 from signet_conformance.lane.outcome import Outcome, read_outcome
-from signet_conformance.lane.performing import perform
+from signet_conformance.lane.performing import CANCELLED, perform
 from signet_conformance.lane.workflow import Workflow
 from signet_conformance.targets.settings import FILE as SETTINGS
 
@@ -70,6 +70,8 @@ def command(
     if not found.settings:
         writer.write(place.folder / SETTINGS, settings_text(found))
     status, outcome = (0, None) if dry_run or no_run else _run(inputs, found)
+    if status == CANCELLED:
+        return status
     failing = _failing(outcome)
     if outcome is not None and failing:
         writer.write(place.folder / BASELINE, _baseline_text(outcome, failing))
@@ -98,7 +100,8 @@ class _Place:
         return self.folder.relative_to(self.root).as_posix()
 
     def inputs(self, target: str, scenarios: str | None) -> Inputs:
-        given = {"target": target, "working-directory": self.directory, "scenarios": scenarios or ""}
+        known = BASELINE if (self.folder / BASELINE).is_file() else ""
+        given = {"target": target, "working-directory": self.directory, "scenarios": scenarios or "", "baseline": known}
         variables = {field.variable: given.get(field.name, "") for field in FIELDS}
         return read_inputs({**variables, "GITHUB_WORKSPACE": str(self.root)}, self.root)
 
@@ -160,9 +163,10 @@ def _run(inputs: Inputs, found: Found) -> tuple[int, Outcome | None]:
     report = folder / "report"
     performed = perform(replace(inputs, report=report), os.environ)
     if not (report / "report.json").is_file():
-        return performed.status, None
+        return performed.unreported, None
     try:
-        outcome = read_outcome(report / "report.json", found.name)
+        known = [] if inputs.baseline is None else [baseline.read(str(inputs.baseline))]
+        outcome = read_outcome(report / "report.json", found.name, known)
     except SignetConformanceError as failure:
         tell(failure)
         return failure.exit_status, None
@@ -174,7 +178,7 @@ def _run(inputs: Inputs, found: Found) -> tuple[int, Outcome | None]:
 def _failing(outcome: Outcome | None) -> Mapping[str, Verdict]:
     if outcome is None:
         return {}
-    return {name: verdict for name, verdict in outcome.verdicts.items() if verdict is Verdict.FAIL}
+    return {name: Verdict.FAIL for name in outcome.breaches() if outcome.verdicts[name] is Verdict.FAIL}
 
 
 def _baseline_text(outcome: Outcome, failing: Mapping[str, Verdict]) -> str:

@@ -6,7 +6,6 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -16,7 +15,7 @@ from signet_conformance.errors import KitError, SignetConformanceError
 from signet_conformance.lane.github import Annotation, Runner, without_runner
 from signet_conformance.lane.inputs import FIELDS, Inputs, demand_new_report, read_inputs
 from signet_conformance.lane.outcome import WORDS, Outcome, read_outcome, relative, remarks
-from signet_conformance.lane.performing import CANCELLED, Performed, perform
+from signet_conformance.lane.performing import Performed, perform
 from signet_conformance.lane.summary import summary
 
 _EPILOG = "\n".join(
@@ -74,10 +73,8 @@ def _lane(inputs: Inputs, runner: Runner, environment: Mapping[str, str]) -> int
                 remedy="look into the log above: something ended the run after its report was written",
             )
         _keep_audit(inputs)
-    elif not performed.complaint and status != CANCELLED:
-        # Not the kit's own word: pytest has statuses of the same numbers, with other meanings.
-        performed = replace(performed, complaint=f"pytest ended with {status} and without a report; the log says why")
-        status = KitError.exit_status
+    else:
+        status = performed.unreported
     _tell(inputs, runner, performed, outcome, status)
     return status
 
@@ -96,7 +93,7 @@ def _tell(inputs: Inputs, runner: Runner, performed: Performed, outcome: Outcome
     for name, count in counts.items():
         runner.set(name.lower(), count)
     if outcome is None:
-        text = performed.complaint or "no verdict was reached; the log says why"
+        text = performed.complaint or f"pytest ended with {performed.status} and without a report; the log says why"
         runner.annotate(Annotation("error", "Signet conformance", text))
     else:
         for annotation in remarks(outcome, inputs.workspace):

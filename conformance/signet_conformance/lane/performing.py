@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import IO
 
+from signet_conformance.errors import KitError
 from signet_conformance.lane.inputs import Inputs
 
 _GRACE_S = 15.0
@@ -27,6 +28,14 @@ class Performed:
 
     status: int
     complaint: str
+
+    @property
+    def unreported(self) -> int:
+        """The exit status of a run that left no report.
+
+        What the kit did not say is pytest's own status, of the same numbers with other meanings: the kit failed.
+        """
+        return self.status if self.complaint or self.status == CANCELLED else KitError.exit_status
 
 
 def command_line(inputs: Inputs) -> list[str]:
