@@ -210,7 +210,7 @@ def test_a_report_is_not_left_half_written(invoke: Invoke, tmp_path: Path, monke
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("signet_conformance.cli.check.read", interrupt)
+    monkeypatch.setattr("signet_conformance.cli.judging.read", interrupt)
     done = invoke("check", trace, "--output", "report.txt")
     assert done.exit_code == 130
     assert not (tmp_path / "report.txt").exists()
