@@ -95,6 +95,15 @@ def _check_sessions(steps: Steps, features: Features) -> None:
     assert 1 <= len(is_open) <= 3
 
 
+@given(sessions())
+@settings(suppress_health_check=[HealthCheck.too_slow])
+def test_nothing_is_said_twice(scenario: Scenario) -> None:
+    """Within a session no two prompts and no two summaries have the same words."""
+    for member in ("text", "summary"):
+        said = [(step["session"], step[member]) for step in scenario.steps if member in step]
+        assert len(said) == len(set(said))
+
+
 @given(prompts())
 def test_no_prompt_is_blank(text: str) -> None:
     """Every prompt has a letter, can be encoded, and is no longer than 100 kB."""

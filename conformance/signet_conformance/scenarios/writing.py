@@ -21,6 +21,7 @@ class _Session:
     summary: str | None = None
     """The summary of a compaction that has begun and not been completed."""
     compactions: int = 0
+    said: list[str] = field(default_factory=list)
     stored: list[str] = field(default_factory=list)
 
 
@@ -76,6 +77,10 @@ class Writer:
     def _perform(self, what: str, session: _Session, details: Any) -> None:
         if what == "prompt":
             reply, text = details
+            session.said.append(text)
+            if (times := session.said.count(text)) > 1:
+                # A user who says the same again would look like a connector that submits one turn twice.
+                text = f"{text} ({times})"
             self._add({"step": "prompt", "session": session.name, "text": text, "reply": reply})
         elif what == "clear":
             self._switch_on(details)
