@@ -28,6 +28,7 @@ from signet_conformance.pytest_progress import Progress
 from signet_conformance.pytest_reports import write_reports
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.layout import MAX_WIDTH
+from signet_conformance.reports.remarks import remarks
 from signet_conformance.reports.requirement_pages import explain_note
 from signet_conformance.reports.text import closing_line, daemon_summary_lines, failure_text, summary_lines
 from signet_conformance.reports.together import run_level_breaches
@@ -239,6 +240,8 @@ class ConformanceRun:
             terminalreporter.write_line(f"{name} {printable(reason, 300)} {explain_note(name)}")
         for warning in (warning for one in self._traces or () for warning in one.warnings):
             terminalreporter.write_line(f"note: {printable(warning, 600)}")
+        for remark in remarks(self._traces or ()):
+            terminalreporter.write_line(f"note on the installation: {printable(remark, 600)}")
         status = self._status(exitstatus)
         if not self._verdicts:
             terminalreporter.write_line(f"nothing was tested: no requirement was judged (exit {status})")

@@ -95,7 +95,7 @@ class Rig:
         error: str | None = None
         try:
             if apart is None:
-                driver.hello()
+                self._note(driver.hello())
             performance = _Performance(self._recorder, self.daemon, self.target, driver, apart)
             for index, step in enumerate(scenario.steps):
                 performance.step(index, {**step, "more": True} if _turn_goes_on(scenario.steps, index) else step)
@@ -107,6 +107,12 @@ class Rig:
                 driver.close()
             self._settle(scenario, error, part=part)
         return error
+
+    def _note(self, about: Mapping[str, Any]) -> None:
+        """Put what the driver remarks of the connector's installation where the reports find it."""
+        said = about.get("remarks")
+        for text in said if isinstance(said, list) else ():
+            self._recorder.mark("remark", text=str(text))
 
     def _settle(self, scenario: Scenario, error: str | None, *, part: bool) -> None:
         self._recorder.ask({"op": "fault_off", "id": None})

@@ -10,7 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from signet_conformance import engine, trace
 from signet_conformance.finding import Verdict
+from signet_conformance.reports.jsonreport import trace_entry
+from signet_conformance.reports.remarks import remarks
+from signet_conformance.runner import Run
+from signet_conformance.scenarios.script import scripted
 
 from .conftest import FIXTURES, START, Broken, Made, performed
 
@@ -41,6 +46,19 @@ def test_command_hooks(mode: str, made: Made, broken: Broken, tmp_path: Path) ->
     target = made("claude-code", mode=mode, config=settings(tmp_path), capabilities=["session-start"])
     found = broken(target, ("plain", "two-tasks"))
     assert found == ({} if mode == "conforming" else PROMPT_TEXT)
+
+
+def test_remarks_reach_the_recording(made: Made, tmp_path: Path) -> None:
+    """What is off about the installed hooks stands in each recording once, and in the report of its trace."""
+    declared = ["session-start", "user-prompt-submit", "session-end", "pre-compaction"]
+    target = made("claude-code", config=settings(tmp_path), capabilities=declared)
+    plain = [scenario for scenario in scripted() if scenario.name == "plain"]
+    with Run(target, tmp_path / "traces", lanes=1) as run:
+        assert [one.error for one in run.perform(plain)] == [None]
+    recorded = trace.read(tmp_path / "traces" / "plain.jsonl")
+    expected = ["no hook for PreCompact, though pre-compaction is declared"]
+    assert list(remarks([recorded, recorded])) == expected
+    assert trace_entry(engine.judge(recorded))["remarks"] == expected
 
 
 def plain_list(folder: Path) -> str:

@@ -69,6 +69,7 @@ def command_line(target: Target) -> tuple[str, ...]:
     else:
         module = str(find_file(target))
     if target.driver == "command-hooks":
+        options["capabilities"] = target.declared.capabilities or ()
         options["install"] = [find_runtime(target), str(HOSTS / "install.mjs")]
     if target.driver == "mcp":
         options["server"] = [find_runtime(target)]

@@ -17,6 +17,7 @@ from signet_conformance.engine import Judged, exit_status
 from signet_conformance.finding import Finding, Judgement
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.evidence import BREACHES, known_requirement
+from signet_conformance.reports.remarks import remarks
 from signet_conformance.reports.requirement_pages import explain_command
 from signet_conformance.reports.together import essence, verdicts_of
 from signet_conformance.reports.values import shortened
@@ -104,6 +105,7 @@ def trace_entry(judged: Judged) -> dict[str, Any]:
         "operations": dict(sorted(_operations(trace).items())),
         "daemon_version": judged.daemon_version,
         **({"warnings": list(trace.warnings)} if trace.warnings else {}),
+        **({"remarks": found} if (found := remarks([trace])) else {}),
         "verdicts": {name: _judgement(found, judged.daemon_version) for name, found in judged.judgements.items()},
         "daemon": {name: _judgement(found, judged.daemon_version) for name, found in judged.daemon.items()},
     }

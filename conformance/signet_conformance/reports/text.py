@@ -20,6 +20,7 @@ from signet_conformance.reports.layout import (
     strong,
     usable_width,
 )
+from signet_conformance.reports.remarks import remarks
 from signet_conformance.reports.requirement_pages import explain_note
 from signet_conformance.reports.settling import settled_by
 from signet_conformance.rules.daemon import daemon_requirements
@@ -147,7 +148,7 @@ def heading_lines(judged: Judged, width: int, colour: bool) -> list[str]:
     )
     lines = [strong(printable(trace.path or "trace", 400), colour)]
     lines += paragraph(", ".join(facts), usable_width(width), "  ")
-    for warning in trace.warnings:
+    for warning in (*trace.warnings, *remarks([trace])):
         lines += paragraph(f"note: {printable(warning, 600)}", usable_width(width), "  ")
     return lines
 

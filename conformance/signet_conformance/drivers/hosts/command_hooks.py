@@ -95,7 +95,7 @@ class CommandHooks:
             "harness": self._face["harness"],
             "face": self._name,
             "events": sorted(self._hooks),
-            "remarks": remarks(self._hooks, self._face),
+            "remarks": remarks(self._hooks, self._face, self._options.get("capabilities", ())),
         }
 
     def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,13 @@ from signet_conformance.drivers.hosts.protocol import Skipped, StepError
 
 _SECRET = re.compile(r"sig_sk_\w+|sk-[A-Za-z0-9]{16,}|(?:TOKEN|API_KEY|SECRET|PASSWORD)=['\"]?[^\s'\"$]{8,}")
 LONGEST_SENSIBLE_S = 600.0
+_CALLED_BY: Mapping[str, Sequence[str]] = {
+    "session-start": ("SessionStart",),
+    "user-prompt-submit": ("UserPromptSubmit",),
+    "session-end": ("SessionEnd", "Stop"),
+    "pre-compaction": ("PreCompact",),
+}
+"""Operation to the events of which one has to have a hook, or a connector of hooks never calls it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +81,18 @@ def _configured(given: Any, path: Path) -> Iterator[tuple[str, str | None, Mappi
                     yield event, row.get("matcher"), one
 
 
-def remarks(hooks: Mapping[str, Sequence[Hook]], face: Mapping[str, Any]) -> Sequence[str]:
-    """What is off about an installed configuration: unknown events, odd timeouts, secrets inside commands."""
-    said = []
+def remarks(
+    hooks: Mapping[str, Sequence[Hook]], face: Mapping[str, Any], capabilities: Collection[str] = ()
+) -> Sequence[str]:
+    """What is off about an installed configuration: hooks that lack, unknown events, odd timeouts, secrets.
+
+    `capabilities` are the operations that the target declares.
+    """
+    said = [
+        f"no hook for {' or '.join(events)}, though {operation} is declared"
+        for operation, events in _CALLED_BY.items()
+        if operation in capabilities and not any(event in hooks for event in events)
+    ]
     for event, configured in hooks.items():
         if event not in face["events"]:
             said.append(f"{event}: {face['harness']} {face['version']} has no such event")
