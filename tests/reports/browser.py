@@ -16,7 +16,7 @@ import httpx
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 DRIVER = "chromedriver"
-TAB, ENTER, SPACE = "\ue004", "\ue007", " "
+TAB, ENTER, SHIFT = "\ue004", "\ue007", "\ue008"
 
 
 def missing() -> str | None:
@@ -43,9 +43,11 @@ class Browser:
         """What a script says that runs in the page as the browser's own."""
         return self._post("execute/sync", script=source, args=list(arguments))
 
-    def press(self, *keys: str) -> None:
-        """Press keys one after the other, as a user does who has no mouse."""
+    def press(self, *keys: str, shift: bool = False) -> None:
+        """Press keys one after the other, as a user does who has no mouse; all of them with Shift if wanted."""
         actions = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]
+        if shift:
+            actions = [{"type": "keyDown", "value": SHIFT}, *actions, {"type": "keyUp", "value": SHIFT}]
         self._post("actions", actions=[{"type": "key", "id": "keyboard", "actions": actions}])
 
     def focused(self) -> str:

@@ -133,10 +133,10 @@ def test_a_page_can_be_read_aloud(window: Browser, pages: Path, name: str) -> No
     assert window.controls_without_a_name() == []
 
 
-def tabbed_to(window: Browser, selector: str) -> None:
-    """Press Tab until what has the focus is such an element; fail when that takes too many."""
+def tabbed_to(window: Browser, selector: str, *, back: bool = False) -> None:
+    """Press Tab, or Shift and Tab, until what has the focus is such an element; fail when that takes too many."""
     for _ in range(MOST_TABS):
-        window.press(TAB)
+        window.press(TAB, shift=back)
         if window.script("return document.activeElement.matches(arguments[0])", selector):
             return
     pytest.fail(f"{MOST_TABS} times Tab did not reach {selector}; the focus is at {window.focused()}")
@@ -148,7 +148,8 @@ def test_the_keyboard_alone_opens_an_exchange_and_its_body(window: Browser, page
     window.open(pages / "report.html")
     window.press(TAB)
     assert window.focused() == "Skip to the content"
-    window.script("document.querySelector('#sessions button').focus()")
+    tabbed_to(window, "nav a[href='#sessions']")
+    window.press(ENTER)
     tabbed_to(window, "#session-view button[data-seq='3']")
     window.press(ENTER)
     assert window.focused() == "#3 POST /api/memory/recall"
@@ -156,8 +157,7 @@ def test_the_keyboard_alone_opens_an_exchange_and_its_body(window: Browser, page
     window.press(ENTER)
     window.wait_for("document.querySelectorAll('#exchange-view pre').length === 1")
     assert '"query": "window"' in window.script("return document.querySelector('#exchange-view pre').textContent")
-    window.script("document.querySelector('#exchange-view h3').focus()")
-    tabbed_to(window, "#exchange-view .buttons button:last-of-type")
+    tabbed_to(window, "#exchange-view .buttons button:last-of-type", back=True)
     window.press(ENTER)
     assert window.script("return document.activeElement.dataset.seq") == "3"
 
