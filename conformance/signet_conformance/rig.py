@@ -183,9 +183,8 @@ class _Performance:
     def _filled(self, step: Mapping[str, Any]) -> dict[str, Any]:
         """The step with an agent for its number, names of its own, and earlier results in place of references."""
         given = {k: v for k, v in step.items() if k != "as"}
-        agents = self._target.declared.agents
         if isinstance(given.get("agent"), int):
-            given["agent"] = agents[min(given["agent"], len(agents) - 1)] if agents else None
+            given["agent"] = self._agent(given["agent"])
         for name in ("session", "project"):
             if name in given:
                 given[name] = f"{given[name]}{self._apart}"
@@ -193,8 +192,14 @@ class _Performance:
             given["arguments"] = self._resolve(given["arguments"])
         return given
 
+    def _agent(self, number: int) -> str | None:
+        agents = self._target.declared.agents
+        return agents[min(number, len(agents) - 1)] if agents else None
+
     def _resolve(self, value: Any) -> Any:
         if isinstance(value, Mapping):
+            if set(value) == {"agent"} and isinstance(value["agent"], int):
+                return self._agent(value["agent"])
             if set(value) == {"from", "pointer"}:
                 found: Any = self._results.get(value["from"], {})
                 for part in str(value["pointer"]).strip("/").split("/"):
