@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import os
@@ -29,6 +30,9 @@ _WAITING_ANSWERS = 10_000
 _CHUNK_BYTES = 64 * 1024
 _GRACE_S = 2.0
 _LOOK_S = 0.25
+
+_starting = threading.Lock()
+_running: set[LineProcess] = set()
 
 
 class ChildEndedError(KitError):
@@ -62,16 +66,18 @@ class LineProcess:
         self._answers: queue.Queue[bytes | None] = queue.Queue(maxsize=_WAITING_ANSWERS)
         self.stderr: deque[str] = deque(maxlen=KEPT_STDERR_LINES)
         try:
-            self._process = subprocess.Popen(
-                self._command,
-                bufsize=0,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=None if env is None else dict(env),
-                cwd=cwd,
-                start_new_session=True,
-            )
+            with _starting:
+                self._process = subprocess.Popen(
+                    self._command,
+                    bufsize=0,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    env=None if env is None else dict(env),
+                    cwd=cwd,
+                    start_new_session=True,
+                )
+                _running.add(self)
         except OSError as failure:
             raise error(
                 f"{name} cannot be started: {failure.strerror or failure}",
@@ -164,6 +170,7 @@ class LineProcess:
             if not self._has_ended():
                 self._signal(signal.SIGKILL)
                 self._process.wait()
+            _running.discard(self)
             self._stop_reading()
 
     def _has_ended(self, timeout_s: float = 0.0) -> bool:
@@ -249,6 +256,21 @@ class LineProcess:
 
     def _take_complaint(self, line: bytes) -> None:
         self.stderr.append(line.decode("utf-8", "replace").rstrip("\n"))
+
+    def end(self) -> None:
+        """Close the child; if another thread is at that already, see to it that the child ends in time."""
+        self.close()
+        if not self._has_ended(3 * _GRACE_S):
+            self._signal(signal.SIGKILL)
+
+
+@atexit.register
+def _end_running() -> None:
+    # An interrupted run leaves threads behind that end with the interpreter, before they close their children.
+    # The lock is kept: such a thread must start no further child meanwhile.
+    _starting.acquire()
+    for child in list(_running):
+        child.end()
 
 
 class _Lines:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -270,6 +271,27 @@ def test_grandchild_that_left_the_group() -> None:
             process.close()
             # Nobody can promise to end it: this says that the process is really one that got away.
             assert len(grandchild.left(0.0)) == 1
+
+
+def test_child_of_a_thread_that_the_interpreter_does_not_wait_for() -> None:
+    """When the interpreter ends, so do the children that nobody has closed."""
+    script = (
+        "import sys, threading\n"
+        "from signet_conformance.processes import LineProcess\n"
+        f"child = LineProcess('the probe', [sys.executable, '-ISc', {IGNORES_END_OF_INPUT!r}])\n"
+        "print(child.receive(60)['pid'], flush=True)\n"
+        "threading.Thread(target=child.receive, args=(60,), daemon=True).start()\n"
+        "sys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as abandoning:
+        assert abandoning.stdin is not None
+        assert abandoning.stdout is not None
+        with Watched([int(abandoning.stdout.readline())]) as watched:
+            assert len(watched) == 1
+            abandoning.stdin.close()
+            assert watched.left() == []
 
 
 def test_closing_twice_is_closing_once() -> None:
