@@ -43,7 +43,7 @@ class Features:
 
     `agents` counts its declared agents; `steps` are the steps that its driver performs; `tools` those that
     it has; `restart` allows restarts of the daemon, `slow` the faults that cost a connector its whole bound.
-    `lives_on` tells that its process outlives a session, so that an end which found no listener can come later.
+    `lives_on` tells that its process outlives a session, and so knows later what was refused or never went out.
     """
 
     agents: int = 2
@@ -152,16 +152,34 @@ _PLACES = (
     "/api/memory/*",
 )
 _WAITED_FOR = ("/api/hooks/user-prompt-submit", "/api/hooks/session-start")
-_STARTED = (
-    "/api/hooks/user-prompt-submit",
-    "/api/hooks/session-end",
-    "/api/hooks/compaction-complete",
-    "/api/hooks/remember",
-    "/api/memory/*",
-)
-_PLACES_OF: Mapping[str, Sequence[str]] = {"409": _STARTED, **dict.fromkeys(_SLOW_FAULTS, _WAITED_FOR)}
-"""Where a fault may only be at some places. After 409 on a start SIG-HTTP-012 wants no further hook of the key, while
-SIG-END-005 wants an end of every key with a start: nobody could do both, so no start is answered so."""
+_NEW_EACH_TURN = ("/api/hooks/user-prompt-submit", "/api/hooks/compaction-complete")
+_WITHIN_A_SESSION = (*_NEW_EACH_TURN, "/api/hooks/remember", "/api/memory/*")
+_AFTER_A_START = (*_WITHIN_A_SESSION, "/api/hooks/session-end")
+
+
+def _allowed(features: Features, kind: str) -> Sequence[str] | None:
+    """The places where a fault may be; None where it may be anywhere.
+
+    Two requirements that a connector could not meet at once are never asked of it:
+
+    - After 409 on a start SIG-HTTP-012 wants no further hook of the key, SIG-END-005 an end of every started key.
+    - After 401 or 409 the identical request may not come again (SIG-HTTP-010), while a resumed session has to be
+      started and ended again (SIG-END-005). A process that lives on can tell it with a difference; one that is over
+      with the session knows of no refusal.
+    - After 503 the identical request has to come later each time (SIG-HTTP-011), after 429 when it was told to. The
+      steps follow each other in milliseconds: a start that is owed at once would come too soon, or not at all, and
+      then SIG-FAIL-001 and SIG-FAIL-003 miss the hooks after it. The pace is the kit's, so after 503 nothing is owed
+      but what says something new each time.
+    """
+    if kind in _SLOW_FAULTS:
+        return _WAITED_FOR
+    if kind == "503":
+        return _NEW_EACH_TURN
+    if kind == "429" or (kind == "409" and features.lives_on):
+        return _AFTER_A_START
+    return _WITHIN_A_SESSION if kind in ("401", "409") and not features.lives_on else None
+
+
 _AT_A_BOUNDARY = (None, "/api/hooks/*", "/api/hooks/session-end", "/api/hooks/session-start")
 _IN_A_COMPACTION = (None, "/api/hooks/*", "/api/hooks/compaction-complete")
 _LASTS = (1, 1, 2, None)
@@ -173,8 +191,8 @@ def _fault(features: Features, digits: Digits, places: Sequence[str | None] = _P
     lasts = digits.pick(_LASTS)
     if kind == "refuse":
         return {"fault": {"kind": kind}, "lasts": lasts or 1}
-    allowed = _PLACES_OF.get(kind, places)
-    path = digits.pick([place for place in places if place in allowed] or allowed)
+    allowed = _allowed(features, kind)
+    path = digits.pick(places if allowed is None else [place for place in places if place in allowed] or allowed)
     step: dict[str, Any] = {"fault": _spec(kind), "lasts": lasts}
     if path is not None:
         step["match"] = {"path": path}

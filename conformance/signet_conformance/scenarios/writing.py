@@ -84,6 +84,7 @@ class Writer:
             self._add({"step": "prompt", "session": session.name, "text": text, "reply": reply})
         elif what == "clear":
             self._switch_on(details)
+            self._listen_where_it_matters()
             self._add({"step": "clear", "session": session.name})
         elif what == "tool":
             self._tool(session, *details)
@@ -145,12 +146,17 @@ class Writer:
             return
         self._complete(session)
         self._switch_on(fault)
-        if not self._lives_on and self._fault is not None and self._fault["fault"]["kind"] == "refuse":
-            # SIG-END-005 wants an end of every key, and a closed listener leaves no trace of the attempt. A process
-            # that lives on can send it later; one that is over has nobody left who could.
-            self._switch_off()
+        self._listen_where_it_matters()
         session.state = "closed"
         self._add({"step": "end", "session": session.name})
+
+    def _listen_where_it_matters(self) -> None:
+        """Open a closed listener for an end that nobody could send later: no trace shows that it was tried.
+
+        SIG-END-005 wants an end of every started key, and only a process that lives on can repeat a lost one.
+        """
+        if not self._lives_on and self._fault is not None and self._fault["fault"]["kind"] == "refuse":
+            self._switch_off()
 
     def _switch_on(self, details: dict[str, Any] | None) -> None:
         if details is None:
