@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import urllib.request
+import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -147,6 +148,7 @@ class _Performance:
         self._driver = driver
         self._apart = "" if apart is None else f"-{apart}"
         self._results: dict[str, Mapping[str, Any]] = {}
+        self._keys: dict[str, str] = {}
 
     def step(self, index: int, step: Mapping[str, Any]) -> None:
         """Perform one step, with its mark before it."""
@@ -157,6 +159,8 @@ class _Performance:
             result = self._driver.perform(given, self._on_event)
             if "skipped" in result:
                 self._recorder.mark("skipped", index=index, reason=result["skipped"])
+            if isinstance(result.get("key"), str):
+                self._keys[str(step["session"])] = result["key"]
             if "as" in step:
                 content = result.get("content")
                 self._results[step["as"]] = content if isinstance(content, Mapping) else {}
@@ -200,6 +204,9 @@ class _Performance:
         if isinstance(value, Mapping):
             if set(value) == {"agent"} and isinstance(value["agent"], int):
                 return self._agent(value["agent"])
+            if set(value) == {"key"}:
+                # Where a harness gives no session a key, the model can only make one up.
+                return self._keys.setdefault(str(value["key"]), str(uuid.uuid4()))
             if set(value) == {"from", "pointer"}:
                 found: Any = self._results.get(value["from"], {})
                 for part in str(value["pointer"]).strip("/").split("/"):

@@ -3,9 +3,10 @@
 Steps for the connector have a `session` (a name local to the scenario): start (agent: a number among the
 target's agents or an id, project), prompt (text, reply), tool (tool, arguments), compact (summary) or its
 halves pre_compaction and compaction_complete (summary), resume, clear, end. In arguments {"agent": number}
-stands for one of the target's agents, {"from": name, "pointer": …} for a part of an earlier result. Steps
-for the kit: fault (switch a fault of the recorder on; match and count as the recorder takes them), fault_off,
-restart_daemon. A scenario's `env` is given to the connector when it is launched.
+stands for one of the target's agents, {"key": session} for the native key of a session, {"from": name,
+"pointer": …} for a part of an earlier result. Steps for the kit: fault (switch a fault of the recorder on;
+match and count as the recorder takes them), fault_off, restart_daemon. A scenario's `env` is given to the
+connector when it is launched.
 """
 
 from __future__ import annotations

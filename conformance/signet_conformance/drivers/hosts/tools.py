@@ -32,9 +32,9 @@ def use_tool(
     for name, arguments in _calls(step, known, names):
         text, failed = run(name, arguments)
         if name == SECRET_EXEC and not failed and SECRET_STATUS in known:
-            told = _content(text)
+            told = read_content(text)
             text, failed = _job_end(str(told.get("jobId", told.get("id"))), run)
-        answer = {"text": text, "content": _content(text), "is_error": failed}
+        answer = {"text": text, "content": read_content(text), "is_error": failed}
     return answer
 
 
@@ -42,7 +42,7 @@ def _job_end(job: str, run: Callable[[str, Mapping[str, Any]], tuple[str, bool]]
     """Ask for a job until it has ended, as the tool's description tells a model to do."""
     for attempt in range(MOST_POLLS):
         text, failed = run(SECRET_STATUS, {"jobId": job})
-        if failed or _content(text).get("status") not in ("queued", "running"):
+        if failed or read_content(text).get("status") not in ("queued", "running"):
             break
         time.sleep(POLL_S * (attempt + 1))
     return text, failed
@@ -66,7 +66,7 @@ def _calls(
     return [(name, given)]
 
 
-def _content(text: str) -> Mapping[str, Any]:
+def read_content(text: str) -> Mapping[str, Any]:
     """The object that a tool's text is, with the id of a memory where the text tells one."""
     try:
         told = json.loads(text)

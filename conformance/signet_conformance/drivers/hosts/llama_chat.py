@@ -1,0 +1,185 @@
+"""A terminal and a model server around the chat program that joins llama.cpp to Signet.
+
+    python -m signet_conformance.drivers.hosts.llama_chat RUNTIME MODULE
+
+The program is started for each session, as a user starts it; prompts are typed, and the model that it asks is a
+script: it calls the tools that steps name and says what they reply.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import IO, Any
+
+from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
+from signet_conformance.drivers.hosts.scripted_model import Asked, ScriptedModel
+
+READY = b"You> "
+WAIT_S = 100.0
+QUIT_S = 40.0
+"""The program waits up to 30 s for its last hook."""
+_LOOK_S = 0.25
+
+
+class Program:
+    """The running chat program: what is typed, and when it waits for the user."""
+
+    def __init__(self, command: Sequence[str], server: str) -> None:
+        env = {**os.environ, "LLAMA_CPP_SERVER_URL": server}
+        self._process = subprocess.Popen(
+            [*command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=sys.stderr, env=env
+        )
+        self._waits = threading.Semaphore(0)
+        self._ended = threading.Event()
+        threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True).start()
+
+    def _read(self, output: IO[bytes] | None) -> None:
+        rest = b""
+        while output is not None and (chunk := os.read(output.fileno(), 65536)):
+            *before, rest = (rest + chunk).split(READY)
+            rest = rest[-len(READY) :]
+            for _ in before:
+                self._waits.release()
+        self._ended.set()
+        self._waits.release()
+
+    def await_user(self) -> None:
+        """Wait until it waits for the user. Raises StepError when it ends instead, or does neither in time."""
+        if not self._waits.acquire(timeout=WAIT_S):
+            raise StepError(f"the chat program did not come back to its user within {WAIT_S:g} s")
+        self.demand_alive()
+
+    def demand_alive(self) -> None:
+        """Raise StepError when it has ended."""
+        if self._ended.is_set():
+            raise StepError(f"the chat program ended with status {self._process.wait()}; see its standard error")
+
+    def type(self, line: str) -> None:
+        """Type one line."""
+        stdin = self._process.stdin
+        try:
+            if stdin is not None:
+                stdin.write(line.replace("\n", " ").encode() + b"\n")
+                stdin.flush()
+        except BrokenPipeError:
+            raise StepError("the chat program reads no input any more") from None
+
+    def quit(self, timeout_s: float) -> None:
+        """Quit as a user does, and wait for its end; kill it when that does not come."""
+        try:
+            if self._process.poll() is None:
+                self.type("/quit")
+            self._process.wait(timeout_s)
+        except (StepError, subprocess.TimeoutExpired):
+            self._process.kill()
+            self._process.wait()
+
+
+class LlamaChat:
+    """Performs the steps of one session at a time."""
+
+    def __init__(self, command: Sequence[str], peer: Peer) -> None:
+        self._command = command
+        self._peer = peer
+        self._model = ScriptedModel()
+        self._program: Program | None = None
+        self._asked: Asked | None = None
+        self._reply = ""
+
+    def about(self) -> Mapping[str, Any]:
+        """Which harness is played."""
+        return {"harness": "llama-cpp"}
+
+    def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Perform one step."""
+        kind = str(step.get("step"))
+        if kind in ("start", "resume"):
+            self.close_program()
+            self._program = Program(self._command, self._model.url)
+            self._program.await_user()
+            return {"opened": True}
+        if self._program is None:
+            raise StepError("no session is open: start it first")
+        if kind == "prompt":
+            return self._prompt(self._program, step)
+        if kind == "tool":
+            return self._tool(self._program, step)
+        if kind == "clear":
+            self._program.type("/clear")
+            self._program.await_user()
+            return {"opened": True}
+        if kind == "end":
+            self.close_program()
+            return {"ended": True}
+        raise Skipped(f"the chat program has no counterpart for {kind}")
+
+    def _prompt(self, program: Program, step: Mapping[str, Any]) -> Mapping[str, Any]:
+        program.type(str(step.get("text")))
+        self._asked = self._next(program)
+        self._peer.model_turn(step.get("session"))
+        self._reply = str(step.get("reply") or "Understood.")
+        injected = self._asked.injected
+        if not step.get("more"):
+            self._end_turn(program)
+        return {"turn": True, "injected": injected}
+
+    def _tool(self, program: Program, step: Mapping[str, Any]) -> Mapping[str, Any]:
+        if self._asked is None:
+            raise Skipped("the model calls tools in a turn of the user only")
+        name = str(step.get("tool"))
+        if name not in self._asked.tools:
+            if not step.get("more"):
+                self._end_turn(program)
+            raise Skipped(f"the connector has no tool {name}")
+        self._asked.call(name, step.get("arguments") or {})
+        self._asked = self._next(program)
+        answer = self._asked.tool_result()
+        if not step.get("more"):
+            self._end_turn(program)
+        return answer
+
+    def _next(self, program: Program) -> Asked:
+        """What the program asks the model next. Raises StepError when it ends, or asks nothing in time."""
+        deadline = time.monotonic() + WAIT_S
+        while (asked := self._model.asked(_LOOK_S)) is None:
+            program.demand_alive()
+            if time.monotonic() > deadline:
+                raise StepError(f"the chat program asked its model nothing within {WAIT_S:g} s")
+        return asked
+
+    def _end_turn(self, program: Program) -> None:
+        if self._asked is not None:
+            self._asked.say(self._reply)
+            self._asked = None
+            program.await_user()
+
+    def flush(self) -> None:
+        """Nothing is left: the program waits for its user, or has ended."""
+
+    def close_program(self) -> None:
+        """Quit the program, if one runs; what the model still owes it is said first."""
+        program, self._program = self._program, None
+        if program is not None:
+            if self._asked is not None:
+                self._asked.say(self._reply)
+                self._asked = None
+            program.quit(QUIT_S)
+
+    def close(self) -> None:
+        """Quit the program and the model's server."""
+        self.close_program()
+        self._model.close()
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Serve standard input."""
+    Peer().serve(lambda peer: LlamaChat(arguments, peer))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
