@@ -18,6 +18,7 @@ from typing import IO, Any
 
 from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
 from signet_conformance.drivers.hosts.scripted_model import Asked, ScriptedModel
+from signet_conformance.drivers.hosts.tools import tool_calls
 
 READY = b"You> "
 WAIT_S = 100.0
@@ -131,16 +132,15 @@ class LlamaChat:
     def _tool(self, program: Program, step: Mapping[str, Any]) -> Mapping[str, Any]:
         if self._asked is None:
             raise Skipped("the model calls tools in a turn of the user only")
-        name = str(step.get("tool"))
-        if name not in self._asked.tools:
+        answer: Mapping[str, Any] = {}
+        try:
+            for name, arguments in tool_calls(step, self._asked.tools, {}):
+                self._asked.call(name, arguments)
+                self._asked = self._next(program)
+                answer = self._asked.tool_result()
+        finally:
             if not step.get("more"):
                 self._end_turn(program)
-            raise Skipped(f"the connector has no tool {name}")
-        self._asked.call(name, step.get("arguments") or {})
-        self._asked = self._next(program)
-        answer = self._asked.tool_result()
-        if not step.get("more"):
-            self._end_turn(program)
         return answer
 
     def _next(self, program: Program) -> Asked:

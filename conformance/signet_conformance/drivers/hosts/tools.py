@@ -29,7 +29,7 @@ def use_tool(
     last. `names` is the target's own naming. Raises Skipped when the connector has no such tool.
     """
     answer: Mapping[str, Any] = {}
-    for name, arguments in _calls(step, known, names):
+    for name, arguments in tool_calls(step, known, names):
         text, failed = run(name, arguments)
         if name == SECRET_EXEC and not failed and SECRET_STATUS in known:
             told = read_content(text)
@@ -48,9 +48,10 @@ def _job_end(job: str, run: Callable[[str, Mapping[str, Any]], tuple[str, bool]]
     return text, failed
 
 
-def _calls(
+def tool_calls(
     step: Mapping[str, Any], known: Collection[str], names: Mapping[str, str]
 ) -> Sequence[tuple[str, Mapping[str, Any]]]:
+    """The calls of a tool step, as name and arguments: one for each memory. Raises Skipped without such a tool."""
     wanted = str(step.get("tool"))
     name = names.get(wanted, wanted)
     if name not in known:
