@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Collection, Iterator, Sequence
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 from signet_conformance import baseline
-from signet_conformance.baseline import Entry, Known, Outcome
+from signet_conformance.baseline import Entry, Known, Outcome, Verdicts
 from signet_conformance.engine import COVERAGE, Judged
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.finding import FOLDING_ORDER, Verdict
@@ -62,12 +63,12 @@ class KnownFailures:
                 where=f"{prefix}write-baseline",
                 remedy=f"{prefix}reason 'why it may stand'",
             )
-        if write_baseline is not None and Path(write_baseline).exists():
+        if write_baseline is not None and os.path.lexists(write_baseline):
             raise UsageError("exists already", where=write_baseline, remedy="choose another name: nothing is replaced")
         files = [] if baseline_file is None else [baseline.read(baseline_file, f"{prefix}baseline")]
         files += [] if flaky is None else [baseline.read(flaky, f"{prefix}flaky", flaky=True)]
         until = _expiry(expires, f"{prefix}expires")
-        return cls(files, write_baseline, owner or user_name(), (reason or "").strip(), until)
+        return cls(files, write_baseline, (owner or "").strip() or user_name(), (reason or "").strip(), until)
 
     def covers(self, requirement: str, target: str) -> bool:
         """Whether an entry in force lets a requirement's failure at a target pass."""
@@ -85,22 +86,25 @@ class KnownFailures:
             if entry.covers(entry.requirement, target) and entry.expires >= today
         }
 
-    def outcome(self, judged: Sequence[Judged], target: str | None, only: Collection[str] | None = None) -> Outcome:
-        """What the files say of the run, or of `only` some requirements of it; the audit lines are written."""
+    def everywhere(self, judged: Sequence[Judged], target: str | None) -> dict[str, str]:
+        """The requirements that are known at every target of a run, each with the first entry in words."""
+        first, *others = [self.reasons(at) for at in dict.fromkeys(target_of(one, target) for one in judged)] or [{}]
+        return {name: why for name, why in first.items() if all(name in other for other in others)}
+
+    def outcome(self, verdicts: Verdicts) -> Outcome:
+        """What the files say of a run with these verdicts; the audit lines are written."""
         if not self.files:
             return Outcome()
-        verdicts = by_target(judged, target, only)
         found = baseline.outcome(verdicts, self.files, datetime.now(UTC).date())
         for path, line in baseline.audit_lines(found, verdicts, user_name(), datetime.now(UTC)):
             _append(path, line)
         return found
 
-    def write(self, judged: Sequence[Judged], target: str | None, only: Collection[str] | None = None) -> str | None:
-        """Write the baseline that was asked for; what was written in words, None when nothing was."""
+    def write(self, verdicts: Verdicts) -> str | None:
+        """Write the baseline of a run with these verdicts, if it was asked for; what was written in words, or None."""
         if self.written is None:
             return None
         today = datetime.now(UTC).date()
-        verdicts = by_target(judged, target, only)
         entries = baseline.entries_for(verdicts, self.owner, self.reason, today, self.expires)
         try:
             with Path(self.written).open("x", encoding="utf-8") as stream:
@@ -112,9 +116,7 @@ class KnownFailures:
         return f"baseline: {len(entries)} known in {printable(self.written, 400)}, until {self.expires.isoformat()}"
 
 
-def by_target(
-    judged: Sequence[Judged], target: str | None, only: Collection[str] | None = None
-) -> dict[str, dict[str, Verdict]]:
+def by_target(judged: Sequence[Judged], target: str | None) -> dict[str, dict[str, Verdict]]:
     """The verdicts of a run by target: the one that was named, or those of the recordings."""
     found: dict[str, dict[str, Verdict]] = {}
     for one in judged:
@@ -126,14 +128,14 @@ def by_target(
     if whole is not None:
         for verdicts in found.values():
             verdicts[COVERAGE] = whole
-    if only is None:
-        return found
-    return {at: {name: verdicts[name] for name in verdicts if name in only} for at, verdicts in found.items()}
+    return found
 
 
 def target_of(judged: Judged, target: str | None) -> str:
     """The target whose known failures count for a judged trace."""
-    return target or judged.trace.header.target or UNNAMED
+    named = (target or judged.trace.header.target or "").strip()
+    # What a baseline says of every target is for people to write, never for a recording to be called.
+    return UNNAMED if named in ("", baseline.EVERY_TARGET) else named
 
 
 def remaining(judged: Sequence[Judged], target: str | None, found: Outcome) -> list[Verdict]:

@@ -160,9 +160,7 @@ class ConformanceRun:
 
     def breach_text(self, judgement: Judgement) -> str:
         """What the author of the connector reads of a requirement that fails: a block for each of the first traces."""
-        run, name, target = self.judged(), judgement.requirement, self._asked.target
-        # A driven run's traces say themselves what the target declares.
-        options = [f"--target={target.name}"] if target is not None and self._asked.recordings else []
+        run, name, options = self.judged(), judgement.requirement, self._replay_options()
         breached = [one for one in run.traces if one.judgements[name].verdict is judgement.verdict]
         if not breached and (whole := run_level_breaches(run.traces)) is not None:
             # Only all traces together show it, so the folder is what replays it.
@@ -175,12 +173,19 @@ class ConformanceRun:
         blocks += breach_lines(() if summary is None else summary.breaches, name)
         return "\n\n".join(blocks)
 
+    def _replay_options(self) -> list[str]:
+        """The words that make `check` judge a trace of this run as the run did."""
+        asked = self._asked
+        words = [] if asked.contract is None else [f"--contract={asked.contract}"]
+        # A driven run's traces say themselves what the target declares.
+        return [*words, f"--target={asked.target.name}"] if asked.target is not None and asked.recordings else words
+
     def known_reason(self, judgement: Judgement) -> str | None:
         """Why a failure may stand; None when it is not known at each target that has it."""
         if judgement.verdict not in COVERABLE or not self._asked.known.files:
             return None
-        targets = by_target(self.judged().traces, self._target_name(), {judgement.requirement})
-        failing = [at for at, verdicts in targets.items() if COVERABLE & set(verdicts.values())]
+        targets = by_target(self.judged().traces, self._target_name())
+        failing = [at for at, verdicts in targets.items() if verdicts.get(judgement.requirement) in COVERABLE]
         reasons = [self._asked.known.reasons(at).get(judgement.requirement) for at in failing]
         return printable(reasons[0], 300) if reasons and all(reasons) else None
 
@@ -300,9 +305,14 @@ class ConformanceRun:
         """Write down what is let pass, and the baseline that was asked for; of the requirements that were tested."""
         known, tested = self._asked.known, self._by_requirement()
         if tested and (known.files or known.written is not None):
-            traces, target = self.judged().traces, self._target_name()
-            self._held = known.outcome(traces, target, tested)
-            self._baseline_line = known.write(traces, target, tested)
+            run, target = self.judged(), self._target_name()
+            verdicts = by_target(run.traces, target)
+            if target is not None:
+                # Generated sessions decide too, and leave no trace of most of what they do.
+                verdicts = {target: {name: judgement.verdict for name, judgement in run.together.items()}}
+            verdicts = {at: {name: each[name] for name in each if name in tested} for at, each in verdicts.items()}
+            self._held = known.outcome(verdicts)
+            self._baseline_line = known.write(verdicts)
 
     def _status(self, exitstatus: int) -> int:
         if exitstatus not in _SETTLED:
@@ -329,14 +339,22 @@ class ConformanceRun:
 
     def _write_report(self, status: int) -> None:
         run = self.judged()
-        contract = self._asked.contract
+        known, target = self._asked.known, self._target_name()
         notes = list(known_lines(self._held, MAX_WIDTH, colour=False))
         if (summary := Summary.read(self.folder)) is not None:
             breached = dict.fromkeys(one.requirement for one in summary.breaches)
             notes += [f"{name}: {line}" for name in breached for line in breach_lines(summary.breaches, name)]
-        ending = Ending(run.traces, status, notes, self._coverage(), run.together, contract)
-        known = self._asked.known
-        write_reports(self.folder, ending, lambda one: known.reasons(target_of(one, self._target_name())))
+        ending = Ending(
+            run.traces,
+            status,
+            notes,
+            self._coverage(),
+            run.together,
+            self._asked.contract,
+            self._replay_options(),
+            known.everywhere(run.traces, target),
+        )
+        write_reports(self.folder, ending, lambda one: known.reasons(target_of(one, target)))
 
     def _keeps_traces(self) -> bool:
         if self._asked.recordings or not any(self.folder.glob("*.jsonl")):

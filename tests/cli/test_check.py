@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -269,6 +271,32 @@ def test_a_reader_that_leaves_is_no_failure(tmp_path: Path) -> None:
     )
     os.close(writing)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_a_report_is_not_blamed_for_a_reader_that_leaves(tmp_path: Path) -> None:
+    """Where a report is written beside what is piped, a closed pipe is still that of the pipe; no half report stays."""
+    trace, page = write(tmp_path / "a.jsonl", BREACHING * 60), tmp_path / "page.html"
+    reading, writing = os.pipe()
+    os.close(reading)
+    words = [sys.executable, "-m", "signet_conformance.cli", "check", str(trace), "--html", str(page)]
+    done = subprocess.run(words, stdout=writing, stderr=subprocess.PIPE, check=False, timeout=60)
+    os.close(writing)
+    assert (done.returncode, done.stderr, page.exists()) == (141, b"", False)
+
+
+@pytest.mark.parametrize(("lines", "status"), [(CONFORMING, 0), (BREACHING, 1)], ids=["conforming", "breaching"])
+def test_a_closed_stdout_changes_no_status(tmp_path: Path, lines: list[dict[str, Any]], status: int) -> None:
+    """A program that was started without stdout and stderr says nothing and ends as it would have."""
+    trace = write(tmp_path / "a.jsonl", lines)
+    command = f"{shlex.join([sys.executable, '-m', 'signet_conformance.cli', 'check', str(trace)])} >&- 2>&-"
+    assert subprocess.run(["/bin/sh", "-c", command], check=False, timeout=60).returncode == status
+
+
+def test_a_failed_run_without_a_breach_is_not_called_conforming(invoke: Invoke, tmp_path: Path) -> None:
+    """A bound on coverage that is not reached ends with 1, and the closing line does not contradict it."""
+    write(tmp_path / "a.jsonl", CONFORMING)
+    done = invoke("check", "a.jsonl", "-q", "-k", "SIG-AGENT-001", "--coverage-fail-under", "99")
+    assert (done.exit_code, done.stdout.splitlines()[-1].split(";")[0]) == (1, "nothing is breached")
 
 
 def test_reports_are_written_beside_what_is_shown(invoke: Invoke, tmp_path: Path) -> None:

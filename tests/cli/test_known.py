@@ -224,3 +224,22 @@ def test_an_entry_that_says_too_little_is_refused(
 def test_options_that_cannot_be_used_are_refused(invoke: Invoke, breaching: Path, words: list[str]) -> None:
     """A baseline without a reason, a day gone by and a file that is not there are errors with a remedy."""
     refused(invoke("check", breaching, *words))
+
+
+@pytest.mark.parametrize("called", ["*", "  "])
+def test_a_recording_cannot_speak_for_every_target(
+    invoke: Invoke, breaching: Path, tmp_path: Path, called: str
+) -> None:
+    """A recording that calls itself `*`, or nothing, has the target `unnamed` in a baseline that is written."""
+    odd = write(tmp_path / "odd.jsonl", BREACHING, {**HEADER, "target": called})
+    invoke("check", odd, "--write-baseline", "new.json", "--reason", "r", "--owner", " ")
+    rows = json.loads((tmp_path / "new.json").read_text())["entries"]
+    assert {row["target"] for row in rows} == {"unnamed"}
+    assert all(row["owner"].strip() for row in rows)
+    assert invoke("check", odd, "--strict", "--baseline", "new.json").exit_code == 0
+    assert invoke("check", breaching, "--baseline", "new.json").exit_code == 1
+
+
+def test_a_name_that_no_file_can_have_is_refused(invoke: Invoke, breaching: Path) -> None:
+    """A name that is too long is wrong usage, no failure of the kit."""
+    refused(invoke("check", breaching, "--write-baseline", "x" * 300, "--reason", "r"))

@@ -127,3 +127,12 @@ def test_options_that_cannot_be_used_end_the_run(
     assert done.status == 2
     assert said in done.everything
     assert "Traceback" not in done.everything
+
+
+def test_runxfail_writes_a_baseline_all_the_same(repository: Repository, breaching: Path) -> None:
+    """What was known is written again, with what is not."""
+    known = listed(repository, FAILING)
+    words = ("--signet-write-baseline", "new.json", "--signet-reason", "next release")
+    done, _ = repository.judge(breaching, "--signet-baseline", known, "--runxfail", *words)
+    assert "baseline: 2 known in new.json" in done.out
+    assert (repository.folder / "new.json").is_file()

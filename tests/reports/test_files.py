@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping
+from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,9 @@ from cli.traces import BREACHING, CONFORMING, health, post, recall, start, write
 
 from signet_conformance.contract import requirements
 from signet_conformance.coverage import Meter
-from signet_conformance.engine import Judged, exit_status, judge
+from signet_conformance.engine import COVERAGE, Judged, exit_status, judge
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
+from signet_conformance.reports.breaches import MAX_TRACES, Breaches
 from signet_conformance.reports.ending import Ending, Report
 from signet_conformance.reports.exchange_data import MAX_BODY, Budget, exchange_data
 from signet_conformance.reports.htmlreport import HtmlReport
@@ -22,7 +25,7 @@ from signet_conformance.reports.markdown import MAX_BYTES, MarkdownReport, code,
 from signet_conformance.reports.sarif import SarifReport, literal
 from signet_conformance.reports.together import essence, verdicts_of
 from signet_conformance.rules.daemon import daemon_requirements
-from signet_conformance.trace import Header, Trace, read
+from signet_conformance.trace import Declared, Header, Mark, Trace, read
 
 AGENT = "SIG-AGENT-002"
 KNOWN = {AGENT: "ada, until 2027-01-31: next release"}
@@ -37,13 +40,13 @@ def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Judged]:
 
 
 def written(kind: type[Any], judged: list[Judged], known: Mapping[str, str] | None = None, **more: Any) -> str:
-    """A report of these traces, which it gets in essence when it ends."""
+    """A report of these traces, which it gets in essence when it ends; what is known is known of the whole run too."""
     stream = io.StringIO()
     made: Report = kind(stream)
     for one in judged:
         made.add(one, known or {})
     status = exit_status(list(verdicts_of(judged).values()))
-    made.close(Ending([essence(one) for one in judged], status, **more))
+    made.close(Ending([essence(one) for one in judged], status, known=known or {}, **more))
     return stream.getvalue()
 
 
@@ -206,3 +209,34 @@ def test_a_long_body_is_cut_and_says_so(tmp_path: Path) -> None:
         f"200000 characters, the first {MAX_BODY} of them shown",
         "recorded in part only: 99 bytes",
     ]
+
+
+def test_a_report_replays_a_breach_as_the_run_judged_it(judged: list[Judged]) -> None:
+    """The command repeats the options; a breach of the daemon's side, which no command judges alone, has none."""
+    shown = {"SIG-DAEMON-001": Judgement("SIG-DAEMON-001", Verdict.FAIL, Reason.BREACH, "late")}
+    judged = [replace(judged[0], daemon=shown), *judged[1:]]
+    for kind in (MarkdownReport, HtmlReport):
+        text = unescape(written(kind, judged, options=["--agent=atlas"]))
+        assert f"a b.jsonl' --agent=atlas -k {AGENT}" in text
+        assert "-k SIG-DAEMON" not in text
+
+
+def test_a_failure_of_the_whole_run_is_known_too() -> None:
+    """A known failure that no single trace shows is marked in Markdown, and suppressed in SARIF."""
+    declared = Declared(capabilities=("health", "memory-delete"))
+    ended = (Mark(seq=1, t=0.0, name="scenario_end"),)
+    traces = [Trace(Header(declared=declared), (), ended, f"{name}.jsonl") for name in "ab"]
+    run = [judge(trace) for trace in traces]
+    for known, marked in (({}, False), ({COVERAGE: "ada, until 2027-01-31: next release"}, True)):
+        assert (f"### FAIL, known {COVERAGE}" in written(MarkdownReport, run, known=known)) is marked
+        (one,) = results(run, known=known)
+        assert ("suppressions" in one) is marked
+
+
+def test_a_breach_is_known_only_where_every_trace_of_it_is(judged: list[Judged]) -> None:
+    """One trace whose failure is not known, shown or not, leaves the breach unknown."""
+    gathered = Breaches()
+    for number in range(MAX_TRACES + 1):
+        gathered.add(judged[0], KNOWN if number < MAX_TRACES else {})
+    found = {one.requirement: one for one in gathered.connector()}[AGENT]
+    assert (found.is_known, len(found.shown)) == (False, MAX_TRACES)

@@ -133,7 +133,7 @@ def command(
             run.reports.append(jsonreport.JsonReport(stream))
         status = _judge_all(run, files) if as_json else _write_text(run, files, stream)
         run.close_reports(status)
-    written = known.write(run.judged, target)
+    written = known.write(run.by_target())
     if written is not None and not as_json:
         print(written)
     if output is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -30,6 +29,12 @@ from signet_conformance.targets.settings import FILE as SETTINGS
 WORKFLOW = Path(".github", "workflows", "signet-conformance.yml")
 BASELINE = "signet-baseline.json"
 _REASON = "failed when the lane was set up"
+_SPELT = {
+    "SIGNET_LANE_TARGET": ("--target", "call it by letters, digits, dots, dashes and underscores in the settings"),
+    "SIGNET_LANE_SCENARIOS": ("--scenarios", "a whole number, such as --scenarios 200"),
+    "SIGNET_LANE_WORKING_DIRECTORY": ("FOLDER", "a lane takes paths of letters, digits, dots, dashes and underscores"),
+}
+"""Input of the lane to what `init` calls it, and what to do about a value that the lane does not take."""
 _EPILOG = """\b
 Examples:
   signet-conformance init
@@ -103,7 +108,12 @@ class _Place:
         known = BASELINE if (self.folder / BASELINE).is_file() else ""
         given = {"target": target, "working-directory": self.directory, "scenarios": scenarios or "", "baseline": known}
         variables = {field.variable: given.get(field.name, "") for field in FIELDS}
-        return read_inputs({**variables, "GITHUB_WORKSPACE": str(self.root)}, self.root)
+        try:
+            return read_inputs({**variables, "GITHUB_WORKSPACE": str(self.root)}, self.root)
+        except UsageError as failure:
+            # Who called `init` has set no variable.
+            option, remedy = _SPELT.get(str(failure.where), (failure.where, failure.remedy))
+            raise UsageError(failure.message, where=option, remedy=remedy) from None
 
     def workflow(self, target: str, pin: str | None) -> Workflow:
         inputs = [("target", target)]
@@ -149,7 +159,8 @@ def _run(inputs: Inputs, found: Found) -> tuple[int, Outcome | None]:
     The folder with report and traces stays where something fails.
     """
     target = targets.load(found.name, inputs.folder)
-    missing = [word for word in target.command if re.search(r"[/\\]", word) and not Path(word).exists()]
+    # Only what the settings name as a path of this machine: npm's packages hold slashes too.
+    missing = [word for word in target.command if Path(word).is_absolute() and not os.path.lexists(word)]
     if missing:
         failure = NothingTestedError(
             f"the connector cannot be driven yet: there is no {printable(missing[-1], 200)}",

@@ -7,13 +7,13 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from signet_conformance.baseline import Outcome
+from signet_conformance.baseline import Outcome, Verdicts
 from signet_conformance.cli.commands import tell
 from signet_conformance.coverage import Meter, coverage_lines
 from signet_conformance.engine import Judged, exit_status, judge
 from signet_conformance.errors import SignetConformanceError, UsageError
 from signet_conformance.finding import Verdict
-from signet_conformance.known_failures import KnownFailures, known_lines, remaining, target_of
+from signet_conformance.known_failures import KnownFailures, by_target, known_lines, remaining, target_of
 from signet_conformance.reports import jsonreport
 from signet_conformance.reports.ending import Ending, Report
 from signet_conformance.reports.layout import MAX_WIDTH
@@ -84,14 +84,27 @@ class Run:
 
     def hold_against_known(self) -> None:
         """Let the failures pass that are known, once all files are judged."""
-        self.known = self.settings.known.outcome(self.judged, self.settings.target)
+        self.known = self.settings.known.outcome(self.by_target())
+
+    def by_target(self) -> Verdicts:
+        """The verdicts of the run by target."""
+        return by_target(self.judged, self.settings.target)
 
     def close_reports(self, status: int) -> None:
         """Write the end of every report."""
         warnings = [str(complaint).replace("\n", "; ") for complaint in self.complaints]
         notes = [*known_lines(self.known, MAX_WIDTH, colour=False), *self._too_little_lines()]
         measured = None if self.meter is None else self.meter.coverage()
-        ending = Ending(self.judged, status, [*warnings, *notes], measured, contract=self.settings.contract)
+        settings = self.settings
+        ending = Ending(
+            self.judged,
+            status,
+            [*warnings, *notes],
+            measured,
+            contract=settings.contract,
+            options=settings.options,
+            known=settings.known.everywhere(self.judged, settings.target),
+        )
         for report in self.reports:
             report.close(ending)
 

@@ -48,6 +48,9 @@ def report_stream(path: str | None, force: bool, *, private: bool = False) -> It
         if doubled:
             written.replace(path)
         created = False
+    except BrokenPipeError:
+        # Of whoever reads stdout: the block has stopped in the middle, and the file is not at fault.
+        raise
     except FileExistsError:
         raise UsageError(
             "exists already", where=path, remedy="choose another name, or overwrite it with --force"

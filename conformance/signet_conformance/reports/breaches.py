@@ -21,31 +21,37 @@ MAX_TRACES = 3
 class Shown:
     """What one trace shows of a breach. `file` is empty where only the run as a whole shows it.
 
-    `more` counts kinds of breach that are left out, `known` says why the failure may stand, `replay` is a command.
+    `more` counts kinds of breach that are left out, `known` says why the failure may stand.
     """
 
     file: str
     kinds: tuple[Evidence, ...]
     more: int
     known: str
-    replay: str
 
 
 @dataclass(slots=True)
 class Breach:
-    """One requirement that a run breaches: `traces` counts the traces with this verdict."""
+    """One requirement that a run breaches.
+
+    `traces` counts the traces with this verdict, `known` those of them where the failure is known. `path` is the
+    first of them, `replay` the command that judges it again; both are empty where no single trace shows the breach.
+    """
 
     requirement: str
     verdict: Verdict
     level: str
     message: str
+    path: str
+    replay: str = ""
     traces: int = 0
+    known: int = 0
     shown: list[Shown] = field(default_factory=list)
 
     @property
-    def known(self) -> bool:
-        """Whether every trace that is shown is one where the failure is known."""
-        return all(one.known for one in self.shown)
+    def is_known(self) -> bool:
+        """Whether each trace that shows it is one where the failure is known."""
+        return self.known == self.traces
 
 
 class Breaches:
@@ -67,11 +73,15 @@ class Breaches:
         whole = run_level_breaches(ending.judged)
         if whole is not None:
             for judgement in whole.judgements.values():
-                _add(self._connector, whole, judgement, "")
+                _add(self._connector, whole, judgement, ending.known.get(judgement.requirement, ""))
         verdicts = ending.verdicts()
         self._connector = {
             name: one for name, one in self._connector.items() if verdicts.get(name, one.verdict) is one.verdict
         }
+        # Those of the daemon's side are judged beside all others, and by none alone.
+        for name, one in self._connector.items():
+            if one.path:
+                one.replay = shell_command(["signet-conformance", "check", one.path, *ending.options, "-k", name])
 
     def connector(self) -> list[Breach]:
         """Errors of the kit first, then FAIL, then WARN; in the catalogue's order."""
@@ -90,10 +100,13 @@ def _add(found: dict[str, Breach], judged: Judged, judgement: Judgement, known: 
     if before is None or FOLDING_ORDER.index(judgement.verdict) < FOLDING_ORDER.index(before.verdict):
         requirement = known_requirement(name)
         level = requirement.level_at(judged.daemon_version) if requirement is not None else ""
-        before = found[name] = Breach(name, judgement.verdict, level, printable(judgement.message, 400))
+        before = found[name] = Breach(
+            name, judgement.verdict, level, printable(judgement.message, 400), judged.trace.path or ""
+        )
     if judgement.verdict is not before.verdict:
         return
     before.traces += 1
+    before.known += bool(known)
     if len(before.shown) < MAX_TRACES:
         before.shown.append(_shown(judged, judgement, known))
 
@@ -101,12 +114,9 @@ def _add(found: dict[str, Breach], judged: Judged, judgement: Judgement, known: 
 def _shown(judged: Judged, judgement: Judgement, known: str) -> Shown:
     groups = kinds(judgement.findings)
     pieces = tuple(evidence(judged, kind) for kind in groups[:MAX_KINDS])
-    file = judged.trace.path or ""
-    replay = shell_command(["signet-conformance", "check", file, "-k", judgement.requirement]) if file else ""
     return Shown(
-        printable(file, 400),
+        printable(judged.trace.path or "", 400),
         pieces or (Evidence(printable(judgement.message, 400)),),
         max(0, len(groups) - MAX_KINDS),
         printable(known, 300),
-        replay,
     )

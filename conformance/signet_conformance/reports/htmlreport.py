@@ -133,7 +133,7 @@ def _verdict_row(name: str, verdict: Verdict, ending: Ending, *, linked: bool) -
 
 def _breach(breach: Breach) -> Markup:
     requirement = known_requirement(breach.requirement)
-    known = (" ", element("span", "known", class_="known")) if breach.known else ()
+    known = (" ", element("span", "known", class_="known")) if breach.is_known else ()
     head = element("h3", verdict_tag(breach.verdict.value), " ", breach.requirement, f" {breach.level}", *known)
     parts: list[Markup] = [head]
     if requirement is not None:
@@ -141,7 +141,6 @@ def _breach(breach: Breach) -> Markup:
     parts += [_shown(one) for one in breach.shown]
     if breach.traces > len(breach.shown):
         parts.append(element("p", f"And in {breach.traces - len(breach.shown)} more traces."))
-    replay = next((one.replay for one in breach.shown if one.replay), "")
     rows: list[tuple[str, str | Markup]] = []
     if requirement is not None:
         rows += [
@@ -149,7 +148,7 @@ def _breach(breach: Breach) -> Markup:
             ("change", requirement.fix),
             ("page", requirement_page(breach.requirement)),
         ]
-    rows.append(("replay", element("code", replay) if replay else ""))
+    rows.append(("replay", element("code", breach.replay) if breach.replay else ""))
     parts.append(facts(rows))
     return element("article", *parts, id=breach.requirement)
 

@@ -93,7 +93,7 @@ def _undecided(name: str) -> str:
 def _block(breach: Breach) -> str:
     requirement = known_requirement(breach.requirement)
     level = f" ({breach.level})" if breach.level else ""
-    known = ", known" if breach.known else ""
+    known = ", known" if breach.is_known else ""
     lines = [f"### {breach.verdict.value}{known} {inline(breach.requirement)}{level}", ""]
     if requirement is not None:
         lines += [f"{inline(requirement.title)}", ""]
@@ -104,7 +104,8 @@ def _block(breach: Breach) -> str:
     if requirement is not None:
         lines.append(f"- **change**: {inline(requirement.fix)}")
         lines.append(f"- **page**: {_page(breach.requirement)}")
-    lines += [f"- **replay**: {code(shown.replay)}" for shown in breach.shown[:1] if shown.replay]
+    if breach.replay:
+        lines.append(f"- **replay**: {code(breach.replay)}")
     return "\n".join(lines) + "\n"
 
 

@@ -61,7 +61,7 @@ class SarifReport:
         whole = run_level_breaches(ending.judged)
         if whole is not None:
             for judgement in whole.judgements.values():
-                self._add(whole, judgement, None, file=ending.judged[0].trace.path)
+                self._add(whole, judgement, ending.known.get(judgement.requirement), file=ending.judged[0].trace.path)
         self._notifications += [_notification(note, "note") for note in ending.notes]
         invocation = {
             "executionSuccessful": ending.status < 4,

@@ -240,7 +240,8 @@ def closing_line(
         return f"nothing was tested in {where} (exit {status})"
     counted = ", ".join(f"{tally[verdict]} {verdict}" for verdict in BREACHES if tally[verdict])
     worst = next(verdict for verdict in FOLDING_ORDER if tally[verdict])
-    text = counted if counted and status else "conforming" + (f", with {counted}" if counted else "")
+    unbroken = "nothing is breached" if status else "conforming" + (f", with {counted}" if counted else "")
+    text = counted if counted and status else unbroken
     return f"{painted(text, worst, colour)}; {_count(tested, 'requirement')} tested in {where} (exit {status})"
 
 
