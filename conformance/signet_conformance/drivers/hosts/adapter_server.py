@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.server_process import ServerProcess
 
 CALL_TIMEOUT_S = 60.0
@@ -66,6 +67,9 @@ class AdapterServer:
             headers = {"content-type": "application/json", DAEMON_HEADER: self._daemon}
             status, raw = connection.post(self._url.path.rstrip("/") + path, json.dumps(params), headers)
             said = _object(raw) if status < 300 else {}
+        except ConnectionRefusedError:
+            self._server.demand_alive()
+            raise StepError(f"nothing listens at {self._server.url} any more: the adapter's server is gone") from None
         except (OSError, http.client.HTTPException) as failure:
             thrown = None if connection.late else f"{type(failure).__name__}: {failure}"
         took = round((time.perf_counter() - began) * 1000, 3)
