@@ -9,7 +9,7 @@ import pytest
 from signet_conformance import __version__
 from signet_conformance.cli.commands import COMMANDS
 
-from .conftest import Invoke
+from .conftest import Invoke, Process
 from .traces import CONFORMING, write
 
 
@@ -75,3 +75,12 @@ def test_a_traceback_is_shown_on_request(invoke: Invoke, tmp_path: Path, monkeyp
     monkeypatch.setattr("signet_conformance.cli.judging.judge", crash)
     done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING))
     assert isinstance(done.exception, RuntimeError)
+
+
+@pytest.mark.parametrize("words", [(), ("contract",)], ids=["none", "contract"])
+def test_a_command_that_lacks_is_answered_with_the_commands(process: Process, words: tuple[str, ...]) -> None:
+    """The usage stands on stderr as it does in --help, and the status is that of wrong usage."""
+    done = process(*words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("Usage: signet-conformance")
+    assert "error:" not in done.stderr

@@ -155,3 +155,20 @@ def test_an_unknown_target_is_told_with_the_nearest(tmp_path: Path, invoke: Invo
     assert refused.exit_code == 2
     assert "openclaw" in refused.stderr
     assert files(tmp_path) == set()
+
+
+@pytest.mark.parametrize(
+    ("words", "called"),
+    [(("--scenarios", "many"), "--scenarios"), (("pack ages",), "FOLDER")],
+    ids=["scenarios", "folder"],
+)
+def test_what_a_lane_does_not_take_is_told_as_it_was_given(
+    tmp_path: Path, invoke: Invoke, words: tuple[str, ...], called: str
+) -> None:
+    """Whoever calls `init` has set none of the lane's variables, and reads of none."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "pack ages").mkdir()
+    refused = invoke("init", "--no-run", *words)
+    assert (refused.exit_code, refused.stderr.startswith(f"error: {called}: ")) == (2, True)
+    assert "SIGNET_LANE_" not in refused.stderr
+    assert files(tmp_path) == set()

@@ -8,6 +8,7 @@ import pytest
 
 from signet_conformance.errors import UsageError
 from signet_conformance.lane.inputs import FIELDS, Inputs, demand_new_report, read_inputs
+from signet_conformance.lane.performing import command_line
 
 
 def read(tmp_path: Path, **given: str) -> Inputs:
@@ -38,6 +39,12 @@ def test_the_example_of_each_input_is_one(tmp_path: Path) -> None:
     (tmp_path / "packages" / "connector").mkdir(parents=True)
     (tmp_path / "packages" / "connector" / "signet-baseline.json").touch()
     read_inputs({field.variable: field.example for field in FIELDS}, tmp_path)
+
+
+def test_a_target_has_a_number_of_sessions_of_its_own(tmp_path: Path) -> None:
+    """The run is told a number of generated sessions only where the lane is."""
+    assert "--signet-scenarios" not in command_line(read(tmp_path))
+    assert "--signet-scenarios 7 " in " ".join(command_line(read(tmp_path, scenarios="7"))) + " "
 
 
 @pytest.mark.parametrize(

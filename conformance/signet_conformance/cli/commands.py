@@ -21,6 +21,8 @@ READER_LEFT = 141
 """What a shell reports of a program that a closed pipe ended: 128 and the number of SIGPIPE."""
 KIT_FAILED = 4
 PROGRAM = "signet-conformance"
+_NO_COMMAND: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
+"""What click 8.2 and later raise for a group that is called without a command; none before."""
 
 COMMANDS = {
     "check": "Judge recorded traces, offline.",
@@ -93,6 +95,10 @@ def guarded(run: Callable[[], Any]) -> int:
     except SignetConformanceError as failure:
         tell(failure)
         return failure.exit_status
+    except _NO_COMMAND as asked:
+        # What is missing is all that is said; as an error it would be wrapped into one.
+        print(asked.format_message(), file=sys.stderr)
+        return UsageError.exit_status
     except click.UsageError as misuse:
         command = misuse.ctx.command_path if misuse.ctx is not None else "signet-conformance"
         tell(UsageError(misuse.format_message(), remedy=f"{command} --help"))

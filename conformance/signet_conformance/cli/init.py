@@ -57,7 +57,7 @@ The exit status is that of the run at the end; 0 with --no-run or --dry-run.
 @click.option("--target", metavar="NAME", help="The connector, where it is not found out, or not the only one.")
 @click.option("--kit", metavar="OWNER/REPOSITORY@COMMIT", help="The kit's action that the lane uses.")
 @click.option(
-    "--scenarios", metavar="N", help="Generated sessions of the run at the end (default: 60, as in the lane)."
+    "--scenarios", metavar="N", help="Generated sessions of the run at the end (default: the target's own number)."
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be written; write nothing and run nothing.")
 @click.option("--no-run", is_flag=True, help="Do not drive the connector at the end; no baseline is written then.")

@@ -42,7 +42,11 @@ FIELDS = (
         "embedded",
     ),
     Field(
-        "scenarios", r"[0-9]{1,7}", "60", "how many generated sessions are performed beside the scripted ones", "200"
+        "scenarios",
+        r"(?:[0-9]{1,7})?",
+        "",
+        "how many generated sessions are performed beside the scripted ones; the target's own number without",
+        "200",
     ),
     Field("seed", r"[0-9]{1,19}|random", "1", "what determines the generated sessions", "1"),
     Field(
@@ -91,7 +95,7 @@ class Inputs:
 
     target: str
     daemon: str
-    scenarios: str
+    scenarios: str | None
     seed: str
     contract: str | None
     strict: bool
@@ -127,7 +131,7 @@ def read_inputs(environment: Mapping[str, str], here: Path) -> Inputs:
     return Inputs(
         target=given["target"],
         daemon=given["daemon"],
-        scenarios=given["scenarios"],
+        scenarios=given["scenarios"] or None,
         seed=given["seed"],
         contract=given["contract"] or None,
         strict=given["strict"] == "true",

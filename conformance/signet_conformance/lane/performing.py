@@ -44,10 +44,11 @@ def command_line(inputs: Inputs) -> list[str]:
         "pytest", "--signet-conformance",
         "--signet-target", inputs.target,
         "--signet-daemon", inputs.daemon,
-        "--signet-scenarios", inputs.scenarios,
         "--signet-seed", inputs.seed,
         "--signet-report", os.path.relpath(inputs.report, inputs.folder),
     ]  # fmt: skip
+    if inputs.scenarios is not None:
+        words += ["--signet-scenarios", inputs.scenarios]
     if inputs.contract is not None:
         words += ["--signet-contract", inputs.contract]
     if inputs.baseline is not None:
