@@ -56,7 +56,8 @@ def parsed(raw: bytes) -> JSONValue:
 def _at_once(value: JSONValue) -> Exchange | Mark | None:
     try:
         found: Exchange | Mark = convert(value, Exchange | Mark)
-    except ValidationError:
+    except (ValidationError, UnicodeEncodeError):
+        # Half an emoji where a number belongs cannot even be quoted in msgspec's complaint.
         return None
     if type(found) is Exchange:
         request, response = found.request, found.response
