@@ -284,6 +284,18 @@ def test_a_report_is_not_blamed_for_a_reader_that_leaves(tmp_path: Path) -> None
     assert (done.returncode, done.stderr, page.exists()) == (141, b"", False)
 
 
+@pytest.mark.parametrize("option", ["--html", "--sarif", "--output", "--write-baseline"])
+def test_a_report_never_replaces_what_is_judged(invoke: Invoke, tmp_path: Path, option: str) -> None:
+    """Not with --force either, and by whatever path it is named: a recording cannot be made again."""
+    trace = write(tmp_path / "a.jsonl", BREACHING)
+    before = trace.read_bytes()
+    (tmp_path / "folder").mkdir()
+    done = invoke(
+        "check", "a.jsonl", "--force", "--reason", "r", "--write-baseline", "b.json", option, "folder/../a.jsonl"
+    )
+    assert (done.exit_code, trace.read_bytes() == before) == (2, True)
+
+
 @pytest.mark.parametrize(("lines", "status"), [(CONFORMING, 0), (BREACHING, 1)], ids=["conforming", "breaching"])
 def test_a_closed_stdout_changes_no_status(tmp_path: Path, lines: list[dict[str, Any]], status: int) -> None:
     """A program that was started without stdout and stderr says nothing and ends as it would have."""

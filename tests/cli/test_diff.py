@@ -129,3 +129,13 @@ def test_hostile_text_reaches_no_terminal(process: Process, same: Path, tmp_path
 def test_a_pipe_and_no_color_get_plain_text(process: Process, same: Path, other: Path) -> None:
     """Where there is no terminal there is no colour."""
     assert "\x1b" not in process("diff", same, other).stdout
+
+
+def test_a_page_replaces_neither_recording_and_is_private(invoke: Invoke, same: Path, other: Path) -> None:
+    """Not with --force either; a page shows what recordings hold, so nobody but its owner may read it."""
+    before = same.read_bytes()
+    for words in (("--html", same), ("--output", same), ("--html", "d.html", "--output", "d.html")):
+        assert invoke("diff", same, other, *words, "--force").exit_code == 2
+    assert same.read_bytes() == before
+    invoke("diff", same, other, "--html", "page.html")
+    assert (same.parent / "page.html").stat().st_mode & 0o077 == 0

@@ -14,7 +14,7 @@ from signet_conformance.cli.declared import Overrides, declared_options, merged
 from signet_conformance.cli.inputs import trace_files
 from signet_conformance.cli.judging import UNREADABLE, Run, Settings
 from signet_conformance.cli.known import known_options
-from signet_conformance.cli.output import report_stream, terminal_width, wants_colour
+from signet_conformance.cli.output import demand_apart, report_stream, terminal_width, wants_colour
 from signet_conformance.cli.report_files import ReportFiles, report_options
 from signet_conformance.cli.selection import selected
 from signet_conformance.contract import version_document
@@ -126,6 +126,7 @@ def command(
         run.complain(complaint)
     if not files:
         return UNREADABLE
+    demand_apart([*reports.files, write_baseline], [*files, baseline_file, flaky, selftest_file])
     with ExitStack() as stack:
         stream = stack.enter_context(report_stream(output, force))
         run.reports = reports.open(stack, force)

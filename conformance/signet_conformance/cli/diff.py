@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from signet_conformance.cli.output import report_stream, terminal_width, wants_colour
+from signet_conformance.cli.output import demand_apart, report_stream, terminal_width, wants_colour
 from signet_conformance.diff import document, text
 from signet_conformance.diff.recordings import compare
 from signet_conformance.diff.volatile import NAMES, Volatile, own_classes
@@ -63,6 +63,7 @@ def command(
     force: bool,
 ) -> int:
     """Compare; exit 1 on a contract-relevant difference."""
+    demand_apart([output, html], [first, second])
     volatile = Volatile(keep, own_classes(own))
     # Two traces hold millions of objects and no cycles: looking for any takes longer than comparing.
     gc.disable()
@@ -73,7 +74,7 @@ def command(
     if html is not None:
         from signet_conformance.diff import page
 
-        with report_stream(html, force) as stream:
+        with report_stream(html, force, private=True) as stream:
             page.write(comparison, stream)
     with report_stream(output, force) as stream:
         if as_json:

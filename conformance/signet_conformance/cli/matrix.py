@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from signet_conformance.cli.output import report_stream, wants_colour
+from signet_conformance.cli.output import demand_apart, report_stream, wants_colour
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.reports import badge, matrix, matrix_page
 from signet_conformance.reports.matrix import Column
@@ -51,6 +51,7 @@ def command(
     force: bool,
 ) -> int:
     """Print the matrix; write the badge first, so that a refused one prints nothing."""
+    demand_apart([html, badge_file], reports)
     columns = [column for path in reports for column in matrix.read(path)]
     if badge_file is not None:
         _write_badge(columns, badge_file, connector_version, force)

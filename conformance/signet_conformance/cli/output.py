@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, TextIO
@@ -22,6 +22,18 @@ def terminal_width() -> int:
 def wants_colour(stream: TextIO) -> bool:
     """Whether the stream is a terminal that shows colours, and the user did not ask for none (NO_COLOR)."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def demand_apart(written: Iterable[str | None], read: Iterable[str | None]) -> None:
+    """Raise UsageError when two of the files that are `written` are one, or one of them is `read`: None is no file."""
+    files = [os.path.realpath(path) for path in written if path is not None]
+    if len(set(files)) < len(files):
+        raise UsageError("two reports go to one file", remedy="name a file for each")
+    for path in read:
+        if path is not None and os.path.realpath(path) in files:
+            raise UsageError(
+                "is what is read, a report would replace it", where=path, remedy="name another file for the report"
+            )
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -48,10 +47,8 @@ class ReportFiles:
     def parse(
         cls, markdown: str | None, sarif: str | None, html: str | None, selftest: str | None, output: str | None
     ) -> ReportFiles:
-        """Read the options. Raises UsageError when two reports go to one file, or the kill matrix cannot be read."""
+        """Read the options. Raises UsageError when the kill matrix cannot be read."""
         files = [file for file in (output, markdown, sarif, html) if file is not None]
-        if len({Path(file).absolute() for file in files}) < len(files):
-            raise UsageError("two reports go to one file", remedy="name a file for each")
         if selftest is not None and html is None:
             raise UsageError("is shown in the page", where="--selftest", remedy="add --html FILE")
         matrix = None
