@@ -102,6 +102,7 @@ BAD_LINES: dict[str, tuple[dict[str, Any], str]] = {
     "body is text": ({**GOOD, "request": {**REQUEST, "body": "\x1b[0m"}}, "request.body is"),
     "response is a list": ({**GOOD, "response": []}, "response is neither null nor"),
     "status is text": ({**GOOD, "response": {"status": "200"}}, "response is neither null nor"),
+    "status is half an emoji": ({**GOOD, "response": {"status": "\ud83d"}}, "response is neither null nor"),
     "response header is bad": ({**GOOD, "response": {"status": 200, "headers": ["a"]}}, "response.headers holds"),
     "response body is bare": ({**GOOD, "response": {"status": 200, "body": {"a": 1}}}, "response.body is"),
     "error kind is a number": ({**GOOD, "error": {"kind": 7}}, "error.kind must be a string"),
