@@ -45,6 +45,13 @@ def test_outputs_are_added(tmp_path: Path) -> None:
     assert output.read_text() == "before=1\nstatus=0\n"
 
 
+def test_an_output_is_one_line(tmp_path: Path) -> None:
+    """A path that a symbolic link of the repository leads to sets no second output."""
+    output = tmp_path / "output"
+    Runner.from_environment({"GITHUB_OUTPUT": str(output)}, io.StringIO()).set("report", "a\nverdict=conforming")
+    assert len(output.read_text().splitlines()) == 1
+
+
 def test_what_is_quoted_is_no_command() -> None:
     """Commands are switched off around it, by a token that cannot be guessed."""
     stream = io.StringIO()

@@ -71,9 +71,9 @@ class Runner:
             print(annotation.command(), file=self.stream, flush=True)
 
     def set(self, name: str, value: str | int) -> None:
-        """Set an output of the step. The value is a number, or a text that an input's pattern let pass: one line."""
+        """Set an output of the step, on one line whatever it holds: a path may lead through a link of any name."""
         if self.output is not None:
-            _append(self.output, f"{name}={value}\n")
+            _append(self.output, f"{name}={printable(value, 4000)}\n")
 
     def summarise(self, markdown: str) -> None:
         """Add to the step's summary, as much of it as GitHub takes."""
