@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import PackageNotFoundError, metadata
 
 from signet_conformance.contract import requirements
 from signet_conformance.reports.layout import shell_command
@@ -33,6 +32,9 @@ def page_address(requirement: str) -> str | None:
 @cache
 def _site() -> str | None:
     """What the package's own metadata gives as `Documentation`: pyproject.toml is the one place that says it."""
+    # It brings the email package with it, which most runs can do without.
+    from importlib.metadata import PackageNotFoundError, metadata
+
     try:
         links = metadata(_DISTRIBUTION).get_all("Project-URL") or ()
     except PackageNotFoundError:

@@ -8,8 +8,8 @@ from itertools import pairwise
 _FEW = 12
 _LONGEST_BLOCK = 24
 _LAST_PIECES = 12
-_MARKS = ("\n", ".", "s ", "e ")
-"""Where texts are taken to pieces, coarsest first: lines, sentences, and what most words of a line end with."""
+_MARKS = ("\n", ".", "x", "s ", "e ")
+"""Where texts are taken to pieces, coarsest first: lines, sentences, a rare letter, and what most words end with."""
 
 
 class Needles:
@@ -47,6 +47,8 @@ class Needles:
     def _indexed_by_piece(self, needle: str) -> bool:
         """Index a needle by its longest piece between two marks: the same piece stands in a text that holds it."""
         for mark in _MARKS:
+            if mark not in needle:
+                continue
             # Injected texts differ least at their beginnings; their last pieces mostly do.
             longest = max(needle.rsplit(mark, _LAST_PIECES)[1:-1], key=len, default="")
             if len(longest) < _LONGEST_BLOCK:

@@ -54,17 +54,24 @@ def parsed(raw: bytes) -> JSONValue:
 
 
 def _at_once(value: JSONValue) -> Exchange | Mark | None:
+    kind = value.get("kind") if isinstance(value, dict) else None
     try:
-        found: Exchange | Mark = convert(value, Exchange | Mark)
+        # One type at a time: msgspec would take a union to pieces anew for each line.
+        found = convert(value, Exchange) if kind == "exchange" else convert(value, Mark)
     except (ValidationError, UnicodeEncodeError):
         # Half an emoji where a number belongs cannot even be quoted in msgspec's complaint.
         return None
-    if type(found) is Exchange:
-        request, response = found.request, found.response
-        carried = (request.body, None if response is None else response.body)
-        if not request.method.isupper() or any(body is not None and body.kind is None for body in carried):
-            return None
+    if type(found) is Exchange and not _has_known_forms(found):
+        return None
     return found
+
+
+def _has_known_forms(exchange: Exchange) -> bool:
+    """Whether the method is in upper case, and each body of a kind there is: what types do not say."""
+    request, response = exchange.request, exchange.response
+    if not request.method.isupper() or (request.body is not None and request.body.kind is None):
+        return False
+    return response is None or response.body is None or response.body.kind is not None
 
 
 def _member_by_member(data: JSONValue, line: int, raw: bytes) -> Exchange | Mark:
