@@ -17,7 +17,7 @@ import pytest
 from signet_conformance import targets
 from signet_conformance.contract import version_document
 from signet_conformance.coverage import percentage
-from signet_conformance.errors import UsageError, printable
+from signet_conformance.errors import SignetConformanceError, UsageError, printable
 from signet_conformance.known_failures import KnownFailures
 from signet_conformance.scenarios.script import Scenario, read_scenarios
 
@@ -94,7 +94,7 @@ def read_options(config: pytest.Config, taken: Sequence[str]) -> Asked:
     report = config.getoption("signet_report")
     contract: str | None = config.getoption("signet_contract")
     if contract is not None:
-        version_document(contract)
+        _check_version(contract, "--signet-contract")
     least: str | None = config.getoption("signet_coverage_fail_under")
     return Asked(
         target=target,
@@ -182,10 +182,18 @@ def _whole(given: str, where: str, limit: int) -> int:
     return int(given)
 
 
+def _check_version(version: str, where: str) -> None:
+    try:
+        version_document(version)
+    except SignetConformanceError as failure:
+        failure.where = where
+        raise
+
+
 def _check_daemon(daemon: str, where: str) -> None:
     embedded, _, version = daemon.partition(":")
     if embedded == "embedded" and version:
-        version_document(version)
+        _check_version(version, where)
         return
     try:
         words = shlex.split(daemon)

@@ -136,3 +136,13 @@ def test_daemon_command_that_ends_at_once(repository: Repository) -> None:
     daemon = repository.write("daemon.py", "raise SystemExit('the database is locked')")
     done = repository.conform("--target=reference", "--daemon", f"{sys.executable} {daemon}")
     assert_told(done, 3, "the daemon ended before it answered", "the database is locked")
+
+
+@pytest.mark.parametrize("words", [("--signet-contract", "9.9"), ("--signet-daemon", "embedded:9.9")])
+def test_an_unknown_contract_is_told_of_the_option_that_names_it(
+    repository: Repository, words: tuple[str, str]
+) -> None:
+    """The versions that there are stand beside it."""
+    spelt = words[0].replace("--signet-daemon", "--daemon")
+    done = repository.conform("--target", "reference", *words)
+    assert_told(done, 2, f"error: {spelt}: no contract version is called '9.9'", "0.145")

@@ -15,7 +15,7 @@ from signet_conformance.errors import KitError, SignetConformanceError
 from signet_conformance.lane.github import Annotation, Runner, without_runner
 from signet_conformance.lane.inputs import FIELDS, Inputs, demand_new_report, read_inputs
 from signet_conformance.lane.outcome import WORDS, Outcome, read_outcome, relative, remarks
-from signet_conformance.lane.performing import Performed, perform
+from signet_conformance.lane.performing import CANCELLED, Performed, perform
 from signet_conformance.lane.summary import summary
 
 _EPILOG = "\n".join(
@@ -64,7 +64,7 @@ def _lane(inputs: Inputs, runner: Runner, environment: Mapping[str, str]) -> int
         performed = perform(inputs, without_runner(environment))
     outcome: Outcome | None = None
     status = performed.status
-    if (inputs.report / "report.json").is_file():
+    if status != CANCELLED and (inputs.report / "report.json").is_file():
         outcome = read_outcome(inputs.report / "report.json", inputs.target, known)
         if outcome.status != performed.status:
             raise KitError(

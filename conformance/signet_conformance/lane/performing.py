@@ -18,6 +18,7 @@ from signet_conformance.lane.inputs import Inputs
 
 _GRACE_S = 15.0
 _KEPT_LINES = 40
+_CANCELLING = (signal.SIGINT, signal.SIGTERM)
 CANCELLED = 130
 """The exit status of a lane that was interrupted."""
 
@@ -82,15 +83,19 @@ def perform(inputs: Inputs, environment: Mapping[str, str]) -> Performed:
     finally:
         _kill_group(process)
         reader.join(_GRACE_S)
+    if status < 0 and -status not in _CANCELLING:
+        # Such as SIGKILL, where memory runs out: nobody cancelled that.
+        return Performed(KitError.exit_status, f"the run was ended by {signal.Signals(-status).name}")
     complaint = next((line.removeprefix("error: ") for line in said if line.startswith("error: ")), "")
     return Performed(status if status >= 0 else CANCELLED, complaint.strip())
 
 
 def _pass_on(stderr: IO[str], said: deque[str]) -> None:
-    for line in stderr:
-        sys.stderr.write(line)
-        sys.stderr.flush()
-        said.append(line)
+    with stderr:
+        for line in stderr:
+            sys.stderr.write(line)
+            sys.stderr.flush()
+            said.append(line)
 
 
 @contextlib.contextmanager
@@ -100,7 +105,7 @@ def _interruptible() -> Iterator[None]:
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, interrupt) for number in _CANCELLING}
     try:
         yield
     finally:
