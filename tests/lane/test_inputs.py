@@ -107,9 +107,11 @@ def test_a_missing_target_is_told(tmp_path: Path) -> None:
 
 def test_a_misspelt_variable_is_refused(tmp_path: Path) -> None:
     """A variable of the lane's prefix that is no input does not go by unnoticed."""
-    with pytest.raises(UsageError, match="is no input") as refused:
-        read(tmp_path, scenario="5")
-    assert refused.value.where == "SIGNET_LANE_SCENARIO"
+    for name in ("scenario", "zeal"):
+        with pytest.raises(UsageError, match="is no input") as refused:
+            read(tmp_path, python="python3", **{name: "5"})
+        assert refused.value.where == f"SIGNET_LANE_{name.upper()}"
+    read(tmp_path, python="python3")
 
 
 @pytest.mark.parametrize("name", ["report", "working_directory"])

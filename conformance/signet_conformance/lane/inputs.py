@@ -10,6 +10,8 @@ from pathlib import Path
 from signet_conformance.errors import UsageError, printable
 
 PREFIX = "SIGNET_LANE_"
+_INTERPRETER = "SIGNET_LANE_PYTHON"
+"""Read by lane.sh, which stands in front of the lane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +114,9 @@ def read_inputs(environment: Mapping[str, str], here: Path) -> Inputs:
     Raises UsageError naming the variable whose value has another shape, or whose path leads out of the workspace.
     """
     given = {field.name: _value(field, environment) for field in FIELDS}
-    unknown = sorted(
-        name for name in environment if name.startswith(PREFIX) and name not in {field.variable for field in FIELDS}
-    )
-    if unknown and unknown != [f"{PREFIX}PYTHON"]:
+    variables = {_INTERPRETER, *(field.variable for field in FIELDS)}
+    unknown = sorted(name for name in environment if name.startswith(PREFIX) and name not in variables)
+    if unknown:
         raise UsageError(
             "is no input of the lane", where=printable(unknown[0], 80), remedy="signet-conformance lane --help"
         )
