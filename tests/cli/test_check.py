@@ -296,6 +296,14 @@ def test_a_report_never_replaces_what_is_judged(invoke: Invoke, tmp_path: Path, 
     assert (done.exit_code, trace.read_bytes() == before) == (2, True)
 
 
+@pytest.mark.parametrize("option", ["--html", "--output", "--write-baseline"])
+def test_an_empty_name_is_no_files(invoke: Invoke, tmp_path: Path, option: str) -> None:
+    """A variable that was never set names no report, and the message says so before anything is judged."""
+    trace = write(tmp_path / "a.jsonl", CONFORMING)
+    done = invoke("check", trace, *(("--reason", "r") if option == "--write-baseline" else ()), option, "")
+    assert (done.exit_code, done.stdout, done.stderr.splitlines()[0]) == (2, "", "error: an empty name is no file's")
+
+
 @pytest.mark.parametrize(("lines", "status"), [(CONFORMING, 0), (BREACHING, 1)], ids=["conforming", "breaching"])
 def test_a_closed_stdout_changes_no_status(tmp_path: Path, lines: list[dict[str, Any]], status: int) -> None:
     """A program that was started without stdout and stderr says nothing and ends as it would have."""

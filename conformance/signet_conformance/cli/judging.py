@@ -92,7 +92,7 @@ class Run:
 
     def close_reports(self, status: int) -> None:
         """Write the end of every report."""
-        warnings = [str(complaint).replace("\n", "; ") for complaint in self.complaints]
+        warnings = ["; ".join(map(str.strip, str(complaint).split("\n"))) for complaint in self.complaints]
         notes = [*known_lines(self.known, MAX_WIDTH, colour=False), *self._too_little_lines()]
         measured = None if self.meter is None else self.meter.coverage()
         settings = self.settings

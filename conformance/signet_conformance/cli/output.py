@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, TextIO
@@ -24,8 +24,13 @@ def wants_colour(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def demand_apart(written: Iterable[str | None], read: Iterable[str | None]) -> None:
-    """Raise UsageError when two of the files that are `written` are one, or one of them is `read`: None is no file."""
+def demand_apart(written: Sequence[str | None], read: Iterable[str | None]) -> None:
+    """Raise UsageError when two of the files that are `written` are one, or one of them is `read`: None is no file.
+
+    So it does for an empty name, which a shell's variable leaves that was never set.
+    """
+    if "" in written:
+        raise UsageError("an empty name is no file's", remedy="name a file for the report, or leave its option out")
     files = [os.path.realpath(path) for path in written if path is not None]
     if len(set(files)) < len(files):
         raise UsageError("two reports go to one file", remedy="name a file for each")
