@@ -13,6 +13,7 @@ import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self, TypeVar
@@ -59,8 +60,7 @@ class Run:
     def __enter__(self) -> Self:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            for rig in self.rigs:
-                self._stack.callback(rig.close)
+            self._stack.callback(self._close_rigs)
             for _ in self._on_every_rig(Rig.start):
                 pass
         except BaseException:
@@ -70,6 +70,12 @@ class Run:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    def _close_rigs(self) -> None:
+        """Close all side by side: each waits for its children to end."""
+        with ThreadPoolExecutor(len(self.rigs)) as closing:
+            for closed in [closing.submit(rig.close) for rig in self.rigs]:
+                closed.result()
 
     def usable(self, scenarios: Sequence[Scenario]) -> Sequence[Scenario]:
         """The scenarios that make sense with this target and this daemon."""
