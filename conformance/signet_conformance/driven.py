@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from signet_conformance import engine, trace
-from signet_conformance.errors import TargetError
+from signet_conformance.errors import NothingTestedError, TargetError
 from signet_conformance.finding import Verdict
 from signet_conformance.generated import Chunk, GeneratedSessions
 from signet_conformance.generated_summary import BREACHES, Summary
@@ -44,7 +44,8 @@ Progress = Callable[[str], None]
 def drive(plan: Plan, folder: Path, progress: Progress) -> Summary | None:
     """Perform a run and leave its traces in `folder`; the summary of its generated sessions, if it had any.
 
-    Raises TargetError, with exit status 4, when the connector could not perform a scenario.
+    Raises TargetError, with exit status 4, when the connector could not perform a scenario, and
+    NothingTestedError when it cannot be started at all.
     """
     with Run(plan.target, folder, plan.daemon) as run:
         scenarios = run.usable(plan.scenarios or scripted())
@@ -62,16 +63,22 @@ def drive(plan: Plan, folder: Path, progress: Progress) -> Summary | None:
         scripted_jobs = [run.job(scenario, part=bool(plan.scenarios)) for scenario in scenarios]
         # A chunk is the longest job there is: were it begun last, one lane would be at it alone.
         jobs: list[Job[ScenarioRun | Chunk]] = [*scripted_jobs[:1], *generated.jobs(), *scripted_jobs[1:]]
-        for result in run.work(jobs):
-            if isinstance(result, Chunk):
-                chunks.append(result)
-            else:
-                done += 1
-                if result.error is not None:
-                    errors[result.scenario] = result.error
-            performed = sum(chunk.performed for chunk in chunks)
-            sessions = f", {performed}/{plan.generated} generated sessions" if plan.generated else ""
-            progress(f"{done}/{len(scenarios)} scenarios{sessions}")
+        try:
+            for result in run.work(jobs):
+                if isinstance(result, Chunk):
+                    chunks.append(result)
+                else:
+                    done += 1
+                    if result.error is not None:
+                        errors[result.scenario] = result.error
+                performed = sum(chunk.performed for chunk in chunks)
+                sessions = f", {performed}/{plan.generated} generated sessions" if plan.generated else ""
+                progress(f"{done}/{len(scenarios)} scenarios{sessions}")
+        except NothingTestedError as failure:
+            if any(trace.read(path).exchanges for path in folder.glob("*.jsonl")):
+                # It could be started before: something was tested, but not all.
+                failure.exit_status = 4
+            raise
         _raise_for(scenarios, errors, folder)
         if not chunks:
             return None

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.drivers.launch import Driver, launch
-from signet_conformance.errors import KitError, SignetConformanceError
+from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError
 from signet_conformance.launching import DaemonUnderTest, Recorder, clean_environment, mark
 from signet_conformance.scenarios.script import CONNECTOR_STEPS, Scenario
 from signet_conformance.targets import Target
@@ -83,6 +83,8 @@ class Rig:
     ) -> str | None:
         """Record `scenario` in the new file `out`; returns the error that cut it short, if any.
 
+        Raises NothingTestedError when the connector cannot be started.
+
         The connector is greeted before and ended after it, unless it performs several scenarios: then `apart`
         is a word that keeps this one's sessions and projects apart from those of the others. `part` marks it
         as picked out of what a whole run performs.
@@ -101,6 +103,9 @@ class Rig:
             for index, step in enumerate(scenario.steps):
                 performance.step(index, {**step, "more": True} if _turn_goes_on(scenario.steps, index) else step)
             driver.flush()
+        except NothingTestedError:
+            error = "the connector cannot be started"
+            raise
         except SignetConformanceError as failure:
             error = str(failure)
         finally:

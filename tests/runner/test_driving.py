@@ -62,6 +62,19 @@ def test_traces_that_a_failure_names_stay(drive: Drive) -> None:
     assert f"traces: {kept[0].parent}" in out
 
 
+@pytest.mark.parametrize("generated", ["0", "20"])
+def test_connector_that_cannot_be_started(drive: Drive, generated: str) -> None:
+    """A driver that ends when it is greeted leaves nothing to test: status 3, with what it said at its end."""
+    command = '["{python}", "-c", "raise SystemExit(\'no module acme\')"]'
+    (drive.folder / "signet-conformance.toml").write_text(f"[targets.mine]\ncommand = {command}\n")
+    with drive.begin("--target=mine", "--scenarios", generated) as run:
+        out, err = run.communicate(timeout=PATIENCE_S)
+    assert run.returncode == 3, out + err
+    assert "target mine ended with status 1" in err
+    assert "no module acme" in err
+    assert "Traceback" not in out + err
+
+
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 2), (signal.SIGKILL, -signal.SIGKILL)])
 def test_run_that_is_cut_off_leaves_no_child(drive: Drive, number: signal.Signals, status: int) -> None:
     """Interrupted or killed while scenarios run, daemon, recorder and harness end with pytest."""

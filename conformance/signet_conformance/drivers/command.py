@@ -15,8 +15,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from signet_conformance.errors import TargetError, printable
-from signet_conformance.processes import LineProcess
+from signet_conformance.errors import NothingTestedError, TargetError, printable
+from signet_conformance.processes import ChildEndedError, LineProcess
 from signet_conformance.targets import Target
 
 HELLO_TIMEOUT_S = 30.0
@@ -39,8 +39,13 @@ class CommandDriver:
         self._process = LineProcess(f"target {target.name}", target.command, env=env, cwd=cwd, error=TargetError)
 
     def hello(self) -> Mapping[str, Any]:
-        """Greet the program; what it says of itself."""
-        return self._ask({"op": "hello", "events": ["model"]}, HELLO_TIMEOUT_S, _ignored)
+        """Greet the program; what it says of itself. Raise NothingTestedError when it ends instead of answering."""
+        try:
+            return self._ask({"op": "hello", "events": ["model"]}, HELLO_TIMEOUT_S, _ignored)
+        except ChildEndedError as failure:
+            if self._process.returncode is None:
+                raise
+            raise NothingTestedError(failure.message, where=failure.where, remedy=failure.remedy) from None
 
     def perform(self, step: Mapping[str, Any], on_event: OnEvent) -> Mapping[str, Any]:
         """Hand one step over and return its result; raise TargetError when the program cannot perform it."""
