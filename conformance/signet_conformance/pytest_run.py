@@ -276,10 +276,16 @@ class ConformanceRun:
             terminalreporter.write_line(
                 "no request was recorded: does the connector call the address in SIGNET_DAEMON_URL?"
             )
+            if (reason := self._first_skip()) is not None:
+                terminalreporter.write_line(f"the first step that was skipped: {reason}")
         if self._asked.report:
             terminalreporter.write_line(f"report: {self.folder / 'report.json'}, and beside it .md, .sarif, .html")
         elif self._keeps_traces():
             terminalreporter.write_line(f"traces: {self.folder}")
+
+    def _first_skip(self) -> str | None:
+        skips = (mark for one in self._read_traces() for mark in one.marks if mark.name == "skipped")
+        return next((printable(mark.data.get("reason"), 300) for mark in skips), None)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:

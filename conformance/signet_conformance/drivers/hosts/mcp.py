@@ -21,6 +21,7 @@ from signet_conformance.drivers.hosts.places import Projects
 from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
 from signet_conformance.drivers.hosts.server_process import ServerProcess
 from signet_conformance.drivers.hosts.tools import use_tool
+from signet_conformance.processes import ChildEndedError
 
 
 class Server(Protocol):
@@ -51,6 +52,7 @@ class McpHarness:
         self._names: Mapping[str, str] = options.get("tools", {})
         self._peer = peer
         self._servers: dict[str, Server] = {}
+        self._without: dict[str, str] = {}
         self._projects = Projects()
 
     def about(self) -> Mapping[str, Any]:
@@ -61,8 +63,16 @@ class McpHarness:
         """Perform one step."""
         kind, name = str(step.get("step")), str(step.get("session"))
         if kind in ("start", "resume") and name not in self._servers:
-            self._servers[name] = self._joined(self._projects.folder(step.get("project")))
-            return {"tools": list(self._servers[name].tools)}
+            self._without.pop(name, None)
+            try:
+                self._servers[name] = self._joined(self._projects.folder(step.get("project")))
+            except ChildEndedError as ended:
+                # A user's session goes on without the tools of a server that did not come up.
+                self._without[name] = ended.message
+            else:
+                return {"tools": list(self._servers[name].tools)}
+        if name in self._without:
+            raise Skipped(f"this session is without a memory server: {self._without[name]}")
         if name not in self._servers:
             raise StepError(f"session {name!r} is not known: start it first")
         server = self._servers[name]
