@@ -113,7 +113,7 @@ def test_python_provider(mode: str, made: Made, broken: Broken) -> None:
 
 def test_memory_server_that_does_not_come_up(made: Made, tmp_path: Path) -> None:
     """A session whose server ends at its start goes on without it: its steps are skipped, with the reason."""
-    target = made("mcp", mode="ends", module=str(FIXTURES / "mcp_server.py"), runtime=sys.executable)
+    target = made("mcp", mode="gives-up", module=str(FIXTURES / "mcp_server.py"), runtime=sys.executable)
     results = performed(target, tmp_path / "home", [START, {"step": "prompt", "session": "s1", "text": "hello"}])
     assert len(results) == 2
     for result in results:
