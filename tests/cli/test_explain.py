@@ -42,6 +42,14 @@ def test_the_case_of_an_id_does_not_matter(invoke: Invoke) -> None:
     assert invoke("explain", "sig-end-005").stdout.startswith("SIG-END-005 SHOULD")
 
 
+def test_several_are_explained_one_after_the_other(invoke: Invoke) -> None:
+    """Every ID named has its page, in the order given, and its entry in JSON."""
+    named = ("SIG-HTTP-001", "SIG-AGENT-001")
+    pages = invoke("explain", *named).stdout
+    assert [line.split()[0] for line in pages.splitlines() if line.startswith("SIG-")] == list(named)
+    assert [entry["id"] for entry in json.loads(invoke("explain", *named, "--json").stdout)] == list(named)
+
+
 def test_json_is_the_catalogue_entry(invoke: Invoke) -> None:
     """--json writes the entry as the catalogue has it, or the list of all."""
     assert json.loads(invoke("explain", "SIG-END-005", "--json").stdout)["id"] == "SIG-END-005"

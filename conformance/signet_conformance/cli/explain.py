@@ -26,15 +26,15 @@ Examples:
 
 @click.command(
     "explain",
-    help="Explain the requirement ID: sentence, source, subject, verdicts, a breach, the remedy. Without ID: list all.",
+    help="Explain each requirement ID: sentence, source, subject, verdicts, a breach, the remedy. Without: list all.",
     epilog=_EPILOG,
 )
-@click.argument("requirement", required=False, metavar="[ID]")
-@click.option("--json", "as_json", is_flag=True, help="Write the catalogue's own entry, or all entries.")
-def command(requirement: str | None, as_json: bool) -> int:
-    """Print a page or the list."""
+@click.argument("named", nargs=-1, metavar="[ID]...")
+@click.option("--json", "as_json", is_flag=True, help="Write the catalogue's own entry, or a list of entries.")
+def command(named: tuple[str, ...], as_json: bool) -> int:
+    """Print pages or the list."""
     known = {**requirements(), **daemon_requirements()}
-    if requirement is None:
+    if not named:
         if as_json:
             _write(document("requirements.json")["requirements"])
         else:
@@ -42,13 +42,20 @@ def command(requirement: str | None, as_json: bool) -> int:
             print(*_list(requirements()), sep="\n")
             print(f"and on the daemon's side {first} to {last}")
         return 0
-    name = requirement.strip().upper()
-    if name not in known:
-        raise unknown(requirement, list(known))
+    names = [name.strip().upper() for name in named]
+    for given, name in zip(named, names, strict=True):
+        if name not in known:
+            raise unknown(given, list(known))
     if as_json:
-        _write(_entry(name))
-    else:
-        print(*_page(known[name], usable_width(terminal_width()), wants_colour(sys.stdout)), sep="\n")
+        entries = [_entry(name) for name in names]
+        _write(entries[0] if len(entries) == 1 else entries)
+        return 0
+    for place, name in enumerate(names):
+        print(
+            *([""] if place else []),
+            *_page(known[name], usable_width(terminal_width()), wants_colour(sys.stdout)),
+            sep="\n",
+        )
     return 0
 
 

@@ -79,7 +79,7 @@ def _members(difference: Difference) -> Iterator[tuple[str, Any]]:
     if difference.note:
         yield "note", difference.note
     if difference.requirements:
-        yield "explain", f"signet-conformance explain {difference.requirements[0]}"
+        yield "explain", f"signet-conformance explain {' '.join(difference.requirements)}"
 
 
 def _side(side: Side) -> dict[str, Any] | None:

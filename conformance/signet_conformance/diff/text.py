@@ -83,7 +83,7 @@ def _relevant_lines(alike: Sequence[Difference], width: int, colour: bool) -> It
     yield from _head_lines(first, width, colour, relevant=True)
     yield from _value_lines(first, width, colour)
     yield from labelled("read by", ", ".join(first.requirements), width, colour)
-    yield command_line("explain", ["signet-conformance", "explain", first.requirements[0]], colour)
+    yield command_line("explain", ["signet-conformance", "explain", *first.requirements], colour)
     if len(alike) > 1:
         yield from labelled("again", again(alike[1:]), width, colour)
 
