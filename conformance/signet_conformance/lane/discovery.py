@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any
 
 from signet_conformance import targets
 from signet_conformance.errors import UsageError
-from signet_conformance.targets.files import first_of
+from signet_conformance.targets.files import first_of, package_name
 from signet_conformance.targets.settings import read_settings
 
 
@@ -49,20 +48,11 @@ def discover(folder: Path, wanted: str | None = None) -> Found:
 
 def _is_here(name: str, folder: Path) -> bool:
     places: Sequence[Any] = targets.load(name, folder).profile.get("files", ())
-    if _package(folder) in {place.get("package") for place in places} - {None}:
+    if package_name(folder) in {place.get("package") for place in places} - {None}:
         return True
     file = first_of(targets.load(name, folder), places)
     # Looked for upwards too, where a repository of many connectors holds the others.
     return file is not None and file.is_relative_to(folder)
-
-
-def _package(folder: Path) -> str | None:
-    try:
-        data: Any = json.loads((folder / "package.json").read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return None
-    name = data.get("name") if isinstance(data, dict) else None
-    return name if isinstance(name, str) else None
 
 
 def _name_of(folder: Path) -> str:

@@ -59,13 +59,14 @@ def first_of(target: Target, places: Sequence[Mapping[str, str]]) -> Path | None
 
 def _candidates(root: Path, places: Sequence[Place]) -> Iterator[Path]:
     for folder in (root, *root.parents):
-        name = _package_name(folder)
+        name = package_name(folder)
         for place in places:
             if place.package is None or place.package == name:
                 yield folder / place.path
 
 
-def _package_name(folder: Path) -> str | None:
+def package_name(folder: Path) -> str | None:
+    """What the package.json of a folder calls it; None where there is none that can be read."""
     try:
         data: Any = json.loads((folder / "package.json").read_bytes())
     except (OSError, ValueError, RecursionError):

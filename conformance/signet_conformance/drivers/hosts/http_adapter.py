@@ -14,7 +14,7 @@ import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from signet_conformance.drivers.hosts.adapter_server import AdapterServer, Answer
 from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
@@ -57,7 +57,7 @@ class HttpAdapter:
 
     def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         """Perform one step; the result tells how each call fared."""
-        performer = _STEPS.get(str(step.get("step")))
+        performer = self._STEPS.get(str(step.get("step")))
         if performer is None:
             raise Skipped(f"a runtime adapter is not told of {step.get('step')}")
         session = self._session(step)
@@ -127,6 +127,17 @@ class HttpAdapter:
         self._ended(session, "exit")
         return {"ended": True}
 
+    _STEPS: ClassVar[Mapping[str, Callable[[HttpAdapter, Session, Mapping[str, Any]], Mapping[str, Any]]]] = {
+        "start": _start,
+        "resume": _start,
+        "prompt": _prompt,
+        "compact": _compact,
+        "pre_compaction": _pre_compaction,
+        "compaction_complete": _compaction_complete,
+        "clear": _clear,
+        "end": _end,
+    }
+
     def flush(self) -> None:
         """Nothing is known of the adapter's background work: it answers when a method's work is done."""
 
@@ -138,18 +149,6 @@ class HttpAdapter:
 def _injected(said: Mapping[str, Any]) -> str:
     text = said.get("inject")
     return text if isinstance(text, str) else ""
-
-
-_STEPS: Mapping[str, Callable[[HttpAdapter, Session, Mapping[str, Any]], Mapping[str, Any]]] = {
-    "start": HttpAdapter._start,  # noqa: SLF001 - the table of a class's own steps
-    "resume": HttpAdapter._start,  # noqa: SLF001
-    "prompt": HttpAdapter._prompt,  # noqa: SLF001
-    "compact": HttpAdapter._compact,  # noqa: SLF001
-    "pre_compaction": HttpAdapter._pre_compaction,  # noqa: SLF001
-    "compaction_complete": HttpAdapter._compaction_complete,  # noqa: SLF001
-    "clear": HttpAdapter._clear,  # noqa: SLF001
-    "end": HttpAdapter._end,  # noqa: SLF001
-}
 
 
 def main(arguments: Sequence[str]) -> None:
