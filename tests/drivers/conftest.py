@@ -40,12 +40,12 @@ def performed(target: Target, home: Path, steps: list[Mapping[str, Any]], **env:
         driver.close()
 
 
-@pytest.fixture
-def node() -> str:
-    """Where node is; tests that need it are skipped by name where there is none."""
-    found = shutil.which("node")
+@pytest.fixture(params=["node", "bun"])
+def runtime(request: pytest.FixtureRequest) -> str:
+    """Where a program that runs JavaScript is, each in turn; a test is skipped by name where there is none."""
+    found = shutil.which(request.param)
     if found is None:
-        pytest.skip("node is not on PATH")
+        pytest.skip(f"{request.param} is not on PATH")
     return found
 
 

@@ -38,9 +38,9 @@ def test_adapter_in_python(mode: str, made: Made, broken: Broken) -> None:
     assert broken(made("mine", mode=mode, command=PYTHON, **DRIVER)) == EXPECTED[mode]
 
 
-def test_adapter_in_javascript(made: Made, broken: Broken, node: str) -> None:
+def test_adapter_in_javascript(made: Made, broken: Broken, runtime: str) -> None:
     """The server's language does not matter; its port stands in the environment too."""
-    command = [node, str(FIXTURES / "adapter_server.mjs")]
+    command = [runtime, str(FIXTURES / "adapter_server.mjs")]
     assert broken(made("mine", command=command, **DRIVER)) == {}
 
 

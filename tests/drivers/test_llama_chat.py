@@ -15,19 +15,17 @@ MODULE = str(FIXTURES / "chat_program.mjs")
 PROMPT_TEXT = {"SIG-PROMPT-001": Verdict.FAIL, "SIG-PROMPT-002": Verdict.FAIL}
 SEARCH = {"step": "tool", "session": "s1", "tool": "memory_search", "arguments": {"query": "pgbouncer"}}
 
-pytestmark = pytest.mark.usefixtures("node")
-
 
 @pytest.mark.parametrize("mode", ["conforming", "misnames"])
-def test_chat_program(mode: str, made: Made, broken: Broken) -> None:
+def test_chat_program(mode: str, runtime: str, made: Made, broken: Broken) -> None:
     """A program that conforms breaks nothing; one that sends the prompt under a wrong name is found out."""
-    target = made("llama-cpp", mode=mode, module=MODULE, runtime="node", token=True)
+    target = made("llama-cpp", mode=mode, module=MODULE, runtime=runtime, token=True)
     assert broken(target, ("plain", "several-prompts")) == ({} if mode == "conforming" else PROMPT_TEXT)
 
 
-def test_model_calls_the_tool_of_a_step(made: Made, tmp_path: Path) -> None:
+def test_model_calls_the_tool_of_a_step(runtime: str, made: Made, tmp_path: Path) -> None:
     """A turn with a tool ends after the tool; what the tool gave back is the step's answer."""
-    target = made("llama-cpp", module=MODULE, runtime="node")
+    target = made("llama-cpp", module=MODULE, runtime=runtime)
     steps = [START, {**PROMPT, "more": True}, SEARCH, {"step": "clear", "session": "s1"}, PROMPT]
     _, turn, called, cleared, after = performed(target, tmp_path / "home", steps)
     assert turn["turn"] is after["turn"] is True
@@ -35,9 +33,9 @@ def test_model_calls_the_tool_of_a_step(made: Made, tmp_path: Path) -> None:
     assert cleared == {"opened": True}
 
 
-def test_tools_that_the_program_lacks_are_skipped(made: Made, tmp_path: Path) -> None:
+def test_tools_that_the_program_lacks_are_skipped(runtime: str, made: Made, tmp_path: Path) -> None:
     """A tool that the model is not offered, or that no turn of the user leads to, is skipped, and the turn ends."""
-    target = made("llama-cpp", module=MODULE, runtime="node")
+    target = made("llama-cpp", module=MODULE, runtime=runtime)
     steps = [START, SEARCH, {**PROMPT, "more": True}, {**SEARCH, "tool": "memory_get"}, PROMPT]
     _, outside, _, lacking, after = performed(target, tmp_path / "home", steps)
     assert outside == {"skipped": "the model calls tools in a turn of the user only"}
@@ -45,8 +43,8 @@ def test_tools_that_the_program_lacks_are_skipped(made: Made, tmp_path: Path) ->
     assert after["turn"] is True
 
 
-def test_program_that_ends_is_the_scenario_s_error(made: Made, tmp_path: Path) -> None:
+def test_program_that_ends_is_the_scenario_s_error(runtime: str, made: Made, tmp_path: Path) -> None:
     """A program that ends in the middle of a turn is an error with its status."""
-    target = made("llama-cpp", mode="dies", module=MODULE, runtime="node")
+    target = made("llama-cpp", mode="dies", module=MODULE, runtime=runtime)
     with pytest.raises(TargetError, match="the chat program ended with status 5"):
         performed(target, tmp_path / "home", [START, PROMPT])

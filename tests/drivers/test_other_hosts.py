@@ -80,22 +80,21 @@ def test_plain_list_of_hooks(mode: str, made: Made, broken: Broken, tmp_path: Pa
     assert broken(target, ("plain", "resume")) == ({} if mode == "conforming" else PROMPT_TEXT)
 
 
-@pytest.mark.usefixtures("node")
 @pytest.mark.parametrize("mode", ["conforming", "misnames"])
-def test_cleared_environment(mode: str, made: Made, broken: Broken) -> None:
+def test_cleared_environment(mode: str, runtime: str, made: Made, broken: Broken) -> None:
     """Muse Code's hooks inherit nothing, so what the installer wrote into the command is all that they know."""
     hook = shlex.join([sys.executable, str(FIXTURES / "hook.py")])
     module = str(FIXTURES / "hooks_installer.mjs")
-    target = made("muse-code", mode=mode, module=module, runtime="node", capabilities=["session-start"])
+    target = made("muse-code", mode=mode, module=module, runtime=runtime, capabilities=["session-start"])
     target = replace(target, env={**target.env, "FIXTURE_HOOK": hook})
     assert broken(target, ("plain", "two-tasks")) == ({} if mode == "conforming" else PROMPT_TEXT)
 
 
-@pytest.mark.usefixtures("node")
-def test_installer_that_forgets_the_address(made: Made, tmp_path: Path) -> None:
+def test_installer_that_forgets_the_address(runtime: str, made: Made, tmp_path: Path) -> None:
     """Where hooks inherit nothing, an address that the installer did not write down is not known to them."""
     hook = shlex.join([sys.executable, str(FIXTURES / "hook.py")])
-    target = made("muse-code", mode="forgets-address", module=str(FIXTURES / "hooks_installer.mjs"), runtime="node")
+    module = str(FIXTURES / "hooks_installer.mjs")
+    target = made("muse-code", mode="forgets-address", module=module, runtime=runtime)
     target = replace(target, env={**target.env, "FIXTURE_HOOK": hook})
     (started,) = performed(target, tmp_path / "home", [START])
     (run,) = started["hooks"]
@@ -118,6 +117,13 @@ def test_memory_server_that_does_not_come_up(made: Made, tmp_path: Path) -> None
     assert len(results) == 2
     for result in results:
         assert "without a memory server: the MCP server ended with status 1" in result["skipped"]
+
+
+@pytest.mark.parametrize("mode", ["conforming", "drops-agent"])
+def test_memory_server_in_javascript(mode: str, runtime: str, made: Made, broken: Broken) -> None:
+    """The server's language does not matter: the same is found of one for node or bun."""
+    target = made("mcp", mode=mode, module=str(FIXTURES / "mcp_server.mjs"), runtime=runtime)
+    assert broken(target, ("tools",)) == ({} if mode == "conforming" else {"SIG-AGENT-002": Verdict.FAIL})
 
 
 @pytest.mark.parametrize("mode", ["conforming", "drops-agent"])

@@ -13,16 +13,17 @@ from signet_conformance.finding import Verdict
 
 from .conftest import FIXTURES, PROMPT, START, Broken, Made, performed
 
+MODULE = str(FIXTURES / "openclaw_plugin.mjs")
 AGENT = {"SIG-AGENT-001": Verdict.FAIL, "SIG-AGENT-002": Verdict.FAIL}
 PROMPT_TEXT = {"SIG-PROMPT-001": Verdict.FAIL, "SIG-PROMPT-002": Verdict.FAIL}
 HOSTS = [
     ("openclaw", "openclaw_plugin.mjs", {}, {"misnames": PROMPT_TEXT}),
     ("openclaw", "openclaw_plugin.mjs", {"face": "openclaw-2026.9.6"}, {"misnames": PROMPT_TEXT}),
-    ("opencode", "opencode_plugin.mjs", {"runtime": "node"}, {"drops-agent": AGENT}),
+    ("opencode", "opencode_plugin.mjs", {}, {"drops-agent": AGENT}),
     ("pi", "pi_extension.mjs", {"harness": "pi"}, {"drops-agent": AGENT, "misnames": PROMPT_TEXT}),
     ("pi", "pi_extension.mjs", {"face": "pi-0.54"}, {}),
     ("sdk", "sdk_client.mjs", {}, {"drops-agent": AGENT, "misnames": PROMPT_TEXT}),
-    ("oh-my-pi", "pi_extension.mjs", {"runtime": "node", "harness": "pi"}, {"drops-agent": AGENT}),
+    ("oh-my-pi", "pi_extension.mjs", {"harness": "pi"}, {"drops-agent": AGENT}),
 ]
 CASES = [
     pytest.param(name, module, own, mode, expected, id=f"{name}-{own.get('face', 'default')}-{mode}")
@@ -32,34 +33,32 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "module", "own", "mode", "expected"), CASES)
-@pytest.mark.usefixtures("node")
 def test_plugin_host(
     name: str,
     module: str,
     own: Mapping[str, Any],
     mode: str,
     expected: Mapping[str, Verdict],
+    runtime: str,
     made: Made,
     broken: Broken,
 ) -> None:
     """A whole connector breaks nothing, one that drops its agent or misnames the prompt just what says so."""
-    assert broken(made(name, mode=mode, module=str(FIXTURES / module), **own)) == expected
+    assert broken(made(name, mode=mode, module=str(FIXTURES / module), runtime=runtime, **own)) == expected
 
 
-@pytest.mark.usefixtures("node")
-def test_handler_that_throws_stops_no_turn(made: Made, tmp_path: Path) -> None:
+def test_handler_that_throws_stops_no_turn(runtime: str, made: Made, tmp_path: Path) -> None:
     """The turn goes on, and the answer tells which handler threw what."""
-    target = made("openclaw", mode="throws", module=str(FIXTURES / "openclaw_plugin.mjs"))
+    target = made("openclaw", mode="throws", module=MODULE, runtime=runtime)
     _, turn = performed(target, tmp_path / "home", [START, PROMPT])
     assert turn["turn"] is True
     (noted,) = [call for call in turn["calls"] if call["event"] == "before_prompt_build"]
     assert "a plugin that throws" in noted["thrown"]
 
 
-@pytest.mark.usefixtures("node")
-def test_tool_that_the_connector_lacks_is_skipped(made: Made, tmp_path: Path) -> None:
+def test_tool_that_the_connector_lacks_is_skipped(runtime: str, made: Made, tmp_path: Path) -> None:
     """A step without a counterpart is answered with a reason, one with a counterpart with its content."""
-    target = made("openclaw", module=str(FIXTURES / "openclaw_plugin.mjs"))
+    target = made("openclaw", module=MODULE, runtime=runtime)
     tool = {"step": "tool", "session": "s1", "arguments": {"id": "m-1"}}
     steps = [START, {**tool, "tool": "memory_search"}, {**tool, "tool": "memory_get"}]
     _, lacking, known = performed(target, tmp_path / "home", steps)
@@ -67,18 +66,18 @@ def test_tool_that_the_connector_lacks_is_skipped(made: Made, tmp_path: Path) ->
     assert known["content"] == {"id": "m-1"}
 
 
-@pytest.mark.usefixtures("node")
 @pytest.mark.parametrize(("mode", "heard"), [("conforming", True), ("full-only", False)])
-def test_runs_know_the_registration_for_discovery(mode: str, heard: bool, made: Made, tmp_path: Path) -> None:
+def test_runs_know_the_registration_for_discovery(
+    mode: str, heard: bool, runtime: str, made: Made, tmp_path: Path
+) -> None:
     """OpenClaw 2026.9.6 registers for runs apart: a plugin that registers only in the mode full hears of no run."""
-    target = made("openclaw", mode=mode, face="openclaw-2026.9.6", module=str(FIXTURES / "openclaw_plugin.mjs"))
+    target = made("openclaw", mode=mode, face="openclaw-2026.9.6", module=MODULE, runtime=runtime)
     _, turn = performed(target, tmp_path / "home", [START, PROMPT])
     assert ("before_prompt_build" in {call["event"] for call in turn["calls"]}) is heard
 
 
-@pytest.mark.usefixtures("node")
 @pytest.mark.parametrize("named", [True, False])
-def test_tools_that_the_manifest_names(named: bool, made: Made, tmp_path: Path) -> None:
+def test_tools_that_the_manifest_names(named: bool, runtime: str, made: Made, tmp_path: Path) -> None:
     """OpenClaw 2026.9.6 takes a tool only where the plugin's manifest names it under contracts.tools."""
     folder = tmp_path / "plugin"
     (folder / "dist").mkdir(parents=True)
@@ -86,7 +85,8 @@ def test_tools_that_the_manifest_names(named: bool, made: Made, tmp_path: Path) 
         (folder / "dist" / name).write_bytes((FIXTURES / name).read_bytes())
     manifest = {"id": "tiny-memory", "contracts": {"tools": ["memory_get"]}} if named else {"id": "tiny-memory"}
     (folder / "openclaw.plugin.json").write_text(json.dumps(manifest))
-    target = made("openclaw", face="openclaw-2026.9.6", module=str(folder / "dist" / "openclaw_plugin.mjs"))
+    module = str(folder / "dist" / "openclaw_plugin.mjs")
+    target = made("openclaw", face="openclaw-2026.9.6", module=module, runtime=runtime)
     tool = {"step": "tool", "session": "s1", "tool": "memory_get", "arguments": {"id": "m-1"}}
     _, answer = performed(target, tmp_path / "home", [START, tool])
     refused = {"skipped": "the connector has no tool memory_get"}

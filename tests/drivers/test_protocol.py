@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,7 +20,8 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 VALIDATOR = jsonschema_rs.validator_for(document("driver/signet-driver-1.schema.json"))
 PROGRAMS = {
     "python": [sys.executable, str(EXAMPLES / "driver-python" / "driver.py")],
-    "javascript": ["node", str(EXAMPLES / "driver-javascript" / "driver.mjs")],
+    "node": ["node", str(EXAMPLES / "driver-javascript" / "driver.mjs")],
+    "bun": ["bun", str(EXAMPLES / "driver-javascript" / "driver.mjs")],
     "reference": [sys.executable, "-m", "signet_reference_harness"],
 }
 STEPS: list[Mapping[str, Any]] = [
@@ -39,10 +41,10 @@ def requests() -> Iterator[Mapping[str, Any]]:
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_program_speaks_the_protocol(program: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_program_speaks_the_protocol(program: str, tmp_path: Path) -> None:
     """Requests, answers and events of a session fit the schema, and the model's turn is told once."""
-    if program == "javascript":
-        request.getfixturevalue("node")
+    if shutil.which(PROGRAMS[program][0]) is None:
+        pytest.skip(f"{program} is not on PATH")
     if program != "reference" and not EXAMPLES.is_dir():
         pytest.skip("the examples are not beside the tests")
     env = clean_environment(tmp_path, SIGNET_DAEMON_URL="http://127.0.0.1:1", SIGNET_AGENT_ID="atlas-agent")

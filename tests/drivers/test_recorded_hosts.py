@@ -29,9 +29,8 @@ def recorded(path: Path) -> Iterator[Mapping[str, Any]]:
         yield json.loads(line)
 
 
-@pytest.mark.usefixtures("node")
 @pytest.mark.skipif(not OPENCLAW.is_file(), reason="no recording of the real OpenClaw host beside this repository")
-def test_openclaw_fires_what_the_real_host_fired(made: Made, tmp_path: Path) -> None:
+def test_openclaw_fires_what_the_real_host_fired(runtime: str, made: Made, tmp_path: Path) -> None:
     """The events of a turn come in the order, with the members and the context, that a probe saw in the real host."""
     real = list(recorded(OPENCLAW))
     turn = next(
@@ -42,7 +41,7 @@ def test_openclaw_fires_what_the_real_host_fired(made: Made, tmp_path: Path) -> 
     expected = real[turn : turn + 8]
     out = tmp_path / "probe.jsonl"
     events = json.loads((FACES / "openclaw-2026.6.1.json").read_bytes())["events"]
-    target = made("openclaw", module=str(FIXTURES / "probe_plugin.mjs"))
+    target = made("openclaw", module=str(FIXTURES / "probe_plugin.mjs"), runtime=runtime)
     probe = {"PROBE_OUT": str(out), "PROBE_EVENTS": json.dumps(list(events))}
     performed(target, tmp_path / "home", [START, PROMPT], **probe)
     seen = [one for one in recorded(out) if one["hook"] not in ("gateway_start", "session_start", "gateway_stop")]
@@ -55,15 +54,14 @@ def test_openclaw_fires_what_the_real_host_fired(made: Made, tmp_path: Path) -> 
         assert {"agentId", "sessionKey", "sessionId", "workspaceDir", "runId"} <= set(ours["ctx"]), ours["hook"]
 
 
-@pytest.mark.usefixtures("node")
 @pytest.mark.skipif(not OPENCLAW.is_file(), reason="no recording of the real OpenClaw host beside this repository")
-def test_openclaw_resets_as_the_real_host_did(made: Made, tmp_path: Path) -> None:
+def test_openclaw_resets_as_the_real_host_did(runtime: str, made: Made, tmp_path: Path) -> None:
     """A reset fires the events of the real host, in its order, with its members."""
     real = list(recorded(OPENCLAW))
     reset = next(place for place, one in enumerate(real) if one["hook"] == "before_reset")
     expected = real[reset : reset + 3]
     out = tmp_path / "probe.jsonl"
-    target = made("openclaw", module=str(FIXTURES / "probe_plugin.mjs"))
+    target = made("openclaw", module=str(FIXTURES / "probe_plugin.mjs"), runtime=runtime)
     events = json.dumps([one["hook"] for one in expected])
     clear = {"step": "clear", "session": "s1"}
     performed(target, tmp_path / "home", [START, PROMPT, clear], PROBE_OUT=str(out), PROBE_EVENTS=events)
@@ -99,13 +97,12 @@ TOOL = {"step": "tool", "session": "s1", "tool": "memory_search", "arguments": {
 COMPACT = {"step": "compact", "session": "s1", "summary": "Asked for the database."}
 
 
-@pytest.mark.usefixtures("node")
 @pytest.mark.skipif(not OPENCODE.is_file(), reason="no recording of the real OpenCode host beside this repository")
-def test_opencode_fires_what_the_real_host_fired(made: Made, tmp_path: Path) -> None:
+def test_opencode_fires_what_the_real_host_fired(runtime: str, made: Made, tmp_path: Path) -> None:
     """A start, a turn with a tool, a compaction, a plain turn and an end are what a probe saw in the real host."""
     real = told(recorded(OPENCODE))
     out = tmp_path / "probe.jsonl"
-    target = made("opencode", runtime="node", module=str(FIXTURES / "probe_opencode.mjs"))
+    target = made("opencode", runtime=runtime, module=str(FIXTURES / "probe_opencode.mjs"))
     steps = [START, PROMPT, {**PROMPT, "more": True}, TOOL, COMPACT, PROMPT, {"step": "end", "session": "s1"}]
     performed(target, tmp_path / "home", steps, PROBE_OUT=str(out))
     ours = told(recorded(out))
