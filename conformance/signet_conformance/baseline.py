@@ -1,6 +1,6 @@
 """Known failures: a baseline names each with owner, reason and expiry; a flaky list stands apart from it.
 
-A FAIL or WARN that an entry covers does not fail the run. An entry that covers nothing any more, or whose day
+A FAIL or WARN that an entry covers does not fail the run; one written for a WARN covers no FAIL. An entry that covers nothing any more, or whose day
 has passed, does. Every failure that was let pass leaves a line in a file beside the baseline.
 """
 
@@ -28,7 +28,7 @@ _DAYS = ("created", "expires")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One known failure: who answers for it, why it stands, and the last day on which it may."""
+    """One known failure: who answers for it, why it stands, the last day on which it may, and the worst it may be."""
 
     requirement: str
     target: str
@@ -36,15 +36,17 @@ class Entry:
     reason: str
     created: date
     expires: date
+    verdict: Verdict = Verdict.FAIL
 
-    def covers(self, requirement: str, target: str) -> bool:
-        """Whether it speaks of a requirement's failure at a target."""
-        return self.requirement == requirement and self.target in (target, EVERY_TARGET)
+    def covers(self, target: str, verdict: Verdict | None) -> bool:
+        """Whether it speaks of a target, and of a failure as bad as this verdict of its requirement there."""
+        return self.target in (target, EVERY_TARGET) and verdict in (Verdict.WARN, self.verdict)
 
     def to_json(self) -> dict[str, str]:
         """The entry as it stands in a file."""
         texts = {name: getattr(self, name) for name in _TEXTS}
-        return {**texts, **{name: getattr(self, name).isoformat() for name in _DAYS}}
+        days = {name: getattr(self, name).isoformat() for name in _DAYS}
+        return {**texts, "verdict": self.verdict.value, **days}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,8 @@ def outcome(verdicts: Verdicts, known: Sequence[Known], today: date) -> Outcome:
                 continue
             failing = [target for target, verdict in found.items() if verdict in COVERABLE]
             for target in failing:
-                covered.setdefault((entry.requirement, target), (file, entry))
+                if entry.covers(target, found[target]):
+                    covered.setdefault((entry.requirement, target), (file, entry))
             # Only a PASS shows that it is mended: what was not tested, or cannot be told, may still fail.
             if not file.flaky and not failing and Verdict.PASS in found.values():
                 stale.append((file, entry))
@@ -140,7 +143,14 @@ def _entry(row: Any, where: str) -> Entry:
             remedy=f"signet-conformance explain {near[0]}" if near else "signet-conformance explain",
         )
     days = [_day(members.get(name), name, where) for name in _DAYS]
-    return Entry(*(members[name] for name in _TEXTS), *days)
+    verdict = members.get("verdict", Verdict.FAIL.value)
+    if not isinstance(verdict, str) or verdict not in COVERABLE:
+        raise UsageError(
+            f"verdict is {printable(verdict, 40)!r}, expected FAIL or WARN",
+            where=where,
+            remedy="write the worst that may stand",
+        )
+    return Entry(*(members[name] for name in _TEXTS), *days, Verdict(verdict))
 
 
 def _day(value: object, name: str, where: str) -> date:
@@ -155,7 +165,7 @@ def _day(value: object, name: str, where: str) -> date:
 def entries_for(verdicts: Verdicts, owner: str, reason: str, created: date, expires: date) -> list[Entry]:
     """An entry for each FAIL and WARN of a run, in the catalogue's order, target by target."""
     return [
-        Entry(name, target, owner, reason, created, expires)
+        Entry(name, target, owner, reason, created, expires, found[name])
         for target, found in verdicts.items()
         for name in requirements()
         if found.get(name) in COVERABLE

@@ -31,6 +31,11 @@ class Judged:
     judgements: Mapping[str, Judgement]
     daemon: Mapping[str, Judgement] = field(default_factory=dict)
 
+    @property
+    def verdicts(self) -> Mapping[str, Verdict]:
+        """The verdict of each requirement on the connector."""
+        return {name: judgement.verdict for name, judgement in self.judgements.items()}
+
 
 def judge(trace: Trace, only: frozenset[str] | None = None, contract: str | None = None) -> Judged:
     """The verdict of every requirement (or of `only` some) over one trace.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -70,23 +70,20 @@ class KnownFailures:
         until = _expiry(expires, f"{prefix}expires")
         return cls(files, write_baseline, (owner or "").strip() or user_name(), (reason or "").strip(), until)
 
-    def covers(self, requirement: str, target: str) -> bool:
-        """Whether an entry in force lets a requirement's failure at a target pass."""
-        return requirement in self.reasons(target)
-
-    def reasons(self, target: str) -> dict[str, str]:
-        """The requirements whose failure at a target an entry in force lets pass, each with the entry in words."""
+    def reasons(self, target: str, verdicts: Mapping[str, Verdict]) -> dict[str, str]:
+        """The requirements whose verdict at a target an entry in force lets pass, each with the entry in words."""
         today = datetime.now(UTC).date()
         return {
             entry.requirement: f"{entry.owner}, until {entry.expires.isoformat()}: {entry.reason}"
             for file in reversed(self.files)
             for entry in reversed(file.entries)
-            if entry.covers(entry.requirement, target) and entry.expires >= today
+            if entry.covers(target, verdicts.get(entry.requirement)) and entry.expires >= today
         }
 
     def everywhere(self, judged: Sequence[Judged], target: str | None) -> dict[str, str]:
-        """The requirements that are known at every target of a run, each with the first entry in words."""
-        first, *others = [self.reasons(at) for at in dict.fromkeys(target_of(one, target) for one in judged)] or [{}]
+        """The requirements whose failure is known at every target of a run, each with the first entry in words."""
+        known = [self.reasons(at, verdicts) for at, verdicts in by_target(judged, target).items()]
+        first, *others = known or [{}]
         return {name: why for name, why in first.items() if all(name in other for other in others)}
 
     def outcome(self, verdicts: Verdicts) -> Outcome:
@@ -119,8 +116,8 @@ def by_target(judged: Sequence[Judged], target: str | None) -> dict[str, dict[st
     found: dict[str, dict[str, Verdict]] = {}
     for one in judged:
         verdicts = found.setdefault(target_of(one, target), {})
-        for name, judgement in one.judgements.items():
-            verdicts[name] = min(verdicts.get(name, judgement.verdict), judgement.verdict, key=FOLDING_ORDER.index)
+        for name, verdict in one.verdicts.items():
+            verdicts[name] = min(verdicts.get(name, verdict), verdict, key=FOLDING_ORDER.index)
     # Only the run as a whole may breach coverage, and then every target of it does.
     whole = verdicts_of(judged).get(COVERAGE) if judged else None
     if whole is not None:

@@ -186,7 +186,7 @@ class ConformanceRun:
             return None
         targets = by_target(self.judged().traces, self._target_name())
         failing = [at for at, verdicts in targets.items() if verdicts.get(judgement.requirement) in COVERABLE]
-        reasons = [self._asked.known.reasons(at).get(judgement.requirement) for at in failing]
+        reasons = [self._asked.known.reasons(at, targets[at]).get(judgement.requirement) for at in failing]
         return printable(reasons[0], 300) if reasons and all(reasons) else None
 
     def _target_name(self) -> str | None:
@@ -360,7 +360,7 @@ class ConformanceRun:
             self._replay_options(),
             known.everywhere(run.traces, target),
         )
-        write_reports(self.folder, ending, lambda one: known.reasons(target_of(one, target)))
+        write_reports(self.folder, ending, lambda one: known.reasons(target_of(one, target), one.verdicts))
 
     def _keeps_traces(self) -> bool:
         if self._asked.recordings or not any(self.folder.glob("*.jsonl")):

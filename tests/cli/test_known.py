@@ -95,6 +95,37 @@ def test_a_known_warning_passes_a_strict_run(invoke: Invoke, tmp_path: Path) -> 
     assert invoke("check", path, "--strict", "-k", "SIG-HEALTH-001", "--baseline", known).exit_code == 0
 
 
+@pytest.mark.parametrize(
+    ("written", "found", "passes"),
+    [("WARN", Verdict.WARN, True), ("WARN", Verdict.FAIL, False), ("FAIL", Verdict.WARN, True)],
+)
+def test_a_warning_that_becomes_a_failure_is_not_known(written: str, found: Verdict, passes: bool) -> None:
+    """An entry covers what is as bad as it says or better, and is not stale while anything fails."""
+    entry = Entry("SIG-END-003", "*", "ada", "r", BEFORE, LATER, Verdict(written))
+    held = outcome({"openclaw": {"SIG-END-003": found}}, [Known("f", [entry])], TODAY)
+    assert held.covers("SIG-END-003", ["openclaw"]) is passes
+    assert not held.fails
+
+
+def test_a_baseline_of_a_warning_shows_a_later_failure(invoke: Invoke, tmp_path: Path) -> None:
+    """What is written for a connector that warns does not hide that the same requirement fails afterwards."""
+    changed = {"WARN": None, "FAIL": 7}
+    paths = {}
+    for verdict, transcript in changed.items():
+        lines = json.loads(json.dumps(CONFORMING))
+        (end,) = [line for line in lines if line["request"]["path"] == "/api/hooks/session-end"]
+        end["request"]["body"]["json"]["transcript"] = transcript
+        paths[verdict] = write(tmp_path / f"{verdict}.jsonl", lines, {**HEADER, "target": "openclaw"})
+    known = tmp_path / "known.json"
+    chosen = ("-k", "SIG-END-003")
+    invoke("check", paths["WARN"], *chosen, "--write-baseline", known, "--reason", "next release")
+    (entry,) = json.loads(known.read_bytes())["entries"]
+    assert entry["verdict"] == "WARN"
+    assert invoke("check", paths["WARN"], *chosen, "--strict", "--baseline", known).exit_code == 0
+    result = invoke("check", paths["FAIL"], *chosen, "--baseline", known)
+    assert (result.exit_code, failures(result)) == (1, ["SIG-END-003"])
+
+
 def test_a_stale_entry_fails_the_run(invoke: Invoke, conforming: Path, tmp_path: Path) -> None:
     """An entry whose requirement passes must be taken out, and the message says so, in --quiet too."""
     known = listed(tmp_path / "known.json", entries(*FAILING))
@@ -199,12 +230,14 @@ def test_a_file_that_is_no_baseline_is_refused(invoke: Invoke, breaching: Path, 
         {"expires": "soon"},
         {"created": 7},
         {"target": []},
+        {"verdict": "ERROR"},
+        {"verdict": []},
     ],
 )
 def test_an_entry_that_says_too_little_is_refused(
     invoke: Invoke, breaching: Path, tmp_path: Path, change: dict[str, Any]
 ) -> None:
-    """Each entry has requirement, target, owner, reason and its two days; the one that lacks one is numbered."""
+    """Each entry has requirement, target, owner, reason and its two days, all sound; the one that has not is numbered."""
     rows = [{**row, **change} for row in entries(FAILING[0])]
     result = invoke("check", breaching, "--baseline", listed(tmp_path / "bad.json", rows))
     refused(result)

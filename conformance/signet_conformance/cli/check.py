@@ -191,9 +191,10 @@ def _write_text(run: Run, files: Sequence[str], stream: TextIO) -> int:
 
 def _blocks(judged: Judged, settings: Settings, explained: set[str], width: int, colour: bool) -> Iterator[str]:
     yield "\n".join(text.heading_lines(judged, width, colour))
+    known = settings.known.reasons(target_of(judged, settings.target), judged.verdicts)
     for name in text.breach_names(judged):
         # A known failure is told once, after the last recording.
-        if not settings.known.covers(name, target_of(judged, settings.target)):
+        if name not in known:
             unexplained = name not in explained
             yield text.failure_text(judged, name, width, colour, options=settings.options, explained=unexplained)
             explained.add(name)

@@ -74,7 +74,7 @@ class Run:
             self.judged.append(essence(judged))
             if self.meter is not None:
                 self.meter.add(judged)
-            known = self.settings.known.reasons(target_of(judged, self.settings.target))
+            known = self.settings.known.reasons(target_of(judged, self.settings.target), judged.verdicts)
             for report in self.reports:
                 report.add(judged, known)
             yield judged
