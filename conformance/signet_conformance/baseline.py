@@ -1,7 +1,8 @@
 """Known failures: a baseline names each with owner, reason and expiry; a flaky list stands apart from it.
 
-A FAIL or WARN that an entry covers does not fail the run; one written for a WARN covers no FAIL. An entry that covers nothing any more, or whose day
-has passed, does. Every failure that was let pass leaves a line in a file beside the baseline.
+A FAIL or WARN that an entry covers does not fail the run; one written for a WARN covers no FAIL. An entry that
+covers nothing any more, or whose day has passed, does. Every failure that was let pass leaves a line in a file
+beside the baseline.
 """
 
 from __future__ import annotations
@@ -150,7 +151,7 @@ def _entry(row: Any, where: str) -> Entry:
             where=where,
             remedy="write the worst that may stand",
         )
-    return Entry(*(members[name] for name in _TEXTS), *days, Verdict(verdict))
+    return Entry(*(members[name] for name in _TEXTS), *days, verdict=Verdict(verdict))
 
 
 def _day(value: object, name: str, where: str) -> date:

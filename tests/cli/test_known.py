@@ -237,7 +237,7 @@ def test_a_file_that_is_no_baseline_is_refused(invoke: Invoke, breaching: Path, 
 def test_an_entry_that_says_too_little_is_refused(
     invoke: Invoke, breaching: Path, tmp_path: Path, change: dict[str, Any]
 ) -> None:
-    """Each entry has requirement, target, owner, reason and its two days, all sound; the one that has not is numbered."""
+    """Each entry has requirement, target, owner, reason and its two days, all sound, or its number is told."""
     rows = [{**row, **change} for row in entries(FAILING[0])]
     result = invoke("check", breaching, "--baseline", listed(tmp_path / "bad.json", rows))
     refused(result)
