@@ -143,7 +143,7 @@ def _entry(row: Any, where: str) -> Entry:
             where=where,
             remedy=f"signet-conformance explain {near[0]}" if near else "signet-conformance explain",
         )
-    days = [_day(members.get(name), name, where) for name in _DAYS]
+    created, expires = (_day(members.get(name), name, where) for name in _DAYS)
     verdict = members.get("verdict", Verdict.FAIL.value)
     if not isinstance(verdict, str) or verdict not in COVERABLE:
         raise UsageError(
@@ -151,7 +151,8 @@ def _entry(row: Any, where: str) -> Entry:
             where=where,
             remedy="write the worst that may stand",
         )
-    return Entry(*(members[name] for name in _TEXTS), *days, verdict=Verdict(verdict))
+    requirement, target, owner, reason = (members[name] for name in _TEXTS)
+    return Entry(requirement, target, owner, reason, created, expires, Verdict(verdict))
 
 
 def _day(value: object, name: str, where: str) -> date:
