@@ -18,10 +18,10 @@ from typing import Any
 from signet_conformance.contract import requirements
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.finding import Verdict
+from signet_conformance.json_file import read_json
 
 BASELINE, FLAKY, AUDIT = "signet-baseline/1", "signet-flaky/1", "signet-audit/1"
 EVERY_TARGET = "*"
-MAX_BYTES = 4 * 1024 * 1024
 COVERABLE = frozenset({Verdict.FAIL, Verdict.WARN})
 _TEXTS = ("requirement", "target", "owner", "reason")
 _DAYS = ("created", "expires")
@@ -112,17 +112,7 @@ def read(path: str, option: str = "--baseline", *, flaky: bool = False) -> Known
     """
     expected = FLAKY if flaky else BASELINE
     where = f"{option} {printable(path, 400)}"
-    try:
-        raw = Path(path).read_bytes()
-        data = json.loads(raw) if len(raw) <= MAX_BYTES else None
-    except OSError as failure:
-        problem = f"cannot be read: {failure.strerror or failure}"
-        remedy = f"write one with {option.rpartition('-')[0]}-write-baseline FILE"
-        raise UsageError(problem, where=where, remedy=remedy) from None
-    except (ValueError, RecursionError) as failure:
-        raise UsageError(
-            f"is not JSON: {printable(failure, 160)}", where=where, remedy="mend the file, or write it anew"
-        ) from None
+    data = read_json(path, f"write one with {option.rpartition('-')[0]}-write-baseline FILE", where=where)
     if not isinstance(data, dict) or data.get("format") != expected or not isinstance(data.get("entries"), list):
         raise UsageError(f"is no {expected} file", where=where, remedy=f'begin it with "format": "{expected}"')
     return Known(

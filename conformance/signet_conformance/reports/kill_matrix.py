@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from pydantic_core import from_json
-
 from signet_conformance.errors import UsageError, printable
+from signet_conformance.json_file import read_json
 from signet_conformance.reports.markup import Markup, element, joined
 from signet_conformance.reports.page import facts, requirement_page, table
 
 FORMAT = "signet-selftest/1"
-MAX_BYTES = 64 * 1024 * 1024
 _REMEDY = "write one with: signet-conformance selftest --json"
 
 
 def read(path: str) -> Mapping[str, Any]:
     """A kill matrix from a file. Raises UsageError when it is no signet-selftest/1 that can be read."""
     where = f"--selftest {printable(path, 400)}"
-    try:
-        if Path(path).stat().st_size > MAX_BYTES:
-            raise UsageError(f"is larger than {MAX_BYTES >> 20} MiB", where=where, remedy=_REMEDY)
-        data = from_json(Path(path).read_bytes())
-    except OSError as failure:
-        raise UsageError(f"cannot be read: {failure.strerror or failure}", where=where, remedy=_REMEDY) from None
-    except ValueError as failure:
-        raise UsageError(f"is not JSON: {printable(failure, 160)}", where=where, remedy=_REMEDY) from None
+    data = read_json(path, _REMEDY, where=where)
     rows = data.get("requirements") if isinstance(data, dict) and data.get("format") == FORMAT else None
     if not isinstance(rows, dict) or not all(isinstance(row, dict) for row in rows.values()):
         raise UsageError(f"is no {FORMAT} document", where=where, remedy=_REMEDY)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
-from pydantic_core import from_json
 
 from signet_conformance.contract import contract_versions, document, version_document
 from signet_conformance.engine import COVERAGE
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.finding import FOLDING_ORDER, Verdict
+from signet_conformance.json_file import read_json
 from signet_conformance.reports.layout import painted, strong
 from signet_conformance.reports.requirement_pages import explain_command
 from signet_conformance.reports.values import cell
@@ -80,14 +79,7 @@ def surface() -> tuple[str, ...]:
 def read(path: str) -> list[Column]:
     """The connectors of a report, one a target. Raises UsageError when it is no signet-report/1 that can be read."""
     where = printable(path, 400)
-    try:
-        if Path(path).stat().st_size > MAX_BYTES:
-            raise UsageError(f"is larger than {MAX_BYTES >> 20} MiB", where=where, remedy=_REMEDY)
-        data = from_json(Path(path).read_bytes())
-    except OSError as failure:
-        raise UsageError(f"cannot be read: {failure.strerror or failure}", where=where, remedy=_REMEDY) from None
-    except ValueError as failure:
-        raise UsageError(f"is not JSON: {printable(failure, 160)}", where=where, remedy=_REMEDY) from None
+    data = read_json(path, _REMEDY, where=where, most_bytes=MAX_BYTES)
     problem = next(jsonschema_rs.validator_for(document(SCHEMA)).iter_errors(data), None)
     if problem is not None:
         at = "/".join(str(part) for part in problem.instance_path)

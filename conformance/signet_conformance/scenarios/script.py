@@ -11,7 +11,6 @@ connector when it is launched.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.errors import UsageError, printable
+from signet_conformance.json_file import read_json
 
 CONNECTOR_STEPS = frozenset(
     {"start", "prompt", "tool", "compact", "pre_compaction", "compaction_complete", "resume", "clear", "end"}
@@ -127,14 +127,7 @@ _JSON_TYPES: Mapping[type, str] = {str: "a string", int: "a whole number", dict:
 
 def read_scenarios(path: Path) -> Sequence[Scenario]:
     """The scenarios of a JSON file: one object, or `{"scenarios": [...]}`."""
-    try:
-        data = json.loads(path.read_bytes())
-    except OSError as failure:
-        raise UsageError(
-            f"cannot be read: {failure.strerror}", where=printable(path), remedy="check the path"
-        ) from None
-    except (ValueError, RecursionError) as failure:
-        raise UsageError(f"is not JSON: {failure}", where=printable(path), remedy="mend the file") from None
+    data = read_json(path, "check the path, or mend the file")
     rows = data.get("scenarios", [data]) if isinstance(data, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise UsageError("holds no scenario", where=printable(path), remedy='write {"name": …, "steps": […]}')

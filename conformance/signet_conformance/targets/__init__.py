@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import Any
 
 from signet_conformance.contract import document
 from signet_conformance.errors import TargetError, printable
-from signet_conformance.targets.checking import demand, read_json
+from signet_conformance.targets.checking import demand
 from signet_conformance.targets.settings import Settings, read_settings
 from signet_conformance.trace import Declared
 
@@ -70,7 +71,7 @@ def load(name: str, root: Path | None = None) -> Target:
             where="--target",
             remedy=f"did you mean {' or '.join(near)}? All: signet-conformance targets",
         )
-    shipped = read_json(_FOLDER / f"{name}.json") if name in names() else {}
+    shipped = json.loads((_FOLDER / f"{name}.json").read_bytes()) if name in names() else {}
     return _made(name, _merged(name, shipped, own), settings, root)
 
 

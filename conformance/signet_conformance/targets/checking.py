@@ -6,23 +6,12 @@ import difflib
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
 
 from signet_conformance.contract import document
 from signet_conformance.errors import TargetError, printable
-
-
-def read_json(path: Path) -> Any:
-    """A JSON file. Raises TargetError when it cannot be read or is none."""
-    try:
-        return json.loads(path.read_bytes())
-    except OSError as failure:
-        raise TargetError(f"cannot be read: {failure.strerror}", where=str(path), remedy="check the path") from None
-    except (ValueError, RecursionError) as failure:
-        raise TargetError(f"is not JSON: {printable(failure)}", where=str(path), remedy="mend the file") from None
 
 
 def demand(data: Any, schema: str, where: str) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.errors import TargetError, printable
+from signet_conformance.json_file import read_json
 from signet_conformance.targets import Target
-from signet_conformance.targets.checking import demand, read_json
+from signet_conformance.targets.checking import demand
 
 FOLDER = Path(__file__).parent / "faces"
 SCHEMA = "face/signet-face-1.schema.json"
@@ -45,7 +46,7 @@ def find_face(target: Target) -> Face:
             remedy=f"one of {', '.join(shipped)}, or the path of a .json file",
         )
     path = target.folder / name if own else FOLDER / f"{name}.json"
-    data = read_json(path)
+    data = read_json(path, "check the path, or mend the file", error=TargetError)
     demand(data, SCHEMA, str(path))
     needed = _KINDS.get(target.driver)
     if needed is not None and needed not in data:
