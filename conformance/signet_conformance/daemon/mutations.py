@@ -142,18 +142,28 @@ def _version_in(fields: Mapping[str, Any]) -> tuple[int | None, str | None]:
     return version, "if_version must be a positive integer" if wrong else None
 
 
+def _current(
+    daemon: Daemon, memory: str, version: int | None, *, if_deleted: str
+) -> tuple[sqlite3.Row | None, dict[str, Any]]:
+    """A row that may be changed, and what an answer says of it; no row where its status already says why not."""
+    row = daemon.store.row("SELECT * FROM memories WHERE id = ?", memory)
+    if not row:
+        return None, {"id": memory, "status": "not_found"}
+    result = {"id": memory, "status": "", "currentVersion": row["version"]}
+    if row["is_deleted"]:
+        return None, {**result, "status": if_deleted}
+    if version is not None and version != row["version"]:
+        return None, {**result, "status": "version_conflict"}
+    return row, result
+
+
 def _modify(
     daemon: Daemon, memory: str, changes: dict[str, Any], actor: Actor, reason: str, *, version: int | None
 ) -> dict[str, Any]:
     """Change a row: its id, status and versions."""
-    row = daemon.store.row("SELECT * FROM memories WHERE id = ?", memory)
-    if not row:
-        return {"id": memory, "status": "not_found"}
-    result = {"id": memory, "status": "", "currentVersion": row["version"]}
-    if row["is_deleted"]:
-        return {**result, "status": "deleted"}
-    if version is not None and version != row["version"]:
-        return {**result, "status": "version_conflict"}
+    row, result = _current(daemon, memory, version, if_deleted="deleted")
+    if row is None:
+        return result
     rewritten = "content" in changes and changes["content"] != row["content"]
     if rewritten:
         double = daemon.store.row(f"SELECT id FROM memories WHERE {_TWIN}", *_twin_values(row, changes["content_hash"]))
@@ -187,14 +197,9 @@ def forget(
     daemon: Daemon, memory: str, actor: Actor, reason: str, *, force: bool, version: int | None = None
 ) -> dict[str, Any]:
     """Mark a row as deleted: its id, status and versions."""
-    row = daemon.store.row("SELECT * FROM memories WHERE id = ?", memory)
-    if not row:
-        return {"id": memory, "status": "not_found"}
-    result = {"id": memory, "status": "", "currentVersion": row["version"]}
-    if row["is_deleted"]:
-        return {**result, "status": "already_deleted"}
-    if version is not None and version != row["version"]:
-        return {**result, "status": "version_conflict"}
+    row, result = _current(daemon, memory, version, if_deleted="already_deleted")
+    if row is None:
+        return result
     if row["pinned"] and not force:
         return {**result, "status": "pinned_requires_force"}
     if row["pinned"] and actor.kind == "pipeline":

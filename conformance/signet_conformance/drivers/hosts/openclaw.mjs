@@ -7,7 +7,7 @@ import { dirname, join, resolve } from "node:path";
 import { randomUUID } from "node:crypto";
 
 import { modelTurn, StepError } from "./protocol.mjs";
-import { Calls, compaction, pick, useTool } from "./turns.mjs";
+import { Calls, compaction, performerOf, pick, Sessions, useTool } from "./turns.mjs";
 
 const MODEL = { provider: "scripted", model: "scripted-model" };
 
@@ -17,7 +17,7 @@ class Gateway {
   #handlers = [];
   #tools = new Map();
   #services = [];
-  #sessions = new Map();
+  #sessions = new Sessions();
   #options;
 
   constructor(face, options) {
@@ -99,20 +99,13 @@ class Gateway {
   }
 
   async perform(step) {
-    const performer = STEPS[step.step];
-    if (performer === undefined) throw new StepError(`there is no step ${JSON.stringify(step.step)}`);
+    const performer = performerOf(STEPS, step);
     try {
       const result = await performer.call(this, step);
       return { session: step.session, ...result, calls: this.#calls.take() };
     } finally {
-      if (step.step === "tool" && !step.more) await this.#endTurn(this.#session(step));
+      if (step.step === "tool" && !step.more) await this.#endTurn(this.#sessions.of(step));
     }
-  }
-
-  #session(step) {
-    const found = this.#sessions.get(step.session);
-    if (found === undefined) throw new StepError(`session ${JSON.stringify(step.session)} is not known: start it first`);
-    return found;
   }
 
   #context(session, more = {}) {
@@ -155,7 +148,7 @@ class Gateway {
   }
 
   async prompt(step) {
-    const session = this.#session(step);
+    const session = this.#sessions.of(step);
     const began = performance.now();
     const runId = randomUUID();
     const ctx = this.#context(session, { runId, trigger: "user", messageProvider: "webchat", channelId: "webchat" });
@@ -203,7 +196,7 @@ class Gateway {
   }
 
   async tool(step) {
-    const session = this.#session(step);
+    const session = this.#sessions.of(step);
     const runId = session.turn?.runId ?? randomUUID();
     return useTool(step, (name) => this.#tools.has(name), this.#options.tools, async (name, params) => {
       const ctx = this.#context(session, { runId });
@@ -218,7 +211,7 @@ class Gateway {
   }
 
   async preCompaction(step) {
-    const session = this.#session(step);
+    const session = this.#sessions.of(step);
     compaction.begin(session);
     const count = session.messages.length;
     const bag = { messageCount: count, compactingCount: count, tokenCount: 1000, sessionFile: session.toldFile };
@@ -227,7 +220,7 @@ class Gateway {
   }
 
   async compactionComplete(step) {
-    const session = this.#session(step);
+    const session = this.#sessions.of(step);
     compaction.end(session);
     const compactedCount = session.messages.length;
     const entry = { type: "compaction", id: randomUUID().slice(0, 8), summary: step.summary ?? "", tokensBefore: 1000 };
@@ -245,7 +238,7 @@ class Gateway {
   }
 
   async clear(step) {
-    const session = this.#session(step);
+    const session = this.#sessions.of(step);
     const before = { ...session };
     const messages = structuredClone(session.messages);
     await this.#fire("before_reset", { messages, reason: "reset", sessionFile: session.toldFile }, this.#context(session));
@@ -255,12 +248,12 @@ class Gateway {
   }
 
   async resume(step) {
-    const session = this.#session(step);
+    const session = this.#sessions.of(step);
     return this.#opened(session, session.sessionId);
   }
 
   async end(step) {
-    await this.#closed(this.#session(step), "idle");
+    await this.#closed(this.#sessions.of(step), "idle");
     return { ended: true };
   }
 

@@ -4,7 +4,7 @@
 import { randomBytes } from "node:crypto";
 
 import { modelTurn, StepError } from "./protocol.mjs";
-import { Calls, compaction, pick, useTool } from "./turns.mjs";
+import { Calls, compaction, performerOf, pick, Sessions, useTool } from "./turns.mjs";
 
 const MODEL = { providerID: "scripted", modelID: "scripted-model" };
 const SYSTEM_PROMPT = "You are opencode, an interactive CLI tool.";
@@ -17,7 +17,7 @@ class Server {
   #calls;
   #connector;
   #instances = new Map();
-  #sessions = new Map();
+  #sessions = new Sessions();
   #messages = new Map();
 
   constructor(face, connector, options) {
@@ -65,20 +65,13 @@ class Server {
   }
 
   async perform(step) {
-    const performer = STEPS[step.step];
-    if (performer === undefined) throw new StepError(`there is no step ${JSON.stringify(step.step)}`);
+    const performer = performerOf(STEPS, step);
     try {
       const result = await performer.call(this, step);
       return { session: step.session, ...result, calls: this.#calls.take() };
     } finally {
-      if (step.step === "tool" && !step.more) await this.#endTurn(this.#session(step));
+      if (step.step === "tool" && !step.more) await this.#endTurn(this.#sessions.of(step));
     }
-  }
-
-  #session(step) {
-    const found = this.#sessions.get(step.session);
-    if (found === undefined) throw new StepError(`session ${JSON.stringify(step.session)} is not known: start it first`);
-    return found;
   }
 
   #info(session) {
@@ -95,7 +88,7 @@ class Server {
   }
 
   async prompt(step) {
-    const session = this.#session(step);
+    const session = this.#sessions.of(step);
     const { id: sessionID } = session;
     const message = { id: identifier("msg"), role: "user", sessionID, time: { created: Date.now() }, agent: "build", model: MODEL };
     const parts = [{ id: identifier("prt"), sessionID, messageID: message.id, type: "text", text: step.text }];
@@ -160,7 +153,7 @@ class Server {
   }
 
   async tool(step) {
-    const session = this.#session(step);
+    const session = this.#sessions.of(step);
     const tools = (await this.#instance(session.directory)).tool ?? {};
     const answer = await useTool(step, (name) => tools[name] !== undefined, this.#options.tools, async (tool, args) => {
       const { id: sessionID } = session;
@@ -180,7 +173,7 @@ class Server {
   }
 
   async preCompaction(step) {
-    const session = this.#session(step);
+    const session = this.#sessions.of(step);
     compaction.begin(session);
     await this.#event(session, "session.status", { status: { type: "busy" } });
     const output = { context: [], prompt: undefined };
@@ -189,7 +182,7 @@ class Server {
   }
 
   async compactionComplete(step) {
-    const session = this.#session(step);
+    const session = this.#sessions.of(step);
     compaction.end(session);
     await this.#callModel(session, step.session);
     await this.#answer(session, step.summary ?? "", { summary: true, mode: "compaction" });
@@ -204,17 +197,17 @@ class Server {
 
   /** The user begins anew: another session, while the old one stays in the list. */
   async clear(step) {
-    return this.start({ ...step, project: this.#session(step).directory });
+    return this.start({ ...step, project: this.#sessions.of(step).directory });
   }
 
   /** Nothing tells a plugin that an old session is opened again. */
   async resume(step) {
-    const session = this.#session(step);
+    const session = this.#sessions.of(step);
     return { key: session.id, opened: true };
   }
 
   async end(step) {
-    const session = this.#session(step);
+    const session = this.#sessions.of(step);
     await this.#event(session, "session.deleted", { info: this.#info(session) });
     return { key: session.id, ended: true };
   }

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { randomUUID } from "node:crypto";
 
 import { modelTurn, StepError } from "./protocol.mjs";
-import { Calls, compaction, pick, useTool } from "./turns.mjs";
+import { Calls, compaction, performerOf, pick, useTool } from "./turns.mjs";
 
 const MODEL = { provider: "scripted", model: "scripted-model", api: "scripted" };
 const NO_PROJECT = "/workspace";
@@ -125,8 +125,7 @@ class Program {
   }
 
   async perform(step) {
-    const performer = STEPS[step.step];
-    if (performer === undefined) throw new StepError(`there is no step ${JSON.stringify(step.step)}`);
+    const performer = performerOf(STEPS, step);
     if (this.#session === undefined && step.step !== "start" && step.step !== "resume") {
       throw new StepError(`session ${JSON.stringify(step.session)} is not open: start it first`);
     }

@@ -4,7 +4,7 @@
 import { randomUUID } from "node:crypto";
 
 import { modelTurn, Skipped, sleep, StepError } from "./protocol.mjs";
-import { Calls, compaction, toolAnswer } from "./turns.mjs";
+import { Calls, compaction, performerOf, Sessions, toolAnswer } from "./turns.mjs";
 
 const MOST_POLLS = 20;
 const POLL_MS = 100;
@@ -13,7 +13,7 @@ class Application {
   #face;
   #client;
   #calls = new Calls();
-  #sessions = new Map();
+  #sessions = new Sessions();
 
   constructor(face, connector) {
     const Client = connector.SignetClient ?? connector.default;
@@ -35,16 +35,9 @@ class Application {
   }
 
   async perform(step) {
-    const performer = STEPS[step.step];
-    if (performer === undefined) throw new StepError(`there is no step ${JSON.stringify(step.step)}`);
+    const performer = performerOf(STEPS, step);
     const result = await performer.call(this, step);
     return { session: step.session, ...result, calls: this.#calls.take() };
-  }
-
-  #session(step) {
-    const found = this.#sessions.get(step.session);
-    if (found === undefined) throw new StepError(`session ${JSON.stringify(step.session)} is not known: start it first`);
-    return found;
   }
 
   async #open(session) {
@@ -61,7 +54,7 @@ class Application {
   }
 
   async prompt(step) {
-    const { key: sessionKey, project, said, turns } = this.#session(step);
+    const { key: sessionKey, project, said, turns } = this.#sessions.of(step);
     const answer = await this.#call("userPromptSubmit", { sessionKey, prompt: step.text, project });
     await modelTurn(step.session);
     said.push(`User: ${step.text}`, `Assistant: ${step.reply ?? "Understood."}`);
@@ -70,7 +63,7 @@ class Application {
   }
 
   async tool(step) {
-    const session = this.#session(step);
+    const session = this.#sessions.of(step);
     const performer = TOOLS[step.tool];
     if (performer === undefined) throw new Skipped(`the application has no tool ${step.tool}`);
     const said = await performer(step.arguments ?? {}, session, (...call) => this.#call(...call));
@@ -78,7 +71,7 @@ class Application {
   }
 
   async preCompaction(step) {
-    const session = this.#session(step);
+    const session = this.#sessions.of(step);
     compaction.begin(session.turns);
     const context = session.said.join("\n");
     const said = await this.#call("preCompaction", { sessionKey: session.key, context, project: session.project });
@@ -86,7 +79,7 @@ class Application {
   }
 
   async compactionComplete(step) {
-    const session = this.#session(step);
+    const session = this.#sessions.of(step);
     compaction.end(session.turns);
     const { key: sessionKey, project } = session;
     await this.#call("compactionComplete", { sessionKey, summary: step.summary ?? "", project });
@@ -106,17 +99,17 @@ class Application {
   }
 
   async clear(step) {
-    const session = this.#session(step);
+    const session = this.#sessions.of(step);
     await this.#close(session, "clear");
     return this.start({ ...step, agent: session.agent, project: session.project });
   }
 
   resume(step) {
-    return this.#open(this.#session(step));
+    return this.#open(this.#sessions.of(step));
   }
 
   async end(step) {
-    await this.#close(this.#session(step), "exit");
+    await this.#close(this.#sessions.of(step), "exit");
     return { ended: true };
   }
 

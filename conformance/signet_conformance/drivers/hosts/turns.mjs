@@ -1,12 +1,28 @@
 // What the hosts share: calling a connector's handlers as a harness does, and reading what a tool gave back.
 
-import { Skipped } from "./protocol.mjs";
+import { Skipped, StepError } from "./protocol.mjs";
 
 const UUID = /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/i;
 
 /** Only the named members of a bag of values; a member that the bag lacks is left out, as hosts do. */
 export function pick(bag, members) {
   return Object.fromEntries(members.filter((name) => bag[name] !== undefined).map((name) => [name, bag[name]]));
+}
+
+/** What performs a step, from a host's table of them. */
+export function performerOf(steps, step) {
+  const performer = steps[step.step];
+  if (performer === undefined) throw new StepError(`there is no step ${JSON.stringify(step.step)}`);
+  return performer;
+}
+
+/** The sessions of a host by the names that steps give them. */
+export class Sessions extends Map {
+  of(step) {
+    const found = this.get(step.session);
+    if (found === undefined) throw new StepError(`session ${JSON.stringify(step.session)} is not known: start it first`);
+    return found;
+  }
 }
 
 /** Handlers by event, and what became of each call: the host's own measure of 'fails open' and 'blocked how long'. */
