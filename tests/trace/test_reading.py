@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from pathlib import Path
 from typing import Any
@@ -223,10 +224,11 @@ def test_moderate_nesting_is_read(tmp_path: Path) -> None:
     assert _read_bytes(tmp_path, HEADER + _nested(120)).exchanges[0].request.body is not None
 
 
-def test_blank_lines_and_carriage_returns_do_no_harm(tmp_path: Path) -> None:
-    """A file that went through an editor is still a trace."""
+@pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF8], ids=["plain", "byte-order mark"])
+def test_what_editors_add_does_no_harm(mark: bytes, tmp_path: Path) -> None:
+    """A file that went through an editor is still a trace: blank lines, carriage returns, a byte-order mark."""
     content = HEADER.replace(b"\n", b"\r\n") + b"\r\n\n" + encode(GOOD).replace(b"\n", b"\r\n")
-    trace = _read_bytes(tmp_path, content)
+    trace = _read_bytes(tmp_path, mark + content)
     assert [e.line for e in trace.exchanges] == [4]
     assert trace.warnings == ()
 

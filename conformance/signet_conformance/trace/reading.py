@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gc
 import json
 import os
@@ -90,6 +91,9 @@ def _read(stream: BinaryIO, name: str) -> Trace:
     number = 0
     while raw := stream.readline(MAX_LINE_BYTES + 1):
         number += 1
+        if number == 1:
+            # Some editors put one in front of what they save; no line of a trace begins with it.
+            raw = raw.removeprefix(codecs.BOM_UTF8)
         if len(raw) > MAX_LINE_BYTES:
             raise TraceError(
                 f"the line is longer than {MAX_LINE_BYTES // 2**20} MiB, no trace line is",
