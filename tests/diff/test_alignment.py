@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,6 +51,31 @@ def test_the_last_of_equal_items_is_the_one_that_was_added() -> None:
     """A repeat has no counterpart; what it repeats has."""
     assert align(items("s1 p1 e1"), items("s1 p1 p1 e1")) == [(0, 0), (1, 1), (None, 2), (2, 3)]
     assert align(items("s1 p1 p1 e1"), items("s1 p1 e1")) == [(0, 0), (1, 1), (2, None), (3, 2)]
+
+
+def test_of_equal_items_those_alike_in_every_detail_meet() -> None:
+    """What tells equal items apart decides which of them is missing; where nothing does, it is the last."""
+    first, second = items("s1 p1 p1 p1 e1"), items("s1 p1 p1 e1")
+    details = (["s", "a", "b", "c", "e"], ["s", "a", "c", "e"])
+    gone = [(0, 0), (1, 1), (2, None), (3, 2), (4, 3)]
+    assert align(first, second, lambda side, index: details[side][index]) == gone
+    added = [(second, first) for first, second in gone]
+    assert align(second, first, lambda side, index: details[1 - side][index]) == added
+
+
+@given(st.lists(st.sampled_from("ab"), max_size=9), st.lists(st.sampled_from("ab"), max_size=9))
+def test_details_lose_nothing(ours: list[str], theirs: list[str]) -> None:
+    """Whatever tells a row of equal items apart, each is aligned once and in order, and most of those alike meet."""
+    first, second = [Item("p", "")] * len(ours), [Item("p", "")] * len(theirs)
+    pairs = align(first, second, lambda side, index: (ours, theirs)[side][index])
+    assert orderly(pairs, first, second)
+    met = sum(ours[i] == theirs[j] for i, j in pairs if i is not None and j is not None)
+    few, many = sorted((ours, theirs), key=len)
+    if len(few) < len(many):
+        assert met == max(
+            sum(one == many[at] for one, at in zip(few, places, strict=True))
+            for places in combinations(range(len(many)), len(few))
+        )
 
 
 def test_an_item_with_other_content_meets_its_like() -> None:

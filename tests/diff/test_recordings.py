@@ -110,6 +110,23 @@ def test_an_exchange_that_moves_within_its_session_is_relevant(compare: Compare)
     assert told(compare(session(), moved).differences) == [("reordered", True, "")]
 
 
+def test_of_two_calls_that_say_the_same_the_one_that_is_gone_is_missing(compare: Compare) -> None:
+    """What tells them apart, an id in the path and the status or a tag, decides which one has no counterpart."""
+    saves = [hook("remember", content="Friday", tags=tags) for tags in ("a", None)]
+    found, lost = (call("GET", f"/api/memory/{key}") for key in (KEY, OTHER_KEY))
+    lost["response"]["status"] = 404
+    for calls in (saves, [found, lost]):
+        (difference,) = compare([*session(), *calls], [*session(), calls[1]]).differences
+        assert (difference.kind.value, difference.first.exchange) == ("missing", 5)
+
+
+def test_an_exchange_that_is_gone_does_not_change_the_turns_of_the_sessions(compare: Compare) -> None:
+    """A call outside the sessions that only one recording has parts two runs of a session in that one alone."""
+    whole = session()
+    whole.insert(SECOND, call("GET", "/health"))
+    assert [kind for kind, _, _ in told(compare(whole, session()).differences)] == ["missing"]
+
+
 def test_exchanges_that_ran_at_the_same_time_have_no_order(compare: Compare) -> None:
     """Two calls that overlap on both sides may be numbered either way."""
     first = session()

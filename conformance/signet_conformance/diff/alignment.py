@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 MAX_CELLS = 40_000
 """The largest remainder, as items of one side times items of the other, that is compared cell by cell."""
@@ -29,9 +30,14 @@ Pair = tuple[int | None, int | None]
 """Indexes of an aligned pair; None where the side has no counterpart."""
 
 
-def align(first: Sequence[Item], second: Sequence[Item]) -> list[Pair]:
+Grain = Callable[[int, int], str]
+"""All that an item says, for a side (0 or 1) and an index: asked only where equal items have to be told apart."""
+
+
+def align(first: Sequence[Item], second: Sequence[Item], grain: Grain = lambda _side, _index: "") -> list[Pair]:
     """The pairs, in an order that both sides keep. What only one side has stands where it happened."""
-    return _gaps_late(list(_align(first, second, 0, len(first), 0, len(second))), first, second)
+    pairs = list(_align(first, second, 0, len(first), 0, len(second)))
+    return list(_met_by_grain(pairs, first, second, grain))
 
 
 def _align(first: Sequence[Item], second: Sequence[Item], low: int, high: int, start: int, stop: int) -> Iterator[Pair]:
@@ -159,15 +165,56 @@ def _cell_by_cell(
     yield from ((None, index) for index in range(start + column, stop))
 
 
-def _gaps_late(pairs: list[Pair], first: Sequence[Item], second: Sequence[Item]) -> list[Pair]:
-    """Of equal items in a row, one of which has no counterpart, the last is the one without: it came as a repeat."""
-    for place in range(len(pairs) - 1):
+def _met_by_grain(pairs: Sequence[Pair], first: Sequence[Item], second: Sequence[Item], grain: Grain) -> Iterator[Pair]:
+    """Of equal items in a row, some of which have no counterpart, those alike in every detail meet."""
+
+    def item(place: int) -> object:
         index, other = pairs[place]
-        later, later_other = pairs[place + 1]
-        if later is None or later_other is None:
-            continue
-        if index is None and other is not None and second[other] == second[later_other]:
-            pairs[place], pairs[place + 1] = (later, other), (None, later_other)
-        elif other is None and index is not None and first[index] == first[later]:
-            pairs[place], pairs[place + 1] = (index, later_other), (later, None)
-    return pairs
+        if index is not None and other is not None and first[index] != second[other]:
+            return place
+        return first[index] if index is not None else second[other or 0]
+
+    for _, places in groupby(range(len(pairs)), item):
+        row = [pairs[place] for place in places]
+        ours = [index for index, _ in row if index is not None]
+        theirs = [other for _, other in row if other is not None]
+        if len(ours) == len(theirs) == len(row) or not ours or not theirs:
+            yield from row
+        elif len(ours) <= len(theirs):
+            met = _placed([grain(0, i) for i in ours], [grain(1, j) for j in theirs])
+            yield from zip(_spread(ours, met, len(theirs)), theirs, strict=True)
+        else:
+            met = _placed([grain(1, j) for j in theirs], [grain(0, i) for i in ours])
+            yield from zip(ours, _spread(theirs, met, len(ours)), strict=True)
+
+
+def _spread(few: Sequence[int], places: Sequence[int], length: int) -> list[int | None]:
+    """A row of `length` with the few at their places, None elsewhere."""
+    row: list[int | None] = [None] * length
+    for place, index in zip(places, few, strict=True):
+        row[place] = index
+    return row
+
+
+def _placed(few: Sequence[str], many: Sequence[str]) -> list[int]:
+    """Where in `many` each of `few` goes, in order, so that most are equal; the first places where that is all one.
+
+    A repeat comes after what it repeats: it is the last that is left without.
+    """
+    spare = len(many) - len(few)
+    if len(few) * (spare + 1) > MAX_CELLS:
+        return list(range(len(few)))
+    # equal[n][k]: how many of few[n:] are equal at best when k of the spare places have been passed over before.
+    equal = [[0] * (spare + 1) for _ in range(len(few) + 1)]
+    for number in range(len(few) - 1, -1, -1):
+        best = -1
+        for passed in range(spare, -1, -1):
+            best = max(best, (few[number] == many[number + passed]) + equal[number + 1][passed])
+            equal[number][passed] = best
+    places: list[int] = []
+    passed = 0
+    for number, one in enumerate(few):
+        while (one == many[number + passed]) + equal[number + 1][passed] != equal[number][passed]:
+            passed += 1
+        places.append(number + passed)
+    return places

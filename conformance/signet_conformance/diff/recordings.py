@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
@@ -25,12 +26,15 @@ def compare(first: Recording, second: Recording, volatile: Volatile | None = Non
     """What differs from the first recording to the second. Marks, times and what is volatile are left out."""
     volatile = volatile or Volatile()
     pairs = match(sessions(first), sessions(second))
-    differences = [*_declared(first, second), *_interleaving(first, second, pairs)]
     ours = KeyNames(_numbers(pairs, first=True), volatile)
     theirs = KeyNames(_numbers(pairs, first=False), volatile)
+    within: list[Difference] = []
+    met: list[_Met] = []
     for pair in pairs:
-        differences += _Pair(pair, volatile, ours, theirs).differences()
-    return Comparison(first, second, pairs, differences)
+        compared = _Pair(pair, volatile, ours, theirs)
+        within += compared.differences()
+        met += compared.met
+    return Comparison(first, second, pairs, [*_declared(first, second), *_interleaving(met), *within])
 
 
 def _numbers(pairs: Sequence[Matched], *, first: bool) -> Mapping[str, int]:
@@ -64,25 +68,25 @@ def _declared(first: Recording, second: Recording) -> Iterator[Difference]:
         )
 
 
-def _interleaving(first: Recording, second: Recording, pairs: Sequence[Matched]) -> Iterator[Difference]:
-    """One cosmetic difference where the sessions take turns in another order."""
-    both = [pair for pair in pairs if pair.first is not None and pair.second is not None]
-    if len(both) < 2:
-        return
-    ours = {pair.first.key: pair.number for pair in both if pair.first is not None}
-    theirs = {pair.second.key: pair.number for pair in both if pair.second is not None}
-    if _turns(first, ours) != _turns(second, theirs):
+_Met = tuple[int, int, int]
+"""An exchange that both recordings have: its number in each, and that of its session."""
+
+
+def _interleaving(met: Sequence[_Met]) -> Iterator[Difference]:
+    """One cosmetic difference where the sessions take turns in another order. What one side lacks moves nothing."""
+    ours = [session for _, _, session in sorted(met)]
+    theirs = [session for _, session in sorted((second, session) for _, second, session in met)]
+    if _turns(ours) != _turns(theirs):
         yield Difference(Kind.REORDERED, 0, "sessions", "the order between sessions", Side(), Side())
 
 
-def _turns(recording: Recording, numbers: Mapping[str | None, int]) -> list[int]:
-    """Which session spoke, call by call, each run of one session once: a call more or less moves nothing."""
-    spoke = [numbers[call.key] for call in recording.calls if call.key in numbers]
-    return spoke[:1] + [number for before, number in pairwise(spoke) if number != before]
+def _turns(spoke: Sequence[int]) -> list[int]:
+    """Which session spoke, each run of one session once."""
+    return [*spoke[:1], *(number for before, number in pairwise(spoke) if number != before)]
 
 
 class _Pair:
-    """The differences of one matched pair of sessions."""
+    """The differences of one matched pair of sessions. `met` is filled while they are drawn."""
 
     def __init__(self, pair: Matched, volatile: Volatile, ours: KeyNames, theirs: KeyNames) -> None:
         self._pair = pair
@@ -91,11 +95,12 @@ class _Pair:
         self._theirs = pair.second.calls if pair.second is not None else []
         self._exchanges = Exchanges(pair.number, volatile, Links(ours.plain, theirs.plain))
         self._operations = (_labels(pair.first), _labels(pair.second))
+        self.met: list[_Met] = []
 
     def differences(self) -> Iterator[Difference]:
         first = [self._item(call) for call in self._ours]
         second = [self._item(call) for call in self._theirs]
-        pairs = align(first, second)
+        pairs = align(first, second, self._grain)
         moved = _moved(pairs, first, second)
         races = _Races(pairs, self._ours, self._theirs)
         arrived = set(moved.values())
@@ -104,18 +109,32 @@ class _Pair:
                 if other is not None and other not in arrived:
                     yield self._alone(Kind.ADDED, self._theirs[other])
             elif other is not None:
-                yield from self._exchanges.differences(self._ours[index], self._theirs[other])
+                yield from self._meeting(index, other)
             elif index in moved:
                 yield self._reordered(index, moved[index], races)
-                yield from self._exchanges.differences(self._ours[index], self._theirs[moved[index]])
+                yield from self._meeting(index, moved[index])
             else:
                 yield self._alone(Kind.MISSING, self._ours[index])
+
+    def _meeting(self, index: int, other: int) -> Iterator[Difference]:
+        first, second = self._ours[index], self._theirs[other]
+        self.met.append((first.seq, second.seq, self._pair.number))
+        return self._exchanges.differences(first, second)
 
     def _item(self, call: Call) -> Item:
         label = f"{call.method} {call.operation or self._volatile.plain(call.path).skeleton}"
         texts = (call.body.get(name) for name in _TELLING) if call.body else ()
         hint = "\n".join(self._volatile.plain(text[:_HINT_LENGTH]).skeleton for text in texts if isinstance(text, str))
         return Item(label, hint)
+
+    def _grain(self, side: int, index: int) -> str:
+        """All that a call says and how it was answered, without what is volatile."""
+        call = (self._ours, self._theirs)[side][index]
+        body, error, fault = call.exchange.request.body, call.exchange.error, call.exchange.fault
+        said = json.dumps(
+            [None if body is None else body.value, call.status, error, fault], sort_keys=True, default=str
+        )
+        return f"{self._volatile.plain(call.path).skeleton} {self._volatile.plain(said).skeleton}"
 
     def _readers(self, call: Call) -> tuple[str, ...]:
         """Who counts this exchange: in a session each one counts, beside them only what some requirement counts."""
