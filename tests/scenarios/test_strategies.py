@@ -104,6 +104,20 @@ def test_nothing_is_said_twice(scenario: Scenario) -> None:
         assert len(said) == len(set(said))
 
 
+@given(sessions())
+@settings(suppress_health_check=[HealthCheck.too_slow])
+def test_no_tool_is_asked_for_the_same_twice(scenario: Scenario) -> None:
+    """No two calls of a tool have the same arguments, whatever their session, and what was forgotten is not used."""
+    calls = [step for step in scenario.steps if step["step"] == "tool"]
+    asked = [(call["tool"], json.dumps(call["arguments"])) for call in calls]
+    assert len(asked) == len(set(asked))
+    forgotten: set[str] = set()
+    for call in calls:
+        named = {part for part in json.dumps(call["arguments"]).split('"') if "-m" in part}
+        assert not named & forgotten
+        forgotten |= named if call["tool"] == "memory_forget" else set()
+
+
 @given(prompts())
 def test_no_prompt_is_blank(text: str) -> None:
     """Every prompt has a letter, can be encoded, and is no longer than 100 kB."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +24,8 @@ class _Session:
     compactions: int = 0
     said: list[str] = field(default_factory=list)
     stored: list[str] = field(default_factory=list)
+    used: set[str] = field(default_factory=set)
+    """The tools that were used on the memory stored last."""
 
 
 class Writer:
@@ -35,6 +38,7 @@ class Writer:
         self._can_resume = can_resume
         self._lives_on = lives_on
         self._steps: list[dict[str, Any]] = []
+        self._asked: Counter[str] = Counter()
         self._fault: dict[str, Any] | None = None
         self._fault_lasts: int | None = None
 
@@ -104,25 +108,40 @@ class Writer:
                 self._complete(session)
 
     def _tool(self, session: _Session, tool: str, fact: str, query: str) -> None:
-        if tool not in ("memory_store", "memory_search") and not session.stored:
-            self._store(session, fact)
         if tool == "memory_store":
             self._store(session, fact)
             return
-        memory = {"from": session.stored[-1] if session.stored else "", "pointer": "/id"}
-        arguments: Mapping[str, Mapping[str, Any]] = {
-            "memory_search": {"query": query, "limit": 5},
-            "memory_get": {"id": memory},
-            "memory_modify": {"patches": [{"id": memory, "importance": 0.7, "reason": "confirmed by the team"}]},
-            "memory_forget": {"mode": "execute", "ids": [memory], "reason": "it was replaced"},
-        }
-        self._add({"step": "tool", "session": session.name, "tool": tool, "arguments": arguments[tool]})
+        arguments: Mapping[str, Any]
+        if tool == "memory_search":
+            arguments = {"query": self._anew(query), "limit": 5}
+        else:
+            # A tool is used on a memory once, and on one that was forgotten none.
+            if not session.stored or session.used & {tool, "memory_forget"}:
+                self._store(session, fact)
+            session.used.add(tool)
+            memory = {"from": session.stored[-1], "pointer": "/id"}
+            uses: Mapping[str, Mapping[str, Any]] = {
+                "memory_get": {"id": memory},
+                "memory_modify": {"patches": [{"id": memory, "importance": 0.7, "reason": "confirmed by the team"}]},
+                "memory_forget": {"mode": "execute", "ids": [memory], "reason": "it was replaced"},
+            }
+            arguments = uses[tool]
+        self._add({"step": "tool", "session": session.name, "tool": tool, "arguments": arguments})
 
     def _store(self, session: _Session, fact: str) -> None:
         name = f"{session.name}-m{len(session.stored) + 1}"
         session.stored.append(name)
-        arguments = {"content": fact}
+        session.used.clear()
+        arguments = {"content": self._anew(fact)}
         self._add({"step": "tool", "session": session.name, "tool": "memory_store", "arguments": arguments, "as": name})
+
+    def _anew(self, text: str) -> str:
+        """The text, numbered when it was asked for before.
+
+        A model that asks the same again after a refusal would look like a connector that repeats what was refused.
+        """
+        self._asked[text] += 1
+        return text if self._asked[text] == 1 else f"{text} ({self._asked[text]})"
 
     def _use(self, session: _Session) -> bool:
         """Open a session that is not open, complete a compaction of one that is; False when it cannot be used."""
