@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from signet_conformance import targets
 
 from .conftest import Invoke
@@ -31,3 +33,23 @@ def test_repository_s_own_target_is_listed(invoke: Invoke, tmp_path: Path) -> No
     assert [line for line in shown.splitlines() if line.startswith("mine ")] == ["mine          harness acme"]
     assert json.loads(invoke("targets", "--json").stdout)["mine"] == {"harness": "acme"}
     assert invoke("targets", "--doctor", "mine").stdout.startswith("found    a program that speaks signet-driver/1:")
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [('driver = "mcp"\ncommand = ["{python}"]', 0), ('driver = "mcp"', 2), ('driver = "http-adapter"', 2)],
+)
+def test_the_doctor_never_says_nothing(invoke: Invoke, tmp_path: Path, text: str, status: int) -> None:
+    """Whatever the driver, each need has a line, and what is missing decides the exit status."""
+    (tmp_path / "signet-conformance.toml").write_text(f"[targets.mine]\n{text}\n")
+    result = invoke("targets", "--doctor", "mine")
+    assert result.exit_code == status
+    assert any(line.startswith("missing ") for line in result.stdout.splitlines()) is bool(status)
+    assert result.stdout.strip()
+
+
+def test_unknown_target_is_told_by_the_option_that_was_typed(invoke: Invoke) -> None:
+    """An unknown name is an error of --doctor."""
+    result = invoke("targets", "--doctor", "nope")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: --doctor: no target is called 'nope'")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from pathlib import Path
 
@@ -68,3 +69,68 @@ def test_file_of_hooks(tmp_path: Path) -> None:
     assert any(need.found is None and "hooks.json" in str(need.remedy) for need in needs("codex", tmp_path, text))
     (tmp_path / "hooks.json").write_text("{}")
     assert any(need.found == str(tmp_path / "hooks.json") for need in needs("codex", tmp_path, text))
+    missing = {need.what for need in needs("codex", tmp_path, text) if need.found is None}
+    assert not any(what.startswith("the program") for what in missing), "hooks of the author's own may call others"
+
+
+def lacking(folder: Path, text: str) -> str:
+    """What the target `mine` with these settings lacks first, in words."""
+    return next(f"{need.what}: {need.remedy}" for need in needs("mine", folder, text) if need.found is None)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('driver = "node-plugin"\nmodule = "package.json"', "package.json is no program"),
+        ('driver = "node-plugin"\nmodule = "src"', "src is a folder, the driver node-plugin loads .js"),
+        ('driver = "node-plugin"\nmodule = "plugin.py"', "plugin.py is no program"),
+        ('driver = "python-plugin"\nmodule = "src"', "src is a folder, the driver python-plugin loads .py"),
+        ('driver = "python-plugin"\nmodule = "plugin.py"', "a face: no face is named"),
+        ('driver = "node-plugin"\nmodule = "dist/gone.mjs"', "dist/gone.mjs does not exist"),
+        ('driver = "node-plugin"', "the connector: no connector is named"),
+        ('driver = "mcp"', "the connector: no connector is named"),
+        ('driver = "mcp"\nmodule = "package.json"', "package.json is no program"),
+        ('driver = "mcp"\ncommand = ["no-such-program-here"]', "no-such-program-here is not on PATH"),
+        ('driver = "http-adapter"', "a server: neither a command nor a url"),
+        ('driver = "http-adapter"\nurl = "http://192.0.2.7:80"', "no http address on this machine"),
+        ('command = ["{python}", "{root}/driver.py"]', "driver.py does not exist"),
+        ('command = ["{runtime}", "{module}"]\nmodule = "gone.mjs"', "gone.mjs does not exist"),
+    ],
+)
+def test_what_a_run_would_lack(text: str, said: str, tmp_path: Path) -> None:
+    """What a driver cannot load or start is missing, by its path or name."""
+    (tmp_path / "src").mkdir()
+    for name in ("package.json", "plugin.py"):
+        (tmp_path / name).write_text("{}")
+    assert said in lacking(tmp_path, f"[targets.mine]\n{text}\n")
+
+
+@pytest.mark.parametrize("driver", ["http-adapter", "mcp"])
+def test_server_that_runs_already(driver: str, tmp_path: Path) -> None:
+    """A url is found while something listens there, and missing as soon as nothing does."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/mcp"
+        text = f'[targets.mine]\ndriver = "{driver}"\nurl = "{url}"\n'
+        assert needs("mine", tmp_path, text)[0] == Need(
+            "a server that runs already", url, f"nothing listens at {url}: start the server, or mend the setting url"
+        )
+    assert f"nothing listens at {url}" in lacking(tmp_path, text)
+
+
+def test_server_of_the_daemon_is_a_note(tmp_path: Path) -> None:
+    """The daemon's own server is there once the run has a daemon: nothing can be missing before."""
+    found = needs("mine", tmp_path, '[targets.mine]\ndriver = "mcp"\nurl = "{daemon}/mcp"\n')[0]
+    assert (found.found, found.note) == ("{daemon}/mcp", True)
+
+
+def test_program_that_a_connector_installs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that is neither built nor on PATH is missing; one on PATH is found with its place."""
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    (found,) = [need for need in needs("codex", tmp_path) if need.what == "the program signet"]
+    assert "signet is neither built nor on PATH" in str(found.remedy if found.found is None else "")
+    program = tmp_path / "bin" / "signet"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    (found,) = [need for need in needs("codex", tmp_path) if need.what == "the program signet"]
+    assert found.found == str(program)

@@ -128,3 +128,42 @@ def test_slip_of_the_pen_is_told_by_place_and_remedy(text: str, message: str, re
     assert caught.value.where == f"{tmp_path / 'signet-conformance.toml'}: targets.mine"
     assert message in caught.value.message
     assert remedy in str(caught.value.remedy)
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "remedy"),
+    [
+        ('driver = "node-plugin"\ncommand = ["acme"]', "the driver node-plugin does not read command", "http-adapter"),
+        ('command = ["acme"]\nurl = "http://127.0.0.1:1"', "the driver command does not read url", "http-adapter, mcp"),
+        ('command = ["acme"]\nmodule = "x.js"', "the command does not use module", "{module}"),
+        ('command = ["acme"]\nruntime = "node"', "the command does not use runtime", "{runtime}"),
+        ('driver = "mcp"\ncommand = ["acme"]\nmodule = "x.js"', "does not read module beside command", "or module"),
+        ('driver = "mcp"\nurl = "http://127.0.0.1:1"\nruntime = "bun"', "does not read runtime beside url", "url"),
+        ('driver = "mcp"\nmodule = "x.js"\npaths = {}', "the driver mcp does not read paths", "http-adapter"),
+        ('driver = "http-adapter"\nface = "kimi-1"', "the driver http-adapter does not read face", "command-hooks"),
+        ('driver = "python-plugin"\nruntime = "python"', "the driver python-plugin does not read runtime", "mcp"),
+        ('driver = "command-hooks"\nconfig = "a"\nmodule = "b"', "does not read module beside config", "config"),
+    ],
+)
+def test_setting_that_nothing_would_read_is_refused(text: str, message: str, remedy: str, tmp_path: Path) -> None:
+    """A setting that the target's driver ignores is an error that names it and the drivers that read it."""
+    with pytest.raises(TargetError) as caught:
+        targets.load("mine", settings(tmp_path, f"[targets.mine]\n{text}\n"))
+    assert message in caught.value.message
+    assert remedy in str(caught.value.remedy)
+
+
+def test_what_a_shipped_profile_holds_is_no_setting_of_the_author_s(tmp_path: Path) -> None:
+    """A shipped target takes another server although its own profile names files and a runtime."""
+    target = targets.load("gemini", settings(tmp_path, '[targets.gemini]\ncommand = ["acme", "{root}/x"]\n'))
+    assert target.command == ("acme", f"{tmp_path}/x")
+    text = '[targets.llama-cpp]\nmodule = "dist/other.js"\nruntime = "node"\n'
+    assert targets.load("llama-cpp", settings(tmp_path, text)).profile["module"] == "dist/other.js"
+
+
+def test_own_memory_server_plays_the_shipped_face(tmp_path: Path) -> None:
+    """The face of a driver's own profile is that of every target with the driver, unless it names another."""
+    shipped = targets.load("mcp", tmp_path).profile["face"]
+    own = '[targets.mine]\ndriver = "mcp"\ncommand = ["acme"]\n'
+    assert targets.load("mine", settings(tmp_path, own)).profile["face"] == shipped
+    assert targets.load("mine", settings(tmp_path, f'{own}face = "other.json"\n')).profile["face"] == "other.json"

@@ -20,7 +20,7 @@ from signet_conformance.trace import Declared
 def command(as_json: bool, doctor: str | None) -> int:
     """Print the list, or what one target needs."""
     if doctor is not None:
-        needs = list(examine(targets.load(doctor)))
+        needs = list(examine(targets.load(doctor, option="--doctor")))
         print(*_needs(needs), sep="\n")
         return 2 if any(need.found is None for need in needs) else 0
     declared: dict[str, Declared] = {name: targets.load(name).declared for name in targets.known()}

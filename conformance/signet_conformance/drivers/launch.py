@@ -9,19 +9,17 @@ from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
-from urllib.parse import urlsplit
 
 from signet_conformance.drivers.command import CommandDriver, OnEvent
 from signet_conformance.drivers.fleet import Fleet
-from signet_conformance.errors import TargetError, printable
+from signet_conformance.errors import TargetError
 from signet_conformance.targets import Target
 from signet_conformance.targets.face import find_face
-from signet_conformance.targets.files import find_file, find_runtime, first_of
+from signet_conformance.targets.files import find_file, find_program, find_runtime, first_of
+from signet_conformance.targets.server import PORT, server_url
 
 HOSTS = Path(__file__).parent / "hosts"
-PORT = "{port}"
 _HOST_PACKAGE = "signet_conformance.drivers.hosts"
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _OPTIONS = ("tools", "plugin_config", "config")
 
 
@@ -61,9 +59,8 @@ def command_line(target: Target) -> tuple[str, ...]:
     if target.driver == "node-plugin":
         return find_runtime(target), str(HOSTS / "node_host.mjs"), face, str(find_file(target)), json.dumps(options)
     host = sys.executable, "-m", f"{_HOST_PACKAGE}.{target.driver.replace('-', '_')}", face
-    if target.driver == "mcp" and "url" in target.profile:
-        _demand_client(target)
-        return *host, "", json.dumps({**options, **_served(target)})
+    if target.driver == "mcp":
+        return *host, json.dumps({**options, **_memory_server(target)})
     if "config" in options:
         options["config"], module = str(target.folder / options["config"]), ""
     else:
@@ -71,10 +68,24 @@ def command_line(target: Target) -> tuple[str, ...]:
     if target.driver == "command-hooks":
         options["capabilities"] = target.declared.capabilities or ()
         options["install"] = [find_runtime(target), str(HOSTS / "install.mjs")]
-    if target.driver == "mcp":
-        options["server"] = [find_runtime(target)]
     options["programs"] = _programs(target)
     return *host, module, json.dumps(options)
+
+
+def _memory_server(target: Target) -> Mapping[str, Any]:
+    """How a memory server is reached: by its address, or by the words that start it on standard input and output."""
+    if "url" in target.profile:
+        _demand_client(target)
+        return _served(target)
+    if not target.command:
+        return {"server": [find_runtime(target), str(find_file(target))]}
+    if any(PORT in word for word in target.command):
+        raise TargetError(
+            f"a command with {PORT} starts a server over HTTP, and no url says where",
+            where=target.where,
+            remedy=f'url = "http://127.0.0.1:{PORT}/mcp"',
+        )
+    return {"server": [find_program(target), *target.command[1:]]}
 
 
 def _demand_client(target: Target) -> None:
@@ -88,20 +99,9 @@ def _demand_client(target: Target) -> None:
 
 def _served(target: Target) -> Mapping[str, Any]:
     """The address of a server on this machine, and the command that starts it where it does not run already."""
-    url = str(target.profile.get("url", f"http://127.0.0.1:{PORT}"))
-    parts = urlsplit(url.replace(PORT, "80").replace("{daemon}", "http://127.0.0.1"))
-    if parts.scheme != "http" or parts.hostname not in _LOOPBACK:
-        raise TargetError(
-            f"url is {printable(url)!r}, which is no http address on this machine",
-            where=target.where,
-            remedy="the kit speaks to loopback only, such as http://127.0.0.1:8080",
-        )
-    if PORT in url and not target.command:
-        raise TargetError(
-            "neither a command nor a url",
-            where=target.where,
-            remedy='such as command = ["node", "{root}/server.mjs", "{port}"], or url = "http://127.0.0.1:8080"',
-        )
+    url = server_url(target)
+    if target.command:
+        find_program(target)
     return {"command": target.command, "url": url, "paths": target.profile.get("paths", {})}
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from signet_conformance.contract import document
 from signet_conformance.errors import TargetError, printable
 from signet_conformance.targets.checking import demand
+from signet_conformance.targets.reads import demand_read
 from signet_conformance.targets.settings import Settings, read_settings
 from signet_conformance.trace import Declared
 
@@ -55,8 +56,8 @@ def known(root: Path | None = None) -> Sequence[str]:
     return sorted({*names(), *read_settings(Path.cwd() if root is None else root).targets})
 
 
-def load(name: str, root: Path | None = None) -> Target:
-    """The target of a name, with the settings of the repository around `root` (default: where one stands).
+def load(name: str, root: Path | None = None, option: str = "--target") -> Target:
+    """The target that `option` names, with the settings of the repository around `root` (default: where one stands).
 
     Raises TargetError naming the nearest known ones when there is none, or the setting that is off.
     """
@@ -68,11 +69,16 @@ def load(name: str, root: Path | None = None) -> Target:
         near = difflib.get_close_matches(name, every, n=3, cutoff=0.4) or every[:5]
         raise TargetError(
             f"no target is called {printable(name, 60)!r}",
-            where="--target",
+            where=option,
             remedy=f"did you mean {' or '.join(near)}? All: signet-conformance targets",
         )
-    shipped = json.loads((_FOLDER / f"{name}.json").read_bytes()) if name in names() else {}
-    return _made(name, _merged(name, shipped, own), settings, root)
+    return _made(name, _merged(name, _shipped(name), own), settings, root)
+
+
+def _shipped(name: str) -> Mapping[str, Any]:
+    """The profile of a name that comes with the kit; empty where there is none."""
+    profile: dict[str, Any] = json.loads((_FOLDER / f"{name}.json").read_bytes()) if name in names() else {}
+    return profile
 
 
 def _merged(name: str, shipped: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,15 +88,18 @@ def _merged(name: str, shipped: Mapping[str, Any], own: Mapping[str, Any]) -> di
     # What is no table is left as it is, for the schema to refuse.
     declared = {**shipped.get("declared", {}), **below, **stated} if isinstance(below, Mapping) else below
     rest = {member: value for member, value in own.items() if member not in _DECLARED}
-    driver = {} if "driver" in shipped or "driver" in own else {"driver": "command"}
-    begun = {"format": "signet-target/1", "name": name, "title": name, **driver}
-    return {**begun, **shipped, **rest, "declared": declared}
+    driver = rest.get("driver", shipped.get("driver", "command"))
+    # A shipped profile that is called like a driver plays the face that every connector of the kind meets.
+    face = _shipped(driver).get("face") if isinstance(driver, str) else None
+    begun = {"format": "signet-target/1", "name": name, "title": name, **({} if face is None else {"face": face})}
+    return {**begun, **shipped, **rest, "driver": driver, "declared": declared}
 
 
 def _made(name: str, data: Mapping[str, Any], settings: Settings, root: Path) -> Target:
     where = settings.where(name)
     demand(data, SCHEMA, where)
     _demand_operations(data["declared"].get("capabilities", ()), where)
+    demand_read(data, settings.targets.get(name, {}), where)
     if data["driver"] == "command" and not data.get("command") and "build" not in data:
         raise TargetError("no command", where=where, remedy='such as command = ["node", "{root}/driver.mjs"]')
     folder = settings.folder or root

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 
-from signet_conformance.errors import TargetError
+from signet_conformance.errors import TargetError, printable
 from signet_conformance.targets import Target
 from signet_conformance.targets.face import find_face
-from signet_conformance.targets.files import find_file, find_runtime, first_of
+from signet_conformance.targets.files import find_file, find_program, find_runtime, first_of
+from signet_conformance.targets.server import DAEMON, listens, server_url
+
+_FACELESS = ("command", "http-adapter")
+"""The drivers that leave it to the connector's author which harness is played."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,27 +33,65 @@ class Need:
 
 
 def examine(target: Target) -> Iterator[Need]:
-    """Every need of a target, in the order in which they are met."""
+    """Every need of a target, in the order in which they are met; at least one."""
+    served = "url" in target.profile
     if target.driver == "command":
-        yield _program(target, "a program that speaks signet-driver/1")
-    if target.driver == "http-adapter" and target.command:
-        yield _program(target, "a server that speaks signet-adapter/1")
-    elif "url" in target.profile:
-        yield Need("a server that runs already", str(target.profile["url"]), note=True)
-    served = target.driver == "mcp" and "url" in target.profile
-    if served:
-        yield _client()
-    elif "runtime" in target.profile:
-        yield _need(f"a runtime: {_names(target.profile['runtime'])}", lambda: find_runtime(target))
-    if "config" in target.profile:
+        yield from _program(target, "a program that speaks signet-driver/1")
+    elif target.driver == "http-adapter" or served:
+        yield from _server(target)
+    elif target.driver == "mcp" and target.command:
+        yield from _program(target, "a memory server over standard input and output")
+    elif "config" in target.profile:
+        yield _need(f"a runtime: {_names(target)}", lambda: find_runtime(target))
         yield _config(target)
-    elif not served and ("files" in target.profile or "module" in target.profile):
-        yield _need("the connector", lambda: str(find_file(target)))
-    for name, places in target.profile.get("programs", {}).items():
-        found = first_of(target, places)
-        yield Need(f"the program {name}", f"{found}" if found else "whatever PATH has under this name")
-    if "face" in target.profile:
+    else:
+        yield from _loaded(target)
+    if target.driver == "mcp" and served:
+        yield _client()
+    yield from _installed(target)
+    if target.driver not in _FACELESS:
         yield from _face(target)
+
+
+def _loaded(target: Target) -> Iterator[Need]:
+    """The connector's file, and what runs it."""
+    if target.driver != "python-plugin":
+        yield _need(f"a runtime: {_names(target)}", lambda: find_runtime(target))
+    yield _need("the connector", lambda: str(find_file(target)))
+
+
+def _program(target: Target, what: str) -> Iterator[Need]:
+    if not target.command:
+        yield Need(what, None, target.profile.get("build"))
+        return
+    if "{runtime}" in target.command:
+        yield _need(f"a runtime: {_names(target)}", lambda: find_runtime(target))
+    if "{module}" in target.command:
+        yield _need("the connector", lambda: str(find_file(target)))
+    if target.command[0] in ("{runtime}", "{module}"):
+        return
+    yield _need(what, lambda: " ".join([find_program(target), *target.command[1:]]))
+    for word in target.command[1:]:
+        # Only what the settings name as a path of this machine: a name of npm's packages holds slashes too.
+        if Path(word).is_absolute() and not os.path.lexists(word):
+            yield Need(
+                "a file of the command", None, f"{printable(word, 400)} does not exist: write it, or mend command"
+            )
+
+
+def _server(target: Target) -> Iterator[Need]:
+    try:
+        url = server_url(target)
+    except TargetError as error:
+        yield _missing("a server", error)
+        return
+    if target.command:
+        yield from _program(target, f"a server, started at {printable(url)}")
+    elif DAEMON in url:
+        yield Need("a server of the daemon", printable(url), note=True)
+    else:
+        remedy = f"nothing listens at {printable(url)}: start the server, or mend the setting url"
+        yield Need("a server that runs already", printable(url) if listens(url) else None, remedy)
 
 
 def _client() -> Need:
@@ -56,19 +100,22 @@ def _client() -> Need:
     return Need("the official MCP client", where, "pip install 'signet-conformance[harness]'")
 
 
-def _program(target: Target, what: str) -> Need:
-    if not target.command:
-        return Need(what, None, target.profile.get("build"))
-    program = shutil.which(target.command[0])
-    if program is None and "{" not in target.command[0]:
-        return Need(what, None, f"{target.command[0]} is not on PATH: install it, or mend the setting command")
-    return Need(what, " ".join(target.command))
-
-
 def _config(target: Target) -> Need:
     path = target.folder / str(target.profile["config"])
     found = str(path) if path.is_file() else None
     return Need("the file of hooks", found, f"{path} does not exist: mend the setting config")
+
+
+def _installed(target: Target) -> Iterator[Need]:
+    """The programs that the connector installs by name: those of the profile's places, or else of PATH."""
+    for name, places in target.profile.get("programs", {}).items():
+        found = first_of(target, places) or shutil.which(name)
+        what = f"the program {name}"
+        if found is None and "config" in target.profile:
+            yield Need(what, "not on PATH; needed only where a hook of the file calls it", note=True)
+        else:
+            made = target.profile.get("build", "build the connector")
+            yield Need(what, None if found is None else str(found), f"{name} is neither built nor on PATH. {made}")
 
 
 def _face(target: Target) -> Iterator[Need]:
@@ -85,7 +132,8 @@ def _face(target: Target) -> Iterator[Need]:
         yield Need("where it is otherwise", "set face to a .json file of your own, made from that one", note=True)
 
 
-def _names(runtime: object) -> str:
+def _names(target: Target) -> str:
+    runtime = target.profile.get("runtime", "node")
     return " or ".join(map(str, runtime)) if isinstance(runtime, list) else str(runtime)
 
 

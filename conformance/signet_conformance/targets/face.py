@@ -41,7 +41,7 @@ def find_face(target: Target) -> Face:
     own = name.endswith(".json")
     if not own and name not in shipped:
         raise TargetError(
-            f"no face is called {printable(name)!r}",
+            f"no face is called {printable(name)!r}" if name else "no face is named",
             where=target.where,
             remedy=f"one of {', '.join(shipped)}, or the path of a .json file",
         )

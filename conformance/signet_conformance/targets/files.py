@@ -17,6 +17,15 @@ _RUNTIMES: Mapping[str, str] = {
     "node": "install Node.js 20 or later, or set runtime to its path",
     "bun": "npm install bun, or set runtime to its path",
 }
+_SCRIPT = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")
+_ENDINGS: Mapping[str, Sequence[str]] = {"command-hooks": _SCRIPT, "node-plugin": _SCRIPT, "python-plugin": (".py",)}
+"""What a driver loads, by the ending of its name; the other drivers leave it to the runtime."""
+_DATA = (".json", ".toml", ".md", ".txt")
+_NAMED: Mapping[str, str] = {
+    "mcp": 'such as command = ["node", "{root}/server.mjs"], or url = "http://127.0.0.1:8080/mcp"',
+    "": 'such as module = "dist/index.js", a path from the folder of the settings',
+}
+"""Driver to how a connector is named in the settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,28 +36,50 @@ class Place:
     package: str | None = None
 
 
-def find_file(target: Target, member: str = "files", own: str = "module") -> Path:
-    """The connector's file: the setting `own`, or the first of the profile's places that exists.
+def find_file(target: Target) -> Path:
+    """The connector's file: the setting `module`, or the first of the profile's places that exists.
 
-    Raises TargetError that lists the places and says how the file is made.
+    Raises TargetError that lists the places and says how the file is made, or that the driver loads no such file.
     """
-    if own in target.profile:
-        path = target.folder / str(target.profile[own])
-        if path.exists():
-            return path.resolve()
-        raise TargetError(
-            "does not exist", where=printable(path), remedy=f"build the connector, or mend the setting {own!r}"
-        )
-    places = [Place(**one) for one in target.profile.get(member, ())]
-    if (found := first_of(target, target.profile.get(member, ()))) is not None:
+    if "module" in target.profile:
+        return _loadable(target, target.folder / str(target.profile["module"]))
+    places = [Place(**one) for one in target.profile.get("files", ())]
+    if (found := first_of(target, target.profile.get("files", ()))) is not None:
         return found
+    if not places:
+        raise TargetError("no connector is named", where=target.where, remedy=_NAMED.get(target.driver, _NAMED[""]))
     looked = ", ".join(f"{p.path} of package {p.package}" if p.package else p.path for p in places)
     made = target.profile.get("build", "build the connector")
     raise TargetError(
         f"the connector {target.name} is not found at or above {printable(target.root)}: looked for {looked}",
         where=f"--target {target.name}",
-        remedy=f"{made}; or set {own} in [tool.signet-conformance.targets.{target.name}]",
+        remedy=f"{made}; or set module in [tool.signet-conformance.targets.{target.name}]",
     )
+
+
+def _loadable(target: Target, path: Path) -> Path:
+    """The file of the setting `module`, when the driver can load it."""
+    endings = _ENDINGS.get(target.driver)
+    if path.is_file() and (path.suffix not in _DATA if endings is None else path.suffix in endings):
+        return path.resolve()
+    what, remedy = "does not exist", "build the connector, or mend the setting 'module'"
+    if path.exists():
+        kind = "a folder" if path.is_dir() else "no file" if not path.is_file() else "no program"
+        what = f"is {kind}, the driver {target.driver} loads {'a program' if endings is None else ', '.join(endings)}"
+        remedy = "set module to the file that the harness loads"
+    raise TargetError(f"{printable(path, 400)} {what}", where=target.where, remedy=remedy)
+
+
+def find_program(target: Target) -> str:
+    """Where the program of a target's command is. Raises TargetError that says how to get it."""
+    program = target.command[0]
+    found = shutil.which(program)
+    if found is None:
+        place = "does not exist" if os.sep in program else "is not on PATH"
+        raise TargetError(
+            f"{printable(program)} {place}", where=target.where, remedy="install it, or mend the setting command"
+        )
+    return str(Path(found).absolute())
 
 
 def first_of(target: Target, places: Sequence[Mapping[str, str]]) -> Path | None:

@@ -1,9 +1,10 @@
 """A harness that reaches the daemon through a memory server only: Gemini, Forge, or any client of MCP.
 
-    python -m signet_conformance.drivers.hosts.mcp FACE.json MODULE OPTIONS
+    python -m signet_conformance.drivers.hosts.mcp FACE.json OPTIONS
 
-MODULE is the server itself, spoken to over its standard input and output: each session has one of its own, as each
-start of such a harness has. With the option `url` it is a server over streamable HTTP, which serves all sessions.
+The option `server` is the command of one that is spoken to over its standard input and output: each session has one
+of its own, as each start of such a harness has. With the option `url` it is a server over streamable HTTP, which
+serves all sessions.
 """
 
 from __future__ import annotations
@@ -37,14 +38,11 @@ class Server(Protocol):
 
 
 class McpHarness:
-    """Performs tool steps; of everything else such a connector is told nothing.
+    """Performs tool steps; of everything else such a connector is told nothing."""
 
-    `module` is empty where the options name a server by its address.
-    """
-
-    def __init__(self, face: Mapping[str, Any], module: str, options: Mapping[str, Any], peer: Peer) -> None:
+    def __init__(self, face: Mapping[str, Any], options: Mapping[str, Any], peer: Peer) -> None:
         self._face = face
-        self._command = [*options.get("server", ()), module]
+        self._command: Sequence[str] = options.get("server", ())
         self._served: ServerProcess | None = None
         if "url" in options:
             url = str(options["url"]).replace("{daemon}", os.environ.get("SIGNET_DAEMON_URL", ""))
@@ -108,9 +106,9 @@ class McpHarness:
 
 def main(arguments: Sequence[str]) -> None:
     """Serve standard input."""
-    face_path, module, text = arguments
+    face_path, text = arguments
     face, options = json.loads(Path(face_path).read_bytes()), json.loads(text)
-    Peer().serve(lambda peer: McpHarness(face, module, options, peer))
+    Peer().serve(lambda peer: McpHarness(face, options, peer))
 
 
 if __name__ == "__main__":

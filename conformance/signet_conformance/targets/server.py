@@ -1,0 +1,48 @@
+"""Connectors that are servers of their own: the address that the kit speaks to, always one on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from urllib.parse import urlsplit
+
+from signet_conformance.errors import TargetError, printable
+from signet_conformance.targets import Target
+
+PORT = "{port}"
+DAEMON = "{daemon}"
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_LOOK_S = 1.0
+
+
+def server_url(target: Target) -> str:
+    """The url of a target's server, in which `{port}` and `{daemon}` are not replaced yet.
+
+    Raises TargetError when it is not on this machine, or when it is neither named nor started by a command.
+    """
+    url = str(target.profile.get("url", f"http://127.0.0.1:{PORT}"))
+    parts = urlsplit(url.replace(PORT, "80").replace(DAEMON, "http://127.0.0.1"))
+    if parts.scheme != "http" or parts.hostname not in _LOOPBACK:
+        raise TargetError(
+            f"url is {printable(url)!r}, which is no http address on this machine",
+            where=target.where,
+            remedy="the kit speaks to loopback only, such as http://127.0.0.1:8080",
+        )
+    if PORT in url and not target.command:
+        raise TargetError(
+            "neither a command nor a url",
+            where=target.where,
+            remedy='such as command = ["node", "{root}/server.mjs", "{port}"], or url = "http://127.0.0.1:8080"',
+        )
+    return url
+
+
+def listens(url: str) -> bool:
+    """Whether something takes connections at an address."""
+    parts = urlsplit(url)
+    with (
+        contextlib.suppress(OSError, ValueError),
+        socket.create_connection((parts.hostname, parts.port or 80), _LOOK_S),
+    ):
+        return True
+    return False
