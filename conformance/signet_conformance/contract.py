@@ -82,7 +82,7 @@ class Route:
     operation: str | None
 
 
-_VERSION = re.compile(r"(\d+)(?:\.(\d+))?(?:\.(\d+))?")
+_VERSION = re.compile(r"(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?")
 
 
 def version_key(version: str) -> tuple[int, int, int]:

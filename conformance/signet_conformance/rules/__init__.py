@@ -53,6 +53,7 @@ _WRITTEN: Mapping[str, Rule] = {
     "SIG-PROMPT-008": prompt.few_prompts_in_flight,
     "SIG-PROMPT-010": prompt.text_is_the_current_prompt,
     "SIG-END-002": end.end_names_the_started_session,
+    "SIG-END-003": end.transcript_is_sent,
     "SIG-END-004": end.working_directory_is_the_project,
     "SIG-END-005": end.started_key_is_ended,
     "SIG-END-006": end.end_is_not_repeated,
@@ -96,8 +97,8 @@ _added: dict[str, Rule] = {}
 
 
 def builtin_rules() -> Mapping[str, Rule]:
-    """Every built-in rule by requirement id: those written in Python, and those that are field checks."""
-    return {**_WRITTEN, **{name: check_fields(name) for name in checks()}}
+    """Every built-in rule by requirement id: those that are field checks, and those written in Python."""
+    return {**{name: check_fields(name) for name in checks()}, **_WRITTEN}
 
 
 def rule_for(requirement: str) -> Callable[[Rule], Rule]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
@@ -13,8 +14,16 @@ from signet_conformance.facts import (
     Recording,
     text_or_none,
 )
+from signet_conformance.finding import Verdict
+from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import marked_replies, outage_lasts
+from signet_conformance.rules.steps import (
+    broken_off,
+    is_another_session,
+    marked_replies,
+    outage_lasts,
+    was_silent,
+)
 from signet_conformance.rules.transcripts import Transcript, pairs_of, transcripts_of
 from signet_conformance.rules.turns import Turn
 
@@ -63,6 +72,16 @@ def end_names_the_started_session(recording: Recording) -> Iterator[Outcome]:
             yield undecided(call, message="a lone end: its session may have begun before the recording")
 
 
+def transcript_is_sent(recording: Recording) -> Iterator[Outcome]:
+    """SIG-END-003: a field check, but where marks tell that nothing was said an empty transcript is the truth."""
+    for outcome in check_fields("SIG-END-003")(recording):
+        if outcome is not PASS and outcome.verdict is Verdict.WARN and was_silent(recording, outcome.exchanges[0]):
+            (end,) = (recording.by_seq[seq] for seq in outcome.exchanges)
+            yield undecided(end, message="no transcript, of a session in which nothing was said")
+        else:
+            yield outcome
+
+
 def working_directory_is_the_project(recording: Recording) -> Iterator[Outcome]:
     """SIG-END-004."""
     projects: dict[str, str] = {}
@@ -103,19 +122,21 @@ def started_key_is_ended(recording: Recording) -> Iterator[Outcome]:
         if last_end is None:
             if outage_lasts(recording):
                 yield undecided(start, message="no end, and the daemon was away until the recording's end")
+            elif broken_off(recording):
+                yield undecided(start, message="no end, and the scenario was broken off")
             else:
                 yield warn(
                     start, message="started and never ended", expected="a session-end of this key", fold="no end"
                 )
         elif last_end + 1 < len(hooks):
             yield warn(
-                start,
-                hooks[last_end],
                 *hooks[last_end + 1 : last_end + 11],
+                hooks[last_end],
+                start,
                 message="used again after its last end, and never ended since",
                 pointer="/request/path",
                 expected="a session-end after the last hook of this key",
-                received=hooks[-1].operation,
+                received=hooks[last_end + 1].operation,
                 fold="used after end",
             )
         else:
@@ -174,14 +195,14 @@ def boundary_reason_is_given(recording: Recording) -> Iterator[Outcome]:
     """SIG-END-008."""
     for hooks in recording.hooks_of.values():
         last_turn = max((i for i, c in enumerate(hooks) if c.operation in (START, PROMPT)), default=-1)
+        last_bounded = max((i for i, c in enumerate(hooks) if c.operation == END and _is_boundary(c)), default=-1)
         for index, call in enumerate(hooks):
             if call.operation != END:
                 continue
-            bounded = _is_boundary(call)
             if index < last_turn:
-                if not bounded:
+                if not _is_boundary(call):
                     yield PASS
-            elif bounded or any(c.operation == END and _is_boundary(c) for c in hooks[index + 1 :]):
+            elif index <= last_bounded:
                 yield PASS
             else:
                 yield warn(
@@ -245,26 +266,42 @@ def _first_starts(recording: Recording) -> Iterator[Outcome]:
 
 def _switches(recording: Recording) -> Iterator[Outcome]:
     several_agents = len(recording.declared.agents) > 1
+    marked = bool(recording.marks("step"))
     troubled = [c.seq for c in recording.calls if c.fault is not None or c.exchange.error is not None]
-    last_use = {k: max((c.seq for c in h if c.operation != END), default=-1) for k, h in recording.hooks_of.items()}
+    uses = {k: [c.seq for c in hooks if c.operation != END] for k, hooks in recording.hooks_of.items()}
     # The last turn of each key (its last start or prompt so far) while its session is open, oldest first.
     open_turns: dict[str, Call] = {}
     previous: Call | None = None
     for call in recording.keyed_hooks:
         key = str(call.key)
         if call.operation == START and previous is not None and previous.key != key:
+            parallel = False
+            unclear: Call | None = None
             for old, turn in list(open_turns.items()):
                 if old == key or turn.body.get("harness") != call.body.get("harness"):
                     continue
                 if several_agents and turn.agent != call.agent:
                     continue
-                if last_use[old] > call.seq:
-                    yield PASS
+                if (uses[old] and uses[old][-1] > call.seq) or (marked and is_another_session(recording, turn, call)):
+                    parallel = True
                     continue
-                yield _left_open(recording, call, old, turn, troubled)
-                if recording.hooks_of[old][-1].seq < call.seq:
+                first_end = next((c for c in recording.later(turn) if c.seq > call.seq), None)
+                if first_end is None:
+                    yield _never_ended(turn, call)
                     # Never seen again: each later start would say the same of it.
                     del open_turns[old]
+                elif _any_between(uses[key], call.seq + 1, first_end.seq) and not _any_between(
+                    troubled, turn.seq, first_end.seq + 1
+                ):
+                    yield _ended_late(first_end, call)
+                else:
+                    unclear = first_end
+            if parallel:
+                yield PASS
+            if unclear is not None:
+                yield undecided(
+                    call, unclear, message="the old session's end follows the new start at once or was in trouble"
+                )
         if call.operation in (START, PROMPT):
             open_turns[key] = call
         elif call.operation == END:
@@ -272,29 +309,32 @@ def _switches(recording: Recording) -> Iterator[Outcome]:
         previous = call
 
 
-def _left_open(recording: Recording, start: Call, old: str, turn: Call, troubled: list[int]) -> Outcome:
-    first_end = next((c for c in recording.hooks_of[old] if c.seq > start.seq), None)
-    if first_end is None:
-        return warn(
-            turn,
-            start,
-            message="a new session starts, and the old one is never ended nor used again",
-            expected="session-end of the old key before the new start",
-            received=f"start of {start.key!r}",
-            fold="never ended",
-        )
-    used = any(c.operation != END and start.seq < c.seq < first_end.seq for c in recording.hooks_of[str(start.key)])
-    clean = not any(turn.seq <= seq <= first_end.seq for seq in troubled)
-    if used and clean:
-        return warn(
-            first_end,
-            start,
-            message="the old session is ended only after the new one was started and used",
-            expected="session-end of the old key before the new start",
-            received=f"end after #{start.seq}",
-            fold="late end",
-        )
-    return undecided(start, first_end, message="the old session's end follows the new start at once or was in trouble")
+def _any_between(seqs: Sequence[int], low: int, high: int) -> bool:
+    """Whether one of some ascending numbers is at least `low` and below `high`."""
+    at = bisect_left(seqs, low)
+    return at < len(seqs) and seqs[at] < high
+
+
+def _never_ended(turn: Call, start: Call) -> Outcome:
+    return warn(
+        turn,
+        start,
+        message="a new session starts, and the old one is never ended nor used again",
+        expected="session-end of the old key before the new start",
+        received=f"start of {start.key!r}",
+        fold="never ended",
+    )
+
+
+def _ended_late(end: Call, start: Call) -> Outcome:
+    return warn(
+        end,
+        start,
+        message="the old session is ended only after the new one was started and used",
+        expected="session-end of the old key before the new start",
+        received=f"end after #{start.seq}",
+        fold="late end",
+    )
 
 
 def turns_stand_in_order(recording: Recording) -> Iterator[Outcome]:

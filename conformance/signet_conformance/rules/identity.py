@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from signet_conformance.facts import (
     AGENT_CALLS,
@@ -156,22 +156,19 @@ def keys_are_distinct(recording: Recording) -> Iterator[Outcome]:
     """SIG-SESS-001."""
     clean = 0
     for key, hooks in recording.hooks_of.items():
-        ids = {i for c in hooks if (i := text_or_none(c.body.get("sessionId"))) is not None}
-        projects = {
-            c.body["project"] for c in hooks if c.operation == START and text_or_none(c.body.get("project")) is not None
-        }
-        problem = None
+        ids = _first_with("sessionId", hooks)
+        projects = _first_with("project", [c for c in hooks if c.operation == START])
         if key.lower() in CONSTANT_KEYS:
-            problem = f"the key {key!r} is a constant"
+            problem, told = f"the key {key!r} is a constant", hooks
         elif len(ids) > 1:
-            problem = f"one key for {len(ids)} session ids"
+            problem, told = f"one key for {len(ids)} session ids, {_named(ids)}", list(ids.values())
         elif len(projects) > 1:
-            problem = f"one key for {len(projects)} projects"
-        if problem is None:
+            problem, told = f"one key for {len(projects)} projects, {_named(projects)}", list(projects.values())
+        else:
             clean += 1
             continue
         yield warn(
-            *hooks[:20],
+            *told[:20],
             message=f"{problem}: sessions are mixed into one transcript",
             pointer=in_body("sessionKey"),
             expected="a key of its own for each session",
@@ -181,6 +178,20 @@ def keys_are_distinct(recording: Recording) -> Iterator[Outcome]:
         yield PASS
     elif clean:
         yield undecided(message="one session only: whether keys differ cannot be seen")
+
+
+def _first_with(member: str, hooks: Iterable[Call]) -> dict[str, Call]:
+    """The first hook with each text of a member, the last text first: that is where the key was used anew."""
+    found: dict[str, Call] = {}
+    for call in hooks:
+        if (text := text_or_none(call.body.get(member))) is not None:
+            found.setdefault(text, call)
+    return dict(reversed(found.items()))
+
+
+def _named(values: Collection[str]) -> str:
+    shown = [repr(value[:60]) for value in reversed([*values])]
+    return " and ".join(shown[:2]) + (" …" if len(shown) > 2 else "")
 
 
 def session_is_no_noise(recording: Recording) -> Iterator[Outcome]:

@@ -28,9 +28,9 @@ def one_submission_before_the_model(recording: Recording) -> Iterator[Outcome]:
     """SIG-PROMPT-003."""
     prompts = recording.of(PROMPT)
     settled: set[int] = set()
-    for twice in _submitted_twice(recording):
-        settled.update(twice.exchanges)
-        yield twice
+    for repeated in _submitted_twice(recording):
+        settled.update(repeated.exchanges)
+        yield repeated
     for late, transcript, _ in _answered_before(recording):
         settled.add(late.seq)
         yield warn(
@@ -43,9 +43,12 @@ def one_submission_before_the_model(recording: Recording) -> Iterator[Outcome]:
             fold="late",
         )
     steps = prompt_steps(recording)
+    twice = frozenset(settled)
     for step in steps:
         for outcome in _marked_turn(step):
             if isinstance(outcome, Finding):
+                if outcome.fold == "twice" and twice.issuperset(outcome.exchanges):
+                    continue
                 settled.update(outcome.exchanges)
             yield outcome
         settled.update(p.seq for p in step.prompts)
@@ -156,7 +159,8 @@ def text_is_the_current_prompt(recording: Recording) -> Iterator[Outcome]:
                 yield undecided(call, message="a text that no step gave")
     rest = [p for p in recording.of(PROMPT) if p.seq not in settled]
     if rest:
-        yield undecided(*rest[:20], message="without step marks the prompt of the turn is not known")
+        why = "a prompt without a text" if steps else "without step marks the prompt of the turn is not known"
+        yield undecided(*rest[:20], message=why)
 
 
 def prompt_uses_a_started_key(recording: Recording) -> Iterator[Outcome]:

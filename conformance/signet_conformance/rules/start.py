@@ -17,7 +17,7 @@ from signet_conformance.facts import (
     text_or_none,
 )
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import step_before
+from signet_conformance.rules.steps import closed_between, step_before
 
 
 def start_comes_first(recording: Recording) -> Iterator[Outcome]:
@@ -94,10 +94,15 @@ def start_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
                     and is_stub(call)
                     and dedupe_key(last) == dedupe_key(call)
                 ):
+                    said = "started again inside an open session: answered with the stub instead of context"
+                    if closed_between(recording, last.seq, call.seq):
+                        yield undecided(call, last, message=f"{said}; its end may have met a closed listener")
+                        last, reset = call, False
+                        continue
                     yield warn(
                         call,
                         last,
-                        message="started again inside an open session: answered with the stub instead of context",
+                        message=said,
                         pointer=in_body("sessionKey"),
                         expected="one start, or a boundary before the next one (end, compaction-complete, clear)",
                         received=f"source {call.body.get('source')!r}",

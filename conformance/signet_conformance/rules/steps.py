@@ -36,6 +36,47 @@ def outage_lasts(recording: Recording) -> bool:
     return lasting
 
 
+def closed_between(recording: Recording, low: int, high: int) -> bool:
+    """Whether marks say that the daemon's listener was closed somewhere between two exchanges.
+
+    What a connector tried then was never recorded.
+    """
+    closed_at: int | None = None
+    for mark in recording.trace.marks:
+        if mark.name == "outage" or (mark.name == "fault" and mark.data.get("kind") == "refuse"):
+            if switched_on(mark):
+                closed_at = mark.seq if closed_at is None else closed_at
+            elif closed_at is not None:
+                if closed_at < high and mark.seq > low:
+                    return True
+                closed_at = None
+    return closed_at is not None and closed_at < high
+
+
+def broken_off(recording: Recording) -> bool:
+    """Whether a mark says that the connector did not live to perform the rest of its scenario."""
+    return any(mark.data.get("error") is not None for mark in recording.marks("scenario_end"))
+
+
+def is_another_session(recording: Recording, turn: Call, start: Call) -> bool:
+    """Whether marks tell that the user went on with the session of `turn` beside the one that `start` begins."""
+    old, new = (step_before(recording, call.seq) for call in (turn, start))
+    if old is None or new is None or old.data.get("session") in (None, new.data.get("session")):
+        return False
+    steps = [mark for mark in recording.marks("step") if mark.data.get("session") == old.data["session"]]
+    before = [mark for mark in steps if mark.seq < start.seq]
+    return before[-1].data.get("step") != "end" and any(mark.seq > start.seq for mark in steps)
+
+
+def was_silent(recording: Recording, seq: int) -> bool:
+    """Whether marks tell that the user had said nothing in the session that an exchange belongs to."""
+    step = step_before(recording, seq)
+    if step is None or step.data.get("session") is None:
+        return False
+    said = (mark for mark in recording.marks("step") if mark.seq < seq and mark.data.get("step") == "prompt")
+    return all(mark.data.get("session") != step.data["session"] for mark in said)
+
+
 @dataclass(frozen=True, slots=True)
 class PromptStep:
     """One marked user turn: its text, where it ends, where the model's turn began, the prompts sent in it."""

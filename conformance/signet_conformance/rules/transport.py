@@ -28,6 +28,7 @@ from signet_conformance.facts import (
     Recording,
 )
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
+from signet_conformance.rules.steps import closed_between
 
 RETRYABLE_4XX = frozenset({408, 425, 429})
 TIGHT_LOOP_S = 0.05
@@ -302,6 +303,11 @@ def health_comes_first(recording: Recording) -> Iterator[Outcome]:
     probes = recording.of(HEALTH, cut=True)
     if any(p.accepted and p.status == 200 and p.t1 <= first.t0 for p in probes):
         yield PASS
+        return
+    if closed_between(recording, -1, first.seq):
+        yield undecided(
+            first, message="the listener was closed for a while before: a GET /health may have been refused"
+        )
         return
     yield warn(
         first,
