@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from signet_conformance.drivers.handlers import troubled
 from signet_conformance.drivers.launch import Driver, launch
 from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError
 from signet_conformance.launching import DaemonUnderTest, Recorder, clean_environment, mark
@@ -162,6 +163,7 @@ class _Performance:
             given = self._filled(step)
             self._recorder.mark("step", index=index, **{k: v for k, v in given.items() if k != "arguments"})
             result = self._driver.perform(given, self._on_event)
+            self._recorder.ask(*(mark("handler", index=index, **one) for one in troubled(result)))
             if "skipped" in result:
                 self._recorder.mark("skipped", index=index, reason=result["skipped"])
             if isinstance(result.get("key"), str):

@@ -7,7 +7,7 @@ somebody asks for them, so that a run of many thousand exchanges opens at once.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
 from signet_conformance import __version__
@@ -21,6 +21,7 @@ from signet_conformance.reports.evidence import Evidence, known_requirement
 from signet_conformance.reports.exchange_data import Budget, exchange_data
 from signet_conformance.reports.markup import Markup, element, joined
 from signet_conformance.reports.page import facts, filter_form, requirement_page, table, verdict_tag, write_page
+from signet_conformance.reports.remarks import remarks
 from signet_conformance.reports.text import closing_line
 from signet_conformance.reports.values import cell
 
@@ -59,12 +60,14 @@ class HtmlReport:
         verdicts = ending.verdicts()
         broken = self._breaches.connector()
         header = (
-            element("p", closing_line(verdicts, len(ending.judged), ending.status), class_="lead"),
+            element("p", closing_line(verdicts, len(ending.judged), ending.status, because=ending.because), class_="lead"),
             facts((("contract", ending.contract_version()), ("kit", __version__))),
         )
         sections = []
         if broken:
             sections.append(("breaches", "What is broken", joined(_breach(one) for one in broken)))
+        if noted := remarks(one.trace for one in ending.judged):
+            sections.append(("noticed", "Noticed in the harness", _listed(noted)))
         sections.append(("verdicts", "Verdicts", _verdicts(ending, {one.requirement for one in broken})))
         sections.append(("sessions", "Sessions and exchanges", self._sessions()))
         if daemon := self._breaches.daemon():
@@ -75,8 +78,7 @@ class HtmlReport:
         if self._selftest is not None:
             sections.append(("kill-matrix", "Kill matrix", kill_matrix.section(self._selftest)))
         if ending.notes:
-            notes = element("ul", (element("li", printable(note, 600)) for note in ending.notes), class_="plain")
-            sections.append(("notes", "Notes", notes))
+            sections.append(("notes", "Notes", _listed(ending.notes)))
         scripts = ("sessions.js", "diagram.js", "exchange.js")
         write_page(self._stream, "Signet conformance", header, sections, scripts, self._data)
 
@@ -95,6 +97,10 @@ class HtmlReport:
         parts.append(element("div", id="session-view"))
         parts.append(element("div", id="exchange-view"))
         return joined(parts)
+
+
+def _listed(notes: Sequence[str]) -> Markup:
+    return element("ul", (element("li", printable(note, 600)) for note in notes), class_="plain")
 
 
 def _trace_row(judged: Judged, number: int) -> Markup:

@@ -39,7 +39,8 @@ def report(judged: Iterable[Judged], contract: str | None = None, strict: bool =
 
 def status(judged: Sequence[Judged], strict: bool) -> int:
     """The exit status of a run over these traces."""
-    return exit_status(list(verdicts_of(judged).values()), strict=strict)
+    recorded = any(one.trace.exchanges for one in judged)
+    return exit_status(list(verdicts_of(judged).values()), strict=strict, recorded=recorded)
 
 
 class JsonReport:
@@ -81,10 +82,12 @@ def _closing(ending: Ending) -> dict[str, Any]:
         }
         for name, one in ending.together().items()
     }
+    noted = remarks(one.trace for one in ending.judged)
     return {
         "contract": ending.contract_version(),
         "together": over_all,
         **({"warnings": list(ending.notes)} if ending.notes else {}),
+        **({"remarks": noted} if noted else {}),
         **({} if ending.coverage is None else {"coverage": _coverage(ending.coverage)}),
         "exit": ending.status,
     }

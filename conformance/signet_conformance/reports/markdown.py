@@ -17,6 +17,7 @@ from signet_conformance.finding import FOLDING_ORDER, Verdict
 from signet_conformance.reports.breaches import Breach, Breaches, Shown
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.evidence import Evidence, known_requirement
+from signet_conformance.reports.remarks import remarks
 from signet_conformance.reports.requirement_pages import explain_command, page_address
 from signet_conformance.reports.text import closing_line
 
@@ -53,10 +54,13 @@ class MarkdownReport:
     def _blocks(self, ending: Ending) -> Iterator[str]:
         verdicts = ending.verdicts()
         yield "## Signet conformance\n"
-        yield f"{inline(closing_line(verdicts, len(ending.judged), ending.status))}\n"
+        yield f"{inline(closing_line(verdicts, len(ending.judged), ending.status, because=ending.because))}\n"
         yield f"{_counts(verdicts)}\n"
         for breach in self._breaches.connector():
             yield _block(breach)
+        if noted := remarks(one.trace for one in ending.judged):
+            yield "### Noticed in the harness\n"
+            yield "\n".join(f"- {inline(printable(note, 600))}" for note in noted) + "\n"
         undecided = [name for name, verdict in verdicts.items() if verdict is Verdict.INCONCLUSIVE]
         if undecided:
             yield "### Not decided\n"

@@ -1,13 +1,100 @@
-"""What a driver remarks of a connector's installation, such as a timeout in a wrong unit: notes, never verdicts."""
+"""Notes beside the verdicts: what is off about an installed connector, and how its handlers fared in the harness."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
-from signet_conformance.trace import Trace
+from signet_conformance.errors import printable
+from signet_conformance.rules.steps import switched_on
+from signet_conformance.trace import Mark, Trace
+
+MAX_KINDS = 12
+"""Lines about handlers; further kinds are counted."""
+_WORDS: Mapping[str, str] = {
+    "blocked": "blocked the user's turn",
+    "timed_out": "gave no answer in time",
+    "thrown": "threw",
+    "failed": "failed",
+}
+"""Outcome to what is said of it, the worst first."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Trouble:
+    """One handler that did not end well: the kind that it is counted under, and where it happened."""
+
+    kind: tuple[str, str, str]
+    scenario: str
+    step: str
+    text: str
+    under_fault: bool
 
 
 def remarks(traces: Iterable[Trace]) -> Sequence[str]:
-    """The remarks of some traces, each once, in the order in which they were made."""
-    marks = (mark for trace in traces for mark in trace.marks if mark.name == "remark")
-    return list(dict.fromkeys(str(mark.data["text"]) for mark in marks if "text" in mark.data))
+    """The notes on some traces, each once: on the installation first, then a line for each kind of trouble."""
+    given = list(traces)
+    marks = (mark for trace in given for mark in trace.marks if mark.name == "remark")
+    installed = dict.fromkeys(str(mark.data["text"]) for mark in marks if "text" in mark.data)
+    return [*installed, *_handlers(given)]
+
+
+def _handlers(traces: Iterable[Trace]) -> list[str]:
+    kinds: dict[tuple[str, str, str], list[_Trouble]] = {}
+    for trouble in (one for trace in traces for one in _troubles(trace)):
+        kinds.setdefault(trouble.kind, []).append(trouble)
+    worst = sorted(kinds.values(), key=_rank)
+    lines = [_line(found) for found in worst[:MAX_KINDS]]
+    return lines + ([f"{len(worst) - MAX_KINDS} more kinds of trouble with handlers"] if len(worst) > MAX_KINDS else [])
+
+
+def _rank(found: Sequence[_Trouble]) -> tuple[bool, int, int]:
+    outcome = found[0].kind[1]
+    return all(one.under_fault for one in found), list(_WORDS).index(outcome), -len(found)
+
+
+def _troubles(trace: Trace) -> Iterator[_Trouble]:
+    scenario = "a recording" if trace.path is None else Path(trace.path).stem
+    step, under_fault = "before the first step", False
+    faults: set[str] = set()
+    for mark in trace.marks:
+        if mark.name == "scenario":
+            scenario = str(mark.data.get("name") or scenario)
+        elif mark.name == "fault":
+            _switch(faults, mark)
+            under_fault = under_fault or bool(faults)
+        elif mark.name == "step":
+            step = f"step {printable(mark.data.get('index'), 10)} {printable(mark.data.get('step'), 40)}"
+            under_fault = bool(faults)
+        elif mark.name == "handler" and mark.data.get("outcome") in _WORDS:
+            told = (str(mark.data.get(name, "")) for name in ("event", "outcome", "status"))
+            event, outcome, status = told
+            text = str(mark.data.get("text") or "")
+            yield _Trouble((event, outcome, status), scenario, step, text, under_fault)
+
+
+def _switch(faults: set[str], mark: Mark) -> None:
+    name = str(mark.data.get("id", mark.data.get("kind")))
+    if switched_on(mark):
+        faults.add(name)
+    else:
+        faults.discard(name)
+
+
+def _line(found: Sequence[_Trouble]) -> str:
+    """Who did what how often, whether the kit's own faults were about, and where it was seen first."""
+    event, outcome, status = found[0].kind
+    free = [one for one in found if not one.under_fault]
+    first = (free or found)[0]
+    said = f"{event}: {f'ended with status {status} and ' if status and outcome == 'blocked' else ''}{_WORDS[outcome]}"
+    said += f" with status {status}" if status and outcome == "failed" else ""
+    places = {(one.scenario, one.step) for one in found}
+    often = f"{_count(len(places), 'step')} of {_count(len({one.scenario for one in found}), 'scenario')}"
+    only = ", only while a fault was on" if not free else ", also without a fault" if len(free) < len(found) else ""
+    text = f": {first.text}" if first.text else ""
+    return f"{said}, in {often}{only}; the first: {first.scenario}, {first.step}{text}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from signet_conformance.facts import LIFECYCLE, PROMPT, START, Call, Recording
 from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import PASS, Outcome, fail, undecided, warn
 from signet_conformance.rules.steps import switched_on
+from signet_conformance.trace import Mark
 
 GRACE_S = 1.0
+_PROMPT_PATH = "/api/hooks/user-prompt-submit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +68,59 @@ def _stopped(say: Callable[..., Finding], silence: _Silence, message: str, *call
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Blocked:
+    """A user turn that did not take place because of a handler: the marks of both, and the calls between them."""
+
+    step: Mark
+    handler: Mark
+    calls: tuple[Call, ...]
+
+
+def _blocked_without_daemon(recording: Recording) -> Iterator[_Blocked]:
+    """The prompts that were given while the kit kept the daemon out of reach, and that a handler blocked.
+
+    A handler that ran out of time or failed otherwise blocks nothing: the harness went on without it.
+    """
+    away: set[str] = set()
+    prompt: Mark | None = None
+    for mark in recording.trace.marks:
+        if mark.name == "fault" and _keeps_prompts_away(mark):
+            if switched_on(mark):
+                away.add(str(mark.data.get("id")))
+            else:
+                away.discard(str(mark.data.get("id")))
+        elif mark.name == "step":
+            prompt = mark if away and mark.data.get("step") == "prompt" else None
+        elif mark.name == "handler" and prompt is not None and _blocked(mark, prompt):
+            yield _Blocked(prompt, mark, tuple(c for c in recording.calls if prompt.seq < c.seq < mark.seq))
+            prompt = None
+
+
+def _keeps_prompts_away(fault: Mark) -> bool:
+    match = fault.data.get("match")
+    path = match.get("path") if isinstance(match, dict) else None
+    return fault.data.get("kind") in ("refuse", "reset") and (path is None or fnmatchcase(_PROMPT_PATH, str(path)))
+
+
+def _blocked(handler: Mark, prompt: Mark) -> bool:
+    return handler.data.get("outcome") == "blocked" and handler.data.get("index") == prompt.data.get("index")
+
+
 def turn_takes_place_without_daemon(recording: Recording) -> Iterator[Outcome]:
     """SIG-FAIL-001."""
+    blocked = list(_blocked_without_daemon(recording))
+    for one in blocked:
+        index, event = one.step.data.get("index"), one.handler.data.get("event")
+        yield fail(
+            *one.calls,
+            message=f"step {index}: the daemon was unreachable, and {event} blocked the user's turn",
+            expected="the turn takes place, without memory",
+            received=one.handler.data.get("text"),
+            fold="blocked",
+        )
+    if blocked:
+        return
     away = [
         c.seq
         for c in recording.calls

@@ -14,10 +14,11 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from signet_conformance.drivers.hosts.hook_process import HookRun, run_hook
+from signet_conformance.drivers.hosts.hook_process import HookRun, blocks, run_hook
 from signet_conformance.drivers.hosts.hook_settings import mcp_command, read_hooks, remarks
 from signet_conformance.drivers.hosts.mcp_server import McpServer
 from signet_conformance.drivers.hosts.places import Projects, with_programs
@@ -36,6 +37,7 @@ class Session:
         self.renew(face)
         self.server: McpServer | None = None
         self.said = False
+        self.blocked = False
 
     def renew(self, face: Mapping[str, Any]) -> None:
         """A new native session in the same folder."""
@@ -106,15 +108,18 @@ class CommandHooks:
         session = self._session(step)
         if kind in ("compact", "pre_compaction") and not session.said:
             raise Skipped("nothing was said since the last compaction: the harness compacts nothing")
-        session.said = kind == "prompt" or (session.said and kind not in ("compact", "pre_compaction", "clear"))
+        if kind == "tool" and session.blocked:
+            raise Skipped("a hook blocked the prompt: without the model's turn there is no call of a tool")
         result: dict[str, Any] = {}
         try:
             if kind == "tool":
                 result = dict(self._tool(session, step))
             else:
-                self._events(session, step, self._face["steps"][kind])
+                session.blocked = not self._events(session, step, self._face["steps"][kind])
             if kind == "prompt":
-                result["turn"] = True
+                result["turn"] = not session.blocked
+            said = kind == "prompt" and not session.blocked
+            session.said = said or (session.said and kind not in ("compact", "pre_compaction", "clear"))
         finally:
             if kind in ("prompt", "tool") and not step.get("more"):
                 self._end_turn(session, step)
@@ -136,7 +141,8 @@ class CommandHooks:
             raise StepError(f"session {name!r} is not known: start it first")
         return self._sessions[name]
 
-    def _events(self, session: Session, step: Mapping[str, Any], events: Sequence[Mapping[str, Any]]) -> None:
+    def _events(self, session: Session, step: Mapping[str, Any], events: Sequence[Mapping[str, Any]]) -> bool:
+        """Go through what a step comes to, up to a hook that blocks it; whether none did."""
         for one in events:
             if one.get("model"):
                 self._peer.model_turn(step.get("session"))
@@ -144,10 +150,11 @@ class CommandHooks:
                 session.transcript.say(one["say"], str(step.get("text") or step.get("summary") or ""))
             elif one.get("renew"):
                 session.renew(self._face)
-            elif one.get("event"):
-                self._fire(session, step, one)
+            elif one.get("event") and not self._fire(session, step, one):
+                return False
         if step["step"] == "prompt":
             session.reply = str(step.get("reply") or "Understood.")
+        return True
 
     def _end_turn(self, session: Session, step: Mapping[str, Any]) -> None:
         if session.reply is None:
@@ -159,7 +166,8 @@ class CommandHooks:
         session.reply = None
         session.turn_id = str(uuid.uuid4())
 
-    def _fire(self, session: Session, step: Mapping[str, Any], told: Mapping[str, Any]) -> None:
+    def _fire(self, session: Session, step: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
+        """Run the hooks of an event; whether the harness goes on after them."""
         event = str(told["event"])
         bag = {
             "session_id": session.id,
@@ -177,9 +185,16 @@ class CommandHooks:
         stdin = {name: bag[name] for name in members}
         env = {**self._inherited(), **{name: str(session.cwd) for name in self._face.get("project_variables", ())}}
         strict = bool(self._face.get("bracketed_output_is_json"))
+        ways = self._face.get("blocked_by", {}).get(event, ())
+        needs_reason = bool(self._face.get("blocking_needs_reason"))
+        goes_on = True
         for hook in self._hooks.get(event, ()):
             if hook.matches(bag.get(self._face["matchers"].get(event))):
-                self._runs.append(run_hook(hook, stdin, env, session.cwd, strict=strict))
+                run = run_hook(hook, stdin, env, session.cwd, strict=strict)
+                blocked = blocks(run, ways, needs_reason=needs_reason)
+                self._runs.append(replace(run, blocked=blocked))
+                goes_on = goes_on and not blocked
+        return goes_on
 
     def _inherited(self) -> Mapping[str, str]:
         """What the harness hands on of its own environment."""

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -17,12 +17,16 @@ from typing import IO, Any
 from signet_conformance.drivers.hosts.hook_settings import Hook
 
 MAX_OUTPUT_BYTES = 4 * 1024 * 1024
+BLOCKING_STATUS = 2
 _KEPT = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class HookRun:
-    """What became of one run. `status` None: killed at its timeout. `context` is what reaches the model."""
+    """What became of one run. `status` None: killed at its timeout. `context` is what reaches the model.
+
+    `blocked` says that the harness gave up, because of it, what the hook was told of.
+    """
 
     event: str
     status: int | None
@@ -30,10 +34,13 @@ class HookRun:
     stdout: str
     stderr: str
     context: str
+    blocked: bool = False
 
     def to_json(self) -> Mapping[str, Any]:
         """The run as the answer to a step tells it; long outputs are cut."""
-        said = {"event": self.event, "status": self.status, "ms": self.ms}
+        said: dict[str, Any] = {"event": self.event, "status": self.status, "ms": self.ms}
+        if self.blocked:
+            said["blocked"] = True
         return {**said, "stdout": self.stdout[:_KEPT], "stderr": self.stderr[:_KEPT], "timed_out": self.status is None}
 
 
@@ -76,11 +83,38 @@ def _context(stdout: str, strict: bool) -> str:
     """What a harness shows the model of a hook's output: the JSON's additional context, or the text itself."""
     try:
         said = json.loads(stdout)
-    except ValueError:
+    except (ValueError, RecursionError):
         return "" if strict and stdout.startswith(("[", "{")) else stdout.strip()
     specific = said.get("hookSpecificOutput") if isinstance(said, dict) else None
     context = specific.get("additionalContext") if isinstance(specific, dict) else None
     return context if isinstance(context, str) else ""
+
+
+def blocks(run: HookRun, ways: Collection[str], *, needs_reason: bool) -> bool:
+    """Whether a run keeps the harness from going on; `ways` are those of the face for its event.
+
+    A run that outran its timeout never does. With `needs_reason` a harness wants to hear why, and goes on otherwise.
+    """
+    if run.status == BLOCKING_STATUS:
+        return "status" in ways and bool(run.stderr.strip() or not needs_reason)
+    said = _object(run.stdout) if run.status == 0 else {}
+    specific = said.get("hookSpecificOutput")
+    reason = said.get("reason")
+    told = not needs_reason or (isinstance(reason, str) and bool(reason.strip()))
+    denied = isinstance(specific, dict) and specific.get("permissionDecision") == "deny"
+    return (
+        ("decision" in ways and said.get("decision") == "block" and told)
+        or ("continue" in ways and said.get("continue") is False)
+        or ("permission" in ways and denied)
+    )
+
+
+def _object(stdout: str) -> Mapping[str, Any]:
+    try:
+        said = json.loads(stdout)
+    except (ValueError, RecursionError):
+        return {}
+    return said if isinstance(said, dict) else {}
 
 
 class _Drain:

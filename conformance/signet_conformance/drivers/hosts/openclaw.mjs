@@ -100,12 +100,13 @@ class Gateway {
 
   async perform(step) {
     const performer = performerOf(STEPS, step);
+    let result;
     try {
-      const result = await performer.call(this, step);
-      return { session: step.session, ...result, calls: this.#calls.take() };
+      result = await performer.call(this, step);
     } finally {
       if (step.step === "tool" && !step.more) await this.#endTurn(this.#sessions.of(step));
     }
+    return { session: step.session, ...result, calls: this.#calls.take() };
   }
 
   #context(session, more = {}) {

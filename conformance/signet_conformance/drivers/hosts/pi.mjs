@@ -129,12 +129,13 @@ class Program {
     if (this.#session === undefined && step.step !== "start" && step.step !== "resume") {
       throw new StepError(`session ${JSON.stringify(step.session)} is not open: start it first`);
     }
+    let result;
     try {
-      const result = await performer.call(this, step);
-      return { session: step.session, key: this.#session?.id, ...result, calls: this.#calls.take() };
+      result = await performer.call(this, step);
     } finally {
       if (step.step === "tool" && !step.more) await this.#endTurn();
     }
+    return { session: step.session, key: this.#session?.id, ...result, calls: this.#calls.take() };
   }
 
   async start(step) {

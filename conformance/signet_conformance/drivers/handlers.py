@@ -1,0 +1,84 @@
+"""What became of a connector's handlers during a step, as the driver's answer tells it: the troubled ones, for marks.
+
+The answer may come from a driver program of somebody else, so nothing about its shape is taken for granted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any, TypeGuard
+
+from signet_conformance.errors import printable
+
+MAX_MARKS = 20
+"""Marks for one step: a handler in a loop must not fill the recording."""
+MAX_TEXT = 400
+_READ = 2000
+_LARGEST = 1e9
+_ABSENT = (404, 405, 501)
+_ERROR = re.compile(r"(?:Uncaught )?[\w.$]*(?:Error|Exception)\b")
+
+
+def troubled(result: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """One object for each handler that threw, timed out, failed or blocked the turn, at most MAX_MARKS of them.
+
+    Its members are `event`, `outcome`, and as far as they are known `status`, `ms` and `text`, which is one line.
+    """
+    return islice(_troubled(result), MAX_MARKS)
+
+
+def _troubled(result: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for member in ("hooks", "calls"):
+        given = result.get(member)
+        for one in given if isinstance(given, list) else ():
+            outcome = _outcome(member, one) if isinstance(one, dict) else None
+            if outcome is not None:
+                yield _described(one, outcome)
+
+
+def _outcome(member: str, one: Mapping[str, Any]) -> str | None:
+    status = one.get("status")
+    if one.get("blocked") is True:
+        return "blocked"
+    if one.get("timed_out") is True:
+        return "timed_out"
+    if one.get("thrown"):
+        # Where a status belongs to the answer, nothing was thrown at the harness: there was no answer.
+        return "thrown" if "status" not in one else "failed"
+    if not _number(status):
+        return None
+    return "failed" if (status != 0 if member == "hooks" else status >= 300 and status not in _ABSENT) else None
+
+
+def _described(one: Mapping[str, Any], outcome: str) -> Mapping[str, Any]:
+    event, status, ms = one.get("event"), one.get("status"), one.get("ms")
+    said = (one.get(name) for name in ("thrown", "stderr", "stdout"))
+    text = next((line for text in said if isinstance(text, str) and (line := _line(text))), None)
+    return {
+        "event": printable(event, 80) if isinstance(event, str) and event else "a handler",
+        "outcome": outcome,
+        **({"status": status} if _number(status) else {}),
+        **({"ms": ms} if _number(ms) else {}),
+        **({} if text is None else {"text": text}),
+    }
+
+
+def _number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST
+
+
+def _line(text: str) -> str:
+    """The line that tells the error, with the place in the code that stands below it; else the first line."""
+    lines = [line.strip() for line in _whole_words(text, _READ).splitlines()]
+    found = next((n for n, line in enumerate(lines) if _ERROR.match(line)), None)
+    if found is None:
+        return printable(_whole_words(next(filter(None, lines), ""), MAX_TEXT), MAX_TEXT)
+    place = next((line for line in lines[found + 1 : found + 2] if line.startswith("at ")), "")
+    return printable(_whole_words(f"{lines[found]} {place}".strip(), MAX_TEXT), MAX_TEXT)
+
+
+def _whole_words(text: str, limit: int) -> str:
+    """The text up to a limit, without a word that the limit cuts: half a secret would not be known for one."""
+    return text if len(text) < limit else text[:limit].rpartition(" ")[0]
