@@ -16,7 +16,7 @@ from typing import Any
 from signet_conformance.drivers.handlers import troubled
 from signet_conformance.drivers.launch import Driver, launch
 from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError
-from signet_conformance.launching import DaemonUnderTest, Recorder, clean_environment, mark
+from signet_conformance.launching import DaemonUnderTest, Recorder, ask_directly, clean_environment, mark
 from signet_conformance.scenarios.script import CONNECTOR_STEPS, Scenario
 from signet_conformance.targets import Target
 
@@ -63,7 +63,7 @@ class Rig:
             method="POST",
         )
         # A daemon that keeps no secrets is one where none can leak.
-        with contextlib.suppress(OSError), urllib.request.urlopen(request, timeout=10):  # noqa: S310
+        with contextlib.suppress(OSError), ask_directly(request, timeout_s=10):
             pass
 
     def launch(self, env: Mapping[str, str]) -> Driver:
