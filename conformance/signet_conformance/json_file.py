@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +36,10 @@ def read_json(
         raise error(f"cannot be read: {failure.strerror or failure}", where=where, remedy=remedy) from None
     except ValueError as failure:
         raise error(f"cannot be read: {printable(failure)}", where=where, remedy=remedy) from None
-    try:
+    with contextlib.suppress(ValueError):
         return from_json(raw)
-    except ValueError as failure:
+    try:
+        # Slower, but it reads half an emoji too, which the writers of such files write.
+        return json.loads(raw)
+    except (ValueError, RecursionError) as failure:
         raise error(f"is not JSON: {printable(failure, 160)}", where=where, remedy=remedy) from None

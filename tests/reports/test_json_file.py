@@ -13,13 +13,13 @@ from signet_conformance.json_file import read_json
 def test_the_value_of_a_file(tmp_path: Path) -> None:
     """What stands in the file comes back, as large as the bound allows."""
     path = tmp_path / "a.json"
-    path.write_text('{"a": [1, null, "é"]}', encoding="utf-8")
-    assert read_json(path, "mend it", most_bytes=path.stat().st_size) == {"a": [1, None, "é"]}
+    path.write_text('{"a": [1, null, "é", "\\ud83d"]}', encoding="utf-8")
+    assert read_json(path, "mend it", most_bytes=path.stat().st_size) == {"a": [1, None, "é", "\ud83d"]}
     with pytest.raises(UsageError, match="is larger than"):
         read_json(path, "mend it", most_bytes=path.stat().st_size - 1)
 
 
-@pytest.mark.parametrize("text", [b"", b"{", b"nul", b"\xff\xfe", b"[" * 99_999, b'"\\ud800"', b"{}x"])
+@pytest.mark.parametrize("text", [b"", b"{", b"nul", b"\xff\xfe", b"[" * 99_999, b"{}x"])
 def test_what_is_no_json_is_refused(text: bytes, tmp_path: Path) -> None:
     """The error has the file, what the parser says, and the remedy; its kind is the caller's."""
     path = tmp_path / "a.json"
