@@ -81,12 +81,10 @@ class Run:
         """The scenarios that make sense with this target and this daemon."""
         return [scenario for scenario in scenarios if not self._without_sense(scenario)]
 
-    def job(self, scenario: Scenario, *, part: bool = False) -> Job[ScenarioRun]:
-        """The job of performing one scenario with a connector process of its own; `part` as in :meth:`Rig.perform`."""
+    def job(self, scenario: Scenario) -> Job[ScenarioRun]:
+        """The job of performing one scenario with a connector process of its own."""
         out = self.folder / f"{scenario.name}.jsonl"
-        return lambda rig: ScenarioRun(
-            scenario.name, out, rig.perform(scenario, rig.launch(scenario.env), out, part=part)
-        )
+        return lambda rig: ScenarioRun(scenario.name, out, rig.perform(scenario, rig.launch(scenario.env), out))
 
     def perform(self, scenarios: Sequence[Scenario]) -> Iterator[ScenarioRun]:
         """Perform each scenario that makes sense here; yield its trace when it is done, in any order."""
@@ -100,7 +98,10 @@ class Run:
     def _without_sense(self, scenario: Scenario) -> bool:
         declared = self.target.declared.capabilities
         lacks = declared is not None and any(need not in declared for need in scenario.needs)
-        return lacks or (any(s["step"] == "restart_daemon" for s in scenario.steps) and not self.can_restart)
+        # A server that runs already has its environment, and none of a scenario's reaches it.
+        runs_already = "url" in self.target.profile and not self.target.command
+        restarts = any(step["step"] == "restart_daemon" for step in scenario.steps)
+        return lacks or (bool(scenario.env) and runs_already) or (restarts and not self.can_restart)
 
     def work(self, jobs: Iterable[Job[T]]) -> Iterator[T]:
         """Do jobs on the rigs, each on the next rig that is free; yield their results as they come.

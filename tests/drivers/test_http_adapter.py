@@ -17,6 +17,8 @@ from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.launch import command_line
 from signet_conformance.errors import TargetError
 from signet_conformance.finding import Verdict
+from signet_conformance.runner import Run
+from signet_conformance.scenarios.script import scripted
 
 from .conftest import FIXTURES, PROMPT, START, Broken, Made, performed
 
@@ -143,6 +145,17 @@ def test_deadline_bounds_the_whole_answer(monkeypatch: pytest.MonkeyPatch) -> No
         assert (answer.timed_out, answer.said) == (True, {})
     finally:
         server.close()
+
+
+@pytest.mark.parametrize(("own", "performed"), [({"command": PYTHON}, True), ({"url": "http://127.0.0.1:1"}, False)])
+def test_a_server_that_runs_already_is_not_bypassed(
+    own: Mapping[str, Any], performed: bool, made: Made, tmp_path: Path
+) -> None:
+    """What a scenario puts into the environment reaches only a server that the kit starts: otherwise it is left out."""
+    run = Run(made("mine", **own, **DRIVER), tmp_path / "traces")
+    names = {scenario.name for scenario in run.usable(scripted())}
+    run.__exit__()
+    assert ("bypass" in names) is performed
 
 
 def test_server_that_runs_already_is_told_the_daemon() -> None:
