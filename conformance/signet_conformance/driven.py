@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from signet_conformance import engine, trace
+from signet_conformance.broken_off import BrokenOff, Shortfall
+from signet_conformance.drivers.watched import Watched
 from signet_conformance.errors import NothingTestedError, TargetError
 from signet_conformance.finding import Verdict
 from signet_conformance.generated import Chunk, GeneratedSessions
-from signet_conformance.generated_summary import BREACHES, Summary
-from signet_conformance.runner import Job, Run, ScenarioRun
+from signet_conformance.generated_summary import BREACHES
+from signet_conformance.patience import Patience, perform
+from signet_conformance.rig import Rig
+from signet_conformance.runner import Job, Run
 from signet_conformance.scenarios.script import Scenario, scripted
 from signet_conformance.targets import Target
 
@@ -41,87 +47,133 @@ Progress = Callable[[str], None]
 """Told, as a few words, how far the run has come: after every scenario, and every few generated sessions."""
 
 
-def drive(plan: Plan, folder: Path, progress: Progress) -> Summary | None:
-    """Perform a run and leave its traces in `folder`; the summary of its generated sessions, if it had any.
+def drive(plan: Plan, folder: Path, progress: Progress) -> None:
+    """Perform a run and leave in `folder` its traces, what came of its generated sessions, and what broke off.
 
-    Raises TargetError, with exit status 4, when the connector could not perform a scenario, and
-    NothingTestedError when it cannot be started at all.
+    Raises TargetError, with exit status 4, when the connector could perform no scenario at all, and
+    NothingTestedError when it cannot even be started.
     """
     with Run(plan.target, folder, plan.daemon) as run:
         scenarios = run.usable(plan.scenarios or scripted())
+        patience = Patience()
+        failures = folder / "scenarios" if plan.report else Path.cwd() / FAILURES
         generated = GeneratedSessions(
             run,
             count=plan.generated,
             seed=plan.seed,
-            failures=folder / "scenarios" if plan.report else Path.cwd() / FAILURES,
+            failures=failures,
             replay=lambda path: _replay(plan, path),
             strict=plan.strict,
+            patience=patience,
         )
-        errors: dict[str, str] = {}
+        performed: dict[str, _Performed] = {}
         chunks: list[Chunk] = []
-        done = 0
-        scripted_jobs = [run.job(scenario, part=bool(plan.scenarios)) for scenario in scenarios]
+        scripted_jobs = [_job(scenario, folder, patience, part=bool(plan.scenarios)) for scenario in scenarios]
         # A chunk is the longest job there is: were it begun last, one lane would be at it alone.
-        jobs: list[Job[ScenarioRun | Chunk]] = [*scripted_jobs[:1], *generated.jobs(), *scripted_jobs[1:]]
-        try:
-            for result in run.work(jobs):
-                if isinstance(result, Chunk):
-                    chunks.append(result)
-                else:
-                    done += 1
-                    if result.error is not None:
-                        errors[result.scenario] = result.error
-                performed = sum(chunk.performed for chunk in chunks)
-                sessions = f", {performed}/{plan.generated} generated sessions" if plan.generated else ""
-                progress(f"{done}/{len(scenarios)} scenarios{sessions}")
-        except NothingTestedError as failure:
-            if any(trace.read(path).exchanges for path in folder.glob("*.jsonl")):
-                # It could be started before: something was tested, but not all.
-                failure.exit_status = 4
-            raise
-        _raise_for(scenarios, errors, folder)
-        if not chunks:
+        jobs: list[Job[_Performed | Chunk | None]] = [*scripted_jobs[:1], *generated.jobs(), *scripted_jobs[1:]]
+        for result in run.work(jobs):
+            if isinstance(result, Chunk):
+                chunks.append(result)
+            elif result is not None:
+                performed[result.scenario.name] = result
+            sessions = f", {sum(c.performed for c in chunks)}/{plan.generated} generated sessions"
+            progress(f"{len(performed)}/{len(scenarios)} scenarios{sessions if plan.generated else ''}")
+        cut_short = [one for one in performed.values() if one.error is not None]
+        if cut_short and len(cut_short) == len(performed):
+            _raise_for(plan, cut_short, len(scenarios), patience.why, folder)
+        if patience.why is not None:
+            generated.give_up(chunks)
+        elif chunks:
+            generated.conclude(chunks, _verdicts(folder, cut_short), progress)
+        broken = [
+            one.watched.told(one.scenario, one.error or "", plan.target, _replay(plan, _saved(one.scenario, failures)))
+            for one in sorted(cut_short, key=lambda one: scenarios.index(one.scenario))
+        ]
+        broken += [_unstarted(plan, chunk) for chunk in chunks if chunk.unstarted is not None]
+        left = [scenario.name for scenario in scenarios if scenario.name not in performed]
+        if patience.why is not None and plan.generated:
+            left.append(f"{plan.generated} generated sessions")
+        broken += generated.broken
+        if broken:
+            why = patience.why or ""
+            Shortfall(tuple(broken), len(scenarios) + plan.generated, tuple(left), why).write(folder)
+
+
+@dataclass(frozen=True, slots=True)
+class _Performed:
+    """A scripted scenario that was performed, and the error that cut it short, if any."""
+
+    scenario: Scenario
+    watched: Watched
+    error: str | None
+
+
+def _job(scenario: Scenario, folder: Path, patience: Patience, *, part: bool) -> Job[_Performed | Chunk | None]:
+    """The job of performing one scenario with a connector process of its own; None comes of it once the run ends."""
+
+    def job(rig: Rig) -> _Performed | None:
+        if patience.why is not None:
             return None
-        summary = generated.conclude(chunks, _verdicts(folder), progress)
-    _raise_for_failures(summary)
-    return summary
+        watched = Watched(rig.launch(scenario.env))
+        out = folder / f"{scenario.name}.jsonl"
+        return _Performed(scenario, watched, perform(rig, scenario, watched, out, patience, part=part))
+
+    return job
 
 
-def _verdicts(folder: Path) -> dict[str, Verdict]:
-    judged = engine.judge_run([trace.read(path) for path in sorted(folder.glob("*.jsonl"))])
+def _unstarted(plan: Plan, chunk: Chunk) -> BrokenOff:
+    """What a chunk of generated sessions comes to whose connector failed when it was greeted."""
+    assert chunk.unstarted is not None  # noqa: S101 - it is what the chunk was picked for
+    watched, error = chunk.unstarted
+    few = Scenario(f"generated sessions, part {chunk.number + 1}", "", ())
+    words = [*_words(plan), "--signet-scenarios", str(plan.generated), "--signet-seed", str(plan.seed)]
+    return watched.told(few, error, plan.target, shlex.join(words))
+
+
+def _saved(scenario: Scenario, folder: Path) -> Path:
+    """The file of a scenario that broke off, to replay it alone."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{scenario.name}.json"
+    path.write_text(json.dumps(scenario.to_json(), indent=1) + "\n", encoding="ascii")
+    return path
+
+
+def _verdicts(folder: Path, cut_short: Sequence[_Performed]) -> dict[str, Verdict]:
+    left_out = {one.scenario.name for one in cut_short}
+    paths = (path for path in sorted(folder.glob("*.jsonl")) if path.stem not in left_out)
+    judged = engine.judge_run([trace.read(path) for path in paths])
     verdicts = {name: judgement.verdict for name, judgement in judged.together.items()}
     for one in judged.traces:
         verdicts.update((n, found.verdict) for n, found in one.daemon.items() if found.verdict in BREACHES)
     return verdicts
 
 
-def _raise_for(scenarios: Sequence[Scenario], errors: dict[str, str], folder: Path) -> None:
-    first = next((scenario.name for scenario in scenarios if scenario.name in errors), None)
-    if first is not None:
-        failure = TargetError(
-            f"{len(errors)} of {len(scenarios)} scenarios could not be performed; the first, {first}: {errors[first]}",
-            remedy=f"traces so far: {folder}",
-        )
-        failure.exit_status = 4
+def _raise_for(plan: Plan, cut_short: Sequence[_Performed], count: int, why: str | None, folder: Path) -> NoReturn:
+    """Say why no scenario at all could be performed, by the first that was tried."""
+    first = cut_short[0]
+    failure = first.watched.failure
+    silent = not any(trace.read(path).exchanges for path in folder.glob("*.jsonl"))
+    if isinstance(failure, NothingTestedError) and silent:
         raise failure
-
-
-def _raise_for_failures(summary: Summary) -> None:
-    confirmed = [failure for failure in summary.failures if failure.confirmed]
-    if confirmed:
-        failure = TargetError(
-            f"a generated session could not be performed, by a fresh connector either: {confirmed[0].error}",
-            where=confirmed[0].scenario,
-            remedy=f"replay it: {confirmed[0].replay}",
-        )
-        failure.exit_status = 4
-        raise failure
+    told = first.watched.told(first.scenario, first.error or "", plan.target, "")
+    remedy = told.fault if failure is None or failure.remedy is None else failure.remedy
+    if told.tail and told.tail[-1] not in remedy:
+        remedy += "\n  its standard error ends:" + "".join(f"\n    {line}" for line in told.tail)
+    error = TargetError(
+        f"none of {count} scenarios could be performed; the first, {told.scenario}, {told.where}: {told.reason}"
+        + (f"; given up: {why}" if why is not None else ""),
+        remedy=f"{remedy}\n  traces so far: {folder}",
+    )
+    error.exit_status = 4
+    raise error
 
 
 def _replay(plan: Plan, path: Path) -> str:
     """The command that performs a saved scenario again, as it can be pasted where the run was started."""
     shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+    return shlex.join([*_words(plan), "--signet-scenario", str(shown)])
+
+
+def _words(plan: Plan) -> list[str]:
     words = ["pytest", "--signet-conformance", "--signet-target", plan.target.name]
-    if plan.daemon != "embedded":
-        words += ["--signet-daemon", plan.daemon]
-    return shlex.join([*words, "--signet-scenario", str(shown)])
+    return words if plan.daemon == "embedded" else [*words, "--signet-daemon", plan.daemon]

@@ -216,11 +216,14 @@ def fold_verdicts(judged: Sequence[Judged]) -> Iterator[tuple[str, Verdict]]:
         yield name, next(v for v in FOLDING_ORDER if v in verdicts)
 
 
-def exit_status(verdicts: Sequence[Verdict], *, strict: bool = False) -> int:
-    """0 conforming, 1 any FAIL (any WARN too when strict), 3 nothing was tested, 4 any ERROR."""
+def exit_status(verdicts: Sequence[Verdict], *, strict: bool = False, recorded: bool = True) -> int:
+    """0 conforming, 1 any FAIL (any WARN too when strict), 3 nothing was tested, 4 any ERROR.
+
+    Unless something was `recorded`, nothing was tested: a connector that never speaks keeps every rule on silence.
+    """
     found = set(verdicts)
     if Verdict.ERROR in found:
         return 4
     if Verdict.FAIL in found or (strict and Verdict.WARN in found):
         return 1
-    return 0 if found & {Verdict.PASS, Verdict.WARN} else 3
+    return 0 if recorded and found & {Verdict.PASS, Verdict.WARN} else 3

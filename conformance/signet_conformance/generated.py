@@ -9,6 +9,7 @@ when a fresh connector shows it too.
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,11 +17,14 @@ from pathlib import Path
 from typing import Any, Self
 
 from signet_conformance import engine, trace
+from signet_conformance.broken_off import BrokenOff
 from signet_conformance.contract import requirements
 from signet_conformance.drivers.launch import Driver
+from signet_conformance.drivers.watched import Watched
 from signet_conformance.errors import SignetConformanceError
 from signet_conformance.finding import Verdict
 from signet_conformance.generated_summary import BREACHES, Breach, DaemonBreach, Failure, Summary, Tally
+from signet_conformance.patience import Patience, perform
 from signet_conformance.rig import Rig
 from signet_conformance.rules import rules
 from signet_conformance.rules.daemon import daemon_requirements
@@ -54,7 +58,9 @@ class Chunk:
     tally: Tally = field(default_factory=Tally)
     breached: dict[tuple[str, Verdict], list[int]] = field(default_factory=dict)
     traces: dict[int, Path] = field(default_factory=dict)
-    failed: dict[int, str] = field(default_factory=dict)
+    failed: dict[int, tuple[Watched, str]] = field(default_factory=dict)
+    unstarted: tuple[Watched, str] | None = None
+    """How the connector failed when it was greeted, which left the whole chunk undone."""
 
 
 class GeneratedSessions:
@@ -65,7 +71,15 @@ class GeneratedSessions:
     """
 
     def __init__(
-        self, run: Run, *, count: int, seed: int, failures: Path, replay: Callable[[Path], str], strict: bool = False
+        self,
+        run: Run,
+        *,
+        count: int,
+        seed: int,
+        failures: Path,
+        replay: Callable[[Path], str],
+        strict: bool = False,
+        patience: Patience | None = None,
     ) -> None:
         self._run = run
         self._count = count
@@ -73,6 +87,9 @@ class GeneratedSessions:
         self._strict = strict
         self._failures = failures
         self._replay = replay
+        self._patience = Patience() if patience is None else patience
+        self.broken: list[BrokenOff] = []
+        """The sessions that could not be performed, by a fresh connector either."""
         self._folder = run.folder / "generated"
 
     def jobs(self) -> Sequence[Job[Chunk]]:
@@ -87,8 +104,14 @@ class GeneratedSessions:
 
     def _perform(self, rig: Rig, number: int, size: int) -> Chunk:
         chunk = Chunk(number)
-        with _Connector(rig) as connector:
-            connector.greet()
+        with _Connector(rig, self._patience) as connector:
+            try:
+                connector.greet()
+            except SignetConformanceError as failure:
+                if connector.watched is None:
+                    raise
+                chunk.unstarted = connector.watched, str(failure)
+                return chunk
             chunk.features = Features.of(
                 rig.target.declared,
                 connector.hello,
@@ -96,12 +119,14 @@ class GeneratedSessions:
                 lives_on=rig.target.processes != "session" and rig.target.driver not in ONE_PROCESS_A_HOOK,
             )
             for place, scenario in enumerate(self._draw(chunk)[:size]):
+                if self._patience.why is not None:
+                    break
                 out = self._folder / f"{scenario.name}.jsonl"
                 judged = connector.judged(scenario, out, f"{number}x{place}")
                 chunk.performed += 1
                 if isinstance(judged, str):
-                    if len(chunk.failed) < MOST_FAILURES:
-                        chunk.failed[place] = judged
+                    if len(chunk.failed) < MOST_FAILURES and connector.watched is not None:
+                        chunk.failed[place] = connector.watched, judged
                     out.unlink(missing_ok=True)
                     continue
                 chunk.tally.add(judged)
@@ -157,11 +182,22 @@ class GeneratedSessions:
                     progress(f"performing again what showed {verdict} {name} on the daemon's side")
                     summary.daemon.append(self._follow_up_daemon(showing, name, verdict, settled))
         for chunk in ordered:
-            for place, error in list(chunk.failed.items())[: MOST_FAILURES - len(summary.failures)]:
+            for place, (_, error) in list(chunk.failed.items())[: MOST_FAILURES - len(summary.failures)]:
                 summary.failures.append(self._fail_again(self._draw(chunk)[place], error))
         self._discard(ordered, summary)
         summary.write(self._run.folder)
         return summary
+
+    def give_up(self, chunks: Iterable[Chunk]) -> None:
+        """Follow nothing up: keep what could not be performed, and drop what the sessions showed."""
+        for chunk in sorted(chunks, key=lambda chunk: chunk.number):
+            for place, (watched, error) in chunk.failed.items():
+                scenario = self._draw(chunk)[place]
+                self._note_broken(scenario, watched, error, self._save(scenario, None))
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _note_broken(self, scenario: Scenario, watched: Watched, error: str, path: Path) -> None:
+        self.broken.append(watched.told(scenario, error, self._run.target, self._replay(path)))
 
     def _shrinks(self, verdict: Verdict, before: Sequence[Breach]) -> bool:
         wanted = verdict is Verdict.FAIL or (self._strict and verdict is Verdict.WARN)
@@ -221,7 +257,7 @@ class GeneratedSessions:
         """Perform a scenario with a fresh connector: its trace, and what that shows breached."""
         out = self._folder / f"{name}-again.jsonl"
         out.unlink(missing_ok=True)
-        judged = _Connector(rig).judged(_named(scenario, name), out, None)
+        judged = _Connector(rig, self._patience).judged(_named(scenario, name), out, None)
         if isinstance(judged, str):
             return out, {}
         every = {**judged.judgements, **judged.daemon}
@@ -231,7 +267,7 @@ class GeneratedSessions:
         known = [place in chunk.breached[name, verdict] for place in range(chunk.performed)]
         out = self._folder / f"{name}-tried.jsonl"
         number = 0
-        with _Connector(rig, frozenset({name})) as connector, _drawing:
+        with _Connector(rig, self._patience, frozenset({name})) as connector, _drawing:
 
             def shows(scenario: Scenario) -> bool:
                 nonlocal number
@@ -245,10 +281,12 @@ class GeneratedSessions:
 
     def _fail_again(self, scenario: Scenario, error: str) -> Failure:
         out = self._folder / f"{scenario.name}-again.jsonl"
-        with _Connector(self._run.rigs[0]) as connector:
+        with _Connector(self._run.rigs[0], self._patience) as connector:
             again = connector.judged(scenario, out, None)
         path = self._save(scenario, None)
         confirmed = isinstance(again, str)
+        if isinstance(again, str) and connector.watched is not None:
+            self._note_broken(scenario, connector.watched, again, path)
         return Failure(again if isinstance(again, str) else error, confirmed, str(path), self._replay(path))
 
     def _save(self, scenario: Scenario, requirement: str | None) -> Path:
@@ -275,11 +313,14 @@ def _named(scenario: Scenario, requirement: str) -> Scenario:
 class _Connector:
     """Performs one scenario after the other and judges each; a process that broke is replaced by a new one."""
 
-    def __init__(self, rig: Rig, only: frozenset[str] | None = None) -> None:
+    def __init__(self, rig: Rig, patience: Patience, only: frozenset[str] | None = None) -> None:
         self._rig = rig
+        self._patience = patience
         self._only = frozenset(rules()) - OF_A_WHOLE_PROCESS if only is None else only
         self._driver: Driver | None = None
         self.hello: Mapping[str, Any] = {}
+        self.watched: Watched | None = None
+        """What performed last, or was to."""
 
     def __enter__(self) -> Self:
         return self
@@ -291,7 +332,13 @@ class _Connector:
         """The process, launched and greeted if there is none."""
         if self._driver is None:
             self._driver = self._rig.launch({})
-            self.hello = self._driver.hello()
+            self.watched = Watched(self._driver)
+            try:
+                self.hello = self.watched.hello()
+            except SignetConformanceError as failure:
+                self._patience.note(self.watched, str(failure))
+                self._close()
+                raise
         return self._driver
 
     def judged(self, scenario: Scenario, out: Path, apart: str | None) -> engine.Judged | str:
@@ -299,14 +346,16 @@ class _Connector:
 
         Without `apart` it has a process of its own, as everything has where a process serves one session.
         """
+        if self._patience.why is not None:
+            return self._patience.why
         if self._rig.target.processes == "session":
             apart = None
         try:
             driver = self.greet() if apart is not None else self._rig.launch({})
         except SignetConformanceError as failure:
-            self._close()
             return str(failure)
-        error = self._rig.perform(scenario, driver, out, apart=apart)
+        self.watched = Watched(driver)
+        error = perform(self._rig, scenario, self.watched, out, self._patience, apart=apart)
         if error is not None:
             self._close()
             return error

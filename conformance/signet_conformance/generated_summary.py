@@ -19,22 +19,28 @@ BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
 
 @dataclass(slots=True)
 class Tally:
-    """The verdicts of every requirement over many traces: how often each, and over how many subjects."""
+    """The verdicts of every requirement over many traces: how often each, and over how many subjects.
+
+    `exchanges` counts what the traces hold together.
+    """
 
     verdicts: dict[str, Counter[Verdict]] = field(default_factory=dict)
     subjects: Counter[str] = field(default_factory=Counter)
+    exchanges: int = 0
 
     def add(self, judged: Judged) -> None:
         """Count the verdicts of one trace."""
         for name, judgement in judged.judgements.items():
             self.verdicts.setdefault(name, Counter())[judgement.verdict] += 1
             self.subjects[name] += judgement.subjects
+        self.exchanges += len(judged.trace.exchanges)
 
     def merge(self, other: Tally) -> None:
         """Count those of another tally too."""
         for name, verdicts in other.verdicts.items():
             self.verdicts.setdefault(name, Counter()).update(verdicts)
         self.subjects.update(other.subjects)
+        self.exchanges += other.exchanges
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +128,7 @@ class Summary:
         return {
             "seed": self.seed,
             "performed": self.performed,
+            "exchanges": self.tally.exchanges,
             "requirements": {n: {**names[n], "subjects": self.tally.subjects[n]} for n in names},
             "breaches": [dataclasses.asdict(breach) for breach in self.breaches],
             "failures": [dataclasses.asdict(failure) for failure in self.failures],
@@ -131,7 +138,7 @@ class Summary:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The summary that :meth:`to_json` wrote."""
-        tally = Tally()
+        tally = Tally(exchanges=data["exchanges"])
         for name, counts in data["requirements"].items():
             tally.verdicts[name] = Counter({Verdict(v): n for v, n in counts.items() if v != "subjects"})
             tally.subjects[name] = counts["subjects"]

@@ -122,7 +122,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     from signet_conformance.pytest_run import ConformanceRun
 
     taken = config.stash.get(_taken_key, None) or []
-    config.pluginmanager.register(ConformanceRun.from_config(config, taken), _RUN)
+    config.pluginmanager.register(ConformanceRun.of(session, taken), _RUN)
 
 
 @pytest.hookimpl(optionalhook=True)

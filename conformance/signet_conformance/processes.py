@@ -28,6 +28,7 @@ SEND_TIMEOUT_S = 30.0
 _MAX_STDERR_LINE_BYTES = 8192
 _WAITING_ANSWERS = 10_000
 _CHUNK_BYTES = 64 * 1024
+_TAIL_LINES = 5
 _GRACE_S = 2.0
 _LOOK_S = 0.25
 
@@ -200,10 +201,14 @@ class LineProcess:
             if ended_at is not None and now - ended_at > _GRACE_S:
                 return None
 
+    def tail(self) -> tuple[str, ...]:
+        """The last lines of the child's stderr, each harmless to a terminal."""
+        self._reader.join(_LOOK_S)
+        return tuple(printable(line, 300) for line in list(self.stderr)[-_TAIL_LINES:])
+
     def _advice(self) -> str:
         """What the reader can look at: the end of the child's stderr, or else how to run the child by hand."""
-        self._reader.join(_LOOK_S)
-        lines = [printable(line, 300) for line in list(self.stderr)[-5:]]
+        lines = self.tail()
         if not lines:
             return f"it wrote nothing to standard error; run it by hand: {printable(shlex.join(self._command), 300)}"
         return "see how its standard error ends:" + "".join(f"\n    {line}" for line in lines)

@@ -17,8 +17,10 @@ import pytest
 
 from signet_conformance import engine, trace
 from signet_conformance.baseline import COVERABLE, Outcome
+from signet_conformance.broken_off import Shortfall
+from signet_conformance.contract import requirements
 from signet_conformance.coverage import Coverage, Meter
-from signet_conformance.errors import SignetConformanceError, printable
+from signet_conformance.errors import KitError, SignetConformanceError, printable
 from signet_conformance.finding import Judgement, Verdict
 from signet_conformance.generated_summary import Summary, breach_lines, folded
 from signet_conformance.known_failures import by_target, known_lines, target_of
@@ -32,6 +34,7 @@ from signet_conformance.reports.remarks import remarks
 from signet_conformance.reports.requirement_pages import explain_note
 from signet_conformance.reports.text import closing_line, daemon_summary_lines, failure_text, summary_lines
 from signet_conformance.reports.together import run_level_breaches
+from signet_conformance.rules.daemon import daemon_requirements
 
 _SETTLED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
 """The statuses of a run that came to its end; any other one is left as pytest gave it."""
@@ -56,6 +59,7 @@ class ConformanceRun:
         self._measured: Coverage | None = None
         self._traces: list[trace.Trace] | None = None
         self._stopped = False
+        self._interrupted = False
         if config.args_source is not pytest.Config.ArgsSource.ARGS:
             # Without file arguments only the kit's items run.
             config.args = []
@@ -63,15 +67,16 @@ class ConformanceRun:
             config.add_cleanup(self._discard_traces)
 
     @classmethod
-    def from_config(cls, config: pytest.Config, taken: Sequence[str]) -> Self:
+    def of(cls, session: pytest.Session, taken: Sequence[str]) -> Self:
         """Read the options; end the run with status 2 when they cannot be used."""
+        config = session.config
         worker = getattr(config, "workerinput", None)
         if worker is not None:
             return cls(config, read_worker_options(config, worker["signet_conformance_folder"]))
         try:
             return cls(config, read_options(config, taken))
         except SignetConformanceError as failure:
-            _end(failure)
+            _end(session, failure)
 
     # -- items
 
@@ -96,7 +101,11 @@ class ConformanceRun:
                 self._read_traces()
             except SignetConformanceError as failure:
                 self._stopped = True
-                _end(failure)
+                _end(session, failure)
+            except KeyboardInterrupt:
+                self._interrupted = True
+                # In words: where the kit waited at that moment tells nobody anything.
+                pytest.exit("interrupted: nothing was judged", returncode=pytest.ExitCode.INTERRUPTED)
         return (yield)
 
     def _has_items(self, session: pytest.Session) -> bool:
@@ -145,9 +154,16 @@ class ConformanceRun:
 
     def _read_traces(self) -> list[trace.Trace]:
         if self._traces is None:
-            paths: Iterable[Path | str] = self._asked.recordings or sorted(self.folder.glob("*.jsonl"))
-            self._traces = [self._declared(trace.read(path)) for path in paths]
+            found = sorted(self.folder.glob("*.jsonl"), key=_place)
+            paths: Iterable[Path | str] = self._asked.recordings or found
+            read = [self._declared(trace.read(path)) for path in paths]
+            shortfall = self._shortfall()
+            self._traces = read if shortfall is None else shortfall.judged(read)
         return self._traces
+
+    def _shortfall(self) -> Shortfall | None:
+        """What a driven run could not perform; None when nothing was asked of a connector, or all was done."""
+        return None if self._asked.recordings else Shortfall.read(self.folder)
 
     def _declared(self, recorded: trace.Trace) -> trace.Trace:
         """The trace, with what the target declares in front of what its header does."""
@@ -236,7 +252,7 @@ class ConformanceRun:
 
     def pytest_terminal_summary(self, terminalreporter: Any, exitstatus: int) -> None:
         """List what could not be decided, count the verdicts, say where the traces are."""
-        if self._stopped or self._config.option.collectonly:
+        if self._stopped or self._interrupted or self._config.option.collectonly:
             return
         terminalreporter.section("signet conformance")
         for report in terminalreporter.stats.get("inconclusive", []):
@@ -260,6 +276,9 @@ class ConformanceRun:
             terminalreporter.write_line(line)
         traces = len(self._read_traces())
         terminalreporter.write_line(closing_line(verdicts, traces, status))
+        if (shortfall := self._shortfall()) is not None:
+            for line in shortfall.lines():
+                terminalreporter.write_line(line)
         if self._baseline_line is not None:
             terminalreporter.write_line(self._baseline_line)
         if (summary := Summary.read(self.folder)) is not None:
@@ -272,7 +291,7 @@ class ConformanceRun:
         )
         if self._covers_too_little():
             terminalreporter.write_line(f"that is less than {self._asked.least_coverage:g} %: the run fails")
-        if not any(one.exchanges for one in self._read_traces()):
+        if not self._recorded():
             terminalreporter.write_line(
                 "no request was recorded: does the connector call the address in SIGNET_DAEMON_URL?"
             )
@@ -290,7 +309,7 @@ class ConformanceRun:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """End with the kit's own statuses; write the report."""
-        if self._worker or session.config.option.collectonly or exitstatus not in _SETTLED:
+        if self._worker or self._stopped or session.config.option.collectonly or exitstatus not in _SETTLED:
             return
         try:
             self._hold_against_known()
@@ -325,11 +344,19 @@ class ConformanceRun:
             return int(exitstatus)
         left = [verdict for nodeid, verdict in self._verdicts.items() if nodeid not in self._known]
         # What is known to fail was tested, even where nothing else was.
-        status = engine.exit_status([*left, Verdict.PASS] if self._known else left, strict=self._asked.strict)
+        tested = [*left, Verdict.PASS] if self._known else left
+        status = engine.exit_status(tested, strict=self._asked.strict, recorded=self._recorded())
         if status in (0, 3) and (self._held.fails or (status == 0 and self._covers_too_little())):
             status = 1
-        # A test of the repository's own may have failed; only a failure of the kit says more than that.
+        if self._shortfall() is not None:
+            status = KitError.exit_status
+        # A test of the repository's own may have failed; that not all could be judged says more than that.
         return 1 if exitstatus == pytest.ExitCode.TESTS_FAILED and status != 4 else status
+
+    def _recorded(self) -> bool:
+        """Whether the connector made any request at all."""
+        summary = Summary.read(self.folder)
+        return any(one.exchanges for one in self._traces or ()) or (summary is not None and summary.tally.exchanges > 0)
 
     def _coverage(self) -> Coverage:
         if self._measured is None:
@@ -346,7 +373,9 @@ class ConformanceRun:
     def _write_report(self, status: int) -> None:
         run = self.judged()
         known, target = self._asked.known, self._target_name()
-        notes = list(known_lines(self._held, MAX_WIDTH, colour=False))
+        shortfall = self._shortfall()
+        notes = [] if shortfall is None else list(shortfall.notes())
+        notes += known_lines(self._held, MAX_WIDTH, colour=False)
         if (summary := Summary.read(self.folder)) is not None:
             breached = dict.fromkeys(one.requirement for one in summary.breaches)
             notes += [f"{name}: {line}" for name in breached for line in breach_lines(summary.breaches, name)]
@@ -367,7 +396,11 @@ class ConformanceRun:
             return False
         if (summary := Summary.read(self.folder)) is not None and not all(one.confirmed for one in summary.breaches):
             return True
-        return self._stopped or bool({Verdict.FAIL, Verdict.ERROR} & set(self._verdicts.values()))
+        return (
+            self._stopped
+            or self._shortfall() is not None
+            or bool({Verdict.FAIL, Verdict.ERROR} & set(self._verdicts.values()))
+        )
 
     def _discard_traces(self) -> None:
         # Those that a failure names stay, or nobody could replay it.
@@ -375,7 +408,14 @@ class ConformanceRun:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def _end(failure: SignetConformanceError) -> NoReturn:
+def _place(path: Path) -> tuple[bool, Path]:
+    """Where a recording stands: scripted scenarios show more at a glance than what generated sessions confirm."""
+    return path.stem in requirements() or path.stem in daemon_requirements(), path
+
+
+def _end(session: pytest.Session, failure: SignetConformanceError) -> NoReturn:
+    """Tell why the run cannot go on, once, and end it with the failure's own status."""
     print(f"error: {failure}", file=sys.stderr)
-    place = f"{failure.where}: " if failure.where else ""
-    pytest.exit(f"signet-conformance: {place}{failure.message}", returncode=failure.exit_status)
+    # pytest ends a failed session without a word, and with 1: the last of all is what its status is when it has ended.
+    session.config.add_cleanup(lambda: setattr(session, "exitstatus", failure.exit_status))
+    raise session.Failed

@@ -11,16 +11,39 @@ model's turn begins now, and then waits for `{"op": "go"}`: so the kit's mark st
 
 from __future__ import annotations
 
+import contextlib
+import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from typing import Any
 
-from signet_conformance.errors import NothingTestedError, TargetError, printable
-from signet_conformance.processes import ChildEndedError, LineProcess
+from signet_conformance.errors import NothingTestedError, SignetConformanceError, TargetError, printable
+from signet_conformance.processes import ChildEndedError, ChildTimeoutError, LineProcess
 from signet_conformance.targets import Target
 
 HELLO_TIMEOUT_S = 30.0
 FLUSH_TIMEOUT_S = 30.0
+
+
+class Broken(StrEnum):
+    """How a program failed to perform what it was asked."""
+
+    ENDED = "ended"
+    SILENT = "silent"
+    REFUSED = "refused"
+    GARBLED = "garbled"
+
+
+class BrokenOffError(TargetError):
+    """Raised when a program breaks off: `how`, the `tail` of its standard error, and whether it has `ended`."""
+
+    def __init__(self, how: Broken, failure: SignetConformanceError, tail: Sequence[str], *, ended: bool) -> None:
+        super().__init__(failure.message, where=failure.where, remedy=failure.remedy)
+        self.how = how
+        self.tail = tuple(tail)
+        self.ended = ended
+
 
 OnEvent = Callable[[Mapping[str, Any]], None]
 
@@ -42,13 +65,13 @@ class CommandDriver:
         """Greet the program; what it says of itself. Raise NothingTestedError when it ends instead of answering."""
         try:
             return self._ask({"op": "hello", "events": ["model"]}, HELLO_TIMEOUT_S, _ignored)
-        except ChildEndedError as failure:
-            if self._process.returncode is None:
+        except BrokenOffError as failure:
+            if failure.how is not Broken.ENDED or not failure.ended:
                 raise
-            raise NothingTestedError(failure.message, where=failure.where, remedy=failure.remedy) from None
+            raise NothingTestedError(failure.message, where=failure.where, remedy=failure.remedy) from failure
 
     def perform(self, step: Mapping[str, Any], on_event: OnEvent) -> Mapping[str, Any]:
-        """Hand one step over and return its result; raise TargetError when the program cannot perform it."""
+        """Hand one step over and return its result; raise BrokenOffError when the program cannot perform it."""
         return self._ask({"op": "step", "step": dict(step)}, self._timeout_s, on_event)
 
     def flush(self) -> None:
@@ -61,23 +84,70 @@ class CommandDriver:
 
     def _ask(self, request: Mapping[str, Any], timeout_s: float, on_event: OnEvent) -> Mapping[str, Any]:
         self._next_id += 1
-        self._process.send({"id": self._next_id, **request})
+        self._send({"id": self._next_id, **request})
         deadline = time.monotonic() + timeout_s
-        while True:
-            answer = self._process.receive(max(0.0, deadline - time.monotonic()))
-            if "event" in answer:
-                on_event(answer)
-                self._process.send({"op": "go"})
-                continue
-            if answer.get("id") != self._next_id:
-                continue
-            if answer.get("ok") is True:
-                result = answer.get("result")
-                return result if isinstance(result, dict) else {}
-            error = answer.get("error")
-            message = error.get("message") if isinstance(error, dict) else error
-            raise TargetError(
-                f"cannot perform {printable(request.get('step') or request['op'], 200)}: {printable(message, 400)}",
-                where=f"target {self._target.name}",
-                remedy="make the driver program answer this step, or take its operation out of the capabilities",
+        while "event" in (answer := self._receive(deadline, timeout_s)):
+            on_event(answer)
+            self._send({"op": "go"})
+        if answer.get("id") != self._next_id:
+            # No answer is ever late: a program that let a request time out is ended.
+            raise self._broken(Broken.GARBLED, self._confusion(answer))
+        if answer.get("ok") is not True:
+            raise self._broken(Broken.REFUSED, self._refusal(request, answer))
+        result = answer.get("result")
+        return result if isinstance(result, dict) else {}
+
+    def _send(self, request: Mapping[str, Any]) -> None:
+        with self._told_apart():
+            self._process.send(request)
+
+    def _receive(self, deadline: float, timeout_s: float) -> Mapping[str, Any]:
+        with self._told_apart(f"{self._process.name} gave no answer within {timeout_s:g} s"):
+            return self._process.receive(max(0.0, deadline - time.monotonic()))
+
+    @contextlib.contextmanager
+    def _told_apart(self, silence: str | None = None) -> Iterator[None]:
+        """Say how the program broke off; `silence` says it where that was by giving no answer."""
+        try:
+            yield
+        except ChildTimeoutError as failure:
+            failure.message = silence or failure.message
+            raise self._broken(Broken.SILENT, failure) from None
+        except ChildEndedError as failure:
+            raise self._broken(Broken.ENDED, failure) from None
+        except TargetError as failure:
+            raise self._broken(Broken.GARBLED, failure) from None
+
+    def _confusion(self, answer: Mapping[str, Any]) -> TargetError:
+        given = f"id {printable(json.dumps(answer['id']), 40)}" if "id" in answer else "without an id"
+        said = f" ({_told(answer.get('error'))})" if answer.get("error") else ""
+        return TargetError(
+            f"{self._process.name} answered {given}, asked {self._next_id}{said}",
+            remedy="give each answer the id of its request: docs/driver-protocol.md",
+        )
+
+    def _refusal(self, request: Mapping[str, Any], answer: Mapping[str, Any]) -> TargetError:
+        told = _told(answer.get("error"))
+        own = self._target.driver == "command"
+        step = request.get("step")
+        if step is None:
+            what = "load the connector" if request["op"] == "hello" else f"answer {request['op']}"
+            remedy = "mend what it names" + ("; the driver program says so itself" if own else "")
+        else:
+            what = f"perform {printable(step, 200)}"
+            remedy = (
+                "make the driver program answer this step, or take its operation out of the capabilities"
+                if own
+                else "mend the connector where it is named; else report it: the kit's host performs the steps"
             )
+        return TargetError(f"{self._process.name} cannot {what}: {told}", remedy=remedy)
+
+    def _broken(self, how: Broken, failure: SignetConformanceError) -> BrokenOffError:
+        return BrokenOffError(how, failure, self._process.tail(), ended=self._process.returncode is not None)
+
+
+def _told(error: object) -> str:
+    """What an answer says of its error, as one line: programs put whole tracebacks there."""
+    message = error.get("message") if isinstance(error, dict) else error
+    lines = (line.strip() for line in str(message).splitlines())
+    return printable("; ".join(line for line in lines if line), 600)

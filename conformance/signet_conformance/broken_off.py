@@ -1,0 +1,110 @@
+"""Scenarios of a run that were broken off: which, where, why and by whom, as data that outlives the run."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from signet_conformance.errors import printable
+from signet_conformance.trace import Mark, Trace
+
+FILE = "broken-off.json"
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenOff:
+    """A scenario that was not performed to its end.
+
+    `where` is the step that it broke off at: number (from 0, as in the marks of the recording) and kind. `tail` is
+    what the program wrote to standard error last, `fault` who most likely has to mend something.
+    """
+
+    scenario: str
+    where: str
+    reason: str
+    tail: tuple[str, ...]
+    fault: str
+    replay: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """What a run could not perform: scenarios `broken` off, and `left` ones that it gave up for `why`.
+
+    `of` counts the scenarios that were to be performed, generated sessions included.
+    """
+
+    broken: tuple[BrokenOff, ...]
+    of: int
+    left: tuple[str, ...] = ()
+    why: str = ""
+
+    def write(self, folder: Path) -> None:
+        """Leave it in the folder of the run, where xdist workers find it."""
+        (folder / FILE).write_text(json.dumps(dataclasses.asdict(self), indent=1), encoding="utf-8")
+
+    @classmethod
+    def read(cls, folder: Path) -> Self | None:
+        """What a run left; None when it performed all of its scenarios."""
+        path = folder / FILE
+        if not path.is_file():
+            return None
+        data = json.loads(path.read_bytes())
+        broken = tuple(BrokenOff(**{**row, "tail": tuple(row["tail"])}) for row in data["broken"])
+        return cls(broken, data["of"], tuple(data["left"]), data["why"])
+
+    def judged(self, traces: Sequence[Trace]) -> list[Trace]:
+        """The traces that count: those of scenarios performed to their end, as the part of a run that they are."""
+        return [_part(trace) for trace in traces if not _is_cut_short(trace)]
+
+    def lines(self) -> Iterator[str]:
+        """What a reader is told: every scenario that is missing from the verdicts, and what to do."""
+        yield f"{len(self.broken)} of {self.of} scenarios broke off (exit 4); the verdicts are those of the others:"
+        for one in self.broken:
+            yield f"  {one.scenario}, {one.where}: {one.reason}"
+            yield f"    replay: {one.replay}"
+        if self.left:
+            yield f"  given up: {self.why}; not performed: {', '.join(self.left)}"
+        tails = [one for one in self.broken if one.tail]
+        if tails:
+            yield f"  standard error of {tails[0].scenario} ends:"
+            yield from (f"    {line}" for line in tails[0].tail)
+        for fault in dict.fromkeys(one.fault for one in self.broken):
+            yield f"  most likely at fault: {fault}"
+
+    def notes(self) -> Iterator[str]:
+        """The same for reports, whose notes stand each for itself."""
+        yield f"{len(self.broken)} of {self.of} scenarios broke off; the verdicts are those of the others"
+        for one in self.broken:
+            yield f"{one.scenario} broke off, {one.where}: {one.reason}; most likely at fault: {one.fault}"
+            yield f"{one.scenario}: replay: {one.replay}"
+        if self.left:
+            yield f"given up: {self.why}; not performed: {', '.join(self.left)}"
+
+
+def broke_off(trace: Trace) -> str | None:
+    """Why the scenario of a driven trace was broken off, as one line; None when it was not."""
+    for mark in trace.marks:
+        if mark.name == "scenario_end" and mark.data.get("error") is not None:
+            return printable("; ".join(map(str.strip, str(mark.data["error"]).splitlines())), 600)
+    return None
+
+
+def _is_cut_short(trace: Trace) -> bool:
+    # A run that is given up leaves the recording of what the other lane was at without its end.
+    return broke_off(trace) is not None or not any(mark.name == "scenario_end" for mark in trace.marks)
+
+
+def _part(trace: Trace) -> Trace:
+    """The trace as one of a run that lacks some: what was never seen may have been in those."""
+    marks = tuple(
+        Mark(seq=m.seq, t=m.t, name=m.name, data={**m.data, "part": True}, line=m.line)
+        if m.name == "scenario_end"
+        else m
+        for m in trace.marks
+    )
+    return dataclasses.replace(trace, marks=marks)
