@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -110,8 +111,16 @@ class Summary:
         path = folder / FILE
         return cls.from_json(json.loads(path.read_bytes())) if path.is_file() else None
 
-    def line(self) -> str:
-        """One line for the end of a run."""
+    def lines(self) -> Iterator[str]:
+        """The end of a run: how much was found, then each breach with the file that shows it again."""
+        yield self._line()
+        for breach in self.breaches:
+            count = f"{breach.steps} step{'' if breach.steps == 1 else 's'}"
+            names = ", ".join((breach.requirement, *breach.also))
+            again = "" if breach.confirmed else ", which did not come again"
+            yield f"  {breach.verdict} {names} in {count}{again}, saved as {_from_here(breach.scenario)}"
+
+    def _line(self) -> str:
         confirmed = sum(breach.confirmed for breach in self.breaches)
         flaky = len(self.breaches) - confirmed + sum(not failure.confirmed for failure in self.failures)
         found = f"{confirmed} breach{'' if confirmed == 1 else 'es'} found and confirmed"
@@ -208,6 +217,11 @@ def breach_lines(breaches: Iterable[Breach], requirement: str) -> Sequence[str]:
         if breach.confirmed and requirement in (breach.requirement, *breach.also)
         for line in (_how_found(breach), f"replay: {breach.replay}")
     ]
+
+
+def _from_here(path: str) -> str:
+    """A path as it can be pasted where the run was started."""
+    return os.path.relpath(path) if Path(path).is_relative_to(Path.cwd()) else path
 
 
 def _how_found(breach: Breach) -> str:

@@ -6,7 +6,7 @@ Hypothesis, nor mitmproxy, nor the engine is imported.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 _ASKED = "--signet-conformance"
 _RUN = "signet-conformance-run"
 _SHORT = {"target": "NAME", "daemon": "WHERE", "scenarios": "N", "scenario": "FILE"}
+_KEPT: Mapping[str, Mapping[str, Any]] = {
+    "target": {"nargs": "?", "const": ""},
+    "scenario": {"action": "append", "default": []},
+}
 _taken_key = pytest.StashKey[list[str]]()
 
 
@@ -26,8 +30,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         _ASKED, action="store_true", help="judge a connector against the Signet contract, one item a requirement"
     )
+    # Without a value it is refused by the kit, like any name that is none, and not by pytest with a status of its own.
     group.addoption(
-        "--signet-target", metavar="NAME", help="the connector to drive (signet-conformance targets lists them)"
+        "--signet-target",
+        metavar="NAME",
+        nargs="?",
+        const="",
+        help="the connector to drive (signet-conformance targets lists them)",
     )
     group.addoption(
         "--signet-daemon",
@@ -93,7 +102,7 @@ def pytest_load_initial_conftests(
     taken = [name for name in _SHORT if _is_known(parser, f"--{name}")]
     for name, metavar in _SHORT.items():
         if name not in taken:
-            kept: dict[str, Any] = {"action": "append", "default": []} if name == "scenario" else {}
+            kept = _KEPT.get(name, {})
             dest = f"signet_short_{name}"
             group.addoption(f"--{name}", dest=dest, metavar=metavar, help=f"short for --signet-{name}", **kept)
     early_config.stash[_taken_key] = taken

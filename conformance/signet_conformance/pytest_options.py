@@ -19,14 +19,16 @@ from signet_conformance.contract import version_document
 from signet_conformance.coverage import percentage
 from signet_conformance.errors import SignetConformanceError, UsageError, printable
 from signet_conformance.known_failures import KnownFailures
-from signet_conformance.scenarios.script import Scenario, read_scenarios
+from signet_conformance.scenarios.script import CONNECTOR_STEPS, Scenario, read_scenarios
 
 DEFAULT_SESSIONS = 60
 """For a target whose profile names no number of its own."""
 DEFAULT_SEED = 1
 """Fixed, so that a run says the same tomorrow; another one looks elsewhere."""
 MOST_SESSIONS = 1_000_000
+_OPENING = ("start", "resume")
 
+_TARGETS = "NAME; signet-conformance targets lists them"
 _DAEMONS = "embedded (or embedded:VERSION), the URL of a running daemon, or a command that starts one"
 
 
@@ -68,12 +70,14 @@ def read_options(config: pytest.Config, taken: Sequence[str]) -> Asked:
     }
     name, daemon = _either(config, "target"), _either(config, "daemon")
     recordings: Sequence[str] = config.getoption("signet_trace")
+    if name == "":
+        raise UsageError("names no target", where=spelt["target"], remedy=f"{spelt['target']} {_TARGETS}")
     target = None if name is None else targets.load(name)
     if target is None and not recordings:
         raise UsageError(
             "no target is named",
             where="--signet-conformance",
-            remedy=f"add {spelt['target']} NAME; signet-conformance targets lists them",
+            remedy=f"add {spelt['target']} {_TARGETS}",
         )
     if recordings and daemon is not None:
         raise UsageError("a recording needs no daemon", where="--signet-trace", remedy=f"leave {spelt['daemon']} out")
@@ -159,6 +163,7 @@ def _scenarios(files: Sequence[str], where: str) -> tuple[Scenario, ...]:
     found: dict[str, Scenario] = {}
     for file in files:
         for scenario in read_scenarios(Path(file)):
+            _demand_open_sessions(scenario, f"{where} {printable(file)}")
             if found.setdefault(scenario.name, scenario) != scenario:
                 raise UsageError(
                     f"two scenarios are called {scenario.name}",
@@ -166,6 +171,26 @@ def _scenarios(files: Sequence[str], where: str) -> tuple[Scenario, ...]:
                     remedy="give one of them another name",
                 )
     return tuple(found.values())
+
+
+def _demand_open_sessions(scenario: Scenario, where: str) -> None:
+    """Raise UsageError for a step in a session that is not open: no harness could perform it."""
+    opened: set[str] = set()
+    for index, step in enumerate(scenario.steps):
+        if step["step"] not in CONNECTOR_STEPS:
+            continue
+        kind, session = step["step"], str(step["session"])
+        if kind in _OPENING:
+            opened.add(session)
+        elif session not in opened:
+            name = printable(session, 60)
+            raise UsageError(
+                f"scenario {scenario.name}, step {index}: a {kind} in session {name}, which is not open",
+                where=where,
+                remedy=f'put {{"step": "start", "session": "{name}"}} before it',
+            )
+        elif kind == "end":
+            opened.discard(session)
 
 
 def _seed(given: str | None) -> int:

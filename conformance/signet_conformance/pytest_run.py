@@ -9,24 +9,22 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import sys
-from collections.abc import Generator, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Generator, Sequence
 from typing import Any, NoReturn, Self
 
 import pytest
 
-from signet_conformance import engine, trace
+from signet_conformance import engine
 from signet_conformance.baseline import COVERABLE, Outcome
-from signet_conformance.broken_off import Shortfall
-from signet_conformance.contract import requirements
 from signet_conformance.coverage import Coverage, Meter
 from signet_conformance.errors import KitError, SignetConformanceError, printable
 from signet_conformance.finding import Judgement, Verdict
-from signet_conformance.generated_summary import Summary, breach_lines, folded
+from signet_conformance.generated_summary import breach_lines, folded
 from signet_conformance.known_failures import by_target, known_lines, target_of
 from signet_conformance.pytest_items import KNOWN, VERDICT, InconclusiveError, RequirementItem, Requirements
 from signet_conformance.pytest_options import Asked, read_options, read_worker_options
 from signet_conformance.pytest_progress import Progress
+from signet_conformance.pytest_recordings import Recordings
 from signet_conformance.pytest_reports import write_reports
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.layout import MAX_WIDTH
@@ -34,7 +32,6 @@ from signet_conformance.reports.remarks import remarks
 from signet_conformance.reports.requirement_pages import explain_note
 from signet_conformance.reports.text import closing_line, daemon_summary_lines, failure_text, summary_lines
 from signet_conformance.reports.together import run_level_breaches
-from signet_conformance.rules.daemon import daemon_requirements
 
 _SETTLED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
 """The statuses of a run that came to its end; any other one is left as pytest gave it."""
@@ -57,7 +54,7 @@ class ConformanceRun:
         self._baseline_line: str | None = None
         self._judged: engine.JudgedRun | None = None
         self._measured: Coverage | None = None
-        self._traces: list[trace.Trace] | None = None
+        self._recordings = Recordings(asked)
         self._stopped = False
         self._interrupted = False
         if config.args_source is not pytest.Config.ArgsSource.ARGS:
@@ -98,7 +95,7 @@ class ConformanceRun:
             try:
                 if not self._asked.recordings:
                     self._perform()
-                self._read_traces()
+                self._recordings.traces()
             except SignetConformanceError as failure:
                 self._stopped = True
                 _end(session, failure)
@@ -148,31 +145,9 @@ class ConformanceRun:
         """The verdicts of this run, worked out once a process."""
         if self._judged is None:
             self._judged = folded(
-                engine.judge_run(self._read_traces(), contract=self._asked.contract), Summary.read(self.folder)
+                engine.judge_run(self._recordings.traces(), contract=self._asked.contract), self._recordings.summary()
             )
         return self._judged
-
-    def _read_traces(self) -> list[trace.Trace]:
-        if self._traces is None:
-            found = sorted(self.folder.glob("*.jsonl"), key=_place)
-            paths: Iterable[Path | str] = self._asked.recordings or found
-            read = [self._declared(trace.read(path)) for path in paths]
-            shortfall = self._shortfall()
-            self._traces = read if shortfall is None else shortfall.judged(read)
-        return self._traces
-
-    def _shortfall(self) -> Shortfall | None:
-        """What a driven run could not perform; None when nothing was asked of a connector, or all was done."""
-        return None if self._asked.recordings else Shortfall.read(self.folder)
-
-    def _declared(self, recorded: trace.Trace) -> trace.Trace:
-        """The trace, with what the target declares in front of what its header does."""
-        if self._asked.target is None:
-            return recorded
-        said, header = self._asked.target.declared, recorded.header
-        members = [member.name for member in dataclasses.fields(trace.Declared)]
-        declared = trace.Declared(**{name: getattr(said, name) or getattr(header.declared, name) for name in members})
-        return dataclasses.replace(recorded, header=dataclasses.replace(header, declared=declared))
 
     def breach_text(self, judgement: Judgement) -> str:
         """What the author of the connector reads of a requirement that fails: a block for each of the first traces."""
@@ -185,7 +160,7 @@ class ConformanceRun:
         blocks = [failure_text(one, name, width, options=options) for one in breached[:_MAX_BLOCKS]]
         if len(breached) > _MAX_BLOCKS:
             blocks.append(f"… and in {len(breached) - _MAX_BLOCKS} more traces")
-        summary = Summary.read(self.folder)
+        summary = self._recordings.summary()
         blocks += breach_lines(() if summary is None else summary.breaches, name)
         return "\n\n".join(blocks)
 
@@ -259,9 +234,9 @@ class ConformanceRun:
             reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
             name = report.nodeid.rsplit("::", 1)[-1]
             terminalreporter.write_line(f"{name} {printable(reason, 300)} {explain_note(name)}")
-        for warning in (warning for one in self._traces or () for warning in one.warnings):
+        for warning in (warning for one in self._recordings.read for warning in one.warnings):
             terminalreporter.write_line(f"note: {printable(warning, 600)}")
-        for remark in remarks(self._traces or ()):
+        for remark in remarks(self._recordings.read):
             terminalreporter.write_line(f"note on the installation: {printable(remark, 600)}")
         status = self._status(exitstatus)
         if not self._verdicts:
@@ -274,15 +249,16 @@ class ConformanceRun:
             terminalreporter.write_line(line)
         for line in daemon_summary_lines(self.judged().traces, shutil.get_terminal_size().columns):
             terminalreporter.write_line(line)
-        traces = len(self._read_traces())
+        traces = len(self._recordings.traces())
         terminalreporter.write_line(closing_line(verdicts, traces, status))
-        if (shortfall := self._shortfall()) is not None:
+        if (shortfall := self._recordings.shortfall()) is not None:
             for line in shortfall.lines():
                 terminalreporter.write_line(line)
         if self._baseline_line is not None:
             terminalreporter.write_line(self._baseline_line)
-        if (summary := Summary.read(self.folder)) is not None:
-            terminalreporter.write_line(summary.line())
+        if (summary := self._recordings.summary()) is not None:
+            for line in summary.lines():
+                terminalreporter.write_line(line)
         found = self._coverage()
         terminalreporter.write_line(
             "coverage: "
@@ -291,7 +267,7 @@ class ConformanceRun:
         )
         if self._covers_too_little():
             terminalreporter.write_line(f"that is less than {self._asked.least_coverage:g} %: the run fails")
-        if not self._recorded():
+        if not self._recordings.hold_anything():
             terminalreporter.write_line(
                 "no request was recorded: does the connector call the address in SIGNET_DAEMON_URL?"
             )
@@ -303,7 +279,7 @@ class ConformanceRun:
             terminalreporter.write_line(f"traces: {self.folder}")
 
     def _first_skip(self) -> str | None:
-        skips = (mark for one in self._read_traces() for mark in one.marks if mark.name == "skipped")
+        skips = (mark for one in self._recordings.traces() for mark in one.marks if mark.name == "skipped")
         return next((printable(mark.data.get("reason"), 300) for mark in skips), None)
 
     @pytest.hookimpl(trylast=True)
@@ -345,18 +321,13 @@ class ConformanceRun:
         left = [verdict for nodeid, verdict in self._verdicts.items() if nodeid not in self._known]
         # What is known to fail was tested, even where nothing else was.
         tested = [*left, Verdict.PASS] if self._known else left
-        status = engine.exit_status(tested, strict=self._asked.strict, recorded=self._recorded())
+        status = engine.exit_status(tested, strict=self._asked.strict, recorded=self._recordings.hold_anything())
         if status in (0, 3) and (self._held.fails or (status == 0 and self._covers_too_little())):
             status = 1
-        if self._shortfall() is not None:
+        if self._recordings.shortfall() is not None:
             status = KitError.exit_status
         # A test of the repository's own may have failed; that not all could be judged says more than that.
         return 1 if exitstatus == pytest.ExitCode.TESTS_FAILED and status != 4 else status
-
-    def _recorded(self) -> bool:
-        """Whether the connector made any request at all."""
-        summary = Summary.read(self.folder)
-        return any(one.exchanges for one in self._traces or ()) or (summary is not None and summary.tally.exchanges > 0)
 
     def _coverage(self) -> Coverage:
         if self._measured is None:
@@ -373,10 +344,10 @@ class ConformanceRun:
     def _write_report(self, status: int) -> None:
         run = self.judged()
         known, target = self._asked.known, self._target_name()
-        shortfall = self._shortfall()
+        shortfall = self._recordings.shortfall()
         notes = [] if shortfall is None else list(shortfall.notes())
         notes += known_lines(self._held, MAX_WIDTH, colour=False)
-        if (summary := Summary.read(self.folder)) is not None:
+        if (summary := self._recordings.summary()) is not None:
             breached = dict.fromkeys(one.requirement for one in summary.breaches)
             notes += [f"{name}: {line}" for name in breached for line in breach_lines(summary.breaches, name)]
         ending = Ending(
@@ -394,11 +365,11 @@ class ConformanceRun:
     def _keeps_traces(self) -> bool:
         if self._asked.recordings or not any(self.folder.glob("*.jsonl")):
             return False
-        if (summary := Summary.read(self.folder)) is not None and not all(one.confirmed for one in summary.breaches):
+        if (summary := self._recordings.summary()) is not None and not all(one.confirmed for one in summary.breaches):
             return True
         return (
             self._stopped
-            or self._shortfall() is not None
+            or self._recordings.shortfall() is not None
             or bool({Verdict.FAIL, Verdict.ERROR} & set(self._verdicts.values()))
         )
 
@@ -406,11 +377,6 @@ class ConformanceRun:
         # Those that a failure names stay, or nobody could replay it.
         if not self._keeps_traces():
             shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def _place(path: Path) -> tuple[bool, Path]:
-    """Where a recording stands: scripted scenarios show more at a glance than what generated sessions confirm."""
-    return path.stem in requirements() or path.stem in daemon_requirements(), path
 
 
 def _end(session: pytest.Session, failure: SignetConformanceError) -> NoReturn:

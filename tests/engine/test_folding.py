@@ -180,3 +180,11 @@ def test_the_exit_status(verdicts: list[str], status: int, strict: int) -> None:
     found = [Verdict(verdict) for verdict in verdicts]
     assert exit_status(found) == status
     assert exit_status(found, strict=True) == strict
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "status"), [(["PASS"], 3), (["PASS", "WARN"], 3), (["FAIL", "PASS"], 1), (["ERROR", "FAIL"], 4)]
+)
+def test_silence_alone_tests_nothing(verdicts: list[str], status: int) -> None:
+    """Where nothing was recorded a PASS is no test passed; a FAIL and an ERROR stay what they are."""
+    assert exit_status([Verdict(verdict) for verdict in verdicts], recorded=False) == status

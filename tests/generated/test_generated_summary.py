@@ -87,18 +87,32 @@ def test_unconfirmed_breach_leaves_the_requirement_undecided(before: Verdict, ex
 
 def test_line_counts_what_was_confirmed_and_what_was_not() -> None:
     """The end of a run tells how many sessions there were, and keeps flaky findings apart."""
-    assert summary_of(BREACH).line() == "20 generated sessions of seed 3: 1 breach found and confirmed"
+    assert next(summary_of(BREACH).lines()) == "20 generated sessions of seed 3: 1 breach found and confirmed"
     flaky = summary_of(BREACH, replace(BREACH, confirmed=False))
     flaky.failures.append(Failure("ended", False, "x.json", "pytest"))
-    assert flaky.line().endswith("1 breach found and confirmed, 2 that did not come again with a fresh connector")
+    assert next(flaky.lines()).endswith(
+        "1 breach found and confirmed, 2 that did not come again with a fresh connector"
+    )
+
+
+def test_each_breach_is_named_with_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verdict, requirements, steps, and the file to replay from where the run was started; an elsewhere stays whole."""
+    monkeypatch.chdir(tmp_path)
+    here = replace(BREACH, also=("SIG-PROMPT-006",), scenario=str(tmp_path / "signet-failures" / "found.json"))
+    elsewhere = replace(BREACH, confirmed=False, steps=1, scenario="/elsewhere/found.json")
+    _, first, second = summary_of(here, elsewhere).lines()
+    assert (
+        first == f"  {here.verdict} {NAME}, SIG-PROMPT-006 in {here.steps} steps, saved as signet-failures/found.json"
+    )
+    assert second.endswith("in 1 step, which did not come again, saved as /elsewhere/found.json")
 
 
 def test_line_names_what_the_daemon_did_not_do_again() -> None:
     """A breach on the daemon's side that a fresh connector shows is told with its trace; another one only here."""
     summary = replace(summary_of(), daemon=[DaemonBreach("SIG-DAEMON-001", Verdict.FAIL, True, 3)])
-    assert summary.line().endswith("0 breaches found and confirmed")
+    assert next(summary.lines()).endswith("0 breaches found and confirmed")
     summary.daemon.append(DaemonBreach("SIG-DAEMON-004", Verdict.FAIL, False, 2))
-    assert summary.line().endswith("not again with a fresh connector: SIG-DAEMON-004 (2)")
+    assert next(summary.lines()).endswith("not again with a fresh connector: SIG-DAEMON-004 (2)")
 
 
 def test_run_without_generated_sessions_stays_as_it_is() -> None:
