@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import select
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from signet_conformance.drivers.hosts.hook_process import run_hook
+from signet_conformance.drivers.hosts.hook_process import blocks, run_hook
 from signet_conformance.drivers.hosts.hook_settings import Hook, read_hooks, remarks
 from signet_conformance.drivers.hosts.protocol import StepError
 
@@ -40,6 +41,44 @@ def test_failed_hook_says_nothing_to_the_model(tmp_path: Path) -> None:
     """What a hook with another status than 0 prints is kept, but no context."""
     run = run_hook(Hook("echo partly; exit 3", 30.0), TOLD, dict(os.environ), tmp_path)
     assert (run.status, run.stdout, run.context) == (3, "partly\n", "")
+
+
+SAYS_NO = '{"decision": "block", "reason": "no"}'
+DENIES = '{"hookSpecificOutput": {"permissionDecision": "deny"}}'
+ALL = ("status", "decision", "continue", "permission")
+
+
+@pytest.mark.parametrize(
+    ("command", "ways", "needs_reason", "blocked"),
+    [
+        ("echo why >&2; exit 2", ALL, True, True),
+        ("exit 2", ALL, False, True),
+        ("exit 2", ALL, True, False),
+        ("echo why >&2; exit 2", ("decision",), False, False),
+        ("echo why >&2; exit 1", ALL, False, False),
+        (f"echo '{SAYS_NO}'", ALL, True, True),
+        (f"echo '{SAYS_NO}'", ("status",), True, False),
+        (f"echo '{SAYS_NO}'; exit 1", ALL, True, False),
+        ('echo \'{"decision": "block"}\'', ALL, True, False),
+        ('echo \'{"decision": "block"}\'', ALL, False, True),
+        ('echo \'{"decision": "approve"}\'', ALL, False, False),
+        ("echo '{\"continue\": false}'", ALL, True, True),
+        ("echo '{\"continue\": true}'", ALL, True, False),
+        (f"echo '{DENIES}'", ALL, True, True),
+        (f"echo '{DENIES}'", ("status", "decision"), True, False),
+        ("echo '[2]'", ALL, False, False),
+        ("echo words", ALL, False, False),
+    ],
+)
+def test_what_blocks(command: str, ways: Sequence[str], needs_reason: bool, blocked: bool, tmp_path: Path) -> None:
+    """A run blocks by what its harness's face names: the status 2, or an object on a run that went well."""
+    run = run_hook(Hook(command, 30.0), TOLD, dict(os.environ), tmp_path)
+    assert blocks(run, ways, needs_reason=needs_reason) is blocked
+
+
+def test_hook_that_outruns_its_timeout_blocks_nothing(tmp_path: Path) -> None:
+    """A harness goes on without a hook that it has killed."""
+    assert not blocks(run_hook(Hook("sleep 60", 0.2), TOLD, dict(os.environ), tmp_path), ALL, needs_reason=False)
 
 
 def test_timeout_ends_the_whole_group(tmp_path: Path) -> None:

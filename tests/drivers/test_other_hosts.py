@@ -17,7 +17,7 @@ from signet_conformance.reports.remarks import remarks
 from signet_conformance.runner import Run
 from signet_conformance.scenarios.script import scripted
 
-from .conftest import FIXTURES, START, Broken, Made, performed
+from .conftest import FIXTURES, PROMPT, START, Broken, Made, performed
 
 PROMPT_TEXT = {"SIG-PROMPT-001": Verdict.FAIL, "SIG-PROMPT-002": Verdict.FAIL}
 
@@ -28,11 +28,11 @@ HOOKS = {
 }
 
 
-def settings(folder: Path) -> str:
+def settings(folder: Path, timeout_s: float = 30) -> str:
     """A Claude Code settings file whose hooks run the fixture."""
     program = shlex.join([sys.executable, str(FIXTURES / "hook.py")])
     hooks = {
-        event: [{"hooks": [{"type": "command", "command": f"{program} {operation} claude-code", "timeout": 30}]}]
+        event: [{"hooks": [{"type": "command", "command": f"{program} {operation} claude-code", "timeout": timeout_s}]}]
         for event, operation in HOOKS.items()
     }
     path = folder / "settings.json"
@@ -59,6 +59,79 @@ def test_remarks_reach_the_recording(made: Made, tmp_path: Path) -> None:
     expected = ["no hook for PreCompact, though pre-compaction is declared"]
     assert list(remarks([recorded, recorded])) == expected
     assert trace_entry(engine.judge(recorded))["remarks"] == expected
+
+
+def notes(folder: Path) -> list[str]:
+    """The notes on the recordings of a run."""
+    return list(remarks(trace.read(path) for path in sorted(folder.glob("*.jsonl"))))
+
+
+def test_hook_that_blocks_when_the_daemon_is_away(made: Made, broken: Broken, tmp_path: Path) -> None:
+    """It stops the user's work with the daemon: a breach, and a note that says when."""
+    target = made("claude-code", mode="blocks-when-away", config=settings(tmp_path), capabilities=["session-start"])
+    found = broken(target, ("plain", "daemon-refuses", "daemon-resets"))
+    assert found == {"SIG-FAIL-001": Verdict.FAIL}
+    blocked = "UserPromptSubmit: ended with status 2 and blocked the user's turn, in 2 steps of 2 scenarios"
+    where = "only while a fault was on; the first: daemon-refuses, step 2 prompt: memory is away"
+    assert notes(tmp_path / "traces") == [f"{blocked}, {where}"]
+
+
+def test_hook_that_always_blocks(made: Made, broken: Broken, tmp_path: Path) -> None:
+    """With the daemon there no requirement speaks of it; the note says that the user never gets a turn."""
+    target = made("claude-code", mode="blocks", config=settings(tmp_path), capabilities=["session-start"])
+    assert broken(target, ("plain",)) == {}
+    (note,) = notes(tmp_path / "traces")
+    assert note.startswith(
+        "UserPromptSubmit: ended with status 2 and blocked the user's turn, in 1 step of 1 scenario;"
+    )
+
+
+def test_hook_that_hangs(made: Made, broken: Broken, tmp_path: Path) -> None:
+    """The harness goes on without it, so it blocks nothing; the note says how long the user waits."""
+    target = made("claude-code", mode="hangs", config=settings(tmp_path, 1), capabilities=["session-start"])
+    assert broken(target, ("daemon-refuses",)) == {}
+    (note,) = notes(tmp_path / "traces")
+    assert note.startswith("UserPromptSubmit: gave no answer within 1.")
+    assert "in 2 steps of 1 scenario, also without a fault; the first: daemon-refuses, step 4 prompt" in note
+
+
+def test_what_a_failing_hook_says_is_redacted(made: Made, broken: Broken, tmp_path: Path) -> None:
+    """A token on the standard error of a hook reaches no recording."""
+    target = made("claude-code", mode="fails", config=settings(tmp_path), capabilities=["session-start"])
+    broken(target, ("plain",))
+    assert b"sig_sk_0123" not in (tmp_path / "traces" / "plain.jsonl").read_bytes()
+    (note,) = notes(tmp_path / "traces")
+    assert "failed with status 1" in note
+    assert "TypeError: refused token <redacted:" in note
+
+
+def test_blocked_prompt_never_reaches_the_model(made: Made, tmp_path: Path) -> None:
+    """Neither does what the turn would have brought: the model is not called, and so no tool; the next step goes on."""
+    target = made("claude-code", mode="blocks", config=settings(tmp_path))
+    tool = {"step": "tool", "session": "s1", "tool": "memory_search", "arguments": {"query": "x"}}
+    end = {"step": "end", "session": "s1"}
+    steps = [START, {**PROMPT, "more": True}, tool, end]
+    _, turn, used, ended = performed(target, tmp_path / "home", steps)
+    assert (turn["turn"], turn["hooks"][0]["blocked"], turn["injected"]) == (False, True, "")
+    assert "blocked the prompt" in used["skipped"]
+    assert [run["event"] for run in ended["hooks"]] == ["SessionEnd"]
+
+
+def test_model_is_not_called_in_a_blocked_turn(made: Made, broken: Broken, tmp_path: Path) -> None:
+    """The recording of a blocked turn holds no mark of the model, that of another does."""
+    for mode, models in (("conforming", 1), ("blocks", 0)):
+        target = made("claude-code", mode=mode, config=settings(tmp_path), capabilities=["session-start"])
+        broken(target, ("plain",))
+        recorded = tmp_path / "traces" / "plain.jsonl"
+        assert [mark.name for mark in trace.read(recorded).marks].count("model") == models
+        recorded.unlink()
+
+
+def test_conforming_hooks_are_not_remarked_on(made: Made, broken: Broken, tmp_path: Path) -> None:
+    """A connector that fails open has nothing to note, faults or not."""
+    target = made("claude-code", config=settings(tmp_path), capabilities=["session-start"])
+    assert broken(target, ("plain", "daemon-refuses", "daemon-500")) == {}
+    assert notes(tmp_path / "traces") == []
 
 
 def plain_list(folder: Path) -> str:

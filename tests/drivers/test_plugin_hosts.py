@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from signet_conformance import trace
 from signet_conformance.finding import Verdict
+from signet_conformance.reports.remarks import remarks
 
 from .conftest import FIXTURES, PROMPT, START, Broken, Made, performed
 
@@ -54,6 +57,21 @@ def test_handler_that_throws_stops_no_turn(runtime: str, made: Made, tmp_path: P
     assert turn["turn"] is True
     (noted,) = [call for call in turn["calls"] if call["event"] == "before_prompt_build"]
     assert "a plugin that throws" in noted["thrown"]
+
+
+def test_handler_that_throws_is_noted(runtime: str, made: Made, broken: Broken, tmp_path: Path) -> None:
+    """The error that keeps a connector from sending anything is what a reader sees, with its place in the code."""
+    broken(made("openclaw", mode="throws", module=MODULE, runtime=runtime), ("plain", "daemon-refuses"))
+    recorded = [trace.read(path) for path in sorted((tmp_path / "traces").glob("*.jsonl"))]
+    (note,) = [text for text in remarks(recorded) if text.startswith("before_prompt_build")]
+    assert note.startswith("before_prompt_build: threw, in 3 steps of 2 scenarios, also without a fault; the first: ")
+    assert re.search(r"step \d prompt: Error: a plugin that throws at .*openclaw_plugin\.mjs:\d+", note)
+
+
+def test_conforming_plugin_is_not_remarked_on(runtime: str, made: Made, broken: Broken, tmp_path: Path) -> None:
+    """A connector that fails open has nothing to note, faults or not."""
+    assert broken(made("openclaw", module=MODULE, runtime=runtime)) == {}
+    assert list(remarks(trace.read(path) for path in (tmp_path / "traces").glob("*.jsonl"))) == []
 
 
 def test_tool_that_the_connector_lacks_is_skipped(runtime: str, made: Made, tmp_path: Path) -> None:

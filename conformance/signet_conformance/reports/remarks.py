@@ -14,7 +14,7 @@ MAX_KINDS = 12
 """Lines about handlers; further kinds are counted."""
 _WORDS: Mapping[str, str] = {
     "blocked": "blocked the user's turn",
-    "timed_out": "gave no answer in time",
+    "timed_out": "gave no answer",
     "thrown": "threw",
     "failed": "failed",
 }
@@ -28,6 +28,7 @@ class _Trouble:
     kind: tuple[str, str, str]
     scenario: str
     step: str
+    ms: object
     text: str
     under_fault: bool
 
@@ -60,18 +61,17 @@ def _troubles(trace: Trace) -> Iterator[_Trouble]:
     faults: set[str] = set()
     for mark in trace.marks:
         if mark.name == "scenario":
-            scenario = str(mark.data.get("name") or scenario)
+            scenario = printable(mark.data.get("name") or scenario, 80)
         elif mark.name == "fault":
             _switch(faults, mark)
             under_fault = under_fault or bool(faults)
         elif mark.name == "step":
             step = f"step {printable(mark.data.get('index'), 10)} {printable(mark.data.get('step'), 40)}"
             under_fault = bool(faults)
-        elif mark.name == "handler" and mark.data.get("outcome") in _WORDS:
-            told = (str(mark.data.get(name, "")) for name in ("event", "outcome", "status"))
-            event, outcome, status = told
-            text = str(mark.data.get("text") or "")
-            yield _Trouble((event, outcome, status), scenario, step, text, under_fault)
+        elif mark.name == "handler" and str(mark.data.get("outcome")) in _WORDS:
+            event, outcome, status = (printable(mark.data.get(name, ""), 80) for name in ("event", "outcome", "status"))
+            text = printable(mark.data.get("text") or "", 400)
+            yield _Trouble((event, outcome, status), scenario, step, mark.data.get("ms"), text, under_fault)
 
 
 def _switch(faults: set[str], mark: Mark) -> None:
@@ -89,6 +89,7 @@ def _line(found: Sequence[_Trouble]) -> str:
     first = (free or found)[0]
     said = f"{event}: {f'ended with status {status} and ' if status and outcome == 'blocked' else ''}{_WORDS[outcome]}"
     said += f" with status {status}" if status and outcome == "failed" else ""
+    said += f" within {first.ms / 1000:.1f} s" if outcome == "timed_out" and isinstance(first.ms, int | float) else ""
     places = {(one.scenario, one.step) for one in found}
     often = f"{_count(len(places), 'step')} of {_count(len({one.scenario for one in found}), 'scenario')}"
     only = ", only while a fault was on" if not free else ", also without a fault" if len(free) < len(found) else ""

@@ -1,0 +1,99 @@
+"""What became of handlers, read from a driver's answer: the troubled ones only, bounded, whatever the answer holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from signet_conformance.drivers.handlers import MAX_MARKS, MAX_TEXT, troubled
+
+PYTHON = """Traceback (most recent call last):
+  File "/srv/hook.py", line 3, in <module>
+    connect()
+ConnectionRefusedError: [Errno 111] Connection refused
+"""
+NODE = """file:///srv/hook.mjs:3
+throw new TypeError("boom");
+^
+
+TypeError: boom
+    at file:///srv/hook.mjs:3:7
+    at node:internal/main:1:1
+"""
+
+
+@pytest.mark.parametrize(
+    ("member", "entry", "outcome"),
+    [
+        ("hooks", {"status": 2, "blocked": True}, "blocked"),
+        ("hooks", {"status": None, "timed_out": True}, "timed_out"),
+        ("hooks", {"status": 1}, "failed"),
+        ("hooks", {"status": -9}, "failed"),
+        ("calls", {"thrown": "Error: boom"}, "thrown"),
+        ("calls", {"timed_out": True}, "timed_out"),
+        ("calls", {"status": 500}, "failed"),
+        ("calls", {"status": None, "thrown": "RemoteDisconnected: gone"}, "failed"),
+    ],
+)
+def test_trouble_is_told_by_its_outcome(member: str, entry: Mapping[str, Any], outcome: str) -> None:
+    """What blocked a turn is told as that, whatever else holds of it; then what timed out, threw, failed."""
+    (told,) = troubled({member: [{"event": "e", "ms": 1.5, **entry}]})
+    assert (told["event"], told["outcome"], told["ms"]) == ("e", outcome, 1.5)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"hooks": [{"event": "e", "status": 0, "ms": 1.0, "stderr": "a warning"}]},
+        {"calls": [{"event": "e", "ms": 1.0}, {"event": "e", "status": 204}, {"event": "e", "status": 404}]},
+        {"calls": None, "hooks": "none"},
+        {"calls": [None, 3, "x", [], {}, {"status": True}, {"status": "500"}, {"blocked": "no"}, {"timed_out": 0}]},
+        {"hooks": {"status": 1}},
+        {"hooks": [{"status": float("nan")}, {"status": 10**400}]},
+    ],
+    ids=["fine hooks", "fine calls", "no lists", "odd entries", "no list", "no numbers"],
+)
+def test_nothing_is_told_of_what_went_well_or_is_no_entry(result: Mapping[str, Any]) -> None:
+    """Handlers that ended well leave no mark, and neither does an answer of another shape."""
+    assert list(troubled(result)) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ({"thrown": "Error: boom\n    at on (file:///srv/plugin.mjs:5:9)\n    at call"}, "Error: boom at on (file:///srv/plugin.mjs:5:9)"),
+        ({"stderr": PYTHON}, "ConnectionRefusedError: [Errno 111] Connection refused"),
+        ({"stderr": NODE}, "TypeError: boom at file:///srv/hook.mjs:3:7"),
+        ({"stderr": "\n  memory is away\nreally"}, "memory is away"),
+        ({"stderr": " \n", "stdout": '{"decision": "block"}'}, '{"decision": "block"}'),
+        ({"stderr": "\x1b[31mred\x07"}, "\\x1b[31mred\\x07"),
+        ({"stderr": 7}, None),
+    ],
+    ids=["thrown", "python", "node", "first line", "stdout", "escapes", "no text"],
+)  # fmt: skip
+def test_text_is_the_line_that_tells_the_error(said: Mapping[str, Any], text: str | None) -> None:
+    """Of a trace of calls the error and its place, else the first line; harmless in a terminal."""
+    (told,) = troubled({"hooks": [{"event": "e", "status": 1, **said}]})
+    assert told.get("text") == text
+
+
+def test_text_is_cut_between_words() -> None:
+    """Half a secret would not be known for one, so a word that the limit cuts is left out."""
+    words = "word " * 70 + "secret" * 20
+    (told,) = troubled({"calls": [{"event": "e", "thrown": words}]})
+    assert told["text"] == ("word " * 70).strip()
+    assert len(words) > MAX_TEXT
+
+
+def test_marks_of_a_step_are_bounded() -> None:
+    """A handler in a loop does not fill the recording."""
+    assert len(list(troubled({"calls": [{"event": "e", "thrown": "x"}] * 5000}))) == MAX_MARKS
+
+
+@pytest.mark.parametrize("event", [None, 7, "", ["e"]])
+def test_handler_without_a_name(event: object) -> None:
+    """An event that is no name is no reason to say nothing."""
+    (told,) = troubled({"calls": [{"event": event, "thrown": True, "ms": "long"}]})
+    assert told == {"event": "a handler", "outcome": "thrown"}

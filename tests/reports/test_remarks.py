@@ -1,0 +1,142 @@
+"""Notes on handlers: one line a kind of trouble, the first place of each, and whether a fault was about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from io import StringIO
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from signet_conformance import engine
+from signet_conformance.contract import document
+from signet_conformance.reports.ending import Ending
+from signet_conformance.reports.htmlreport import HtmlReport
+from signet_conformance.reports.jsonreport import report
+from signet_conformance.reports.markdown import MarkdownReport
+from signet_conformance.reports.remarks import MAX_KINDS, remarks
+from signet_conformance.reports.text import heading_lines
+from signet_conformance.trace import Header, Mark, Trace
+
+Given = tuple[str, Mapping[str, Any]]
+
+ON: Given = ("fault", {"kind": "refuse", "on": True, "id": 1})
+OFF: Given = ("fault", {"kind": "refuse", "on": False, "id": 1})
+BOOM = "Error: boom at on (plugin.mjs:5:9)"
+
+
+def recording(scenario: str, *marks: Given) -> Trace:
+    """A recording of a scenario with these marks and no exchange."""
+    given: Sequence[Given] = (("scenario", {"name": scenario}), *marks)
+    return Trace(Header(), (), tuple(Mark(seq=n, t=n, name=name, data=data) for n, (name, data) in enumerate(given)))
+
+
+def step(index: int, kind: str = "prompt") -> Given:
+    """A step that was given."""
+    return "step", {"index": index, "step": kind, "session": "s1"}
+
+
+def handler(index: int, outcome: str = "thrown", **more: Any) -> Given:
+    """What became of a handler in it."""
+    return "handler", {"index": index, "event": "before_prompt_build", "outcome": outcome, **more}
+
+
+def test_trouble_of_one_kind_is_one_line() -> None:
+    """Steps and scenarios are counted, however often the handler was called in each; the first place is told."""
+    plain = recording("plain", step(0, "start"), step(1), handler(1, text=BOOM), handler(1, text="again"))
+    several = recording("several", step(1), handler(1, text="other"), step(2), handler(2))
+    where = f"in 3 steps of 2 scenarios; the first: plain, step 1 prompt: {BOOM}"
+    assert remarks([plain, several]) == [f"before_prompt_build: threw, {where}"]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "more", "said"),
+    [
+        ("blocked", {"status": 2}, "ended with status 2 and blocked the user's turn"),
+        ("blocked", {}, "blocked the user's turn"),
+        ("failed", {"status": 127}, "failed with status 127"),
+        ("failed", {}, "failed"),
+        ("timed_out", {"ms": 15004.2}, "gave no answer within 15.0 s"),
+        ("timed_out", {}, "gave no answer"),
+    ],
+)
+def test_words_of_an_outcome(outcome: str, more: Mapping[str, Any], said: str) -> None:
+    """What is known of the status and the time is told."""
+    (line,) = remarks([recording("plain", step(1), handler(1, outcome, **more))])
+    assert line == f"before_prompt_build: {said}, in 1 step of 1 scenario; the first: plain, step 1 prompt"
+
+
+ONLY = "in 1 step of 1 scenario, only while a fault was on; the first: s, step 1 prompt"
+UNDER = [ON, step(1), handler(1, text="refused"), OFF]
+
+
+@pytest.mark.parametrize(
+    ("marks", "said"),
+    [
+        (UNDER, f"{ONLY}: refused"),
+        ([step(2), handler(2, text=BOOM)], f"in 1 step of 1 scenario; the first: s, step 2 prompt: {BOOM}"),
+        (
+            [*UNDER, step(2), handler(2, text=BOOM)],
+            f"in 2 steps of 1 scenario, also without a fault; the first: s, step 2 prompt: {BOOM}",
+        ),
+        # A fault that serves one exchange is over before the step is.
+        ([ON, step(1), OFF, handler(1)], ONLY),
+        ([step(1), ON, OFF, handler(1)], ONLY),
+    ],
+    ids=["under a fault", "without one", "both", "a fault that ends", "a fault within"],
+)  # fmt: skip
+def test_whether_a_fault_was_about(marks: Sequence[Given], said: str) -> None:
+    """What the kit's own fault brings about is less remarkable; the place without one is told where there is one."""
+    assert remarks([recording("s", *marks)]) == [f"before_prompt_build: threw, {said}"]
+
+
+def test_worst_stands_first_and_the_list_ends() -> None:
+    """Trouble without a fault comes before that under one, a blocked turn before a handler that failed."""
+    kinds = [("handler", {"index": 1, "event": f"e{n}", "outcome": "failed"}) for n in range(MAX_KINDS)]
+    blocked: Given = ("handler", {"index": 1, "event": "worst", "outcome": "blocked"})
+    lines = remarks([recording("s", ON, step(0), handler(0, "blocked"), OFF, step(1), *kinds, blocked)])
+    assert lines[0].startswith("worst: blocked the user's turn")
+    assert lines[1].startswith("e0: failed")
+    assert lines[MAX_KINDS:] == ["2 more kinds of trouble with handlers"]
+
+
+@pytest.mark.parametrize("data", [{}, {"outcome": ["thrown"]}, {"outcome": {}}, {"outcome": "sulked"}, {"index": []}])
+def test_mark_of_another_shape_says_nothing(data: Mapping[str, Any]) -> None:
+    """A recording may come from anywhere: what is no outcome is passed over."""
+    assert remarks([recording("s", step(1), ("handler", data))]) == []
+
+
+def test_odd_members_are_no_reason_to_fail() -> None:
+    """What stands in the place of a name, a number or a text is told as it is."""
+    odd = ("handler", {"outcome": "thrown", "event": None, "status": [], "ms": "x", "text": 7, "index": {}})
+    (line,) = remarks([recording("s", ("step", {"index": {}, "step": None}), odd)])
+    assert line.endswith("the first: s, step {} None: 7")
+
+
+def test_every_report_shows_the_notes() -> None:
+    """The terminal shows those of each recording, the reports those of the run, harmlessly."""
+    hostile = handler(1, text="<b>`boom`</b>\x1b[2J")
+    judged = engine.judge(recording("plain", step(1), hostile))
+    assert any("before_prompt_build: threw" in line for line in heading_lines(judged, 400, False))
+    told = report([judged])
+    jsonschema_rs.validator_for(document("report/signet-report-1.schema.json")).validate(told)
+    assert told["remarks"] == told["traces"][0]["remarks"] == remarks([judged.trace])
+    for make, shown in ((MarkdownReport, "- ``before_prompt_build: threw,"), (HtmlReport, "&lt;b&gt;`boom`&lt;/b&gt;")):
+        stream = StringIO()
+        page = make(stream)
+        page.add(judged, {})
+        page.close(Ending([judged], 0))
+        assert shown in stream.getvalue()
+        assert "\x1b" not in stream.getvalue()
+        assert "Noticed in the harness" in stream.getvalue()
+
+
+def test_nothing_to_note_is_not_mentioned() -> None:
+    """A run without trouble has no such section."""
+    judged = engine.judge(recording("plain", step(1)))
+    assert "remarks" not in report([judged])
+    for make in (MarkdownReport, HtmlReport):
+        stream = StringIO()
+        make(stream).close(Ending([judged], 0))
+        assert "Noticed in the harness" not in stream.getvalue()
