@@ -20,6 +20,7 @@ export async function reopen(session) {
 
 export async function prompt(session, userMessage) {
   if (!session.open) await start(session);
+  if (!session.known) return "";
   const said = await call("user-prompt-submit", session, PROMPT_MS, { project: session.project, userMessage });
   if (said.sessionKnown === false) await start(session);
   return typeof said.inject === "string" ? said.inject : "";
@@ -27,12 +28,14 @@ export async function prompt(session, userMessage) {
 
 export async function close(session) {
   const transcript = session.turns.join("\n");
-  await call("session-end", session, END_MS, { cwd: session.project, transcript, reason: "exit" });
+  if (session.known) await call("session-end", session, END_MS, { cwd: session.project, transcript, reason: "exit" });
   Object.assign(session, { open: false, turns: [] });
 }
 
 async function start(session) {
   const healthy = !silent && (await ask("GET", "/health", undefined, START_MS)) !== null;
+  // Once a start was sent the daemon may know the session, whatever came back.
+  session.known ||= healthy;
   const said = healthy ? await call("session-start", session, START_MS, { project: session.project }) : {};
   session.open = Object.keys(said).length > 0;
 }

@@ -29,6 +29,8 @@ class Connector:
     def prompt(self, session, text):
         if not session.get("open"):
             self._open(session)
+        if not session.get("known"):
+            return ""
         said = self._call("user-prompt-submit", session, PROMPT_S, project=session["project"], userMessage=text)
         if said.get("sessionKnown") is False:
             self._open(session)
@@ -37,11 +39,14 @@ class Connector:
 
     def close(self, session):
         transcript = "\n".join(session["turns"])
-        self._call("session-end", session, END_S, cwd=session["project"], transcript=transcript, reason="exit")
+        if session.get("known"):
+            self._call("session-end", session, END_S, cwd=session["project"], transcript=transcript, reason="exit")
         session.update(open=False, turns=[])
 
     def _open(self, session):
         healthy = not self.silent and self._ask("GET", "/health", None, START_S) is not None
+        # Once a start was sent the daemon may know the session, whatever came back.
+        session["known"] = healthy or session.get("known", False)
         session["open"] = healthy and bool(self._call("session-start", session, START_S, project=session["project"]))
 
     def _call(self, hook, session, bound_s, **members):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from signet_conformance.facts import PROMPT, Call, Recording, text_or_none
 from signet_conformance.trace import Mark
 
+_OPENING = frozenset({"start", "resume", "clear"})
 _OUTAGES = frozenset({"refuse", "reset", "hang"})
 
 
@@ -69,12 +70,17 @@ def is_another_session(recording: Recording, turn: Call, start: Call) -> bool:
 
 
 def was_silent(recording: Recording, seq: int) -> bool:
-    """Whether marks tell that the user had said nothing in the session that an exchange belongs to."""
+    """Whether marks tell that the user said nothing in the session that an exchange belongs to, since it was opened."""
     step = step_before(recording, seq)
     if step is None or step.data.get("session") is None:
         return False
-    said = (mark for mark in recording.marks("step") if mark.seq < seq and mark.data.get("step") == "prompt")
-    return all(mark.data.get("session") != step.data["session"] for mark in said)
+    of_session = [
+        str(mark.data.get("step"))
+        for mark in recording.marks("step")
+        if mark.seq < seq and mark.data.get("session") == step.data["session"]
+    ]
+    opened = max((place for place, kind in enumerate(of_session) if kind in _OPENING), default=-1)
+    return "prompt" not in of_session[opened + 1 :]
 
 
 @dataclass(frozen=True, slots=True)
