@@ -94,6 +94,12 @@ def broke_off(trace: Trace) -> str | None:
     return None
 
 
+def warnings_of(trace: Trace) -> Sequence[str]:
+    """What a reader of the trace has to know of it: what was passed over, and that its scenario broke off."""
+    why = broke_off(trace)
+    return trace.warnings if why is None else (*trace.warnings, f"the scenario was broken off: {why}")
+
+
 def _is_cut_short(trace: Trace) -> bool:
     # A run that is given up leaves the recording of what the other lane was at without its end.
     return broke_off(trace) is not None or not any(mark.name == "scenario_end" for mark in trace.marks)

@@ -116,7 +116,8 @@ def _job(scenario: Scenario, folder: Path, patience: Patience, *, part: bool) ->
             return None
         watched = Watched(rig.launch(scenario.env))
         out = folder / f"{scenario.name}.jsonl"
-        return _Performed(scenario, watched, perform(rig, scenario, watched, out, patience, part=part))
+        error = perform(rig, scenario, watched, out, patience, part=part)
+        return None if watched.given_up else _Performed(scenario, watched, error)
 
     return job
 

@@ -125,8 +125,9 @@ class GeneratedSessions:
                 judged = connector.judged(scenario, out, f"{number}x{place}")
                 chunk.performed += 1
                 if isinstance(judged, str):
-                    if len(chunk.failed) < MOST_FAILURES and connector.watched is not None:
-                        chunk.failed[place] = connector.watched, judged
+                    watched = connector.watched
+                    if len(chunk.failed) < MOST_FAILURES and watched is not None and not watched.given_up:
+                        chunk.failed[place] = watched, judged
                     out.unlink(missing_ok=True)
                     continue
                 chunk.tally.add(judged)

@@ -21,11 +21,20 @@ class Patience:
         self._silent = 0
         self._unstarted = 0
         self._performed = 0
+        self._under_way: set[Watched] = set()
         self.why: str | None = None
 
-    def note(self, watched: Watched, error: str | None) -> None:
-        """Take in how one scenario ended."""
+    def begin(self, watched: Watched) -> None:
+        """Take in that a scenario is under way."""
         with self._lock:
+            self._under_way.add(watched)
+
+    def note(self, watched: Watched, error: str | None) -> None:
+        """Take in how one scenario ended; with the run, what the other lanes are at ends too."""
+        with self._lock:
+            self._under_way.discard(watched)
+            if self.why is not None:
+                return
             if error is None:
                 self._performed += 1
             elif watched.is_silent:
@@ -36,6 +45,9 @@ class Patience:
                 self.why = f"in {MOST_FAILURES} scenarios the program gave no answer"
             elif self._unstarted >= MOST_FAILURES and not self._performed:
                 self.why = "the connector cannot be started"
+            ended = () if self.why is None else tuple(self._under_way)
+        for other in ended:
+            other.give_up()
 
 
 def perform(
@@ -49,6 +61,7 @@ def perform(
     part: bool = False,
 ) -> str | None:
     """Perform a scenario as :meth:`Rig.perform` does; the error too where the connector could not be started."""
+    patience.begin(watched)
     try:
         error = rig.perform(scenario, watched, out, apart=apart, part=part)
     except NothingTestedError as failure:

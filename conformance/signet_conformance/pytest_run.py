@@ -16,6 +16,7 @@ import pytest
 
 from signet_conformance import engine
 from signet_conformance.baseline import COVERABLE, Outcome
+from signet_conformance.broken_off import warnings_of
 from signet_conformance.coverage import Coverage, Meter
 from signet_conformance.errors import KitError, SignetConformanceError, printable
 from signet_conformance.finding import Judgement, Verdict
@@ -234,7 +235,7 @@ class ConformanceRun:
             reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
             name = report.nodeid.rsplit("::", 1)[-1]
             terminalreporter.write_line(f"{name} {printable(reason, 300)} {explain_note(name)}")
-        for warning in (warning for one in self._recordings.read for warning in one.warnings):
+        for warning in (warning for one in self._recordings.read for warning in warnings_of(one)):
             terminalreporter.write_line(f"note: {printable(warning, 600)}")
         for remark in remarks(self._recordings.read):
             terminalreporter.write_line(f"note on the installation: {printable(remark, 600)}")

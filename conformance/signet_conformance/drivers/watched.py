@@ -18,13 +18,17 @@ _KIT = "the kit, which then has a defect that deserves a report"
 
 
 class Watched:
-    """A driver that performs one scenario. `failure` is what broke it off, None as long as nothing did."""
+    """A driver that performs one scenario.
+
+    `failure` is what broke it off, None as long as nothing did; `given_up` tells that it was ended with the run.
+    """
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
         self._begun = 0
         self._flushing = False
         self.failure: SignetConformanceError | None = None
+        self.given_up = False
 
     def hello(self) -> Mapping[str, Any]:
         """Greet the connector."""
@@ -43,6 +47,11 @@ class Watched:
     def close(self) -> None:
         """End the connector."""
         self._driver.close()
+
+    def give_up(self) -> None:
+        """End the connector while it performs, from another thread: what comes of it says nothing."""
+        self.given_up = True
+        self.close()
 
     def _watch(self, call: Callable[[], T]) -> T:
         try:

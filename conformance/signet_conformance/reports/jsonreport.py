@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 from signet_conformance import __version__
+from signet_conformance.broken_off import warnings_of
 from signet_conformance.contract import operation_table
 from signet_conformance.coverage import Coverage
 from signet_conformance.engine import Judged, exit_status
@@ -107,7 +108,7 @@ def trace_entry(judged: Judged) -> dict[str, Any]:
         "declared": trace.header.declared.to_json(),
         "operations": dict(sorted(_operations(trace).items())),
         "daemon_version": judged.daemon_version,
-        **({"warnings": list(trace.warnings)} if trace.warnings else {}),
+        **({"warnings": list(warned)} if (warned := warnings_of(trace)) else {}),
         **({"remarks": found} if (found := remarks([trace])) else {}),
         "verdicts": {name: _judgement(found, judged.daemon_version) for name, found in judged.judgements.items()},
         "daemon": {name: _judgement(found, judged.daemon_version) for name, found in judged.daemon.items()},

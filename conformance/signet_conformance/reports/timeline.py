@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
+from signet_conformance.broken_off import warnings_of
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.facts import Call, Recording
@@ -87,7 +88,7 @@ class Timeline:
         facts = [printable(trace.path or "trace", 400), f"daemon {printable(recording.daemon_version, 40)}"]
         facts.append(f"{len(recording.calls)} exchange{'' if len(recording.calls) == 1 else 's'}")
         yield from paragraph(", ".join(facts), self._width)
-        yield from (line for warning in trace.warnings for line in paragraph(printable(warning, 600), self._width))
+        yield from (line for warning in warnings_of(trace) for line in paragraph(printable(warning, 600), self._width))
 
     def lines(
         self,
