@@ -163,6 +163,13 @@ def known_lines(found: Outcome, width: int, colour: bool) -> Iterator[str]:
             yield command_line("explain", ["signet-conformance", "explain", entry.requirement], colour)
 
 
+def failing_text(found: Outcome) -> str:
+    """The entries that fail a run, counted, such as `1 stale and 2 expired entries`; empty where none does."""
+    groups = (("stale", found.stale), ("expired", found.expired))
+    counts = " and ".join(f"{len(entries)} {word}" for word, entries in groups if entries)
+    return f"{counts} {'entry' if len(found.stale) + len(found.expired) == 1 else 'entries'}" if counts else ""
+
+
 def _since(entry: Entry) -> str:
     days = f"{entry.created.isoformat()} to {entry.expires.isoformat()}"
     return f"by {printable(entry.owner, 80)}, {days}"

@@ -44,7 +44,7 @@ from signet_conformance.errors import KitError, SignetConformanceError, UsageErr
 from signet_conformance.trace import Declared, Header
 from signet_recording_proxy.health import ask
 from signet_recording_proxy.redaction import Redactor
-from signet_recording_proxy.trace_file import TraceFile
+from signet_recording_proxy.trace_file import TraceFile, demand_creatable
 from signet_recording_proxy.upstream import Upstream
 
 DEFAULT_BODY_LIMIT = 8 * 1024 * 1024
@@ -147,6 +147,7 @@ async def _record(options: argparse.Namespace) -> int:
     upstream = Upstream(options.upstream)
     redactor = Redactor(_canaries(options.canary_env))
     declared = _declared(options)
+    demand_creatable(options.out)
     probe = asyncio.create_task(ask(upstream))
     await asyncio.sleep(0)  # lets the question out before the heavy imports, so that both go on at once
     from signet_recording_proxy.control import Control, write_line

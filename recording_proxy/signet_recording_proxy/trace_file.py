@@ -7,9 +7,10 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
-from signet_conformance.errors import KitError, UsageError
+from signet_conformance.errors import KitError, UsageError, printable
 from signet_conformance.trace import Header, encode
 
 
@@ -83,18 +84,28 @@ class TraceFile:
             ) from None
 
 
+def demand_creatable(path: str) -> None:
+    """Raise UsageError when a trace could not be created at `path`; nothing is left there.
+
+    Said before anything is waited for. Whether it can be created in the end shows when it is.
+    """
+    os.close(_create(path))
+    Path(path).unlink()
+
+
 def _create(path: str) -> int:
     try:
         return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except FileExistsError:
         raise UsageError(
             "the file exists, and a recording never overwrites one",
-            where=path,
+            where=printable(path, 400),
             remedy="name another file with --out, or remove this one",
         ) from None
-    except OSError as failure:
+    except (OSError, ValueError) as failure:
+        # ValueError: a name with a null byte, which no file has.
         raise UsageError(
-            f"the trace file cannot be created: {failure.strerror or failure}",
-            where=path,
+            f"the trace file cannot be created: {getattr(failure, 'strerror', None) or failure}",
+            where=printable(path, 400),
             remedy="name a file in a folder that exists and can be written to",
         ) from None

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from signet_conformance.contract import requirements
+
 from .conftest import Invoke, Process
 from .traces import BREACHING, CONFORMING, HEADER, health, post, start, write
 
@@ -152,6 +154,20 @@ def test_a_wrong_option_exits_2_with_value_and_remedy(
     assert done.stdout == ""
 
 
+@pytest.mark.parametrize("family", ["SIG-AGENT", "sig-agent", "SIG-AGENT-*"])
+def test_only_takes_a_family(invoke: Invoke, tmp_path: Path, family: str) -> None:
+    """-k SIG-AGENT judges by every requirement of that name, as it does in pytest."""
+    done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING), "-k", family, "--json")
+    found = set(json.loads(done.stdout)["together"])
+    assert found == {name for name in requirements() if name.startswith("SIG-AGENT-")}
+
+
+def test_an_unknown_requirement_is_told_by_the_options_that_name_one(invoke: Invoke, tmp_path: Path) -> None:
+    """Neither of the two spellings hides behind the other."""
+    done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING), "-k", "SIG-AGNT")
+    assert done.stderr.startswith("error: -k/--only: there is no requirement 'SIG-AGNT'")
+
+
 def test_only_takes_ids_and_globs(invoke: Invoke, tmp_path: Path) -> None:
     """-k judges the named requirements alone, whatever the case of the letters."""
     done = invoke(
@@ -212,10 +228,24 @@ def test_a_report_is_not_left_half_written(invoke: Invoke, tmp_path: Path, monke
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("signet_conformance.cli.judging.read", interrupt)
+    monkeypatch.setattr("signet_conformance.cli.judging.read_recording", interrupt)
     done = invoke("check", trace, "--output", "report.txt")
     assert done.exit_code == 130
     assert not (tmp_path / "report.txt").exists()
+
+
+def test_what_only_the_run_breaches_is_replayed_over_its_traces(invoke: Invoke, tmp_path: Path) -> None:
+    """The command that replays a breach of the whole run names what was judged, and shows it again."""
+    ended = {"kind": "mark", "t": 9.0, "name": "scenario_end", "data": {}}
+    header = {**HEADER, "declared": {**HEADER["declared"], "capabilities": ["health", "session-start", "session-end"]}}
+    (tmp_path / "runs").mkdir()
+    for name in ("a.jsonl", "b.jsonl"):
+        write(tmp_path / "runs" / name, [health(), start(), ended], header)
+    done = invoke("check", "runs")
+    replay = next(line for line in done.stdout.splitlines() if line.endswith("-k SIG-COV-001"))
+    words = shlex.split(replay)
+    assert words[1:] == ["signet-conformance", "check", "runs", "-k", "SIG-COV-001"]
+    assert "FAIL SIG-COV-001" in invoke(*words[2:]).stdout
 
 
 def test_a_second_file_does_not_repeat_the_explanation(invoke: Invoke, tmp_path: Path) -> None:
@@ -316,7 +346,7 @@ def test_a_failed_run_without_a_breach_is_not_called_conforming(invoke: Invoke, 
     """A bound on coverage that is not reached ends with 1, and the closing line does not contradict it."""
     write(tmp_path / "a.jsonl", CONFORMING)
     done = invoke("check", "a.jsonl", "-q", "-k", "SIG-AGENT-001", "--coverage-fail-under", "99")
-    assert (done.exit_code, done.stdout.splitlines()[-1].split(";")[0]) == (1, "nothing is breached")
+    assert (done.exit_code, done.stdout.splitlines()[-1].split(";")[0]) == (1, "failed by too little coverage")
 
 
 def test_reports_are_written_beside_what_is_shown(invoke: Invoke, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from click.testing import Result
 from signet_conformance.trace import Trace, read
 
 from .conftest import Invoke
-from .traces import BREACHING, end, health, recall, start, write
+from .traces import BREACHING, HEADER, end, health, recall, start, write
 
 TOKEN = "sk-live-9f8e7d6c5b4a3928170695"
 DAEMON = "http://127.0.0.1:3850"
@@ -79,6 +80,30 @@ def test_a_converted_capture_can_be_checked(invoke: Invoke, tmp_path: Path) -> N
     invoke("convert", "run.har", "back.jsonl")
     declared = ["--agent", "atlas-agent", "--harness", "openclaw"]
     assert "FAIL SIG-AGENT-002" in invoke("check", "back.jsonl", *declared).output
+
+
+@pytest.mark.parametrize("name", ["run.har", "run.flow"])
+def test_what_a_capture_cannot_hold_is_told(invoke: Invoke, tmp_path: Path, name: str) -> None:
+    """The way out names the marks and declarations that are lost; its options give every declaration back."""
+    declared = {
+        "agents": ["atlas-agent"], "harness": "openclaw", "bounds_s": {"start": 15.0}, "capabilities": ["health"],
+        "token": True,
+    }  # fmt: skip
+    mark = {"kind": "mark", "t": 0.5, "name": "step", "data": {}}
+    write(tmp_path / "run.jsonl", [*BREACHING, mark], {**HEADER, "declared": declared})
+    out = invoke("convert", "run.jsonl", name).stdout
+    assert "left out: 1 mark," in out
+    options = shlex.split(out.splitlines()[-1])
+    back = invoke("convert", name, "back.jsonl").stdout
+    assert back.splitlines()[-1].endswith("check back.jsonl --agent ID --harness NAME")
+    report = json.loads(invoke("check", "back.jsonl", *options, "--json").stdout)
+    assert report["traces"][0]["declared"] == declared
+
+
+def test_a_recording_that_declares_nothing_loses_nothing(invoke: Invoke, tmp_path: Path) -> None:
+    """Where there is neither mark nor declaration, none is said to be left out."""
+    write(tmp_path / "run.jsonl", BREACHING, {**HEADER, "declared": {}})
+    assert "left out" not in invoke("convert", "run.jsonl", "run.har").stdout
 
 
 def test_secrets_are_redacted_on_the_way_in(invoke: Invoke, tmp_path: Path) -> None:

@@ -35,6 +35,16 @@ def test_no_difference_exits_0(invoke: Invoke, same: Path) -> None:
     assert result.output.endswith("no difference\n")
 
 
+def test_two_recordings_without_an_exchange_are_not_compared(invoke: Invoke, same: Path, tmp_path: Path) -> None:
+    """That nothing differs between two empty recordings is no green: 3, in every form; one empty one differs."""
+    empty = write(tmp_path / "empty.jsonl", [])
+    for words in ((), ("-q",), ("--json",)):
+        assert invoke("diff", empty, empty, *words).exit_code == 3
+    assert "nothing was compared" in invoke("diff", empty, empty, "-q").output
+    assert invoke("diff", same, empty).exit_code == 1
+    assert invoke("diff", empty, same).exit_code == 1
+
+
 def test_a_cosmetic_difference_exits_0(invoke: Invoke, same: Path, tmp_path: Path) -> None:
     """Another text is told and fails nothing."""
     changed = write(tmp_path / "c.jsonl", [health(), start(), recall(query="hours"), end()])

@@ -143,6 +143,17 @@ def test_a_baseline_that_is_there_is_the_lanes(tmp_path: Path, invoke: Invoke) -
     assert 'SIGNET_LANE_BASELINE: "signet-baseline.json"' in (tmp_path / WORKFLOW).read_text()
 
 
+@pytest.mark.parametrize("kit", [(), ("--kit", f"someone/kit@{COMMIT}")])
+def test_the_lane_performs_what_it_was_set_up_with(tmp_path: Path, invoke: Invoke, kit: tuple[str, ...]) -> None:
+    """A number of sessions stands in the workflow; without one the target's own number counts."""
+    assert invoke("init", "--no-run", "--scenarios", 0, *kit).exit_code == 0
+    given = "scenarios" if kit else "SIGNET_LANE_SCENARIOS"
+    assert f'          {given}: "0"\n' in (tmp_path / WORKFLOW).read_text()
+    (tmp_path / WORKFLOW).unlink()
+    assert invoke("init", "--no-run", *kit).exit_code == 0
+    assert given not in (tmp_path / WORKFLOW).read_text()
+
+
 def test_a_folder_that_does_not_exist_is_told(invoke: Invoke) -> None:
     """The argument is a folder."""
     refused = invoke("init", "nowhere")

@@ -135,6 +135,23 @@ def test_a_stale_entry_fails_the_run(invoke: Invoke, conforming: Path, tmp_path:
     assert "take the entry out" in result.output
 
 
+def test_the_closing_line_says_which_entries_fail_the_run(
+    invoke: Invoke, conforming: Path, breaching: Path, tmp_path: Path
+) -> None:
+    """Stale and expired entries are counted in the last line, and in the Markdown report's first."""
+    stale = listed(tmp_path / "stale.json", entries(*FAILING))
+    expired = listed(tmp_path / "old.json", [*entries(FAILING[0]), *entries(FAILING[1], expires=BEFORE)])
+    done = invoke("check", conforming, "--baseline", stale, "-q", "--markdown", "r.md")
+    assert "\nfailed by 2 stale entries; " in done.stdout
+    assert "failed by 2 stale entries; " in (tmp_path / "r.md").read_text()
+    both = invoke("check", conforming, "--baseline", expired, "-q")
+    assert both.stdout.splitlines()[-1].startswith("failed by 1 stale and 1 expired entries; ")
+    other = invoke("check", breaching, "--baseline", expired, "-q")
+    assert other.stdout.splitlines()[-1].startswith("failed by 1 expired entry, with 2 FAIL; ")
+    again = invoke("check", breaching, "--baseline", stale, "-q")
+    assert again.stdout.splitlines()[-1].startswith("conforming, with 2 FAIL; ")
+
+
 def test_an_entry_that_was_not_tested_is_not_stale() -> None:
     """Only a PASS shows that a failure is gone: not applicable, inconclusive and not selected say nothing."""
     entry = Entry("SIG-AGENT-001", "*", "ada", "r", BEFORE, LATER)

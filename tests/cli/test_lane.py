@@ -9,9 +9,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+
+from signet_conformance import baseline
+from signet_conformance.baseline import Entry
 
 from .conftest import Invoke
 
@@ -93,6 +97,19 @@ def test_a_breach_is_told_everywhere(workspace: Path) -> None:
     summary = (workspace / "summary").read_text()
     assert "SIG-AGENT-001" in summary
     assert "breached" in summary
+
+
+def test_a_stale_entry_is_why_a_conforming_lane_fails(tmp_path: Path) -> None:
+    """The closing line counts the entries that fail the lane."""
+    shutil.copytree(ROOT / "examples" / "driver-python", tmp_path / "connector")
+    today = datetime.now(UTC).date()
+    entry = Entry("SIG-AGENT-002", "example-python", "ada", "mended", today, today + timedelta(days=400))
+    (tmp_path / "connector" / "known.json").write_text(baseline.document([entry]))
+    failed = lane(tmp_path, target="example-python", working_directory="connector", baseline="known.json")
+    assert failed.returncode == 1, failed.stdout + failed.stderr
+    closing = failed.stdout.splitlines()[-1]
+    assert closing.startswith("lane: example-python breached: ")
+    assert closing.endswith(", 1 stale entry (exit 1)")
 
 
 def test_a_refused_input_starts_nothing(workspace: Path) -> None:

@@ -128,6 +128,16 @@ def test_no_badge_without_a_full_run(invoke: Invoke, tmp_path: Path, verdict: st
         assert not (tmp_path / "badge.svg").exists()
 
 
+def test_a_folder_stands_for_the_report_in_it(invoke: Invoke, tmp_path: Path) -> None:
+    """The folder of a driven run is as good as its report; one without a report is refused."""
+    (tmp_path / "run").mkdir()
+    refused(invoke("matrix", "run"))
+    report(tmp_path / "run" / "report.json", observed=surface())
+    whole = connectors(invoke("matrix", "run", "--json"))
+    assert [one["report"] for one in whole] == ["run/report.json"]
+    refused(invoke("matrix", "run", "--html", "run/report.json", "--force"))
+
+
 def test_wrong_usage_is_refused(invoke: Invoke, tmp_path: Path) -> None:
     """Two connectors, no version, another suffix and a file that exists make no badge."""
     report(tmp_path / "r.json", observed=surface())

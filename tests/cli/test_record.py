@@ -76,6 +76,19 @@ def test_an_existing_trace_is_not_overwritten(process: Process, tmp_path: Path) 
     assert (tmp_path / "run.jsonl").read_text() == "mine"
 
 
+@pytest.mark.parametrize("out", ["run.jsonl", "no/such/folder/run.jsonl", "."])
+def test_a_trace_that_cannot_be_written_is_told_before_the_daemon_is_asked(
+    process: Process, tmp_path: Path, out: str
+) -> None:
+    """--out is the complaint, where nobody answers at --upstream either; nothing is left behind."""
+    (tmp_path / "run.jsonl").write_text("mine")
+    done = process("record", "--upstream", DEAD, "--out", out)
+    assert done.returncode == 2
+    assert "nobody answers" not in done.stderr
+    assert out in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["run.jsonl"]
+
+
 def test_a_port_in_use_is_told(daemon: str, process: Process) -> None:
     """Asking for the daemon's own port ends with 2 and names it, for the recorder and for a second daemon."""
     port = daemon.rsplit(":", 1)[1]

@@ -62,6 +62,28 @@ def test_filters(invoke: Invoke, run: Path, words: list[str], shown: list[int]) 
     assert numbers(invoke("show", run, *words).output) == shown
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--session", "nobody"], "--session is one of -, s-41c7"),
+        (["--agent", "nobody"], "--agent is one of default, atlas-agent"),
+        (["--operation", "nothing"], "--operation is one of health, session-start, memory-recall, session-end"),
+        (["--requirement", "SIG-CMP-001"], "--requirement: nothing was found about it"),
+    ],
+)
+def test_a_filter_that_matches_nothing_says_so(invoke: Invoke, run: Path, words: list[str], said: str) -> None:
+    """Nothing shown is told, with the names that the recording has."""
+    output = invoke("show", run, *words).output
+    assert "no exchange is shown" in output
+    assert said in output
+
+
+def test_an_empty_recording_says_so(invoke: Invoke, run: Path, tmp_path: Path) -> None:
+    """A recording without an exchange is no blank page; one with some has no such line."""
+    assert "the recording holds no exchange" in invoke("show", write(tmp_path / "empty.jsonl", [])).output
+    assert "no exchange" not in invoke("show", run).output
+
+
 def test_bodies_come_on_demand(invoke: Invoke, run: Path) -> None:
     """Headers and bodies are shown with --bodies and for a single exchange, else not."""
     assert '"query": "window"' not in invoke("show", run).output

@@ -98,6 +98,13 @@ def test_a_value_of_another_shape_is_refused(tmp_path: Path, name: str, value: s
     assert str(refused.value.remedy).startswith("such as ")
 
 
+def test_what_an_input_is_stands_in_its_refusal(tmp_path: Path) -> None:
+    """The message is a sentence: what the input is, in the words of the help."""
+    with pytest.raises(UsageError) as refused:
+        read(tmp_path, strict="maybe")
+    assert refused.value.message.startswith("'maybe' does not fit: strict is true where a WARN fails the lane too")
+
+
 def test_a_missing_target_is_told(tmp_path: Path) -> None:
     """Without a target the remedy lists them."""
     with pytest.raises(UsageError, match="is not set") as refused:

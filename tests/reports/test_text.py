@@ -194,6 +194,25 @@ def test_the_closing_line_tells_the_verdict(verdicts: tuple[Verdict, ...], statu
     assert closing_line({str(n): verdict for n, verdict in enumerate(verdicts)}, 2, status) == line
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "status", "line"),
+    [
+        ((Verdict.PASS,), 1, "failed by 1 stale entry; 1 requirement tested in 1 trace (exit 1)"),
+        (
+            (Verdict.PASS, Verdict.WARN),
+            1,
+            "failed by 1 stale entry, with 1 WARN; 2 requirements tested in 1 trace (exit 1)",
+        ),
+        ((Verdict.ERROR,), 4, "1 ERROR; 1 requirement tested in 1 trace (exit 4)"),
+        ((Verdict.INCONCLUSIVE,), 1, "nothing was tested in 1 trace, failed by 1 stale entry (exit 1)"),
+    ],
+)
+def test_the_closing_line_tells_what_else_fails_the_run(verdicts: tuple[Verdict, ...], status: int, line: str) -> None:
+    """What fails a run beside its verdicts stands in front of them."""
+    named = {str(n): verdict for n, verdict in enumerate(verdicts)}
+    assert closing_line(named, 1, status, because="1 stale entry") == line
+
+
 def test_a_conforming_trace_has_no_block(tmp_path: Path) -> None:
     """Nothing is shown in full when nothing is breached; every sentence that holds can be listed."""
     judged = judge(read(write(tmp_path / "a.jsonl", CONFORMING)))

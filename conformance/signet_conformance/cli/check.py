@@ -33,7 +33,7 @@ Examples:
   signet-conformance check runs/ --json --output report.json
   signet-conformance check runs/ --html report.html --sarif report.sarif
   signet-conformance check by-hand.jsonl --agent atlas --bound start=15
-  signet-conformance check run.jsonl -k 'SIG-AGENT-*' --all
+  signet-conformance check run.jsonl -k SIG-AGENT --all
 
 \b
 Exit status: 0 conforming, 1 a MUST is breached (with --strict a SHOULD too),
@@ -54,7 +54,7 @@ Exit status: 0 conforming, 1 a MUST is breached (with --strict a SHOULD too),
     "only",
     multiple=True,
     metavar="REQUIREMENT",
-    help="Judge by this requirement alone, or by those a glob names (SIG-AGENT-*); repeatable.",
+    help="Judge by this requirement alone, or by a family of them (SIG-AGENT) or a glob (SIG-*-001); repeatable.",
 )
 @click.option(
     "--contract", metavar="VERSION", help="Judge by this contract version, not by that of each trace's daemon."
@@ -104,7 +104,8 @@ def command(
         version_document(contract)
     known = KnownFailures.parse(baseline_file, flaky, write_baseline, owner, reason, expires)
     settings = Settings(
-        only=selected(only, list(rules())),
+        traces=traces,
+        only=selected(only, list(rules()), "-k/--only"),
         contract=contract,
         declare=lambda header: overrides.applied_to(merged(profile, header)),
         options=[*_words("--contract", contract), *_words("--target", target), *overrides.words()],
@@ -121,9 +122,12 @@ def command(
     )
     reports = ReportFiles.parse(markdown, sarif, html, selftest_file, output)
     run = Run(settings)
-    files, complaints = trace_files(traces)
-    for complaint in complaints:
+    found = trace_files(traces)
+    files = list(found.files)
+    for complaint in found.complaints:
         run.complain(complaint)
+    for note in found.notes:
+        run.pass_over(note)
     if not files:
         return UNREADABLE
     demand_apart([*reports.files, write_baseline], [*files, baseline_file, flaky, selftest_file])
@@ -171,7 +175,8 @@ def _write_text(run: Run, files: Sequence[str], stream: TextIO) -> int:
     whole = run_level_breaches(run.judged)
     if whole is not None and not settings.quiet:
         for name in text.breach_names(whole):
-            print(text.failure_text(whole, name, width, colour, options=settings.options), end="\n\n", file=stream)
+            block = text.failure_text(whole, name, width, colour, options=settings.options, replayed=settings.traces)
+            print(block, end="\n\n", file=stream)
     if not settings.quiet and run.judged:
         rows = [
             (one.trace.path or "trace", {name: found.verdict for name, found in one.judgements.items()})
@@ -210,5 +215,5 @@ def _blocks(judged: Judged, settings: Settings, explained: set[str], width: int,
 
 def _closing(run: Run, status: int, stream: TextIO) -> str:
     return text.closing_line(
-        verdicts_of(run.judged), len(run.judged), status, wants_colour(stream), len(run.complaints)
+        verdicts_of(run.judged), len(run.judged), status, wants_colour(stream), len(run.complaints), run.because()
     )

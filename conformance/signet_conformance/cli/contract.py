@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
 
+from signet_conformance.cli.output import terminal_width
 from signet_conformance.contract import contract_versions, requirements, version_document, version_key
-from signet_conformance.errors import UsageError
+from signet_conformance.errors import ContractError, UsageError
+from signet_conformance.reports.layout import paragraph, usable_width
+
+_DIFF = "contract diff"
 
 
 @click.group("contract")
@@ -42,31 +47,48 @@ def diff(old: str, new: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(found, indent=2))
         return
-    click.echo(f"From contract {old} to {new}")
+    for line in _lines(found):
+        click.echo(line)
+
+
+def _lines(found: Mapping[str, Any]) -> Iterator[str]:
+    """A difference for people, as wide as the terminal."""
+    width = usable_width(terminal_width())
+    yield f"From contract {found['from']} to {found['to']}"
     for title, members in (("Requirements that come into force", "added"), ("Requirements that fall away", "removed")):
         rows = found["requirements"][members]
-        click.echo(f"\n{title}: {len(rows)}")
+        yield f"\n{title}: {len(rows)}"
         for row in rows:
-            click.echo(f"  {row['level']:<6} {row['id']}  {row['title']}")
+            yield from paragraph(f"{row['level']:<6} {row['id']}  {row['title']}", width, "  ", " " * 9)
     changes = found["changes"]
-    click.echo(f"\nOperations and fields: {len(changes)}")
+    yield f"\nOperations and fields: {len(changes)}"
     place = None
     for change in changes:
         if change["operation"] != place:
             place = change["operation"]
-            click.echo(f"  {place or 'every operation'}")
+            yield f"  {place or 'every operation'}"
         note = f"  {change['note']}" if change.get("note") else ""
-        click.echo(f"    {change['change']:<8} {change['field'] or 'the operation itself'}{note}")
+        what = f"{change['change']:<8} {change['field'] or 'the operation itself'}{note}"
+        yield from paragraph(what, width, "    ", " " * 13)
+
+
+def _version(name: str) -> Mapping[str, Any]:
+    try:
+        document: Mapping[str, Any] = version_document(name)
+    except ContractError as failure:
+        raise ContractError(failure.message, where=_DIFF, remedy=failure.remedy) from None
+    return document
 
 
 def difference(old: str, new: str) -> dict[str, Any]:
     """The requirements and changes that lie between two versions, each step's changes in order."""
-    first, last = version_document(old), version_document(new)
+    first, last = _version(old), _version(new)
+    if old == new:
+        others = " or ".join(version for version in contract_versions() if version != new)
+        raise UsageError(f"{new} is compared with itself", where=_DIFF, remedy=f"compare it with {others}")
     if version_key(old) >= version_key(new):
         raise UsageError(
-            f"{new} is not later than {old}",
-            where="contract diff",
-            remedy=f"signet-conformance contract diff {new} {old}",
+            f"{new} is not later than {old}", where=_DIFF, remedy=f"signet-conformance {_DIFF} {new} {old}"
         )
     between = [v for v in contract_versions() if version_key(old) < version_key(v) <= version_key(new)]
     catalogue = requirements()

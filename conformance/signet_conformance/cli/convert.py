@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
+from signet_conformance.cli.declared import Overrides
+from signet_conformance.cli.recordings import read_recording
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.reports.layout import shell_command
-from signet_conformance.trace import Trace, read
+from signet_conformance.trace import Trace
 
 TRACE, HAR, FLOWS = "trace", "har", "flows"
 _SUFFIXES = {
@@ -46,14 +49,34 @@ def command(source: str, target: str, source_format: str | None, target_format: 
     if target_format == TRACE:
         count = _into_trace(source, source_format, target, origin)
         print(f"{_exchanges(count)} in {printable(target, 400)}")
-        print(f"check it: {shell_command(['signet-conformance', 'check', target])}")
+        print("a capture declares nothing: say what the connector does, or less can be decided")
+        print(f"check it: {shell_command(['signet-conformance', 'check', target])} --agent ID --harness NAME")
     elif origin is not None:
         raise UsageError("a trace speaks to one origin", where="--origin", remedy="leave it out")
     else:
-        trace = read(source)
+        trace = read_recording(source)
         _from_trace(trace, target_format, target)
         print(f"{_exchanges(len(trace.exchanges))} in {printable(target, 400)}")
+        for line in _lost(trace):
+            print(line)
     return 0
+
+
+def _lost(trace: Trace) -> Iterator[str]:
+    """What a capture has no place for, and the options that give back what they can."""
+    declared = trace.header.declared
+    if trace.marks:
+        yield f"left out: {len(trace.marks)} mark{'' if len(trace.marks) == 1 else 's'}, which say what the user did"
+    words = Overrides(
+        tuple(declared.agents),
+        declared.harness,
+        tuple(declared.bounds_s.items()),
+        tuple(declared.capabilities or ()),
+        declared.token,
+    ).words()
+    if words:
+        yield "left out: what the recording declares. To judge it after its way back, add:"
+        yield f"  {shell_command(words)}"
 
 
 def _into_trace(source: str, source_format: str, target: str, origin: str | None) -> int:

@@ -8,12 +8,12 @@ import sys
 import click
 
 from signet_conformance.cli.output import demand_apart, report_stream, terminal_width, wants_colour
+from signet_conformance.cli.recordings import read_recording
 from signet_conformance.diff import document, text
 from signet_conformance.diff.recordings import compare
 from signet_conformance.diff.volatile import NAMES, Volatile, own_classes
-from signet_conformance.errors import printable
+from signet_conformance.errors import NothingTestedError, printable
 from signet_conformance.facts import Recording
-from signet_conformance.trace import read
 
 _EPILOG = f"""\b
 Examples:
@@ -27,7 +27,8 @@ must be renamed consistently within a session.
 
 \b
 Exit status: 0 no contract-relevant difference, 1 at least one,
-2 wrong usage or a file that cannot be read, 4 the kit itself failed.
+2 wrong usage or a file that cannot be read, 3 neither recording holds
+an exchange, 4 the kit itself failed.
 """
 
 
@@ -68,7 +69,7 @@ def command(
     # Two traces hold millions of objects and no cycles: looking for any takes longer than comparing.
     gc.disable()
     try:
-        comparison = compare(Recording(read(first)), Recording(read(second)), volatile)
+        comparison = compare(Recording(read_recording(first)), Recording(read_recording(second)), volatile)
     finally:
         gc.enable()
     if html is not None:
@@ -90,4 +91,6 @@ def command(
         print(f"differences: {printable(output, 1000)}")
     if html is not None and not as_json and not quiet:
         print(f"page: {printable(html, 1000)}")
+    if comparison.empty:
+        return NothingTestedError.exit_status
     return 1 if comparison.relevant else 0

@@ -57,7 +57,9 @@ The exit status is that of the run at the end; 0 with --no-run or --dry-run.
 @click.option("--target", metavar="NAME", help="The connector, where it is not found out, or not the only one.")
 @click.option("--kit", metavar="OWNER/REPOSITORY@COMMIT", help="The kit's action that the lane uses.")
 @click.option(
-    "--scenarios", metavar="N", help="Generated sessions of the run at the end (default: the target's own number)."
+    "--scenarios",
+    metavar="N",
+    help="Generated sessions, of the run at the end and of the lane (default: the target's own number).",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be written; write nothing and run nothing.")
 @click.option("--no-run", is_flag=True, help="Do not drive the connector at the end; no baseline is written then.")
@@ -80,7 +82,7 @@ def command(
     failing = _failing(outcome)
     if outcome is not None and failing:
         writer.write(place.folder / BASELINE, _baseline_text(outcome, failing))
-    writer.write(place.root / WORKFLOW, place.workflow(found.name, pin).text())
+    writer.write(place.root / WORKFLOW, place.workflow(found.name, pin, inputs.scenarios).text())
     for line in _closing(found, pin, status, failing, writer, ran=outcome is not None):
         print(line)
     return status
@@ -115,8 +117,11 @@ class _Place:
             option, remedy = _SPELT.get(str(failure.where), (failure.where, failure.remedy))
             raise UsageError(failure.message, where=option, remedy=remedy) from None
 
-    def workflow(self, target: str, pin: str | None) -> Workflow:
+    def workflow(self, target: str, pin: str | None, scenarios: str | None) -> Workflow:
         inputs = [("target", target)]
+        if scenarios is not None:
+            # What the baseline was written from is what the lane has to perform.
+            inputs.append(("scenarios", scenarios))
         if (self.folder / BASELINE).is_file():
             inputs.append(("baseline", BASELINE))
         if self.directory != ".":

@@ -4,46 +4,73 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from glob import glob, has_magic
 from pathlib import Path
 
-from signet_conformance.errors import TraceError
+from signet_conformance.cli.recordings import is_special, recognised
+from signet_conformance.errors import TraceError, printable
 
 SUFFIX = ".jsonl"
 _REMEDY = "record one with: signet-conformance record --upstream URL --out FILE"
 
 
-def trace_files(arguments: Iterable[str]) -> tuple[list[str], list[TraceError]]:
-    """The files in order, each once, and a complaint for each argument that names none."""
-    files: dict[str, None] = {}
-    complaints: list[TraceError] = []
+@dataclass(slots=True)
+class Found:
+    """The files that a command line means.
+
+    `complaints` are about arguments that name none, `notes` of files in folders that say they are something else.
+    """
+
+    files: dict[str, None] = field(default_factory=dict)
+    complaints: list[TraceError] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def trace_files(arguments: Iterable[str]) -> Found:
+    """The files in order, each once. What an argument names itself is taken as it is."""
+    found = Found()
     for argument in arguments:
         try:
-            files.update(dict.fromkeys(_expand(argument)))
+            found.files.update(dict.fromkeys(_expand(argument, found.notes)))
         except TraceError as complaint:
-            complaints.append(complaint)
-    return list(files), complaints
+            found.complaints.append(complaint)
+    return found
 
 
-def _expand(argument: str) -> list[str]:
+def _expand(argument: str, notes: list[str]) -> list[str]:
     if not argument:
         raise TraceError("an empty argument names no trace", remedy="name a file, a folder or a glob")
     if Path(argument).is_dir():
-        found = sorted(_below(argument))
+        found = _traces(_below(argument), notes)
         if not found:
             raise TraceError(f"the folder holds no *{SUFFIX} file", where=argument, remedy=_REMEDY)
         return found
     if has_magic(argument) and not os.path.lexists(argument):
         matches = sorted(glob(argument, recursive=True))  # noqa: PTH207  Path.glob takes no absolute pattern
-        found = [file for match in matches for file in _matched(match)]
+        found = [file for match in matches for file in _matched(match, notes)]
         if not found:
             raise TraceError("no file matches", where=argument, remedy="check the pattern; ** stands for any folders")
         return found
     return [argument]
 
 
-def _matched(match: str) -> list[str]:
-    return sorted(_below(match)) if Path(match).is_dir() else [match]
+def _matched(match: str, notes: list[str]) -> list[str]:
+    return _traces(_below(match) if Path(match).is_dir() else iter([match]), notes)
+
+
+def _traces(files: Iterator[str], notes: list[str]) -> list[str]:
+    """The files that may be traces, sorted: what says in its first line that it is something else is passed over."""
+    kept = []
+    for file in sorted(files):
+        other = recognised(file)
+        if is_special(file):
+            notes.append(f"{printable(file, 400)} is no plain file: passed over")
+        elif other is not None:
+            notes.append(f"{printable(file, 400)} is {other.what}: passed over")
+        else:
+            kept.append(file)
+    return kept
 
 
 def _below(folder: str) -> Iterator[str]:

@@ -9,24 +9,26 @@ from dataclasses import dataclass, replace
 
 from signet_conformance.baseline import Outcome, Verdicts
 from signet_conformance.cli.commands import tell
+from signet_conformance.cli.recordings import read_recording
 from signet_conformance.coverage import Meter, coverage_lines
 from signet_conformance.engine import Judged, exit_status, judge
 from signet_conformance.errors import SignetConformanceError, UsageError
 from signet_conformance.finding import Verdict
-from signet_conformance.known_failures import KnownFailures, by_target, known_lines, remaining, target_of
+from signet_conformance.known_failures import KnownFailures, by_target, failing_text, known_lines, remaining, target_of
 from signet_conformance.reports import jsonreport
 from signet_conformance.reports.ending import Ending, Report
 from signet_conformance.reports.layout import MAX_WIDTH
 from signet_conformance.reports.together import essence
-from signet_conformance.trace import Declared, Trace, read
+from signet_conformance.trace import Declared, Trace
 
 UNREADABLE = UsageError.exit_status
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the options ask for. `options` are the words that repeat them in a command to replay."""
+    """What the options ask for. `traces` and `options` are the words that repeat them in a command to replay."""
 
+    traces: Sequence[str]
     only: frozenset[str] | None
     contract: str | None
     declare: Callable[[Declared], Declared]
@@ -48,6 +50,7 @@ class Run:
         self.settings = settings
         self.judged: list[Judged] = []
         self.complaints: list[SignetConformanceError] = []
+        self.notes: list[str] = []
         self.known = Outcome()
         self.reports: list[Report] = []
         self.meter = Meter(settings.contract) if settings.measured else None
@@ -58,13 +61,19 @@ class Run:
         tell(failure)
         self.complaints.append(failure)
 
+    def pass_over(self, note: str) -> None:
+        """Tell of a file that is none of the run's."""
+        sys.stdout.flush()
+        print(f"note: {note}", file=sys.stderr)
+        self.notes.append(note)
+
     def each(self, files: Sequence[str]) -> Iterator[Judged]:
         """Judge the files that can be read, in order."""
         for file in files:
             # Traces hold millions of objects and no cycles: looking for any takes as long as a third of the judging.
             gc.disable()
             try:
-                judged = judge(self._declared(read(file)), self.settings.only, self.settings.contract)
+                judged = judge(self._declared(read_recording(file)), self.settings.only, self.settings.contract)
             except SignetConformanceError as failure:
                 failure.where = failure.where or file
                 self.complain(failure)
@@ -93,7 +102,7 @@ class Run:
     def close_reports(self, status: int) -> None:
         """Write the end of every report."""
         warnings = ["; ".join(map(str.strip, str(complaint).split("\n"))) for complaint in self.complaints]
-        notes = [*known_lines(self.known, MAX_WIDTH, colour=False), *self._too_little_lines()]
+        notes = [*self.notes, *known_lines(self.known, MAX_WIDTH, colour=False), *self._too_little_lines()]
         measured = None if self.meter is None else self.meter.coverage()
         settings = self.settings
         ending = Ending(
@@ -104,6 +113,7 @@ class Run:
             contract=settings.contract,
             options=settings.options,
             known=settings.known.everywhere(self.judged, settings.target),
+            because=self.because(),
         )
         for report in self.reports:
             report.close(ending)
@@ -120,6 +130,10 @@ class Run:
             status = exit_status([*left, Verdict.PASS], strict=self.settings.strict)
         fails = self.known.fails or self._covers_too_little()
         return 1 if status in (0, 3) and fails else status
+
+    def because(self) -> str:
+        """Why the run fails beside its verdicts, in words; nothing where it does not."""
+        return " and ".join(filter(None, [failing_text(self.known), "too little coverage" * self._covers_too_little()]))
 
     def _covers_too_little(self) -> bool:
         least = self.settings.least_coverage

@@ -12,6 +12,7 @@ import click
 
 from signet_conformance import baseline
 from signet_conformance.errors import KitError, SignetConformanceError
+from signet_conformance.known_failures import failing_text
 from signet_conformance.lane.github import Annotation, Runner, without_runner
 from signet_conformance.lane.inputs import FIELDS, Inputs, demand_new_report, read_inputs
 from signet_conformance.lane.outcome import WORDS, Outcome, read_outcome, relative, remarks
@@ -98,5 +99,6 @@ def _tell(inputs: Inputs, runner: Runner, performed: Performed, outcome: Outcome
     else:
         for annotation in remarks(outcome, inputs.workspace):
             runner.annotate(annotation)
-    said = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    because = "" if outcome is None else failing_text(outcome.known)
+    said = ", ".join(filter(None, [*(f"{count} {name}" for name, count in counts.items() if count), because]))
     print(f"lane: {inputs.target} {WORDS.get(status, 'ended')}{': ' if said else ''}{said} (exit {status})")

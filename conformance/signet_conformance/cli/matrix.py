@@ -13,6 +13,7 @@ from signet_conformance.errors import UsageError, printable
 from signet_conformance.reports import badge, matrix, matrix_page
 from signet_conformance.reports.matrix import Column
 
+REPORT = "report.json"
 _BADGES = {".svg": badge.as_svg, ".json": badge.as_json}
 
 _EPILOG = """\b
@@ -32,7 +33,7 @@ Exit status: 0, whatever the reports say; 2 wrong usage or an unreadable report.
 
 @click.command(
     "matrix",
-    help="Connector by operation and connector by requirement, from each REPORT (signet-report/1).",
+    help="Connector by operation and connector by requirement, from each REPORT (signet-report/1), or a run's folder.",
     epilog=_EPILOG,
 )
 @click.argument("reports", nargs=-1, required=True, metavar="REPORT...")
@@ -51,8 +52,9 @@ def command(
     force: bool,
 ) -> int:
     """Print the matrix; write the badge first, so that a refused one prints nothing."""
-    demand_apart([html, badge_file], reports)
-    columns = [column for path in reports for column in matrix.read(path)]
+    files = [_report_of(path) for path in reports]
+    demand_apart([html, badge_file], files)
+    columns = [column for path in files for column in matrix.read(path)]
     if badge_file is not None:
         _write_badge(columns, badge_file, connector_version, force)
     elif connector_version is not None:
@@ -66,6 +68,18 @@ def command(
         for line in matrix.lines(columns, wants_colour(sys.stdout)):
             print(line)
     return 0
+
+
+def _report_of(path: str) -> str:
+    """The report that an argument names: the file, or the one in the folder of a driven run."""
+    if not Path(path).is_dir():
+        return path
+    report = Path(path, REPORT)
+    if not report.is_file():
+        raise UsageError(
+            f"the folder holds no {REPORT}", where=printable(path, 400), remedy="name the report of each run"
+        )
+    return str(report)
 
 
 def _write_badge(columns: list[Column], path: str, connector_version: str | None, force: bool) -> None:

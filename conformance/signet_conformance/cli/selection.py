@@ -1,4 +1,4 @@
-"""Requirement ids as the command line names them: whole, or as a glob such as SIG-AGENT-*."""
+"""Requirement ids as the command line names them: whole, as a family such as SIG-AGENT, or as a glob."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from fnmatch import fnmatchcase
 from signet_conformance.errors import UsageError, printable
 
 
-def selected(patterns: Iterable[str], known: Sequence[str]) -> frozenset[str] | None:
-    """The ids that any pattern names; None when there is no pattern. Raises UsageError for one that names none."""
+def selected(patterns: Iterable[str], known: Sequence[str], option: str) -> frozenset[str] | None:
+    """The ids that any pattern of an option names; None when there is no pattern.
+
+    Raises UsageError for one that names none.
+    """
     found: set[str] = set()
     for pattern in patterns:
-        matching = [name for name in known if fnmatchcase(name, pattern.strip().upper())]
+        wanted = pattern.strip().upper()
+        matching = [name for name in known if fnmatchcase(name, wanted) or fnmatchcase(name, f"{wanted}-*")]
         if not matching:
-            raise unknown(pattern, known, "--only")
+            raise unknown(pattern, known, option)
         found.update(matching)
     return frozenset(found) or None
 

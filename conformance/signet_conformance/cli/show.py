@@ -10,18 +10,22 @@ from pathlib import Path
 import click
 
 from signet_conformance.cli.output import terminal_width, wants_colour
+from signet_conformance.cli.recordings import read_recording
 from signet_conformance.cli.selection import selected
 from signet_conformance.engine import judge
-from signet_conformance.errors import TraceError, UsageError
+from signet_conformance.errors import TraceError, UsageError, printable
 from signet_conformance.facts import Recording
 from signet_conformance.reports.layout import shell_command
 from signet_conformance.reports.timeline import Filter, Timeline, findings_of
 from signet_conformance.rules import rules
-from signet_conformance.trace import Trace, read
+from signet_conformance.trace import Trace
 
 _POLL_S = 0.2
 _REST = 4
 """A recording is read again after at least this many times as long as reading it took."""
+
+_NAMED = 8
+"""Names that are told where a filter matches none of them."""
 
 _EPILOG = """\b
 Examples:
@@ -72,12 +76,12 @@ def command(
         raise UsageError(
             "goes with --follow, and is above zero", where="--until-idle", remedy="--follow --until-idle 5"
         )
-    wanted = selected(only, list(rules()))
+    wanted = selected(only, list(rules()), "-k/--requirement")
     chosen = Filter(session, agent, operation, frozenset(exchanges))
     timeline = Timeline(terminal_width(), wants_colour(sys.stdout), bodies=bodies or bool(exchanges))
     if follow:
         return _follow(trace, timeline, chosen, until_idle)
-    return _show(read(trace), timeline, chosen, wanted)
+    return _show(read_recording(trace), timeline, chosen, wanted)
 
 
 def _show(trace: Trace, timeline: Timeline, chosen: Filter, only: frozenset[str] | None) -> int:
@@ -95,11 +99,33 @@ def _show(trace: Trace, timeline: Timeline, chosen: Filter, only: frozenset[str]
         marks = False
     _print(timeline.heading(recording))
     _print(timeline.lines(recording, chosen.admits, beside, marks=marks))
+    if not any(map(chosen.admits, recording.calls)):
+        _print(_nothing(recording, chosen, only))
     elsewhere = [found for number, group in beside.items() if number not in numbers for found in group]
     if elsewhere and (marks or only is not None):
         print("beside no exchange:")
         _print(timeline.finding_lines(elsewhere))
     return 0
+
+
+def _nothing(recording: Recording, chosen: Filter, only: frozenset[str] | None) -> Iterator[str]:
+    """Why no exchange is shown, and what the filters could have said."""
+    if not recording.calls:
+        yield "the recording holds no exchange"
+        return
+    yield "no exchange is shown: none has all that was asked for"
+    asked = (
+        ("--session", chosen.session, [call.key for call in recording.calls]),
+        ("--agent", chosen.agent, [call.agent for call in recording.calls]),
+        ("--operation", chosen.operation, [call.operation or call.path for call in recording.calls]),
+    )
+    for option, wanted, names in asked:
+        if wanted is not None:
+            known = [printable(name or "-", 60) for name in dict.fromkeys(names)]
+            more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
+            yield f"  {option} is one of {', '.join(known[:_NAMED])}{more}"
+    if only is not None:
+        yield "  --requirement: nothing was found about it at these exchanges"
 
 
 def _follow(path: str, timeline: Timeline, chosen: Filter, until_idle: float | None) -> int:
@@ -129,7 +155,7 @@ def _growing(path: str, until_idle: float | None) -> Iterator[Trace]:
         size = _size(path)
         if size not in (known, 0):
             known, grown = size, began
-            yield read(path)
+            yield read_recording(path)
         time.sleep(max(_POLL_S, _REST * (time.monotonic() - began)))
 
 

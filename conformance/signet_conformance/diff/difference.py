@@ -75,6 +75,11 @@ class Comparison:
     differences: Sequence[Difference]
 
     @property
+    def empty(self) -> bool:
+        """Whether neither recording holds an exchange: that nothing differs then says nothing."""
+        return not (self.first.calls or self.second.calls)
+
+    @property
     def relevant(self) -> int:
         """How many differences are contract-relevant."""
         return sum(difference.relevant for difference in self.differences)

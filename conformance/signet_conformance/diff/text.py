@@ -47,6 +47,8 @@ def closing_line(comparison: Comparison, colour: bool) -> str:
     """How many differences of each kind there are."""
     relevant = comparison.relevant
     cosmetic = len(comparison.differences) - relevant
+    if comparison.empty:
+        return "nothing was compared: neither recording holds an exchange (exit 3)"
     if not comparison.differences:
         return _painted("no difference", "green", colour)
     counted = f"{_count(relevant, 'contract-relevant difference')}, {cosmetic} cosmetic"

@@ -58,7 +58,7 @@ FIELDS = (
         "the contract version to judge by; the daemon's own without",
         "0.145",
     ),
-    Field("strict", r"true|false", "false", "whether a WARN fails the lane too", "true"),
+    Field("strict", r"true|false", "false", "true where a WARN fails the lane too, or false", "true"),
     Field(
         "baseline",
         rf"(?:{_PATH})?",
@@ -159,7 +159,7 @@ def _value(field: Field, environment: Mapping[str, str]) -> str:
         raise UsageError("is not set", where=field.variable, remedy="name a target: signet-conformance targets")
     if re.fullmatch(field.pattern, given, re.ASCII) is None:
         raise UsageError(
-            f"{printable(given, 80)!r} is not {field.meaning}",
+            f"{printable(given, 80)!r} does not fit: {field.name} is {field.meaning}",
             where=field.variable,
             remedy=f"such as {field.variable}={field.example}",
         )

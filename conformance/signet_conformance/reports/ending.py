@@ -20,7 +20,8 @@ class Ending:
     `judged` are its traces, of which the essence is enough, `status` is its exit status, `notes` are lines about
     what was passed over or let pass. `judgements` stand in for what the traces alone come to: generated sessions
     decide requirements too. `contract` is the version that was asked for, `options` are words of a command line that
-    judges a trace of the run as the run did. `known` says why what only the run as a whole breaches may stand.
+    judges a trace of the run as the run did. `known` says why what only the run as a whole breaches may stand,
+    `because` what fails the run beside its verdicts.
     """
 
     judged: Sequence[Judged]
@@ -31,6 +32,7 @@ class Ending:
     contract: str | None = None
     options: Sequence[str] = ()
     known: Mapping[str, str] = field(default_factory=dict)
+    because: str = ""
 
     def together(self) -> Mapping[str, Together]:
         """Each requirement over the whole run, in the catalogue's order."""

@@ -60,7 +60,9 @@ class HtmlReport:
         verdicts = ending.verdicts()
         broken = self._breaches.connector()
         header = (
-            element("p", closing_line(verdicts, len(ending.judged), ending.status, because=ending.because), class_="lead"),
+            element(
+                "p", closing_line(verdicts, len(ending.judged), ending.status, because=ending.because), class_="lead"
+            ),
             facts((("contract", ending.contract_version()), ("kit", __version__))),
         )
         sections = []

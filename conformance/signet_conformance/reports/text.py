@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from signet_conformance.contract import requirements
 from signet_conformance.engine import Judged
-from signet_conformance.errors import printable
+from signet_conformance.errors import NothingTestedError, printable
 from signet_conformance.finding import FOLDING_ORDER, Finding, Judgement, Verdict
 from signet_conformance.reports.evidence import BREACHES, MAX_KINDS, evidence, kinds
 from signet_conformance.reports.layout import (
@@ -43,11 +43,13 @@ def failure_text(
     *,
     options: Sequence[str] = (),
     explained: bool = True,
+    replayed: Sequence[str] = (),
 ) -> str:
     """One requirement that one trace breaches, as a block of lines that can be acted on alone.
 
-    `width` is in columns, `options` are words of the command line that replays the check. With
-    `explained` false the reason and the remedy are left out: an earlier block has said them.
+    `width` is in columns, `options` are words of the command line that replays the check, `replayed` its files where
+    they are others than the judged trace's own. With `explained` false the reason and the remedy are left out: an
+    earlier block has said them.
     """
     width = usable_width(width)
     judgement = judged.judgements[name]
@@ -67,8 +69,8 @@ def failure_text(
     if requirement is not None and explained:
         lines += labelled("why", requirement.why, width, colour)
         lines += labelled("change", requirement.fix, width, colour)
-    trace_file = judged.trace.path or "TRACE"
-    lines.append(command_line("replay", ["signet-conformance", "check", trace_file, *options, "-k", name], colour))
+    files = replayed or [judged.trace.path or "TRACE"]
+    lines.append(command_line("replay", ["signet-conformance", "check", *files, *options, "-k", name], colour))
     if requirement is not None:
         lines.append(command_line("page", ["signet-conformance", "explain", name], colour))
     return "\n".join(lines)
@@ -226,22 +228,35 @@ def _tail(name: str, width: int) -> str:
 
 
 def closing_line(
-    verdicts: Mapping[str, Verdict], traces: int, status: int, colour: bool = False, unread: int = 0
+    verdicts: Mapping[str, Verdict],
+    traces: int,
+    status: int,
+    colour: bool = False,
+    unread: int = 0,
+    because: str = "",
 ) -> str:
     """The verdict of a run in one line.
 
     `verdicts` is by requirement, over all `traces`; `unread` counts what could not be read; `status` is
-    the exit status.
+    the exit status, which is 3 where nothing was recorded, whatever was met by silence. `because` says in words
+    what fails the run beside its verdicts.
     """
     tally = Counter(verdicts.values())
     tested = sum(tally[verdict] for verdict in BREACHES) + tally[Verdict.PASS]
     where = _count(traces, "trace") + (f", {unread} not readable" if unread else "")
     if tested == 0:
-        return f"nothing was tested in {where} (exit {status})"
+        return f"nothing was tested in {where}{f', failed by {because}' if because else ''} (exit {status})"
+    if status == NothingTestedError.exit_status:
+        return f"nothing was tested: no request in {where} (exit {status})"
     counted = ", ".join(f"{tally[verdict]} {verdict}" for verdict in BREACHES if tally[verdict])
     worst = next(verdict for verdict in FOLDING_ORDER if tally[verdict])
-    unbroken = "nothing is breached" if status else "conforming" + (f", with {counted}" if counted else "")
-    text = counted if counted and status else unbroken
+    with_counted = f", with {counted}" if counted else ""
+    if because and status == 1:
+        text, worst = f"failed by {because}{with_counted}", Verdict.FAIL
+    elif status:
+        text = counted or "nothing is breached"
+    else:
+        text = f"conforming{with_counted}"
     return f"{painted(text, worst, colour)}; {_count(tested, 'requirement')} tested in {where} (exit {status})"
 
 

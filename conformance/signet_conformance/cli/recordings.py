@@ -1,0 +1,90 @@
+"""Files that a command line names as recordings: read, or refused with the command that takes what they are."""
+
+from __future__ import annotations
+
+import re
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from signet_conformance.errors import TraceError, printable
+from signet_conformance.reports.layout import shell_command
+from signet_conformance.trace import FORMAT, Trace, read
+
+_FAMILY = FORMAT.partition("/")[0]
+_BEGINNING_BYTES = 4096
+_NAMED = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{(?:\s*"kind"\s*:\s*"header"\s*,)?\s*"format"\s*:\s*"(signet-[a-z]+)/\d+"')
+_HAR = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"log"\s*:\s*\{')
+_FLOW = re.compile(rb"\d{1,12}:")
+_CAPTURES: Mapping[str, str] = {".har": "HAR", ".flow": "flow", ".flows": "flow", ".mitm": "flow", ".dump": "flow"}
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """What a file is that is no recording, in words that follow `is`, and what to do with it."""
+
+    what: str
+    remedy: str
+
+
+def read_recording(path: str) -> Trace:
+    """Read a trace that a command line names.
+
+    Raises TraceError when it cannot be read; it says what the file is instead, where that can be told.
+    """
+    if is_special(path):
+        raise TraceError(
+            "is no plain file: whoever is at its other end may never end it",
+            where=printable(path, 400),
+            remedy="write it to a file first",
+        )
+    try:
+        return read(path)
+    except TraceError as failure:
+        other = recognised(path)
+        if other is None:
+            raise
+        raise TraceError(f"is {other.what}, no trace", where=printable(path, 400), remedy=other.remedy) from failure
+
+
+def is_special(path: str) -> bool:
+    """Whether a path names a pipe, a device or a socket: reading one may wait for ever."""
+    try:
+        mode = Path(path).stat().st_mode
+    except (OSError, ValueError):
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def recognised(path: str) -> Other | None:
+    """What a file is by its beginning; None for a trace, and for what nobody can tell."""
+    if is_special(path):
+        return None
+    try:
+        with Path(path).open("rb") as stream:
+            beginning = stream.read(_BEGINNING_BYTES)
+    except (OSError, ValueError):
+        return None
+    capture = _HAR.match(beginning) or (_FLOW.match(beginning) and _CAPTURES.get(Path(path).suffix.lower()) == "flow")
+    if capture:
+        kind = _CAPTURES.get(Path(path).suffix.lower(), "HAR")
+        words = ["signet-conformance", "convert", path, str(Path(path).with_suffix(".jsonl"))]
+        words += [] if Path(path).suffix.lower() in _CAPTURES else ["--from", "har"]
+        return Other(f"a {kind} capture", shell_command(words))
+    named = _NAMED.match(beginning)
+    form = "" if named is None else named[1].decode()
+    if not form or form == _FAMILY:
+        return None
+    return Other(f"a {form} file", _remedy(form, path))
+
+
+def _remedy(form: str, path: str) -> str:
+    commands = {
+        "signet-report": ["signet-conformance", "matrix", path],
+        "signet-scenario": ["pytest", "--signet-conformance", "--signet-scenario", path],
+    }
+    options = {"signet-baseline": "--baseline", "signet-flaky": "--flaky"}
+    if form in options:
+        return f"give it to {options[form]}, beside the recordings that it speaks of"
+    return shell_command(commands[form]) if form in commands else "leave it out, and name the recordings alone"

@@ -1,0 +1,33 @@
+"""Facts about `signet-conformance contract`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from signet_conformance.contract import contract_versions
+
+from .conftest import Invoke, Process
+
+FIRST, *_, LAST = contract_versions()
+
+
+def test_a_narrow_terminal_is_enough(process: Process) -> None:
+    """What changed is wrapped at the width of the terminal, and loses no word by it."""
+    narrow = process("contract", "diff", FIRST, LAST, COLUMNS="60").stdout
+    assert max(map(len, narrow.splitlines())) <= 60
+    wide = process("contract", "diff", FIRST, LAST, COLUMNS="120").stdout
+    assert narrow.split() == wide.split()
+    changes = json.loads(process("contract", "diff", FIRST, LAST, "--json").stdout)["changes"]
+    assert all(change["field"] is None or change["field"] in narrow for change in changes)
+
+
+@pytest.mark.parametrize("words", [(LAST, LAST), (LAST, FIRST), ("1", LAST), (FIRST, "2")])
+def test_versions_that_cannot_be_compared_are_told_by_the_command(invoke: Invoke, words: tuple[str, str]) -> None:
+    """A version that is unknown, the same or later is an error of `contract diff` that leads elsewhere."""
+    done = invoke("contract", "diff", *words)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("error: contract diff: ")
+    assert f"contract diff {words[0]} {words[1]}" not in done.stderr
+    assert "\ntry: " in done.stderr

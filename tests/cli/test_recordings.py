@@ -1,0 +1,95 @@
+"""What a command line names as a recording and is none: refused with what takes it, or passed over in a folder."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from .conftest import Invoke, Process
+from .traces import CONFORMING, HEADER, health, write
+
+AUDIT = '{"format": "signet-audit/1", "who": "ada"}\n'
+HAR = '{"log": {"version": "1.2", "entries": []}}'
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "what", "remedy"),
+    [
+        ("run.har", HAR, "is a HAR capture", "signet-conformance convert run.har run.jsonl"),
+        ("run.txt", HAR, "is a HAR capture", "signet-conformance convert run.txt run.jsonl --from har"),
+        ("run.flow", "5:hello,", "is a flow capture", "signet-conformance convert run.flow run.jsonl"),
+        ("r.json", '{\n "format": "signet-report/1"}', "is a signet-report file", "signet-conformance matrix r.json"),
+        ("b.json", '{"format": "signet-baseline/1"}', "is a signet-baseline file", "--baseline"),
+        ("a.audit.jsonl", AUDIT, "is a signet-audit file", "leave it out"),
+    ],
+)
+@pytest.mark.parametrize("command", ["check", "show"])
+def test_what_is_no_trace_leads_to_what_takes_it(
+    invoke: Invoke, tmp_path: Path, command: str, name: str, text: str, what: str, remedy: str
+) -> None:
+    """A file that is named itself must be a trace; what else it is, and what to do with it, is told."""
+    (tmp_path / name).write_text(text)
+    done = invoke(command, name)
+    assert done.exit_code == 2
+    assert f"error: {name}: {what}, no trace\ntry: " in done.stderr
+    assert remedy in done.stderr
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "5:hello,", '{"log": 7}', json.dumps({**HEADER, "format": "signet-trace/2"})]
+)
+def test_what_nobody_can_tell_is_a_broken_trace(invoke: Invoke, tmp_path: Path, text: str) -> None:
+    """Damage, emptiness and a trace of another version are told as such, in a folder too: nothing is passed over."""
+    (tmp_path / "odd.jsonl").write_text(text)
+    for argument in ("odd.jsonl", "."):
+        done = invoke("check", argument)
+        assert done.exit_code == 2
+        assert "odd.jsonl" in done.stderr
+        assert "passed over" not in done.stderr
+
+
+@pytest.mark.parametrize("argument", [".", "*.jsonl", "**"])
+def test_a_folder_with_an_audit_is_checked_without_it(invoke: Invoke, tmp_path: Path, argument: str) -> None:
+    """What says of itself that it is no trace is passed over with a note, in the report too."""
+    write(tmp_path / "a.jsonl", CONFORMING)
+    (tmp_path / "known.json.audit.jsonl").write_text(AUDIT)
+    done = invoke("check", argument, "--json")
+    assert done.exit_code == 0
+    document = json.loads(done.stdout)
+    assert len(document["traces"]) == 1
+    (note,) = document["warnings"]
+    assert note.endswith("known.json.audit.jsonl is a signet-audit file: passed over")
+    assert f"note: {note}\n" in done.stderr
+
+
+def test_a_folder_with_nothing_else_holds_no_trace(invoke: Invoke, tmp_path: Path) -> None:
+    """A folder of which everything is passed over ends with 2."""
+    (tmp_path / "known.json.audit.jsonl").write_text(AUDIT)
+    done = invoke("check", ".")
+    assert done.exit_code == 2
+    assert "holds no *.jsonl file" in done.stderr
+
+
+@pytest.mark.parametrize("words", [("check",), ("show",), ("diff", "a.jsonl"), ("convert",)])
+def test_a_pipe_is_refused_and_not_waited_for(process: Process, tmp_path: Path, words: tuple[str, ...]) -> None:
+    """A pipe that nobody writes to, and a device without an end, are refused at once."""
+    write(tmp_path / "a.jsonl", CONFORMING)
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    for path in ("pipe.jsonl", "/dev/zero"):
+        rest = ("out.har", "--from", "trace") if words == ("convert",) else ()
+        done = process(*words, path, *rest)
+        assert done.returncode == 2
+        assert f"error: {path}: is no plain file" in done.stderr
+
+
+def test_a_pipe_in_a_folder_is_passed_over(process: Process, tmp_path: Path) -> None:
+    """The recordings beside it are judged."""
+    write(tmp_path / "a.jsonl", [health()])
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    for argument in (".", "*.jsonl"):
+        done = process("check", argument, "-q")
+        assert "pipe.jsonl is no plain file: passed over" in done.stderr
+        assert "in 1 trace" in done.stdout
