@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from signet_conformance.broken_off import warnings_of
 from signet_conformance.contract import requirements
 from signet_conformance.engine import Judged
 from signet_conformance.errors import NothingTestedError, printable
@@ -150,7 +151,7 @@ def heading_lines(judged: Judged, width: int, colour: bool) -> list[str]:
     )
     lines = [strong(printable(trace.path or "trace", 400), colour)]
     lines += paragraph(", ".join(facts), usable_width(width), "  ")
-    for warning in (*trace.warnings, *remarks([trace])):
+    for warning in (*warnings_of(trace), *remarks([trace])):
         lines += paragraph(f"note: {printable(warning, 600)}", usable_width(width), "  ")
     return lines
 
