@@ -238,7 +238,7 @@ class ConformanceRun:
         for warning in (warning for one in self._recordings.read for warning in warnings_of(one)):
             terminalreporter.write_line(f"note: {printable(warning, 600)}")
         for remark in remarks(self._recordings.read):
-            terminalreporter.write_line(f"note on the installation: {printable(remark, 600)}")
+            terminalreporter.write_line(f"note: {printable(remark, 600)}")
         status = self._status(exitstatus)
         if not self._verdicts:
             terminalreporter.write_line(f"nothing was tested: no requirement was judged (exit {status})")

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from signet_conformance import trace
 from signet_conformance.drivers.handlers import MAX_MARKS, MAX_TEXT, troubled
+from signet_conformance.reports.remarks import remarks
+
+from .conftest import Broken, Made
 
 PYTHON = """Traceback (most recent call last):
   File "/srv/hook.py", line 3, in <module>
@@ -49,12 +54,13 @@ def test_trouble_is_told_by_its_outcome(member: str, entry: Mapping[str, Any], o
         {"hooks": [{"event": "e", "status": 0, "ms": 1.0, "stderr": "a warning"}]},
         {"calls": [{"event": "e", "ms": 1.0}, {"event": "e", "status": 204}, {"event": "e", "status": 404}]},
         {"calls": None, "hooks": "none"},
-        {"calls": [None, 3, "x", [], {}, {"status": True}, {"status": "500"}, {"blocked": "no"}, {"timed_out": 0}]},
-        {"hooks": {"status": 1}},
-        {"hooks": [{"status": float("nan")}, {"status": 10**400}]},
+        {"calls": [None, 3, "x", [], {}]},
+        {"calls": [{"event": "e", "status": True}, {"event": "e", "status": "500"}, {"event": "e", "blocked": 1}]},
+        {"hooks": {"event": "e", "status": 1}},
+        {"hooks": [{"event": "e", "status": float("nan")}, {"event": "e", "status": 10**400}]},
     ],
-    ids=["fine hooks", "fine calls", "no lists", "odd entries", "no list", "no numbers"],
-)
+    ids=["fine hooks", "fine calls", "no lists", "no entries", "odd entries", "no list", "no numbers"],
+)  # fmt: skip
 def test_nothing_is_told_of_what_went_well_or_is_no_entry(result: Mapping[str, Any]) -> None:
     """Handlers that ended well leave no mark, and neither does an answer of another shape."""
     assert list(troubled(result)) == []
@@ -93,7 +99,19 @@ def test_marks_of_a_step_are_bounded() -> None:
 
 
 @pytest.mark.parametrize("event", [None, 7, "", ["e"]])
-def test_handler_without_a_name(event: object) -> None:
-    """An event that is no name is no reason to say nothing."""
-    (told,) = troubled({"calls": [{"event": event, "thrown": True, "ms": "long"}]})
-    assert told == {"event": "a handler", "outcome": "thrown"}
+def test_entry_without_an_event_is_none_of_a_handler(event: object) -> None:
+    """A driver may tell of its connector's requests in the same place: a status 500 among them is the daemon's."""
+    entry = {"event": event, "operation": "user-prompt-submit", "status": 500, "thrown": "x", "blocked": True}
+    assert list(troubled({"calls": [entry]})) == []
+
+
+def test_odd_measures_are_left_out() -> None:
+    """What is no number or text is no reason to say nothing of the handler."""
+    (told,) = troubled({"calls": [{"event": "e", "thrown": True, "ms": "long"}]})
+    assert told == {"event": "e", "outcome": "thrown"}
+
+
+def test_reference_is_not_remarked_on(made: Made, broken: Broken, tmp_path: Path) -> None:
+    """Its answers tell of requests that a fault failed, which are no handlers of a connector."""
+    assert broken(made("reference"), ("daemon-500", "daemon-refuses")) == {}
+    assert list(remarks(trace.read(path) for path in (tmp_path / "traces").glob("*.jsonl"))) == []

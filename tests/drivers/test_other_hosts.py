@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
 from dataclasses import replace
@@ -28,12 +29,14 @@ HOOKS = {
 }
 
 
-def settings(folder: Path, timeout_s: float = 30) -> str:
+def settings(folder: Path, prompt_timeout_s: float = 30) -> str:
     """A Claude Code settings file whose hooks run the fixture."""
     program = shlex.join([sys.executable, str(FIXTURES / "hook.py")])
+    timeouts = {"UserPromptSubmit": prompt_timeout_s}
     hooks = {
-        event: [{"hooks": [{"type": "command", "command": f"{program} {operation} claude-code", "timeout": timeout_s}]}]
+        event: [{"hooks": [{"type": "command", "command": f"{program} {operation} claude-code", **more}]}]
         for event, operation in HOOKS.items()
+        for more in ({"timeout": timeouts.get(event, 30)},)
     }
     path = folder / "settings.json"
     path.write_text(json.dumps({"hooks": hooks}))
@@ -66,6 +69,11 @@ def notes(folder: Path) -> list[str]:
     return list(remarks(trace.read(path) for path in sorted(folder.glob("*.jsonl"))))
 
 
+def model_marks(folder: Path) -> int:
+    """How often the model was called in a run."""
+    return sum(mark.name == "model" for path in folder.glob("*.jsonl") for mark in trace.read(path).marks)
+
+
 def test_hook_that_blocks_when_the_daemon_is_away(made: Made, broken: Broken, tmp_path: Path) -> None:
     """It stops the user's work with the daemon: a breach, and a note that says when."""
     target = made("claude-code", mode="blocks-when-away", config=settings(tmp_path), capabilities=["session-start"])
@@ -80,6 +88,7 @@ def test_hook_that_always_blocks(made: Made, broken: Broken, tmp_path: Path) -> 
     """With the daemon there no requirement speaks of it; the note says that the user never gets a turn."""
     target = made("claude-code", mode="blocks", config=settings(tmp_path), capabilities=["session-start"])
     assert broken(target, ("plain",)) == {}
+    assert model_marks(tmp_path / "traces") == 0
     (note,) = notes(tmp_path / "traces")
     assert note.startswith(
         "UserPromptSubmit: ended with status 2 and blocked the user's turn, in 1 step of 1 scenario;"
@@ -91,7 +100,7 @@ def test_hook_that_hangs(made: Made, broken: Broken, tmp_path: Path) -> None:
     target = made("claude-code", mode="hangs", config=settings(tmp_path, 1), capabilities=["session-start"])
     assert broken(target, ("daemon-refuses",)) == {}
     (note,) = notes(tmp_path / "traces")
-    assert note.startswith("UserPromptSubmit: gave no answer within 1.")
+    assert re.match(r"UserPromptSubmit: gave no answer within \d+\.\d s, ", note)
     assert "in 2 steps of 1 scenario, also without a fault; the first: daemon-refuses, step 4 prompt" in note
 
 
@@ -117,20 +126,11 @@ def test_blocked_prompt_never_reaches_the_model(made: Made, tmp_path: Path) -> N
     assert [run["event"] for run in ended["hooks"]] == ["SessionEnd"]
 
 
-def test_model_is_not_called_in_a_blocked_turn(made: Made, broken: Broken, tmp_path: Path) -> None:
-    """The recording of a blocked turn holds no mark of the model, that of another does."""
-    for mode, models in (("conforming", 1), ("blocks", 0)):
-        target = made("claude-code", mode=mode, config=settings(tmp_path), capabilities=["session-start"])
-        broken(target, ("plain",))
-        recorded = tmp_path / "traces" / "plain.jsonl"
-        assert [mark.name for mark in trace.read(recorded).marks].count("model") == models
-        recorded.unlink()
-
-
 def test_conforming_hooks_are_not_remarked_on(made: Made, broken: Broken, tmp_path: Path) -> None:
-    """A connector that fails open has nothing to note, faults or not."""
+    """A connector that fails open has nothing to note, faults or not: every turn takes place."""
     target = made("claude-code", config=settings(tmp_path), capabilities=["session-start"])
     assert broken(target, ("plain", "daemon-refuses", "daemon-500")) == {}
+    assert model_marks(tmp_path / "traces") == 5
     assert notes(tmp_path / "traces") == []
 
 

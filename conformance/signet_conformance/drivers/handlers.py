@@ -33,9 +33,10 @@ def _troubled(result: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for member in ("hooks", "calls"):
         given = result.get(member)
         for one in given if isinstance(given, list) else ():
-            outcome = _outcome(member, one) if isinstance(one, dict) else None
-            if outcome is not None:
-                yield _described(one, outcome)
+            event = one.get("event") if isinstance(one, dict) else None
+            # An entry that names no event tells of something else, such as a request of the connector.
+            if isinstance(event, str) and event and (outcome := _outcome(member, one)) is not None:
+                yield {"event": printable(event, 80), "outcome": outcome, **_measured(one)}
 
 
 def _outcome(member: str, one: Mapping[str, Any]) -> str | None:
@@ -52,13 +53,11 @@ def _outcome(member: str, one: Mapping[str, Any]) -> str | None:
     return "failed" if (status != 0 if member == "hooks" else status >= 300 and status not in _ABSENT) else None
 
 
-def _described(one: Mapping[str, Any], outcome: str) -> Mapping[str, Any]:
-    event, status, ms = one.get("event"), one.get("status"), one.get("ms")
+def _measured(one: Mapping[str, Any]) -> Mapping[str, Any]:
+    status, ms = one.get("status"), one.get("ms")
     said = (one.get(name) for name in ("thrown", "stderr", "stdout"))
     text = next((line for text in said if isinstance(text, str) and (line := _line(text))), None)
     return {
-        "event": printable(event, 80) if isinstance(event, str) and event else "a handler",
-        "outcome": outcome,
         **({"status": status} if _number(status) else {}),
         **({"ms": ms} if _number(ms) else {}),
         **({} if text is None else {"text": text}),

@@ -1,0 +1,113 @@
+"""The driver `command`: how a program that breaks off is told, and that no answer of another request is taken."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from signet_conformance import targets
+from signet_conformance.drivers.command import Broken, BrokenOffError, CommandDriver
+from signet_conformance.errors import NothingTestedError
+
+START = {"step": "start", "session": "s1"}
+ANSWERS = """
+import json, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    print("working on", request["op"], file=sys.stderr, flush=True)
+    answer = {"id": request["id"], "ok": True, "result": {}}
+    if request["op"] != "hello":
+        %s
+    print(json.dumps(answer), flush=True)
+"""
+
+
+@contextmanager
+def driver(program: str, folder: Path, timeout_s: float = 60.0) -> Iterator[CommandDriver]:
+    """A program behind the driver."""
+    target = replace(targets.load("reference"), name="mine", command=(sys.executable, "-c", program))
+    driven = CommandDriver(target, {}, str(folder), timeout_s)
+    try:
+        yield driven
+    finally:
+        driven.close()
+
+
+def broken(program: str, folder: Path, timeout_s: float = 60.0) -> BrokenOffError:
+    """How it breaks off at a step."""
+    with driver(ANSWERS % program, folder, timeout_s) as driven:
+        driven.hello()
+        with pytest.raises(BrokenOffError) as raised:
+            driven.perform(START, lambda _event: None)
+    return raised.value
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("answer['id'] = 77", "target mine answered id 77, asked 2"),
+        ("answer['id'] = None", "target mine answered id null, asked 2"),
+        ("answer['id'] = 1", "target mine answered id 1, asked 2"),
+        ("del answer['id']", "target mine answered without an id, asked 2"),
+        (
+            "answer = {'id': None, 'ok': False, 'error': {'message': 'not JSON'}}",
+            "target mine answered id null, asked 2 (not JSON)",
+        ),
+    ],
+)
+def test_answer_to_another_request_is_refused_at_once(tmp_path: Path, program: str, said: str) -> None:
+    """Both numbers are told; nothing is waited for."""
+    failure = broken(program, tmp_path)
+    assert (failure.how, failure.message) == (Broken.GARBLED, said)
+    assert "docs/driver-protocol.md" in str(failure)
+
+
+@pytest.mark.parametrize(
+    ("program", "how", "said"),
+    [
+        ("sys.exit(3)", Broken.ENDED, "target mine ended with status 3"),
+        ("print('hello')", Broken.GARBLED, "target mine wrote something that is no JSON object: hello"),
+        (
+            "answer = {'id': request['id'], 'ok': False, 'error': {'message': 'KeyError:\\n  no acme'}}",
+            Broken.REFUSED,
+            "target mine cannot perform {'step': 'start', 'session': 's1'}: KeyError:; no acme",
+        ),
+    ],
+)
+def test_program_that_breaks_off_is_told(tmp_path: Path, program: str, how: Broken, said: str) -> None:
+    """How, what it said, and the end of its standard error."""
+    failure = broken(program, tmp_path)
+    assert (failure.how, failure.message) == (how, said)
+    assert failure.tail == ("working on hello", "working on step")
+
+
+def test_program_that_gives_no_answer_is_told_with_the_whole_bound(tmp_path: Path) -> None:
+    """The bound of the step stands in the message, not what was left of it."""
+    failure = broken("sys.stdin.read()", tmp_path, timeout_s=0.25)
+    assert failure.how is Broken.SILENT
+    assert failure.message == "target mine gave no answer within 0.25 s"
+
+
+def test_error_while_greeting_is_about_loading(tmp_path: Path) -> None:
+    """A connector that cannot be loaded is no step that could be left out of the capabilities."""
+    refusing = "import json; id = json.loads(input())['id']; print(json.dumps({'id': id, 'error': 'no acme'}))"
+    with (
+        driver(refusing, tmp_path) as driven,
+        pytest.raises(BrokenOffError, match="cannot load the connector") as raised,
+    ):
+        driven.hello()
+    assert raised.value.how is Broken.REFUSED
+    assert "capabilities" not in str(raised.value)
+
+
+def test_program_that_ends_when_greeted_was_never_started(tmp_path: Path) -> None:
+    """Nothing was tested then; how it ended stands behind it."""
+    with driver("raise SystemExit('no acme')", tmp_path) as driven, pytest.raises(NothingTestedError) as raised:
+        driven.hello()
+    assert isinstance(raised.value.__cause__, BrokenOffError)
+    assert raised.value.__cause__.tail == ("no acme",)
