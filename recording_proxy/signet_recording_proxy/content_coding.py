@@ -9,6 +9,9 @@ from collections.abc import Callable
 import brotli
 import zstandard
 
+_PIECE = 1024
+_MOST_CODINGS = 8
+
 Undone = tuple[bytes, bool]
 """What was decoded, and whether that is the whole content."""
 
@@ -19,7 +22,10 @@ def undo(data: bytes, codings: str, limit: int) -> Undone | None:
     None when a coding is unknown or the data is not in it. Data that ends early gives what it holds.
     """
     content, whole = data, True
-    for coding in reversed([name.strip().lower() for name in codings.split(",")]):
+    names = [name.strip().lower() for name in codings.split(",", _MOST_CODINGS)]
+    if len(names) > _MOST_CODINGS:
+        return None
+    for coding in reversed(names):
         if coding in ("", "identity"):
             continue
         decoder = _DECODERS.get(coding)
@@ -35,12 +41,18 @@ def undo(data: bytes, codings: str, limit: int) -> Undone | None:
 
 def _gzip(data: bytes, limit: int) -> Undone:
     out = bytearray()
-    while True:
-        decoder = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        out += decoder.decompress(data, limit + 1 - len(out))
-        data = decoder.unused_data
-        if not decoder.eof or not data or len(out) > limit:
-            return bytes(out[:limit]), decoder.eof and len(out) <= limit
+    decoder = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    # What follows a member is copied, so it is given in small pieces: members may be many and tiny.
+    for start in range(0, len(data), _PIECE):
+        piece = data[start : start + _PIECE]
+        while piece:
+            if decoder.eof:
+                decoder = zlib.decompressobj(zlib.MAX_WBITS | 16)
+            out += decoder.decompress(piece, limit + 1 - len(out))
+            if len(out) > limit:
+                return bytes(out[:limit]), False
+            piece = decoder.unused_data
+    return bytes(out), decoder.eof
 
 
 def _deflate(data: bytes, limit: int) -> Undone:

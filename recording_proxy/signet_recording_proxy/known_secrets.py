@@ -1,26 +1,132 @@
-"""The forms in which a secret that is known by its value may occur in traffic."""
+"""Secrets that are known by their value, and the forms in which they may occur in traffic."""
 
 from __future__ import annotations
 
 import base64
 import json
 import math
+import re
+from collections.abc import Iterable, Iterator
 from urllib.parse import quote, quote_plus
+
+REMEMBERED = 4096
+"""How many of the secrets that were learned are looked for; beyond it the oldest is given up."""
+_ESCAPE_DEPTH = 4
+_GRAM = 8
+# So many searches take as long as cutting a usual line into grams does.
+_CROWD = 256
+_INNER_END = re.compile(r"[\s\"'<>,;]")
 
 
 def forms(secret: str) -> tuple[str, ...]:
-    """`secret` as it is, JSON-escaped (once and twice), URL-encoded and in base64; the longest first."""
+    r"""`secret` as it is, JSON-escaped up to four times, URL-encoded, in hexadecimal, UTF-16 and base64; longest first.
+
+    URL-encoded means where it must be, and every byte; `\u` escapes likewise.
+    """
     found = {secret}
     for plain in (True, False):
-        once = _escaped(secret, plain)
-        found |= {once, _escaped(once, plain)}
-    for encoded in (quote(secret, safe=""), quote(secret), quote_plus(secret)):
+        escaped = secret
+        for _ in range(_ESCAPE_DEPTH):
+            escaped = _escaped(escaped, plain)
+            found.add(escaped)
+    raw, units = secret.encode("utf-8", "surrogatepass"), secret.encode("utf-16-be", "surrogatepass")
+    everything = "".join(f"%{byte:02X}" for byte in raw)
+    for encoded in (quote(raw, safe=""), quote(raw), quote_plus(raw), everything):
         found |= {encoded, _lower_hex(encoded)}
-    raw = secret.encode("utf-8", "surrogatepass")
+    pairs = [units[at : at + 2].hex() for at in range(0, len(units), 2)]
+    found |= {"".join(f"\\u{pair}" for pair in pairs), "".join(f"\\u{pair.upper()}" for pair in pairs)}
+    found |= {raw.hex(), raw.hex().upper()}
+    if secret.isascii():
+        # Bytes of UTF-16 that passed for text.
+        found |= {units.decode(), secret.encode("utf-16-le").decode()}
     for offset in range(3):
         standard = _base64_core(raw, offset)
         found |= {standard, standard.replace("+", "-").replace("/", "_")}
     return tuple(sorted(found, key=lambda form: (-len(form), form)))
+
+
+class KnownSecrets:
+    """Which secrets are looked for. A line costs the same whether a hundred are known or thousands."""
+
+    def __init__(self) -> None:
+        self._needles: dict[str, _Needle] = {}
+        self._by_gram: dict[bytes, list[_Needle]] = {}
+        self._learned: dict[str, list[_Needle]] = {}
+
+    def __contains__(self, secret: str) -> bool:
+        return secret in self._needles
+
+    def add(self, secret: str, token: str, *, for_ever: bool = False) -> None:
+        """Look for `secret`, which `token` replaces."""
+        new = [_Needle(form, token) for form in forms(secret) if form not in self._needles]
+        for needle in new:
+            self._needles[needle.form] = needle
+            for gram in needle.grams():
+                self._by_gram.setdefault(gram, []).append(needle)
+        if for_ever:
+            return
+        self._learned[secret] = new
+        if len(self._learned) > REMEMBERED:
+            self._forget(self._learned.pop(next(iter(self._learned))))
+
+    def in_line(self, encoded: bytes) -> list[tuple[str, str]]:
+        """Forms and tokens of the secrets that an encoded JSON line holds, the longest first."""
+        found = [n for n in self._candidates(encoded) if any(form in encoded for form in n.encoded)]
+        return [(n.form, n.token) for n in _longest_first(found)]
+
+    def taken_out(self, raw: bytes) -> bytes:
+        """`raw` with the tokens in place of the secrets."""
+        for needle in _longest_first(self._candidates(raw)):
+            raw = raw.replace(needle.raw, needle.token.encode())
+        return raw
+
+    def begun_at_the_end(self, text: str) -> int:
+        """How many characters at the end of `text` begin a secret of several words, and do not end it.
+
+        Of a secret that is one word, whoever cuts the last word off leaves nothing.
+        """
+        longest = 0
+        for needle in self._needles.values():
+            if needle.several_words:
+                lengths = range(min(len(needle.form) - 1, len(text)), longest, -1)
+                longest = next((length for length in lengths if text.endswith(needle.form[:length])), longest)
+        return longest
+
+    def _candidates(self, encoded: bytes) -> list[_Needle]:
+        if len(self._needles) <= _CROWD:
+            return list(self._needles.values())
+        grams = self._by_gram.keys() & {encoded[at : at + _GRAM] for at in range(len(encoded) - _GRAM + 1)}
+        return list({id(needle): needle for gram in grams for needle in self._by_gram[gram]}.values())
+
+    def _forget(self, needles: list[_Needle]) -> None:
+        for needle in needles:
+            del self._needles[needle.form]
+            for gram in needle.grams():
+                self._by_gram[gram].remove(needle)
+                if not self._by_gram[gram]:
+                    del self._by_gram[gram]
+
+
+class _Needle:
+    """One form of a known secret, and the ways in which a JSON line may write it."""
+
+    __slots__ = ("encoded", "form", "raw", "several_words", "token")
+
+    def __init__(self, form: str, token: str) -> None:
+        self.form = form
+        self.token = token
+        self.raw = form.encode("utf-8", "surrogatepass")
+        written = {_escaped(form, ascii_only=plain) for plain in (True, False)}
+        self.encoded = tuple(text.encode("utf-8", "surrogatepass") for text in written)
+        self.several_words = _INNER_END.search(form) is not None
+
+    def grams(self) -> Iterator[bytes]:
+        """How what is searched begins where this stands in it."""
+        yield from {written[:_GRAM] for written in (self.raw, *self.encoded)}
+
+
+def _longest_first(needles: Iterable[_Needle]) -> list[_Needle]:
+    return sorted(needles, key=lambda needle: -len(needle.form))
 
 
 def _escaped(text: str, ascii_only: bool) -> str:

@@ -36,7 +36,8 @@ class Sent:
 
     def body_json(self) -> dict[str, Any] | None:
         """The `body` member of the trace line."""
-        return describe(self.body, self.header("content-type"), self.header("content-encoding"))
+        codings = ",".join(value for key, value in self.headers if key == "content-encoding")
+        return describe(self.body, self.header("content-type"), codings)
 
 
 @dataclass(slots=True, eq=False)

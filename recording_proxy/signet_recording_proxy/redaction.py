@@ -9,33 +9,28 @@ an Authorization header, wherever else they occur.
 from __future__ import annotations
 
 import base64
+import binascii
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
+from urllib.parse import quote, unquote
 
 from signet_conformance.trace import Header, encode
-from signet_recording_proxy.known_secrets import forms
-from signet_recording_proxy.secret_patterns import (
-    MEMBER_STEMS,
-    TEXT_PATTERNS,
-    TextPattern,
-    is_secret_member,
-    is_secret_parameter,
-)
+from signet_recording_proxy import named_values
+from signet_recording_proxy.known_secrets import KnownSecrets
+from signet_recording_proxy.opaque_bytes import recoded
+from signet_recording_proxy.secret_names import is_secret_header, is_secret_parameter
+from signet_recording_proxy.secret_walk import Cleaner, Suspects, suspects
 
-_CREDENTIAL_HEADERS = frozenset({"authorization", "proxy-authorization"})
-_SECRET_HEADER_ENDINGS = ("token", "secret", "api-key", "apikey", "password")
 _SCHEMES = frozenset({"bearer", "basic", "digest", "token", "negotiate", "apikey"})
-_COOKIE_VALUE = re.compile(r"(=\s*)([^;]+)")
 _WORDS = re.compile(r"\S+")
-_HOME = re.compile(r"([/\\](?:home|Users)[/\\])([^/\\]+)", re.IGNORECASE)
 _UNFINISHED_WORD = re.compile(r"""[^\s"'<>,;]{1,4096}\Z""")
-_WATCHED_LIMIT = 64
-_LEARNED_SHORTEST = 16
-_ALL_STEMS = tuple(sorted({stem for pattern in TEXT_PATTERNS for stem in pattern.stems} | {*MEMBER_STEMS, "agentsdir"}))
-_STEM_BYTES = tuple((stem, stem.encode()) for stem in _ALL_STEMS)
+_FORM_TYPE = "application/x-www-form-urlencoded"
+# A shorter secret, and a short one that is a plain word, may occur by chance.
+_LEARNED_SHORTEST = 8
+_LEARNED_ANYHOW = 16
 
 
 class Redactor:
@@ -46,12 +41,13 @@ class Redactor:
     def __init__(self, canaries: Mapping[str, str]) -> None:
         """`canaries` maps names to the secret values that are watched for, each of 8 characters or more."""
         self._tokens: dict[str, str] = {}
-        self._needles: list[_Needle] = []
+        self._known = KnownSecrets()
         self._numeric: list[tuple[str, str]] = []
-        self._watched: set[str] = set()
         self._canary_tokens = {self._token(value): name for name, value in canaries.items()}
         for value in canaries.values():
-            self._watch_for(value)
+            self._known.add(value, self._token(value), for_ever=True)
+            if not value.strip("0123456789.-+eE"):
+                self._numeric.append((value, self._token(value)))
 
     def header(self, header: Header) -> Header:
         """`header` as it may stand in a file; `declared.canaries` says which tokens stand for canaries."""
@@ -65,6 +61,7 @@ class Redactor:
     def exchange(self, line: dict[str, Any]) -> bytes:
         """The encoded line of an exchange, without its secrets. `line` may be changed."""
         request, response = line["request"], line["response"]
+        request["path"] = self._path(request["path"])
         request["query"] = [self._parameter(name, value) for name, value in request["query"]]
         if request["path"].startswith("/api/secrets/"):
             request["body"] = self._stored_secret(request["method"], request["path"], request["body"])
@@ -72,21 +69,24 @@ class Redactor:
             message["headers"] = [self._header(name, value) for name, value in message["headers"]]
             message["body"] = self._opaque(message["body"])
         encoded = encode(line)
-        suspects = self._suspects(encoded)
-        return encoded if suspects is None else encode(_Cleaner(self._token, suspects, self._numeric).line(line))
+        found = self._suspects(encoded)
+        return encoded if found is None else encode(self._cleaner(found).line(line))
 
     def document(self, value: Any) -> Any:
         """Any JSON value, such as a mark's data, without its secrets."""
-        return self._cleaner().value(value)
+        found = self._suspects(encode({"": value}))
+        return value if found is None else self._cleaner(found).value(value)
 
     def text(self, text: str) -> str:
         """Running text without its secrets."""
-        return self._cleaner().text(text)
+        return str(self.document(text))
 
-    def _cleaner(self) -> _Cleaner:
-        return _Cleaner(
-            self._token, _Suspects(TEXT_PATTERNS, [(n.form, n.token) for n in self._needles]), self._numeric
-        )
+    def _suspects(self, encoded: bytes) -> Suspects | None:
+        found = suspects(encoded, self._known)
+        return Suspects((), ()) if found is None and self._numeric else found
+
+    def _cleaner(self, found: Suspects) -> Cleaner:
+        return Cleaner(self._token, found, self._numeric)
 
     # ---- tokens
 
@@ -96,36 +96,60 @@ class Redactor:
             known = self._tokens[secret] = f"<redacted:{len(self._tokens) + 1}>"
         return known
 
-    def _watch_for(self, secret: str) -> None:
-        token = self._token(secret)
-        self._watched.add(secret)
-        self._needles += [_Needle(form, token) for form in forms(secret)]
-        self._needles.sort(key=lambda needle: -len(needle.form))
-        if not secret.strip("0123456789.-+eE"):
-            self._numeric.append((secret, token))
-
     def _learn(self, secret: str) -> str:
-        if len(secret) >= _LEARNED_SHORTEST and secret not in self._watched and len(self._watched) < _WATCHED_LIMIT:
-            self._watch_for(secret)
-        return self._token(secret)
+        """The token of a secret that is looked for from now on, wherever else it may stand."""
+        token = self._token(secret)
+        if secret not in self._known and (len(secret) >= _LEARNED_ANYHOW or _is_no_word(secret)):
+            self._known.add(secret, token)
+        return token
 
     # ---- places that are secret by their name
 
     def _header(self, name: str, value: str) -> tuple[str, str]:
-        if name in _CREDENTIAL_HEADERS:
+        if name.endswith("authorization"):
             scheme, *_ = value.split(None, 1) or [""]
             start = value.find(scheme) + len(scheme) if scheme.lower() in _SCHEMES else 0
+            if scheme.lower() == "basic":
+                self._learn_password(value[start:])
             return name, value[:start] + _WORDS.sub(lambda word: self._learn(word[0]), value[start:])
-        if name.endswith(_SECRET_HEADER_ENDINGS) and value.strip():
-            return name, self._learn(value.strip())
         if name == "cookie":
-            return name, _COOKIE_VALUE.sub(lambda m: m[1] + self._token(m[2].strip()), value)
+            return name, ";".join(map(self._cookie, value.split(";")))
         if name == "set-cookie":
-            return name, _COOKIE_VALUE.sub(lambda m: m[1] + self._token(m[2].strip()), value, count=1)
+            first, mark, rest = value.partition(";")
+            return name, self._cookie(first) + mark + rest
+        if is_secret_header(name, value):
+            return name, self._learn(value.strip())
         return name, value
 
+    def _learn_password(self, credentials: str) -> None:
+        try:
+            password = base64.b64decode(credentials, validate=False).decode().partition(":")[2]
+        except (binascii.Error, ValueError):
+            return
+        if password:
+            self._learn(password)
+
+    def _cookie(self, pair: str) -> str:
+        name, mark, value = pair.partition("=") if "=" in pair else ("", "", pair)
+        secret = value.strip()
+        return name + mark + value.replace(secret, self._token(secret)) if secret else pair
+
+    def _path(self, path: str) -> str:
+        if "=" in path:
+            path = named_values.PATH.replace(path, self._token)
+        if "%" not in path:
+            return path
+        parts = []
+        for part in path.split("/"):
+            plain = unquote(part)
+            clean = self.text(plain)
+            parts.append(part if clean == plain else quote(clean, safe="<:>", errors="replace"))
+        return "/".join(parts)
+
     def _parameter(self, name: str, value: str) -> tuple[str, str]:
-        return (name, self._token(value)) if value and is_secret_parameter(name) else (name, value)
+        if is_secret_parameter(name, value):
+            return name, self._token(value)
+        return name, named_values.QUERY_REST.replace(value, self._token) if ";" in value else value
 
     def _stored_secret(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any] | None:
         """The request that stores a secret carries its value, whatever that looks like."""
@@ -139,129 +163,51 @@ class Redactor:
             return {"json": self._token(_plain(members))}
         return {"json": {**members, "value": self._token(_plain(members["value"]))}} if members.get("value") else body
 
+    # ---- bodies that would hide a secret from a look at the line
+
     def _opaque(self, body: dict[str, Any] | None) -> dict[str, Any] | None:
-        """Bodies whose bytes or end would hide a secret from a look at the line."""
         if body is None or "json" in body:
             return body
         if "base64" in body:
             raw = base64.b64decode(body["base64"])
-            clean = self._bytes(raw)
+            clean = recoded(raw, self._bytes)
             return body if clean == raw else {**body, "base64": base64.b64encode(clean).decode("ascii")}
-        return {**body, "text": self._without_unfinished_end(body["text"])} if body.get("cut") else body
+        text = body["text"]
+        if "\0" in text:
+            text = recoded(text.encode("utf-8", "surrogatepass"), self._bytes).decode("utf-8", "replace")
+        if _is_form(text, body.get("media_type")):
+            text = named_values.FORM.replace(text, self._token)
+        if body.get("cut"):
+            text = self._without_unfinished_end(text)
+        return body if text == body["text"] else {**body, "text": text}
 
     def _bytes(self, raw: bytes) -> bytes:
-        for needle in self._needles:
-            raw = raw.replace(needle.raw, needle.token.encode())
-        suspects = self._suspects(raw)
-        if suspects is not None:
-            shapes = _Suspects(suspects.patterns, [])
-            raw = _Cleaner(self._token, shapes, []).text(raw.decode("latin-1")).encode("latin-1")
-        return raw
+        raw = self._known.taken_out(raw)
+        found = suspects(raw, self._known)
+        if found is None:
+            return raw
+        try:
+            text, charset = raw.decode(), "utf-8"
+        except UnicodeDecodeError:
+            text, charset = raw.decode("latin-1"), "latin-1"
+        return Cleaner(self._token, Suspects(found.patterns, ()), ()).text(text).encode(charset)
 
     def _without_unfinished_end(self, text: str) -> str:
         """A secret that the cut went through would not be known by its beginning."""
-        for needle in self._needles:
-            text = text.replace(needle.form, needle.token)
-        for needle in self._needles:
-            for length in range(min(len(needle.form) - 1, len(text)), 0, -1):
-                if text.endswith(needle.form[:length]):
-                    text = text[:-length]
-                    break
+        for form, token in self._known.in_line(encode({"": text})):
+            text = text.replace(form, token)
+        text = text[: len(text) - self._known.begun_at_the_end(text)]
         return text[: -len(match[0])] if (match := _UNFINISHED_WORD.search(text, max(0, len(text) - 4096))) else text
-
-    def _suspects(self, encoded: bytes) -> _Suspects | None:
-        """What `encoded` has to be searched for; None when it holds nothing that is secret."""
-        lowered = encoded.lower()
-        stems = {stem for stem, needle in _STEM_BYTES if needle in lowered}
-        needles = [(n.form, n.token) for n in self._needles if any(form in encoded for form in n.encoded)]
-        if not stems and not needles and not self._numeric:
-            return None
-        return _Suspects([p for p in TEXT_PATTERNS if not stems.isdisjoint(p.stems)], needles)
 
 
 def _plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-class _Needle:
-    """One form of a known secret, and the ways in which a JSON line may write it."""
-
-    __slots__ = ("encoded", "form", "raw", "token")
-
-    def __init__(self, form: str, token: str) -> None:
-        self.form = form
-        self.token = token
-        self.raw = form.encode("utf-8", "surrogatepass")
-        written = {json.dumps(form, ensure_ascii=plain)[1:-1] for plain in (True, False)}
-        self.encoded = tuple(text.encode("utf-8", "surrogatepass") for text in written)
+def _is_no_word(secret: str) -> bool:
+    return len(secret) >= _LEARNED_SHORTEST and any(map(str.isdigit, secret)) and any(map(str.isalpha, secret))
 
 
-class _Suspects(NamedTuple):
-    patterns: Sequence[TextPattern]
-    needles: Sequence[tuple[str, str]]
-
-
-class _Cleaner:
-    """Walks one line, looking only for what it is suspected to hold."""
-
-    def __init__(self, token: Callable[[str], str], suspects: _Suspects, numeric: Sequence[tuple[str, str]]) -> None:
-        self._token = token
-        self._suspects = suspects
-        self._numeric = numeric
-
-    def line(self, line: dict[str, Any]) -> dict[str, Any]:
-        request, response = line["request"], line["response"]
-        cleaned = {
-            **line,
-            "request": {
-                **self._message(request),
-                "method": self.text(request["method"]),
-                "path": self.text(request["path"]),
-                "query": [[self.text(part) for part in pair] for pair in request["query"]],
-            },
-        }
-        if response is not None:
-            cleaned["response"] = self._message(response)
-        for member in ("error", "fault"):
-            if member in line:
-                cleaned[member] = self.value(line[member])
-        return cleaned
-
-    def _message(self, message: dict[str, Any]) -> dict[str, Any]:
-        body = message["body"]
-        if body is not None:
-            kept = ("base64", "sha256", "size")
-            body = {key: part if key in kept else self.value(part) for key, part in body.items()}
-        return {**message, "headers": [[self.text(part) for part in pair] for pair in message["headers"]], "body": body}
-
-    def value(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return self.text(value)
-        if isinstance(value, dict):
-            return {self.text(name): self._member(name, member) for name, member in value.items()}
-        if isinstance(value, list):
-            return [self.value(item) for item in value]
-        if self._numeric and isinstance(value, (int, float)) and not isinstance(value, bool):
-            return next((token for digits, token in self._numeric if digits in repr(value)), value)
-        return value
-
-    def _member(self, name: str, value: Any) -> Any:
-        if isinstance(value, str):
-            if is_secret_member(name, value):
-                return self._token(value)
-            if name == "agentsDir":
-                value = _HOME.sub(lambda match: match[1] + self._token(match[2]), value)
-            return self.text(value)
-        if name == "secrets" and isinstance(value, dict):
-            # Variables on the left, names of stored secrets on the right: neither is a secret's value.
-            return {self.text(key): self.value(item) for key, item in value.items()}
-        return self.value(value)
-
-    def text(self, text: str) -> str:
-        for form, token in self._suspects.needles:
-            if form in text:
-                text = text.replace(form, token)
-        if len(text) >= 8:
-            for pattern in self._suspects.patterns:
-                text = pattern.replace(text, self._token)
-        return text
+def _is_form(text: str, media_type: str | None) -> bool:
+    # A form that names no type is one word.
+    return _FORM_TYPE in media_type.lower() if media_type else _WORDS.fullmatch(text) is not None

@@ -10,22 +10,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-_MEMBER_NAMES = (
-    r"(?:[a-z0-9_\-]{0,40}(?:api[_-]?key|password|passwd|passphrase|secret[_-]?key|secret[_-]?value|client[_-]?secret"
-    r"|private[_-]?key|(?:access|auth|refresh|id|bearer)[_-]?token)|token)"
-)
-MEMBER_STEMS = (
-    *(f"{first}{mark}key" for first in ("api", "private") for mark in ("", "_", "-")),
-    "passw",
-    "passphrase",
-    "secret",
-    "token",
-)
-"""Lower-case pieces, one of which stands in each name of a secret JSON member."""
-_PARAMETERS = (
-    r"(?:token|key|api[_-]?key|(?:access|auth|refresh|id)[_-]?token|(?:client[_-]?)?secret|password|passwd"
-    r"|(?:x-amz-)?signature|x-amz-security-token|sig)"
-)
+from signet_recording_proxy.secret_names import is_value
+
 # A shape may follow a letter when that letter ends an escape, such as %3D or \n.
 _START = r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f]{2})|(?<=\\[nrt]))"
 
@@ -70,12 +56,8 @@ def _has_digit(candidate: str) -> bool:
     return any(c.isdigit() for c in candidate)
 
 
-def _not_redacted(candidate: str) -> bool:
-    return bool(candidate.strip()) and not candidate.startswith(("<redacted:", "[REDACTED]", "$", "***"))
-
-
 def _looks_secret(userinfo: str) -> bool:
-    return len(userinfo) >= 16 and _not_redacted(userinfo)
+    return len(userinfo) >= 16 and is_value(userinfo)
 
 
 TEXT_PATTERNS: tuple[TextPattern, ...] = (
@@ -102,7 +84,7 @@ TEXT_PATTERNS: tuple[TextPattern, ...] = (
     TextPattern(
         ("@",),
         re.compile(r"://[^\s/?#@\"'<>:\\]{0,256}+:([^\s/?#@\"'<>\\]{1,256}+)@"),
-        _not_redacted,
+        is_value,
     ),
     TextPattern(("@",), re.compile(r"://([^\s/?#@\"'<>:\\]{1,256}+)@"), _looks_secret),
     TextPattern(
@@ -119,7 +101,7 @@ TEXT_PATTERNS: tuple[TextPattern, ...] = (
     TextPattern(
         ("key=", "token=", "secret=", "password=", "passwd="),
         re.compile(r"(?:API_?KEY|TOKEN|SECRET|PASSWORD|PASSWD|ACCESS_KEY|PRIVATE_KEY|SECRET_KEY)=" + _value(4)),
-        _not_redacted,
+        is_value,
     ),
     TextPattern(
         ("--api", "--token", "--access", "--auth", "--pass", "--secret", "--client"),
@@ -127,62 +109,7 @@ TEXT_PATTERNS: tuple[TextPattern, ...] = (
             r"--(?:api-?key|token|access-token|auth-token|password|passphrase|secret|client-secret)(?:=|[ \t]{1,4})"
             + _value(8)
         ),
-        _not_redacted,
-    ),
-    TextPattern(
-        ("token=", "key=", "secret=", "password=", "passwd=", "signature=", "sig="),
-        re.compile(r"(?i:[?&](?:amp;)?" + _PARAMETERS + r"=)([^&\s\"'<>#\\]++)"),
-        _not_redacted,
-    ),
-    TextPattern(
-        MEMBER_STEMS,
-        re.compile(r"\"(?i:" + _MEMBER_NAMES + r")\"\s{0,8}:\s{0,8}\"((?:[^\"\\]|\\.)*+)", re.DOTALL),
-        _not_redacted,
-    ),
-    TextPattern(
-        MEMBER_STEMS,
-        re.compile(r"\\{1,8}\"(?i:" + _MEMBER_NAMES + r")\\{1,8}\"\s{0,8}:\s{0,8}\\{1,8}\"([^\"\\]++)"),
-        _not_redacted,
+        is_value,
     ),
 )
 """In the order in which they are applied: known shapes first, so that they keep one token in any context."""
-
-_PARAMETER = re.compile(_PARAMETERS, re.IGNORECASE)
-_SECRET_ENDINGS = (
-    "apikey",
-    "password",
-    "passwd",
-    "passphrase",
-    "secretkey",
-    "secretvalue",
-    "clientsecret",
-    "privatekey",
-    "accesstoken",
-    "authtoken",
-    "refreshtoken",
-    "idtoken",
-    "bearertoken",
-)
-_VARIABLE_NAME = re.compile(r"[A-Z][A-Z0-9_]*\Z")
-
-
-def is_secret_parameter(name: str) -> bool:
-    """Whether a query parameter of this name carries a secret."""
-    return _PARAMETER.fullmatch(name) is not None
-
-
-def is_secret_member(name: str, value: str) -> bool:
-    """Whether a JSON member of this name with this string value carries a secret.
-
-    A confirmation token is none, it is worthless after its use; neither is the NAME of a secret.
-    """
-    if not _not_redacted(value):
-        return False
-    plain = name.lower().replace("_", "").replace("-", "")
-    if plain.endswith(_SECRET_ENDINGS) or plain == "authorization":
-        return True
-    if plain == "token":
-        return len(value) >= 8
-    if plain == "secret":
-        return _VARIABLE_NAME.match(value) is None
-    return name.isupper() and name.endswith(("_TOKEN", "_SECRET"))

@@ -107,6 +107,17 @@ def test_a_coded_body_is_decoded_in_the_trace_only(recorder: RecorderProcess, up
     assert response.body.value == {"plain": True}
 
 
+def test_codings_of_two_header_lines_are_undone(recorder: RecorderProcess, upstream: Upstream) -> None:
+    """Two `Content-Encoding` lines are one list."""
+    coded = gzip.compress(gzip.compress(b'{"plain": true}'))
+    upstream.handlers["/z"] = lambda call: call.answer(coded, "content-encoding: gzip", "content-encoding: gzip")
+    assert recorder.request("GET", "/z") == (200, coded)
+    (exchange,) = recorder.trace().exchanges
+    assert exchange.response is not None
+    assert exchange.response.body is not None
+    assert exchange.response.body.value == {"plain": True}
+
+
 def test_a_large_body_is_cut_in_the_trace_only(recorder: RecorderProcess, upstream: Upstream) -> None:
     """Over the limit the trace keeps size, SHA-256 and a beginning; the wire keeps everything."""
     large = b"word " * 100_000

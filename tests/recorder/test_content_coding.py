@@ -47,6 +47,26 @@ def test_two_gzip_members() -> None:
     assert undo(gzip.compress(b"a") + gzip.compress(b"b"), "gzip", 1000) == (b"ab", True)
 
 
+def test_a_great_many_gzip_members() -> None:
+    """Data of tiny members takes time in proportion to its length; otherwise this would not end."""
+    assert undo(gzip.compress(b"") * 400_000 + gzip.compress(b"a"), "gzip", 1000) == (b"a", True)
+
+
+def test_a_gzip_member_that_ends_anywhere() -> None:
+    """Where one member ends and the next begins has no weight."""
+    for size in range(1000, 1060):
+        first = bytes(range(256)) * (size // 256) + b"\0" * (size % 256)
+        sent = gzip.compress(first, compresslevel=0) + gzip.compress(b"b")
+        assert undo(sent, "gzip", 10_000) == (first + b"b", True)
+    assert undo(gzip.compress(b"abc")[:-6], "gzip", 1000) == (b"abc", False)
+
+
+def test_a_list_of_codings_that_nobody_would_send() -> None:
+    """More than eight of them are not undone."""
+    assert undo(b"a", ",".join(["identity"] * 8), 1000) == (b"a", True)
+    assert undo(b"a", ",".join(["identity"] * 9), 1000) is None
+
+
 @pytest.mark.parametrize(("coding", "coder"), [pair for pair in ALL if pair[0] != "identity"])
 def test_a_bomb_stays_within_the_limit(coding: str, coder: Callable[[bytes], bytes]) -> None:
     """What would be too large is decoded up to the limit, and said to be incomplete."""

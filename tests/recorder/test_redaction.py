@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 from typing import Any
 from urllib.parse import quote, quote_plus
@@ -184,6 +185,11 @@ def test_headers_that_hold_credentials() -> None:
         ("authorization", "Bearer  a b"),
         ("authorization", "Bearer"),
         ("authorization", ""),
+        ("x-authorization", "abc"),
+        ("cookie", "abc"),
+        ("set-cookie", "abc; Path=/"),
+        ("x-functions-key", "abc"),
+        ("x-session-id", "abc"),
     ]
     assert [value for _, value in redacted(headers=headers)["headers"]] == [
         "Bearer <redacted:1>",
@@ -194,27 +200,136 @@ def test_headers_that_hold_credentials() -> None:
         "Bearer  <redacted:3> <redacted:4>",
         "Bearer",
         "",
+        "<redacted:1>",
+        "<redacted:1>",
+        "<redacted:1>; Path=/",
+        "<redacted:1>",
+        "abc",
     ]
 
 
 def test_query_parameters_that_hold_credentials() -> None:
     """Their values are secrets by their name."""
-    query = [("token", "abc"), ("api_key", "abc"), ("X-Amz-Signature", "d"), ("q", "abc"), ("token", "")]
+    query = [
+        ("token", "abc"),
+        ("api_key", "abc"),
+        ("X-Amz-Signature", "d"),
+        ("q", "abc"),
+        ("token", ""),
+        ("a", "1;token=x"),
+    ]
     assert redacted(query=query)["query"] == [
         ["token", "<redacted:1>"],
         ["api_key", "<redacted:1>"],
         ["X-Amz-Signature", "<redacted:2>"],
         ["q", "abc"],
         ["token", ""],
+        ["a", "1;token=<redacted:3>"],
     ]
 
 
-def test_a_token_that_was_authorized_is_a_secret_anywhere() -> None:
+@pytest.mark.parametrize("token", ["shapeless-token-of-mine", "short15"])
+def test_a_token_that_was_authorized_is_a_secret_anywhere(token: str) -> None:
     """A token without any known shape, once seen in Authorization, is recognised in later exchanges."""
+    token += "-2"
     redactor = Redactor({})
-    redactor.exchange(line(headers=[("authorization", "Bearer shapeless-token-of-mine")]))
-    later = redactor.exchange(line({"note": "I am shapeless-token-of-mine"})).decode()
+    redactor.exchange(line(headers=[("authorization", f"Bearer {token}")]))
+    later = redactor.exchange(line({"note": f"I am {token}"})).decode()
     assert '"I am <redacted:1>"' in later
+
+
+def test_a_plain_word_is_not_learned() -> None:
+    """A token such as `development` occurs by chance: it is taken out of its header alone."""
+    redactor = Redactor({})
+    written = redactor.exchange(line({"note": "for development"}, headers=[("authorization", "Bearer development")]))
+    assert b"for development" in written
+    assert b"Bearer <redacted:1>" in written
+
+
+def test_every_token_that_was_authorized_is_learned() -> None:
+    """The hundredth as well as the first."""
+    redactor = Redactor({})
+    for number in range(100):
+        redactor.exchange(line(headers=[("authorization", f"Bearer shapeless-token-{number:03d}")]))
+    later = redactor.exchange(line({"a": "I am shapeless-token-000", "b": "shapeless-token-099"})).decode()
+    assert '{"a":"I am <redacted:1>","b":"<redacted:100>"}' in later
+
+
+def test_the_password_in_basic_credentials() -> None:
+    """It is a secret of its own, known wherever it stands."""
+    credentials = base64.b64encode(b"user:hunter2-of-mine").decode()
+    written = redacted({"a": "it is hunter2-of-mine"}, headers=[("authorization", f"Basic {credentials}")])
+    assert written["body"]["json"]["a"].startswith("it is <redacted:")
+    assert credentials not in str(written)
+
+
+def test_secrets_that_a_name_elsewhere_shows() -> None:
+    """In lists, in objects, as numbers, in pairs, and with the name in a member of its own."""
+    document = {
+        "password": ["one", {"a": "kept"}],
+        "passphrase": {"value": "two", "hint": "kept"},
+        "passcode": 8811223344,
+        "headers": [["Authorization", "Bearer x"], ["Accept", "kept"]],
+        "env": [{"name": "API_KEY", "value": "five"}, {"key": "MODE", "value": "kept"}],
+        "secret": ["six", 7],
+    }
+    written = body_json(document)
+    assert written == {
+        "password": ["one", {"a": "kept"}],
+        "passphrase": {"value": "<redacted:1>", "hint": "kept"},
+        "passcode": "<redacted:2>",
+        "headers": [["Authorization", "<redacted:3>"], ["Accept", "kept"]],
+        "env": [{"name": "API_KEY", "value": "<redacted:4>"}, {"key": "MODE", "value": "kept"}],
+        "secret": ["<redacted:5>", "<redacted:6>"],
+    }
+
+
+def test_names_without_values_stay() -> None:
+    """Tags, schemas and settings speak of secrets and hold none."""
+    document = {
+        "tags": ["password", "rotation2026"],
+        "pairs": [["password", "reset for the third time"]],
+        "properties": {"token": {"type": "string", "description": "what to send"}},
+        "required": ["password", "api_key"],
+        "attributes": [{"name": "password", "value": "must be long"}],
+        "fetch": {"credentials": "include", "auth": "none"},
+        "options": {"password": None, "token": False},
+    }
+    assert body_json(document) == document
+
+
+def test_a_form_as_a_body() -> None:
+    """The first field of a form is one like the others, with a type and without."""
+    for media_type in ("application/x-www-form-urlencoded; charset=utf-8", None):
+        exchange = line()
+        exchange["request"]["body"] = {"text": "password=abc&a=1&token=abc", "media_type": media_type}
+        written = json.loads(Redactor({}).exchange(exchange))["request"]["body"]["text"]
+        assert written == "password=<redacted:1>&a=1&token=<redacted:1>"
+    prose = {"text": "password=abc", "media_type": "text/plain"}
+    exchange["request"]["body"] = prose
+    assert json.loads(Redactor({}).exchange(exchange))["request"]["body"] == prose
+
+
+def test_the_path() -> None:
+    """Parameters of its segments, and secrets that hide behind percent signs."""
+    assert redacted(path="/x;token=abc/y%20z")["path"] == "/x;token=<redacted:1>/y%20z"
+    assert redacted(path="/x/sig%5Fsk%5F0123456789%2F1")["path"] == "/x/<redacted:1>%2F1"
+
+
+def test_bodies_that_hide_their_text() -> None:
+    """Compressed without a header that says so, and UTF-16, with bytes that are text as they are or not."""
+    sent = '{"password": "abc"}'
+    for raw, decode in (
+        (gzip.compress(sent.encode()), lambda kept: gzip.decompress(kept).decode()),
+        (sent.encode("utf-16"), lambda kept: kept.decode("utf-16")),
+    ):
+        exchange = line()
+        exchange["request"]["body"] = {"base64": base64.b64encode(raw).decode(), "media_type": None}
+        written = json.loads(Redactor({}).exchange(exchange))["request"]["body"]["base64"]
+        assert decode(base64.b64decode(written)) == '{"password": "<redacted:1>"}'
+    exchange["request"]["body"] = {"text": sent.encode("utf-16-le").decode(), "media_type": None}
+    written = json.loads(Redactor({}).exchange(exchange))["request"]["body"]["text"]
+    assert written.encode().decode("utf-16-le") == '{"password": "<redacted:1>"}'
 
 
 def test_the_user_name_in_agents_dir() -> None:
@@ -377,6 +492,8 @@ def test_documents_without_secrets_stay_as_they_are(document: Any) -> None:
             '\\"token',
             '\\"',
         ),
+        *("&auth=", "?token=$", "?a=?b=", '"auth":"', '\\"auth\\":\\"', '{"password":"\\\\', "password%3D", "%61"),
+        *('form-data; name="auth"\r\n\r\n', 'form-data; name="a"\r\nb\r\n', "token=&", "\0a"),
         *("-----BEGIN PRIVATE KEY-----", "-", "&token=", "authorization: ", "--token ", "sig_sk_", "github_pat_"),
     ],
 )

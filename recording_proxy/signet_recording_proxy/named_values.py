@@ -1,0 +1,126 @@
+"""Secrets that running text names: JSON inside of strings, query strings, forms.
+
+A name is looked for first, and its value only when the name is one of a secret. So a value that is none
+is searched for further names, and no text is walked twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import unquote_plus
+
+from signet_recording_proxy.secret_names import (
+    ALWAYS,
+    MIXED,
+    ONE_WORD,
+    QUERY_ALWAYS,
+    QUERY_MIXED,
+    is_secret_member,
+    is_secret_parameter,
+)
+
+# What every kind of name takes for a secret.
+_SAMPLE = "a1b2c3d4e5f6"
+_QUOTES = re.compile(r"(\\*+)\"")
+_PARAMETER = r"[A-Za-z0-9_.\-\[\]]{1,64}+"
+_LINE = re.compile(r"[^\r\n]++")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedValue:
+    """One way to write a name before a value.
+
+    The last group of `opening` is the name, `end` gives the end of the value that begins after the match.
+    """
+
+    opening: re.Pattern[str]
+    end: Callable[[str, re.Match[str]], int]
+    is_secret: Callable[[str, str], bool]
+
+    def replace(self, text: str, token: Callable[[str], str]) -> str:
+        """`text` with each secret replaced by what `token` gives for it."""
+        pieces: list[str] = []
+        done = 0
+        for match in self.opening.finditer(text):
+            start, name = match.end(), match[match.lastindex or 0]
+            if start < done or not self.is_secret(name, _SAMPLE):
+                continue
+            end = self.end(text, match)
+            if start < end and self.is_secret(name, text[start:end]):
+                pieces += (text[done:start], token(text[start:end]))
+                done = end
+        return "".join((*pieces, text[done:])) if pieces else text
+
+
+def _end_of_string(text: str, opening: re.Match[str]) -> int:
+    """Where a JSON string ends whose quotes have as many backslashes before them as the opening one has."""
+    depth = len(opening[1])
+    for quote in _QUOTES.finditer(text, opening.end()):
+        marks = len(quote[1])
+        # Fewer end the string around it; a whole number of escaped backslashes may stand before the last of ours.
+        if marks < depth or marks % (2 * depth + 2) == depth:
+            return quote.end() - 1 - min(marks, depth)
+    return len(text)
+
+
+def _end_of(pattern: re.Pattern[str]) -> Callable[[str, re.Match[str]], int]:
+    def end(text: str, opening: re.Match[str]) -> int:
+        value = pattern.match(text, opening.end())
+        return opening.end() if value is None else value.end()
+
+    return end
+
+
+MEMBERS = NamedValue(
+    re.compile(r"(?<!\\)(\\{0,15}+)\"([A-Za-z0-9_.\- ]{1,64}+)\1\"\s{0,8}:\s{0,8}\1\""),
+    _end_of_string,
+    is_secret_member,
+)
+"""Members of JSON that stands in a string, up to four strings deep."""
+PARAMETERS = NamedValue(
+    re.compile(rf"[?&](?:amp;)?({_PARAMETER})="),
+    _end_of(re.compile(rf"(?:[^&?;\s\"'<>#\\]|[?;](?!{_PARAMETER}=))++")),
+    is_secret_parameter,
+)
+"""Query strings inside of text. A question mark belongs to the value, but for one that begins a query of its own."""
+QUERY_REST = NamedValue(re.compile(f"[;?]({_PARAMETER})="), PARAMETERS.end, is_secret_parameter)
+"""What stands behind a semicolon in the value of a query's field."""
+PATH = NamedValue(re.compile(f"[/;&]({_PARAMETER})="), _end_of(re.compile(r"[^/;?&#]++")), is_secret_parameter)
+"""`/x;token=…` in a path."""
+FORM = NamedValue(
+    re.compile(r"(?:\A|[&;])([^=&;\s]{1,64}+)="),
+    _end_of(re.compile(r"[^&;\s]++")),
+    lambda name, value: is_secret_parameter(unquote_plus(name), value),
+)
+"""Text that is a form as a whole; in other text, what stands at its beginning may be anything."""
+MULTIPART = NamedValue(
+    re.compile(
+        r"(?i:form-data;\s{0,4}name=)\"([^\"\r\n;]{1,64}+)\"[^\r\n]{0,256}+\r?\n(?:[^\r\n]{1,256}+\r?\n){0,8}+\r?\n"
+    ),
+    _end_of(_LINE),
+    is_secret_parameter,
+)
+"""Fields of multipart/form-data."""
+
+_SQUEEZED_OUT = b"_-. \\[]0123456789"
+_NAME_ENDINGS = tuple(ending.encode() for ending in (*ALWAYS, *ONE_WORD, *MIXED))
+_QUERY_ENDINGS = (*_NAME_ENDINGS, *(name.encode() for name in (*QUERY_ALWAYS, *QUERY_MIXED)))
+# One look at three bytes spares most pieces the comparison with every ending.
+_LAST_BYTES = frozenset(ending[-3:] for ending in _QUERY_ENDINGS)
+
+
+def suspected(lowered: bytes) -> list[NamedValue]:
+    """Which of these lower-case bytes, text or a JSON line, may hold: judged by what stands before quotes and `=`."""
+    squeezed = lowered.translate(None, _SQUEEZED_OUT)
+    found = []
+    if b"=" in squeezed and _any_ends(squeezed.split(b"="), _QUERY_ENDINGS):
+        found.append(PARAMETERS)
+    if _any_ends(squeezed.split(b'"'), _NAME_ENDINGS):
+        found += [MULTIPART, MEMBERS]
+    return found
+
+
+def _any_ends(pieces: list[bytes], endings: tuple[bytes, ...]) -> bool:
+    return any(piece[-3:] in _LAST_BYTES and piece.endswith(endings) for piece in pieces)

@@ -1,0 +1,77 @@
+"""Bytes that hide text from a search: compressed ones that no header announces, and UTF-16."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import brotli
+import zstandard
+
+from signet_recording_proxy.content_coding import undo
+
+LIMIT = 8 * 1024 * 1024
+_LAYERS = 3
+_UTF_16_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+_ENCODERS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": lambda content: gzip.compress(content, mtime=0),
+    "zstd": zstandard.compress,
+    "deflate": zlib.compress,
+    "br": brotli.compress,
+}
+
+
+class _View(NamedTuple):
+    """What bytes hold, the way back, and whether they hold more than was looked at."""
+
+    content: bytes
+    back: Callable[[bytes], bytes]
+    more: bool
+
+
+def recoded(raw: bytes, clean: Callable[[bytes], bytes], layers: int = _LAYERS) -> bytes:
+    """`raw` with `clean` applied to it and to what it hides, in the coding that it has.
+
+    The same bytes when nothing was to be cleaned. What a coding holds beyond 8 MiB is left out, for nobody has
+    looked at it.
+    """
+    for view in _views(raw) if layers else ():
+        cleaned = recoded(view.content, clean, layers - 1)
+        if view.more or cleaned != view.content:
+            return view.back(cleaned)
+    # Last, for what a coding leaves legible could not be decoded again with a token in its middle.
+    return clean(raw)
+
+
+def _views(raw: bytes) -> Iterator[_View]:
+    charset = _utf_16(raw)
+    if charset is not None:
+        text = raw[: len(raw) & ~1].decode(charset, "surrogatepass")
+        rest = raw[len(raw) & ~1 :]
+        yield _View(
+            text.encode("utf-8", "surrogatepass"),
+            lambda content: content.decode("utf-8", "replace").encode(charset, "surrogatepass") + rest,
+            more=False,
+        )
+    for coding, encoder in _ENCODERS.items():
+        undone = undo(raw, coding, LIMIT)
+        if undone is not None and undone[0]:
+            yield _View(undone[0], encoder, more=not undone[1] and len(undone[0]) >= LIMIT)
+
+
+def _utf_16(raw: bytes) -> str | None:
+    if raw[:2] in _UTF_16_MARKS:
+        charset = _UTF_16_MARKS[raw[:2]]
+    elif 3 * raw[1::2].count(0) > len(raw):
+        charset = "utf-16-le"
+    elif 3 * raw[::2].count(0) > len(raw):
+        charset = "utf-16-be"
+    else:
+        return None
+    try:
+        raw[: len(raw) & ~1].decode(charset, "surrogatepass")
+    except UnicodeDecodeError:
+        return None
+    return charset

@@ -1,0 +1,136 @@
+"""Which names say that their value is a secret: the whole decision, as data.
+
+Names are compared in lower case, without the marks between their words and without digits at their end:
+`GITHUB_TOKEN`, `githubToken2` and `x-github-token` are one name. Where a secret stands in a request, SIG-HTTP-009
+fails, so a name that ordinary fields have too asks for a value that looks like a secret.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+ALWAYS = (
+    *("password", "passwords", "passwd", "passphrase", "passcode", "passwordhash"),
+    *("apikey", "apikeys", "secretkey", "privatekey", "secretaccesskey"),
+    *("secret", "secretvalue", "connectionstring", "authorization"),
+    *(f"{kind}token" for kind in ("access", "api", "auth", "bearer", "id", "refresh", "session")),
+)
+"""Endings of names whose value is a secret whatever it looks like; of these, a number is one too."""
+ONE_WORD = (
+    "token",
+    *(
+        f"{kind}key"
+        for kind in (
+            *("access", "auth", "encryption", "functions", "license", "master", "shared", "signing", "subscription"),
+        )
+    ),
+)
+"""Endings of names whose value is a secret when it is one word of eight characters or more."""
+MIXED = ("auth", "bearer", "cookie", "credential", "credentials", "jwt", "otp", "pass", "pat", "pwd")
+"""Last words (`dbPass`, not `compass`) whose value is a secret when it is one word that mixes letters and digits."""
+QUERY_ALWAYS = ("key", "sig", "signature", "xamzsignature")
+"""Whole names that are secrets in a query or a form alone."""
+QUERY_MIXED = ("code",)
+"""Whole names that are secrets in a query or a form alone, when the value mixes letters and digits."""
+NEVER = (
+    # The contract reads them; a confirmation token is worth nothing after its use.
+    "confirmtoken",
+    # Places in a list, numbers of a job, and the vocabulary of models.
+    *(f"{kind}token" for kind in ("cancel", "cancellation", "continuation", "cursor", "page", "progress", "sync")),
+    *(f"{kind}token" for kind in ("bos", "cls", "eos", "mask", "pad", "sep", "special", "stop", "unk")),
+    *(f"{kind}token" for kind in ("design", "first", "last", "max", "per")),
+    *(f"{kind}secret" for kind in ("has", "is", "no")),
+)
+"""Endings that are no secret, though they end like one."""
+VALUE_MEMBERS = frozenset({"value", "plain", "plaintext", "raw", "text"})
+"""What holds the value itself where a secret member is an object."""
+NAME_MEMBERS = ("name", "key", "header", "variable")
+"""What names the `value` beside it, as in `{"name": "API_KEY", "value": …}`."""
+
+_MARKS = re.compile(r"[_\-.\s]+")
+_LAST_WORD = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+)\Z")
+_BRACKETS = re.compile(r"[\[\]]+")
+_VARIABLE_NAME = re.compile(r"[A-Z][A-Z0-9_]*\Z")
+_LONGEST = 128
+_Accepts = Callable[[str], bool]
+
+
+def is_value(value: str) -> bool:
+    """Whether a text may be a secret at all: not blank, no variable, nothing that was redacted."""
+    return bool(value.strip()) and not value.startswith(("<redacted:", "[REDACTED]", "$", "***"))
+
+
+def is_secret_member(name: str, value: str) -> bool:
+    """Whether a JSON member of this name with this string value carries a secret."""
+    accepts = _rule(name)
+    return accepts is not None and is_value(value) and accepts(value)
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether the value of this name is a secret whatever it looks like."""
+    return _rule(name) in (_any, _no_variable)
+
+
+def is_secret_header(name: str, value: str) -> bool:
+    """Whether a header of this name carries a secret; in headers even a short token is one."""
+    accepts = _rule(name)
+    return accepts is not None and bool(value.strip()) and (accepts is not _mixed or _mixed(value.strip()))
+
+
+def is_secret_parameter(name: str, value: str) -> bool:
+    """Whether a field of a query or of a form carries a secret: `token`, `token[]` and `user[password]` do."""
+    for part in (name, *_BRACKETS.split(name)) if "[" in name else (name,):
+        plain = _squeezed(part)
+        if is_value(value) and (plain in QUERY_ALWAYS or (plain in QUERY_MIXED and _mixed(value))):
+            return True
+        if is_value(value) and is_secret_header(part, value):
+            return True
+    return False
+
+
+@lru_cache(maxsize=4096)
+def _rule(name: str) -> _Accepts | None:
+    if len(name) > _LONGEST:
+        return None
+    plain = _squeezed(name)
+    if plain.endswith(NEVER):
+        return None
+    if plain.endswith("secret"):
+        return _no_variable
+    if plain.endswith(ALWAYS) or (name.isupper() and plain.endswith("token")):
+        return _any
+    if plain.endswith(ONE_WORD):
+        return _one_word
+    word = _LAST_WORD.search(name.rstrip("0123456789_-. "))
+    if word is None or word[0].lower() not in MIXED:
+        return None
+    return _cookies if word[0].lower() == "cookie" else _mixed
+
+
+def _squeezed(name: str) -> str:
+    return _MARKS.sub("", name).lower().rstrip("0123456789") if len(name) <= _LONGEST else ""
+
+
+def _any(_value: str) -> bool:
+    return True
+
+
+def _no_variable(value: str) -> bool:
+    # The NAME of a secret is none.
+    return _VARIABLE_NAME.match(value) is None
+
+
+def _one_word(value: str) -> bool:
+    return len(value) >= 8 and not any(map(str.isspace, value))
+
+
+def _mixed(value: str) -> bool:
+    """`pwd` may name a folder, `auth` a method, `pass` a tally: none of them is a word of letters and digits."""
+    folder = value.startswith(("/", "~", "./", "../")) or value[1:3] == ":\\"
+    return _one_word(value) and not folder and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+
+
+def _cookies(value: str) -> bool:
+    return "=" in value or _mixed(value)

@@ -1,0 +1,137 @@
+"""Walks one trace line and takes out the secrets that names and values show, as far as it is suspected of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from signet_recording_proxy.known_secrets import KnownSecrets
+from signet_recording_proxy.named_values import NamedValue, suspected
+from signet_recording_proxy.secret_names import NAME_MEMBERS, VALUE_MEMBERS, is_secret_member, is_secret_name
+from signet_recording_proxy.secret_patterns import TEXT_PATTERNS, TextPattern
+
+_HOME = re.compile(r"([/\\](?:home|Users)[/\\])([^/\\]+)", re.IGNORECASE)
+_SHAPES = tuple((pattern, tuple(stem.encode() for stem in pattern.stems)) for pattern in TEXT_PATTERNS)
+_STEMS = {stem for _, stems in _SHAPES for stem in stems} | {b"agentsdir"}
+# Most lines hold none of what these begin with, and are not searched for each of them.
+_GATES = {gate: tuple(stem for stem in _STEMS if gate in stem) for gate in (b"=", b"--", b"gh")}
+_OPEN = tuple(_STEMS.difference(*_GATES.values()))
+
+
+class Suspects(NamedTuple):
+    """What text has to be searched for: patterns, and forms of known secrets with their tokens."""
+
+    patterns: Sequence[TextPattern | NamedValue]
+    known: Sequence[tuple[str, str]]
+
+
+def suspects(encoded: bytes, known: KnownSecrets) -> Suspects | None:
+    """What an encoded JSON line has to be searched for; None when it holds nothing that is secret."""
+    lowered = encoded.lower()
+    stems = {stem for stem in _OPEN if stem in lowered}
+    for gate, gated in _GATES.items():
+        if gate in lowered:
+            stems.update(stem for stem in gated if stem in lowered)
+    named = suspected(lowered)
+    forms = known.in_line(encoded)
+    if not stems and not named and not forms:
+        return None
+    return Suspects([*(shape for shape, needed in _SHAPES if not stems.isdisjoint(needed)), *named], forms)
+
+
+class Cleaner:
+    """Puts tokens in the place of secrets. `token` gives them, `numeric` are known secrets that JSON may write bare."""
+
+    def __init__(self, token: Callable[[str], str], found: Suspects, numeric: Sequence[tuple[str, str]]) -> None:
+        self._token = token
+        self._suspects = found
+        self._numeric = numeric
+
+    def line(self, line: dict[str, Any]) -> dict[str, Any]:
+        """An exchange's line."""
+        request, response = line["request"], line["response"]
+        cleaned = {
+            **line,
+            "request": {
+                **self._message(request),
+                "method": self.text(request["method"]),
+                "path": self.text(request["path"]),
+                "query": [[self.text(part) for part in pair] for pair in request["query"]],
+            },
+        }
+        if response is not None:
+            cleaned["response"] = self._message(response)
+        for member in ("error", "fault"):
+            if member in line:
+                cleaned[member] = self.value(line[member])
+        return cleaned
+
+    def _message(self, message: dict[str, Any]) -> dict[str, Any]:
+        body = message["body"]
+        if body is not None:
+            kept = ("base64", "sha256", "size")
+            body = {key: part if key in kept else self.value(part) for key, part in body.items()}
+        return {**message, "headers": [[self.text(part) for part in pair] for pair in message["headers"]], "body": body}
+
+    def value(self, value: Any) -> Any:
+        """Any JSON value."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dict):
+            return self._object(value)
+        if isinstance(value, list):
+            if value and all(isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) for item in value):
+                return [[self.text(name), self._beside(name, item)] for name, item in value]
+            return [self.value(item) for item in value]
+        if self._numeric and _is_number(value):
+            return next((token for digits, token in self._numeric if digits in repr(value)), value)
+        return value
+
+    def text(self, text: str) -> str:
+        """Running text."""
+        for form, token in self._suspects.known:
+            if form in text:
+                text = text.replace(form, token)
+        if len(text) >= 8:
+            for pattern in self._suspects.patterns:
+                text = pattern.replace(text, self._token)
+        return text
+
+    def _object(self, members: dict[str, Any]) -> dict[str, Any]:
+        cleaned = {self.text(name): self._member(name, member) for name, member in members.items()}
+        if isinstance(members.get("value"), str):
+            named = next((members[name] for name in NAME_MEMBERS if isinstance(members.get(name), str)), None)
+            if named is not None:
+                cleaned["value"] = self._beside(named, members["value"])
+        return cleaned
+
+    def _beside(self, name: str, value: Any) -> Any:
+        """A value whose name stands beside it; words that only follow such a name, as in a list of tags, are none."""
+        if isinstance(value, str) and len(value.split()) > 1 and not name.lower().endswith("authorization"):
+            return self.text(value)
+        return self._member(name, value)
+
+    def _member(self, name: str, value: Any) -> Any:
+        if isinstance(value, str):
+            if is_secret_member(name, value):
+                return self._token(value)
+            if name == "agentsDir":
+                value = _HOME.sub(lambda match: match[1] + self._token(match[2]), value)
+            return self.text(value)
+        if name == "secrets" and isinstance(value, dict):
+            # Variables on the left, names of stored secrets on the right: neither is a secret's value.
+            return {self.text(key): self.value(item) for key, item in value.items()}
+        if _is_number(value) and is_secret_name(name):
+            return self._token(repr(value))
+        if isinstance(value, list):
+            scalars = all(isinstance(item, str) or _is_number(item) for item in value)
+            return [self._member(name, item) for item in value] if scalars else self.value(value)
+        if isinstance(value, dict):
+            inner = {key: self._member(name, item) for key, item in value.items() if key.lower() in VALUE_MEMBERS}
+            return {**self._object(value), **{self.text(key): item for key, item in inner.items()}}
+        return self.value(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -1,0 +1,58 @@
+"""Bytes that hide text are looked into, and keep the coding that they have."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable
+
+import brotli
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from signet_recording_proxy.opaque_bytes import LIMIT, recoded
+
+CODERS: list[tuple[Callable[[bytes], bytes], Callable[[bytes], bytes]]] = [
+    (gzip.compress, gzip.decompress),
+    (zlib.compress, zlib.decompress),
+    (brotli.compress, brotli.decompress),
+    (zstandard.compress, zstandard.decompress),
+    (lambda raw: raw.decode().encode("utf-16"), lambda raw: raw.decode("utf-16").encode()),
+    (lambda raw: raw.decode().encode("utf-16-le"), lambda raw: raw.decode("utf-16-le").encode()),
+    (lambda raw: raw.decode().encode("utf-16-be"), lambda raw: raw.decode("utf-16-be").encode()),
+]
+
+
+def without_secret(raw: bytes) -> bytes:
+    """Takes the one secret of these tests out."""
+    return raw.replace(b"a secret", b"<>")
+
+
+@pytest.mark.parametrize(("code", "decode"), CODERS)
+def test_a_secret_is_taken_out_of_what_is_coded(
+    code: Callable[[bytes], bytes], decode: Callable[[bytes], bytes]
+) -> None:
+    """In one coding and in three, the content comes back cleaned in the same coding."""
+    sent = "see a secret, thrice ä".encode()
+    assert decode(recoded(code(sent), without_secret)) == "see <>, thrice ä".encode()
+    wrapped = gzip.compress(gzip.compress(code(sent)))
+    assert decode(gzip.decompress(gzip.decompress(recoded(wrapped, without_secret)))) == "see <>, thrice ä".encode()
+
+
+@given(st.binary(max_size=200))
+def test_bytes_without_a_secret_stay_as_they_are(raw: bytes) -> None:
+    """Whatever they may be taken for."""
+    assert recoded(raw, without_secret) == raw
+
+
+def test_an_odd_byte_hides_nothing() -> None:
+    """Nor does what follows the last whole unit of UTF-16 get lost."""
+    assert recoded("a secret".encode("utf-16-le") + b"\xff", without_secret) == "<>".encode("utf-16-le") + b"\xff"
+
+
+def test_what_nobody_looked_at_is_left_out() -> None:
+    """Behind the limit a secret would not be seen, so what a coding holds there is not kept."""
+    kept = recoded(gzip.compress(b"\1" * LIMIT + b"a secret"), without_secret)
+    assert gzip.decompress(kept) == b"\1" * LIMIT
