@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -172,6 +173,20 @@ def test_nothing_tested_is_never_green(repository: Repository, silent: Path) -> 
     assert "nothing was tested in 1 trace (exit 3)" in done.out
     assert "no request was recorded" in done.out
     assert "SIGNET_DAEMON_URL" in done.out
+
+
+def test_silence_that_meets_a_requirement_is_no_test_passed(repository: Repository, silent: Path) -> None:
+    """A connector that was told to be silent and never spoke anyway ends with 3, whatever passes by that."""
+    marks = ('{"kind":"mark","seq":1,"name":"scenario","data":{"name":"bypass"}}',)
+    marks += ('{"kind":"mark","seq":2,"name":"bypass","data":{"on":true}}',)
+    marks += ('{"kind":"mark","seq":3,"name":"step","data":{"index":0,"step":"start","session":"s1"}}',)
+    with silent.open("a") as stream:
+        stream.writelines(f"{mark}\n" for mark in marks)
+    done, found = repository.judge(silent, "--signet-report=report")
+    assert found["SIG-FAIL-004"].verdict == "PASS"
+    assert done.status == 3, done.everything
+    assert "nothing was tested: no request in 1 trace (exit 3)" in done.out
+    assert json.loads((repository.folder / "report" / "report.json").read_bytes())["exit"] == 3
 
 
 def test_torn_last_line_is_told_and_the_rest_counts(repository: Repository, conforming: Path) -> None:

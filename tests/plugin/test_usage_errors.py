@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import sys
 from pathlib import Path
@@ -12,19 +13,45 @@ from .repository import Finished, Repository
 
 
 def assert_told(done: Finished, status: int, *pieces: str) -> None:
-    """The run ended with this status, told all of this on stderr, and showed no inside of the kit."""
+    """The run ended with this status, told all of this on stderr, once, and showed no inside of kit or pytest."""
     assert done.status == status, done.everything
     for piece in pieces:
         assert piece in done.err, done.err
     assert done.err.startswith("error: ")
     assert "\n  try: " in done.err
-    for inside in ("Traceback", "INTERNALERROR", "pytest_run.py", "pytest_options.py"):
+    assert done.everything.count(done.err.splitlines()[0].removeprefix("error: ")) == 1
+    for inside in ("Traceback", "INTERNALERROR", "pytest_run.py", "pytest_options.py", "Exit", "!!"):
         assert inside not in done.everything, done.everything
 
 
 def test_no_target(repository: Repository) -> None:
     """A run with neither target nor recording says how to name one."""
     assert_told(repository.conform(), 2, "no target is named", "try: add --target NAME", "signet-conformance targets")
+
+
+@pytest.mark.parametrize("option", ["--target", "--signet-target"])
+def test_target_without_a_name(repository: Repository, option: str) -> None:
+    """The option alone is the kit's to refuse, with the kit's status."""
+    assert_told(repository.conform(option), 2, "names no target", "--target NAME")
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        ([("prompt", "s1")], "step 0: a prompt in session s1, which is not open"),
+        ([("start", "s1"), ("compact", "s2")], "step 1: a compact in session s2, which is not open"),
+        ([("start", "s1"), ("end", "s1"), ("tool", "s1")], "step 2: a tool in session s1, which is not open"),
+    ],
+)
+def test_scenario_in_a_session_that_is_not_open(
+    repository: Repository, steps: list[tuple[str, str]], said: str
+) -> None:
+    """It is refused with the number of the step before anything is launched."""
+    rows = [{"step": kind, "session": session, "text": "", "tool": "recall"} for kind, session in steps]
+    repository.write("mine.json", json.dumps({"name": "mine", "steps": rows}))
+    done = repository.conform("--target=reference", "--scenario=mine.json")
+    assert_told(done, 2, f"mine.json: scenario mine, {said}", '{"step": "start", "session"')
+    assert "test session starts" not in done.out
 
 
 @pytest.mark.parametrize("distributed", [(), ("-n", "2")], ids=["alone", "xdist"])

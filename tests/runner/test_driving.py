@@ -98,4 +98,7 @@ def test_run_that_is_cut_off_leaves_no_child(drive: Drive, number: signal.Signal
     assert "Traceback" not in out + err
     assert "INTERNALERROR" not in out + err
     if number == signal.SIGINT:
+        assert "interrupted: nothing was judged" in out
+        assert "nothing was tested" not in out
+        assert ".py:" not in out
         assert list(drive.temporary.glob("signet-*")) == []
