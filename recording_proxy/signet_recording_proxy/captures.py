@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -69,7 +70,7 @@ def write_trace(path: str, captured: Iterable[Captured], redactor: Redactor, ori
     everything = sorted(captured, key=lambda one: one.begun)
     chosen = _of_origin(everything, origin)
     zero = chosen[0].begun
-    created = datetime.fromtimestamp(zero, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    created = instant(zero).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     header = redactor.header(Header(created=created, upstream=origin_of(chosen[0].url)))
     lines = (redactor.exchange(_line(number, one, zero)) for number, one in enumerate(chosen, 1))
     write_new(path, (encode(header.to_json()), *lines))
@@ -78,19 +79,40 @@ def write_trace(path: str, captured: Iterable[Captured], redactor: Redactor, ori
 
 def write_new(path: str, pieces: Iterable[bytes]) -> None:
     """Write a file that must not exist; what is half written when it fails is taken away."""
-    target = Path(path)
     try:
-        with target.open("xb") as stream:
-            try:
-                stream.writelines(pieces)
-            except BaseException:
-                target.unlink(missing_ok=True)
-                raise
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except FileExistsError:
-        raise UsageError("exists already", where=path, remedy="choose another name: nothing is replaced") from None
-    except OSError as failure:
-        problem = f"cannot be written: {failure.strerror or failure}"
-        raise UsageError(problem, where=path, remedy="name a file in a folder that you may write to") from None
+        raise UsageError(
+            "exists already", where=printable(path, 400), remedy="choose another name: nothing is replaced"
+        ) from None
+    except (OSError, ValueError) as failure:  # ValueError: no file has a null byte in its name
+        raise _unwritable(path, failure, "name a file in a folder that you may write to") from None
+    try:
+        # What is left in the buffer is written when the file is closed, so that may fail as well.
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.writelines(pieces)
+    except BaseException as failure:
+        Path(path).unlink(missing_ok=True)
+        if isinstance(failure, OSError):
+            raise _unwritable(path, failure, "free some space, or name a file on another disk") from None
+        raise
+
+
+def _unwritable(path: str, failure: Exception, remedy: str) -> UsageError:
+    problem = f"cannot be written: {getattr(failure, 'strerror', None) or failure}"
+    return UsageError(problem, where=printable(path, 400), remedy=remedy)
+
+
+def instant(seconds: float, where: str = "") -> datetime:
+    """An instant that `Captured` holds. Raises UsageError for one in no year from 1 to 9999, or in none at all."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        raise UsageError(
+            f"{seconds:g} seconds from 1970 is an instant that no date can name",
+            where=where,
+            remedy="set the clock that it was taken from right, or leave the exchange out",
+        ) from None
 
 
 def origin_of(url: str) -> str:
@@ -142,14 +164,18 @@ def _line(number: int, one: Captured, zero: float) -> dict[str, Any]:
 
 
 def captured_of(trace: Trace) -> Iterator[Captured]:
-    """The exchanges of a trace as a capture; of a body that was cut, its beginning."""
+    """The exchanges of a trace as a capture; of a body that was cut, its beginning.
+
+    Raises UsageError when the header's `upstream` is no address, or an exchange's instant no date.
+    """
     zero = _created(trace.header.created)
-    origin = trace.header.upstream or DEFAULT_ORIGIN
+    origin = _origin(trace.header.upstream)
     for exchange in trace.exchanges:
         answer = None if exchange.response is None else _said(exchange.response)
+        instant(zero + exchange.t0, f"exchange {exchange.seq}")
         yield Captured(
             exchange.request.method,
-            origin.rstrip("/") + _target(exchange),
+            origin + _target(exchange),
             _said(exchange.request),
             exchange.response.status if exchange.response is not None else None,
             answer,
@@ -162,13 +188,39 @@ def captured_of(trace: Trace) -> Iterator[Captured]:
 def _created(text: str | None) -> float:
     try:
         return datetime.fromisoformat(text or "").timestamp()
-    except ValueError:
+    except (ValueError, OverflowError, OSError):
         return 0.0
 
 
+def _origin(upstream: str | None) -> str:
+    origin = (upstream or DEFAULT_ORIGIN).rstrip("/")
+    try:
+        parts = urlsplit(origin)
+        known = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1)
+    except ValueError:
+        known = False
+    if not known or not origin.isascii() or not origin.isprintable() or " " in origin:
+        raise UsageError(
+            f"upstream {printable(repr(origin), 80)} is no address",
+            where="the trace's header",
+            remedy=f"write it as {DEFAULT_ORIGIN}",
+        )
+    return origin
+
+
 def _target(exchange: Exchange) -> str:
-    query = urlencode([(name, value) for name, value in exchange.request.query])
-    return f"{exchange.request.path}?{query}" if query else exchange.request.path
+    query = urlencode([(as_sent(name), as_sent(value)) for name, value in exchange.request.query])
+    # `OPTIONS *` has no path that a URL could hold.
+    path = "/" + exchange.request.path.removeprefix("/")
+    return f"{path}?{query}" if query else path
+
+
+def as_sent(text: str) -> bytes:
+    """The bytes of text from a trace, in which a byte that is no UTF-8 stands as a surrogate."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
 
 
 def _said(message: Message) -> Said:

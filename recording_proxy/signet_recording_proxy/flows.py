@@ -11,7 +11,7 @@ from mitmproxy import connection, exceptions, flow, http
 from mitmproxy.io import FlowReader, FlowWriter
 
 from signet_conformance.errors import UsageError, printable
-from signet_recording_proxy.captures import Captured, Headers, Said
+from signet_recording_proxy.captures import Captured, Headers, Said, as_sent, instant
 
 _LOOPBACK = ("127.0.0.1", 0)
 
@@ -40,6 +40,8 @@ def _captured(one: http.HTTPFlow) -> Captured:
     ended = (response.timestamp_end or response.timestamp_start) if response is not None else None
     if ended is None:
         ended = one.error.timestamp if one.error is not None else request.timestamp_end or begun
+    instant(begun)
+    urlsplit(request.url)
     return Captured(
         request.method,
         request.url,
@@ -80,8 +82,23 @@ def _flow(one: Captured) -> http.HTTPFlow:
     port = parts.port or (443 if parts.scheme == "https" else 80)
     client = connection.Client(peername=_LOOPBACK, sockname=_LOOPBACK, timestamp_start=one.begun)
     found = http.HTTPFlow(client, connection.Server(address=(parts.hostname or "", port)))
-    found.request = http.Request.make(one.method, one.url, one.request.content, _headers(one.request))
-    found.request.timestamp_start = found.request.timestamp_end = one.begun
+    target = one.url[len(f"{parts.scheme}://{parts.netloc}") :]
+    found.request = http.Request(
+        parts.hostname or "",
+        port,
+        as_sent(one.method),
+        parts.scheme.encode(),
+        b"",
+        as_sent(target),
+        b"HTTP/1.1",
+        _headers(one.request),
+        one.request.content,
+        None,
+        one.begun,
+        one.begun,
+    )
+    if "content-length" in found.request.headers:
+        found.request.content = one.request.content  # mends the length, which was that of the coded body
     if one.answer is not None:
         found.response = http.Response.make(one.status or 0, one.answer.content, _headers(one.answer))
         found.response.timestamp_start = found.response.timestamp_end = one.ended
@@ -91,9 +108,4 @@ def _flow(one: Captured) -> http.HTTPFlow:
 
 
 def _headers(said: Said) -> http.Headers:
-    return http.Headers(
-        [
-            (name.encode("utf-8", "surrogateescape"), value.encode("utf-8", "surrogateescape"))
-            for name, value in said.headers
-        ]
-    )
+    return http.Headers([(as_sent(name), as_sent(value)) for name, value in said.headers])

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from signet_conformance import __version__
 from signet_conformance.errors import UsageError, printable
-from signet_recording_proxy.captures import Captured, Headers, Said
+from signet_recording_proxy.captures import Captured, Headers, Said, instant
 
 MAX_BYTES = 512 * 1024 * 1024
 ERRORS = frozenset({"upstream_refused", "upstream_reset", "upstream_timeout", "client_closed", "fault"})
@@ -50,7 +50,7 @@ def read(path: str) -> list[Captured]:
 
 def _captured(entry: dict[str, Any]) -> Captured:
     request, response = entry["request"], entry["response"]
-    begun = datetime.fromisoformat(entry["startedDateTime"]).timestamp()
+    begun = datetime.fromisoformat(entry["startedDateTime"]).astimezone(UTC).timestamp()
     took = float(entry.get("time") or 0) / 1000
     if not isfinite(took):
         raise ValueError("time is no number of milliseconds")
@@ -109,7 +109,7 @@ def write(captured: Iterable[Captured]) -> Iterator[bytes]:
 def _entry(one: Captured) -> dict[str, Any]:
     took = round((one.ended - one.begun) * 1000, 3)
     entry: dict[str, Any] = {
-        "startedDateTime": datetime.fromtimestamp(one.begun, UTC).isoformat(timespec="microseconds"),
+        "startedDateTime": instant(one.begun).isoformat(timespec="microseconds"),
         "time": took,
         "request": _request(one),
         "response": _response(one),

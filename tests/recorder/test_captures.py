@@ -1,0 +1,164 @@
+"""Captures are written whole or not at all, whatever a trace holds, and are read as the other tool meant them."""
+
+from __future__ import annotations
+
+import json
+import resource
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from signet_conformance.errors import UsageError
+from signet_conformance.trace import Trace, read
+from signet_recording_proxy import flows, har
+from signet_recording_proxy.captures import captured_of, write_new, write_trace
+from signet_recording_proxy.redaction import Redactor
+
+from .rig import RecorderProcess, read_until_closed
+
+WRITERS = {
+    "har": lambda trace: b"".join(har.write(captured_of(trace))),
+    "flow": lambda trace: flows.write(captured_of(trace)),
+}
+READERS = {"har": har.read, "flow": flows.read}
+
+
+def trace_of(file: Path, header: dict[str, Any] | None = None, **request: Any) -> Trace:
+    """A trace of one exchange."""
+    lines = [
+        {"kind": "header", "format": "signet-trace/1", "created": "2026-11-21T20:17:00Z", **(header or {})},
+        {
+            "kind": "exchange",
+            "seq": 1,
+            "conn": 1,
+            "t0": request.pop("t0", 0.0),
+            "t1": request.pop("t1", 1.0),
+            "request": {"method": "GET", "path": "/x", "query": [], "headers": [], "body": None, **request},
+            "response": {"status": 200, "headers": [], "body": None},
+        },
+    ]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return read(file)
+
+
+def there_and_back(trace: Trace, folder: Path, kind: str) -> Any:
+    """The request of a trace's one exchange after its way through a capture."""
+    capture = folder / f"a.{kind}"
+    capture.write_bytes(WRITERS[kind](trace))
+    write_trace(str(folder / f"{kind}.jsonl"), READERS[kind](str(capture)), Redactor({}))
+    (exchange,) = read(folder / f"{kind}.jsonl").exchanges
+    return exchange.request
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+@pytest.mark.parametrize("odd", [chr(0xDCFF), chr(0xD800), "é\u202e", "a b"], ids=ascii)
+def test_text_that_is_no_utf_8_survives(tmp_path: Path, kind: str, odd: str) -> None:
+    """Bytes that a client sent, and surrogates that a trace may hold: in a name, a value, a header, the method."""
+    sent = {"method": f"X{odd}", "query": [[odd, "1"], ["q", odd]], "headers": [["x-a", odd]]}
+    back = there_and_back(trace_of(tmp_path / "a.jsonl", **sent), tmp_path, kind)
+    assert back.method.startswith("X")
+    assert [name for name, _ in back.headers] == ["x-a"]
+    assert len(back.query) == 2
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_what_the_recorder_made_of_a_raw_byte_converts(recorder: RecorderProcess, tmp_path: Path, kind: str) -> None:
+    """A byte that is no UTF-8 in a query comes out of the recorder and goes into a capture."""
+    with recorder.connect() as client:
+        client.sendall(b"GET /x?q=\xff HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+        read_until_closed(client)
+    assert there_and_back(recorder.trace(), tmp_path, kind).path == "/x"
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+@pytest.mark.parametrize("path", ["*", "x[::1", "@h/x", "//x/y", "/x#y", "http://h/x"])
+def test_a_path_that_is_odd_in_a_url(tmp_path: Path, kind: str, path: str) -> None:
+    """What a client may ask for in place of a path names no other host in the capture."""
+    trace = trace_of(tmp_path / "a.jsonl", path=path)
+    assert next(one.url for one in captured_of(trace)).startswith("http://127.0.0.1:3850/")
+    assert there_and_back(trace, tmp_path, kind).path.startswith("/")
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+@pytest.mark.parametrize(
+    "upstream", ["http://[::1", "http://h:99999", "http://h\0x", "http://h x", "ftp://h", "h", "http://", "http://é"]
+)
+def test_an_upstream_that_is_no_address_is_refused(tmp_path: Path, kind: str, upstream: str) -> None:
+    """The header's address is that of every exchange in a capture."""
+    with pytest.raises(UsageError, match="is no address") as refusal:
+        WRITERS[kind](trace_of(tmp_path / "a.jsonl", {"upstream": upstream}))
+    assert refusal.value.remedy is not None
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+@pytest.mark.parametrize(
+    ("created", "t0"),
+    [("0001-01-01T00:00:00+14:00", 0.0), ("9999-12-31T23:59:59-14:00", 0.0), ("2026-11-21T20:17:00Z", 9e14)],
+)
+def test_an_instant_that_no_date_names_is_refused(tmp_path: Path, kind: str, created: str, t0: float) -> None:
+    """Where it stands is said."""
+    with pytest.raises(UsageError, match="no date can name") as refusal:
+        WRITERS[kind](trace_of(tmp_path / "a.jsonl", {"created": created}, t0=t0, t1=t0))
+    assert refusal.value.where == "exchange 1"
+
+
+@pytest.mark.parametrize("created", ["0001-01-01T00:00:00", "soon"])
+def test_a_beginning_that_cannot_be_told_is_1970(tmp_path: Path, created: str) -> None:
+    """The durations hold all the same."""
+    (one,) = captured_of(trace_of(tmp_path / "a.jsonl", {"created": created}))
+    assert one.ended - one.begun == 1.0
+
+
+@pytest.mark.parametrize("started", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+def test_a_har_entry_of_no_year_is_refused(tmp_path: Path, started: str) -> None:
+    """At the ends of the calendar an offset leaves it; the entry is named."""
+    entry = {
+        "startedDateTime": started,
+        "request": {"method": "GET", "url": "http://h/x"},
+        "response": {"status": 200},
+    }
+    (tmp_path / "a.har").write_text(json.dumps({"log": {"entries": [entry]}}))
+    with pytest.raises(UsageError) as refusal:
+        har.read(str(tmp_path / "a.har"))
+    assert str(refusal.value.where).endswith("entry 1")
+
+
+def test_fields_of_a_har_form_are_redacted(tmp_path: Path) -> None:
+    """A form that is listed by its fields is one like any other, the first field too."""
+    posted = {"mimeType": "x", "params": [{"name": "password", "value": "abc"}, {"name": "a", "value": "1"}]}
+    entry = {
+        "startedDateTime": "2026-11-21T20:17:00Z",
+        "request": {"method": "POST", "url": "http://h/x", "postData": posted},
+        "response": {"status": 200},
+    }
+    (tmp_path / "a.har").write_text(json.dumps({"log": {"entries": [entry]}}))
+    write_trace(str(tmp_path / "b.jsonl"), har.read(str(tmp_path / "a.har")), Redactor({}))
+    (exchange,) = read(tmp_path / "b.jsonl").exchanges
+    assert exchange.request.body is not None
+    assert exchange.request.body.value == "password=<redacted:1>&a=1"
+
+
+@pytest.mark.parametrize("size", [6_000, 600_000])
+def test_a_full_disk_leaves_no_half_file(tmp_path: Path, size: int) -> None:
+    """Whether writing fails or closing does."""
+    target = tmp_path / "a.har"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+    try:
+        with pytest.raises(UsageError, match="cannot be written"):
+            write_new(str(target), [b"x" * size])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not target.exists()
+
+
+def test_a_capture_is_its_owners_alone(tmp_path: Path) -> None:
+    """As a recording is; and a name that no file can have is refused."""
+    write_new(str(tmp_path / "a.har"), [b"x"])
+    assert stat.S_IMODE((tmp_path / "a.har").stat().st_mode) == 0o600
+    with pytest.raises(UsageError, match="exists already"):
+        write_new(str(tmp_path / "a.har"), [b"y"])
+    with pytest.raises(UsageError, match="cannot be written"):
+        write_new(str(tmp_path / "a\0b"), [b"y"])
