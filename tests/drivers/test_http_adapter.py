@@ -97,6 +97,15 @@ def test_adapter_that_fails_stops_no_turn(made: Made, tmp_path: Path) -> None:
     assert (turn["turn"], turn["injected"], [call["status"] for call in turn["calls"]]) == (True, "", [500])
 
 
+@pytest.mark.parametrize(
+    ("mode", "noted"), [("prose", "the answer's body is no JSON object"), ("says-nothing", None), ("null", None)]
+)
+def test_answer_that_is_no_object_is_noted(mode: str, noted: str | None, made: Made, tmp_path: Path) -> None:
+    """A text where an object belongs is noted, an empty body and null say nothing; the harness goes on."""
+    _, turn = performed(made("mine", mode=mode, command=PYTHON, **DRIVER), tmp_path / "home", [START, PROMPT])
+    assert (turn["turn"], [call.get("thrown") for call in turn["calls"]]) == (True, [noted])
+
+
 def test_adapter_that_ends_is_the_scenario_s_error(made: Made, tmp_path: Path) -> None:
     """A server whose process is gone is an error at a later call; the calls that it died in are noted."""
     # The system may take a connection for a process that is just ending: the next call may be lost as well.
@@ -109,7 +118,7 @@ def test_adapter_that_ends_is_the_scenario_s_error(made: Made, tmp_path: Path) -
     ("own", "message"),
     [
         ({"command": [sys.executable, "-c", "raise SystemExit(3)"]}, "the adapter's server ended with status 3"),
-        ({"command": ["no-such-program-here"]}, "no-such-program-here cannot be started"),
+        ({"command": ["no-such-program-here"]}, "no-such-program-here is not on PATH"),
         ({"url": "http://127.0.0.1:1"}, "nothing listens at http://127.0.0.1:1: start the adapter's server"),
     ],
 )

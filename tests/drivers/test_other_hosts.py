@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from signet_conformance import engine, trace
+from signet_conformance.drivers.handlers import troubled
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.jsonreport import trace_entry
 from signet_conformance.reports.remarks import remarks
@@ -181,6 +182,15 @@ def test_python_provider(mode: str, made: Made, broken: Broken) -> None:
     found = broken(made("hermes-agent", mode=mode, module=str(FIXTURES / "hermes_conforming" / "__init__.py")))
     expected = {} if mode == "conforming" else {"SIG-AGENT-001": Verdict.FAIL, "SIG-AGENT-002": Verdict.FAIL}
     assert found == expected
+
+
+def test_provider_that_throws_stops_no_turn(made: Made, tmp_path: Path) -> None:
+    """The turn goes on, and the answer tells which method raised what, and where."""
+    target = made("hermes-agent", mode="throws", module=str(FIXTURES / "hermes_conforming" / "__init__.py"))
+    _, turn = performed(target, tmp_path / "home", [START, PROMPT])
+    (told,) = [one for one in troubled(turn) if one["event"] == "prefetch"]
+    assert (turn["turn"], told["outcome"]) == (True, "thrown")
+    assert re.fullmatch(r"LookupError\('no recall'\) at .*__init__\.py:\d+", told["text"])
 
 
 def test_memory_server_that_does_not_come_up(made: Made, tmp_path: Path) -> None:

@@ -109,8 +109,7 @@ def _blocked(handler: Mark, prompt: Mark) -> bool:
 
 def turn_takes_place_without_daemon(recording: Recording) -> Iterator[Outcome]:
     """SIG-FAIL-001."""
-    blocked = list(_blocked_without_daemon(recording))
-    for one in blocked:
+    for one in _blocked_without_daemon(recording):
         index, event = one.step.data.get("index"), one.handler.data.get("event")
         yield fail(
             *one.calls,
@@ -119,8 +118,6 @@ def turn_takes_place_without_daemon(recording: Recording) -> Iterator[Outcome]:
             received=one.handler.data.get("text"),
             fold="blocked",
         )
-    if blocked:
-        return
     away = [
         c.seq
         for c in recording.calls

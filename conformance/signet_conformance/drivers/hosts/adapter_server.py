@@ -66,7 +66,8 @@ class AdapterServer:
         try:
             headers = {"content-type": "application/json", DAEMON_HEADER: self._daemon}
             status, raw = connection.post(self._url.path.rstrip("/") + path, json.dumps(params), headers)
-            said = _object(raw) if status < 300 else {}
+            answered = _object(raw) if status < 300 else {}
+            said, thrown = (answered, None) if answered is not None else ({}, "the answer's body is no JSON object")
         except ConnectionRefusedError:
             self._server.demand_alive()
             raise StepError(f"nothing listens at {self._server.url} any more: the adapter's server is gone") from None
@@ -111,10 +112,12 @@ class _Bounded:
             sock.shutdown(socket.SHUT_RDWR)
 
 
-def _object(raw: bytes) -> Mapping[str, Any]:
-    """The JSON object of an answer; empty when it is none."""
+def _object(raw: bytes) -> Mapping[str, Any] | None:
+    """The JSON object of an answer, empty where there is no body or null; None when it is something else."""
+    if raw.strip() in (b"", b"null"):
+        return {}
     try:
         told = json.loads(raw)
     except (ValueError, RecursionError):
-        return {}
-    return told if isinstance(told, dict) else {}
+        return None
+    return told if isinstance(told, dict) else None

@@ -113,7 +113,8 @@ class Program:
             return method(*args, **kwargs)
         except Exception as error:  # noqa: BLE001 - a provider's failure never stops the turn
             traceback.print_exc()
-            noted["thrown"] = repr(error)
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            noted["thrown"] = f"{error!r}\nat {place.filename}:{place.lineno}"
         finally:
             noted["ms"] = round((time.perf_counter() - began) * 1000, 3)
 
