@@ -100,7 +100,7 @@ def test_a_breach_is_told_everywhere(workspace: Path) -> None:
 
 
 def test_a_stale_entry_is_why_a_conforming_lane_fails(tmp_path: Path) -> None:
-    """The closing line counts the entries that fail the lane."""
+    """The closing line and the step summary count the entries that fail the lane."""
     shutil.copytree(ROOT / "examples" / "driver-python", tmp_path / "connector")
     today = datetime.now(UTC).date()
     entry = Entry("SIG-AGENT-002", "example-python", "ada", "mended", today, today + timedelta(days=400))
@@ -110,6 +110,7 @@ def test_a_stale_entry_is_why_a_conforming_lane_fails(tmp_path: Path) -> None:
     closing = failed.stdout.splitlines()[-1]
     assert closing.startswith("lane: example-python breached: ")
     assert closing.endswith(", 1 stale entry (exit 1)")
+    assert "**breached** (exit 1, failed by 1 stale entry)" in (tmp_path / "summary").read_text()
 
 
 def test_a_refused_input_starts_nothing(workspace: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from signet_conformance.errors import printable
+from signet_conformance.known_failures import failing_text
 from signet_conformance.lane.inputs import Inputs
 from signet_conformance.lane.outcome import WORDS, Outcome
 from signet_conformance.lane.performing import Performed, command_line
@@ -27,7 +28,9 @@ def _lines(inputs: Inputs, performed: Performed, outcome: Outcome | None, status
     else:
         yield "## Signet conformance\n"
     word = WORDS.get(status, "ended early")
-    yield f"Target {code(inputs.target)} against {code(inputs.daemon)}: **{word}** (exit {status}).\n"
+    because = "" if outcome is None else failing_text(outcome.known)
+    ended = f"exit {status}, failed by {because}" if because else f"exit {status}"
+    yield f"Target {code(inputs.target)} against {code(inputs.daemon)}: **{word}** ({ended}).\n"
     if outcome is None:
         yield f"No verdict was reached: {inline(printable(performed.complaint or 'the log says why', 600))}\n"
     words = shlex.join(command_line(inputs))
