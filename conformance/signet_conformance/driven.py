@@ -78,7 +78,8 @@ def drive(plan: Plan, folder: Path, progress: Progress) -> None:
                 performed[result.scenario.name] = result
             sessions = f", {sum(c.performed for c in chunks)}/{plan.generated} generated sessions"
             progress(f"{len(performed)}/{len(scenarios)} scenarios{sessions if plan.generated else ''}")
-        cut_short = [one for one in performed.values() if one.error is not None]
+        in_order = [performed[scenario.name] for scenario in scenarios if scenario.name in performed]
+        cut_short = [one for one in in_order if one.error is not None]
         if cut_short and len(cut_short) == len(performed):
             _raise_for(plan, cut_short, len(scenarios), patience.why, folder)
         if patience.why is not None:
@@ -87,7 +88,7 @@ def drive(plan: Plan, folder: Path, progress: Progress) -> None:
             generated.conclude(chunks, _verdicts(folder, cut_short), progress)
         broken = [
             one.watched.told(one.scenario, one.error or "", plan.target, _replay(plan, _saved(one.scenario, failures)))
-            for one in sorted(cut_short, key=lambda one: scenarios.index(one.scenario))
+            for one in cut_short
         ]
         broken += [_unstarted(plan, chunk) for chunk in chunks if chunk.unstarted is not None]
         left = [scenario.name for scenario in scenarios if scenario.name not in performed]

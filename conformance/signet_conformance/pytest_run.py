@@ -21,7 +21,7 @@ from signet_conformance.coverage import Coverage, Meter
 from signet_conformance.errors import KitError, SignetConformanceError, printable
 from signet_conformance.finding import Judgement, Verdict
 from signet_conformance.generated_summary import breach_lines, folded
-from signet_conformance.known_failures import by_target, known_lines, target_of
+from signet_conformance.known_failures import by_target, failing_text, known_lines, target_of
 from signet_conformance.pytest_items import KNOWN, VERDICT, InconclusiveError, RequirementItem, Requirements
 from signet_conformance.pytest_options import Asked, read_options, read_worker_options
 from signet_conformance.pytest_progress import Progress
@@ -251,7 +251,7 @@ class ConformanceRun:
         for line in daemon_summary_lines(self.judged().traces, shutil.get_terminal_size().columns):
             terminalreporter.write_line(line)
         traces = len(self._recordings.traces())
-        terminalreporter.write_line(closing_line(verdicts, traces, status))
+        terminalreporter.write_line(closing_line(verdicts, traces, status, because=self._because()))
         if (shortfall := self._recordings.shortfall()) is not None:
             for line in shortfall.lines():
                 terminalreporter.write_line(line)
@@ -338,6 +338,10 @@ class ConformanceRun:
             self._measured = meter.coverage()
         return self._measured
 
+    def _because(self) -> str:
+        """What fails the run beside its verdicts, in words; nothing where nothing does."""
+        return " and ".join(filter(None, [failing_text(self._held), "too little coverage" * self._covers_too_little()]))
+
     def _covers_too_little(self) -> bool:
         least = self._asked.least_coverage
         return least is not None and self._coverage().percent < least
@@ -360,6 +364,7 @@ class ConformanceRun:
             self._asked.contract,
             self._replay_options(),
             known.everywhere(run.traces, target),
+            self._because(),
         )
         write_reports(self.folder, ending, lambda one: known.reasons(target_of(one, target), one.verdicts))
 

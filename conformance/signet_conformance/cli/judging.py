@@ -127,7 +127,8 @@ class Run:
         else:
             left = remaining(self.judged, self.settings.target, self.known)
             # What is known to fail was tested, even where nothing else was.
-            status = exit_status([*left, Verdict.PASS], strict=self.settings.strict)
+            recorded = any(one.trace.exchanges for one in self.judged)
+            status = exit_status([*left, Verdict.PASS], strict=self.settings.strict, recorded=recorded)
         fails = self.known.fails or self._covers_too_little()
         return 1 if status in (0, 3) and fails else status
 
