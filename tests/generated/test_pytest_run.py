@@ -49,6 +49,9 @@ def test_breach_of_a_generated_session_is_replayed_by_paste(tmp_path: Path) -> N
     assert first.returncode == 1, first.stdout + first.stderr
     assert "20 generated sessions, seed 300" in first.stdout
     assert "smallest generated session that shows it: 5 steps" in first.stdout
+    assert re.search(
+        r"^  FAIL SIG-HTTP-005.* in 5 steps, saved as signet-failures/\S+\.json$", first.stdout, re.MULTILINE
+    )
     found = re.search(r"^replay: pytest (.*SIG-HTTP-005.*)$", first.stdout, re.MULTILINE)
     assert found is not None, first.stdout
     words = shlex.split(found[1])

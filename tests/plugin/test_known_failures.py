@@ -72,6 +72,7 @@ def test_an_entry_must_not_outlive_its_failure(
     done, _ = repository.judge(recording, "--signet-baseline", listed(repository, name, expires=expires))
     assert done.status == 1
     assert f"{word} {name} at *" in done.out
+    assert f"failed by 1 {word.lower()} entry" in done.out
     assert "take the entry out" in done.out
 
 

@@ -74,6 +74,20 @@ def test_strict_reaches_the_exit_status(tmp_path: Path) -> None:
     assert (report(judged)["exit"], report(judged, strict=True)["exit"]) == (0, 1)
 
 
+def test_a_run_that_recorded_no_request_tested_nothing(tmp_path: Path) -> None:
+    """What silence meets passes, and the run ends with 3 all the same; one that broke off says so."""
+    silent = write(tmp_path / "a.jsonl", [])
+    marks = [("bypass", {"on": True}), ("step", {"index": 0, "step": "start", "session": "s1"})]
+    marks += [("scenario_end", {"name": "bypass", "error": "acme ended\n  try: again"})]
+    with silent.open("a") as stream:
+        for seq, (name, data) in enumerate(marks, start=1):
+            stream.write(json.dumps({"kind": "mark", "seq": seq, "name": name, "data": data}) + "\n")
+    document = checked(json.dumps(report([judge(read(silent))])))
+    assert document["together"]["SIG-FAIL-004"]["verdict"] == "PASS"
+    assert document["exit"] == 3
+    assert document["traces"][0]["warnings"] == ["the scenario was broken off: acme ended; try: again"]
+
+
 @pytest.mark.parametrize(("version", "contract"), [("0.58.1", "0.58"), ("0.145.7", "0.145"), ("0.205.3", "0.205")])
 def test_the_contract_is_that_of_the_daemon_unless_given(tmp_path: Path, version: str, contract: str) -> None:
     """The daemon of a trace decides the contract version; a given one stands as it is."""
