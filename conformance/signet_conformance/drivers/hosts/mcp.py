@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from signet_conformance.drivers.hosts.mcp_server import McpServer
 from signet_conformance.drivers.hosts.places import Projects
-from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
+from signet_conformance.drivers.hosts.protocol import LONGEST_MESSAGE, Peer, Skipped, StepError
 from signet_conformance.drivers.hosts.server_process import ServerProcess
 from signet_conformance.drivers.hosts.tools import use_tool
 from signet_conformance.processes import ChildEndedError
@@ -66,7 +66,7 @@ class McpHarness:
                 self._servers[name] = self._joined(self._projects.folder(step.get("project")))
             except ChildEndedError as ended:
                 # A user's session goes on without the tools of a server that did not come up.
-                self._without[name] = ended.message
+                self._without[name] = " ".join(f"{ended.message}; {ended.remedy}".split())[:LONGEST_MESSAGE]
             else:
                 return {"tools": list(self._servers[name].tools)}
         if name in self._without:
