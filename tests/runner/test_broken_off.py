@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+from cli.traces import CONFORMING, write
 
 from signet_conformance import rig, targets, trace
 from signet_conformance.broken_off import BrokenOff, Shortfall
 from signet_conformance.contract import document
 from signet_conformance.driven import Plan, drive
-from signet_conformance.engine import judge_run
+from signet_conformance.engine import COVERAGE, judge_run
 from signet_conformance.errors import TargetError
 from signet_conformance.scenarios.script import Scenario
 
@@ -126,12 +128,27 @@ def test_scenarios_that_were_given_up_are_named() -> None:
     assert said in shortfall.notes()
 
 
-def test_coverage_of_a_run_that_lacks_scenarios_stays_open(drive_unruly: Drive) -> None:
-    """What was never seen may have been in what broke off: no operation is called undeclared or missing then."""
-    performed(drive_unruly, "--signet-report=report", fine=PLAIN, ended=scenario("ended", "end"))
-    read = [trace.read(path) for path in sorted((drive_unruly.folder / "report").glob("*.jsonl"))]
-    shortfall = Shortfall.read(drive_unruly.folder / "report")
-    assert shortfall is not None
-    kept = shortfall.judged(read)
-    assert [mark.data["part"] for one in kept for mark in one.marks if mark.name == "scenario_end"] == [True]
-    assert judge_run(kept).together["SIG-COV-001"].verdict == "INCONCLUSIVE"
+def ended(path: Path, error: str | None = None) -> trace.Trace:
+    """A recording of a driven scenario that conforms and came to its end, or broke off."""
+    mark = {"kind": "mark", "seq": 90, "name": "scenario_end", "data": {"name": path.stem, "error": error}}
+    with write(path, CONFORMING).open("a") as stream:
+        stream.write(json.dumps(mark) + "\n")
+    read = trace.read(path)
+    declared = replace(read.header.declared, capabilities=["session-start", "secrets-exec"])
+    return replace(read, header=replace(read.header, declared=declared))
+
+
+def test_coverage_of_a_run_that_lacks_scenarios_stays_open(tmp_path: Path) -> None:
+    """What was never seen may have been in what broke off: no operation is called missing then."""
+    performed = [ended(tmp_path / "plain.jsonl"), ended(tmp_path / "tools.jsonl")]
+    assert judge_run(performed).together[COVERAGE].verdict == "FAIL"
+    shortfall = Shortfall((), 3)
+    kept = shortfall.judged([*performed, ended(tmp_path / "switch.jsonl", "target mine ended with status 1")])
+    assert [one.path for one in kept] == [one.path for one in performed]
+    assert judge_run(kept).together[COVERAGE].verdict == "INCONCLUSIVE"
+
+
+def test_recording_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
+    """Where the run ended in the midst of a scenario its recording has no end, and says nothing."""
+    cut = trace.read(write(tmp_path / "cut.jsonl", CONFORMING))
+    assert Shortfall((), 2).judged([cut]) == []
