@@ -71,14 +71,21 @@ def test_own_server_needs_no_face(tmp_path: Path) -> None:
     assert (called["text"], called["is_error"]) == ("{}", False)
 
 
-def test_server_that_ends_at_once_says_why(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("raise SystemExit('no key is set')\n", "no key is set"),
+        ("import nowhere_at_all\n", "the MCP server ended with status 1: ModuleNotFoundError: No module named"),
+        ("import os\nos._exit(3)\n", "the MCP server ended with status 3; it wrote nothing"),
+    ],
+)
+def test_server_that_ends_at_once_says_why(program: str, said: str, tmp_path: Path) -> None:
     """A session goes on without a server that did not come up; the reason holds what the server said last."""
     command = json.dumps([sys.executable, "{root}/server.py"])
     (tmp_path / "signet-conformance.toml").write_text(f'[targets.mem]\ndriver = "mcp"\ncommand = {command}\n')
-    (tmp_path / "server.py").write_text("raise SystemExit('no key is set')\n")
+    (tmp_path / "server.py").write_text(program)
     (started,) = performed(targets.load("mem", tmp_path), tmp_path / "home", [START])
-    assert "the MCP server ended with status 1" in started["skipped"]
-    assert "no key is set" in started["skipped"]
+    assert said in started["skipped"]
 
 
 def test_command_stands_in_front_of_the_shipped_places(made: Made, tmp_path: Path) -> None:

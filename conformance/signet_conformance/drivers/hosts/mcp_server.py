@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.tools import required_arguments
-from signet_conformance.processes import LineProcess
+from signet_conformance.errors import printable
+from signet_conformance.processes import ChildEndedError, LineProcess
 
 REVISION = "2025-06-18"
 START_TIMEOUT_S = 30.0
 CALL_TIMEOUT_S = 90.0
+_TELLING = re.compile(r"[\w.]*(Error|Exception)\b")
+"""How a line begins that says why a program of Python or JavaScript ended."""
 
 
 class McpServer:
@@ -31,6 +35,12 @@ class McpServer:
             self.tools: Mapping[str, Any] = {
                 str(tool["name"]): tool for tool in listed if isinstance(tool, dict) and "name" in tool
             }
+        except ChildEndedError as ended:
+            self._process.close()
+            said = [line for line in self._process.stderr if _TELLING.match(line)]
+            # What is kept of standard error ends with a stack, where the cause is rarely last.
+            why = f"{ended.message}: {printable(said[-1], 300)}" if said else ended.message
+            raise ChildEndedError(why, where=ended.where, remedy=ended.remedy) from None
         except BaseException:
             self._process.close()
             raise
