@@ -74,7 +74,7 @@ def _end_of(pattern: re.Pattern[str]) -> Callable[[str, re.Match[str]], int]:
 
 
 MEMBERS = NamedValue(
-    re.compile(r"(?<!\\)(\\{0,15}+)\"([A-Za-z0-9_.\- ]{1,64}+)\1\"\s{0,8}:\s{0,8}\1\""),
+    re.compile(r"(?<!\\)(\\{0,15}+)\"([A-Za-z0-9_.\-]{1,64}+)\1\"\s{0,8}:\s{0,8}\1\""),
     _end_of_string,
     is_secret_member,
 )
@@ -104,7 +104,7 @@ MULTIPART = NamedValue(
 )
 """Fields of multipart/form-data."""
 
-_SQUEEZED_OUT = b"_-. \\[]0123456789"
+_SQUEEZED_OUT = b"_-.\\[]0123456789"
 _NAME_ENDINGS = tuple(ending.encode() for ending in (*ALWAYS, *ONE_WORD, *MIXED))
 _QUERY_ENDINGS = (*_NAME_ENDINGS, *(name.encode() for name in (*QUERY_ALWAYS, *QUERY_MIXED)))
 # One look at three bytes spares most pieces the comparison with every ending.

@@ -12,7 +12,7 @@ import zstandard
 
 from signet_recording_proxy.content_coding import undo
 
-LIMIT = 8 * 1024 * 1024
+LIMIT = 2 * 1024 * 1024
 _LAYERS = 3
 _UTF_16_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _ENCODERS: dict[str, Callable[[bytes], bytes]] = {
@@ -34,7 +34,7 @@ class _View(NamedTuple):
 def recoded(raw: bytes, clean: Callable[[bytes], bytes], layers: int = _LAYERS) -> bytes:
     """`raw` with `clean` applied to it and to what it hides, in the coding that it has.
 
-    The same bytes when nothing was to be cleaned. What a coding holds beyond 8 MiB is left out, for nobody has
+    The same bytes when nothing was to be cleaned. What a coding holds beyond 2 MiB is left out, for nobody has
     looked at it.
     """
     for view in _views(raw) if layers else ():

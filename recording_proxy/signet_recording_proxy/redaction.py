@@ -1,9 +1,9 @@
 """Takes secrets out of trace lines before they reach the disk. Pure: the traffic itself is never touched.
 
 Each secret is replaced by `<redacted:n>`; equal secrets get equal tokens as long as the recorder
-lives. What is secret: the values of certain headers, query parameters and JSON members; text of a
-known shape (see `secret_patterns`); canaries, whose values the recorder was given; and tokens seen in
-an Authorization header, wherever else they occur.
+lives. What is secret: values that their name gives away (see `secret_names`), in headers, queries, paths,
+forms and JSON; text of a known shape (see `secret_patterns`); canaries, whose values the recorder was
+given; and tokens seen in a header that holds credentials, wherever else they occur.
 """
 
 from __future__ import annotations

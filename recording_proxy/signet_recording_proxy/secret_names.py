@@ -49,7 +49,7 @@ VALUE_MEMBERS = frozenset({"value", "plain", "plaintext", "raw", "text"})
 NAME_MEMBERS = ("name", "key", "header", "variable")
 """What names the `value` beside it, as in `{"name": "API_KEY", "value": …}`."""
 
-_MARKS = re.compile(r"[_\-.\s]+")
+_MARKS = re.compile(r"[_\-.]+")
 _LAST_WORD = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+)\Z")
 _BRACKETS = re.compile(r"[\[\]]+")
 _VARIABLE_NAME = re.compile(r"[A-Z][A-Z0-9_]*\Z")
@@ -92,7 +92,8 @@ def is_secret_parameter(name: str, value: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _rule(name: str) -> _Accepts | None:
-    if len(name) > _LONGEST:
+    # What has blanks is a sentence, such as those of a catalogue of messages.
+    if len(name) > _LONGEST or any(map(str.isspace, name)):
         return None
     plain = _squeezed(name)
     if plain.endswith(NEVER):
@@ -103,7 +104,7 @@ def _rule(name: str) -> _Accepts | None:
         return _any
     if plain.endswith(ONE_WORD):
         return _one_word
-    word = _LAST_WORD.search(name.rstrip("0123456789_-. "))
+    word = _LAST_WORD.search(name.rstrip("0123456789_-."))
     if word is None or word[0].lower() not in MIXED:
         return None
     return _cookies if word[0].lower() == "cookie" else _mixed

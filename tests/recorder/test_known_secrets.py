@@ -72,5 +72,6 @@ def test_what_begins_at_the_end_of_text() -> None:
     known = KnownSecrets()
     known.add("a canary of words", "<1>")
     known.add("one-word-only", "<2>")
+    known.add("f, which begins as that ends", "<3>")
     assert known.begun_at_the_end("see a canary of") == len("a canary of")
     assert known.begun_at_the_end("see one-word") == 0

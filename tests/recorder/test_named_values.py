@@ -73,6 +73,11 @@ def test_what_only_follows_a_harmless_name_is_searched_on() -> None:
     assert MEMBERS.replace('{"token":"a \\"password\\":\\"abc\\""}', taken) == '{"token":"a \\"password\\":\\"<>\\""}'
 
 
+def test_a_secret_is_taken_out_once() -> None:
+    """What a secret holds is part of it, though it be named like another."""
+    assert MEMBERS.replace('"password":"\\"token\\":\\"abcdefgh\\"", "a":1', taken) == '"password":"<>", "a":1'
+
+
 @pytest.mark.parametrize(
     ("line", "expected"),
     [

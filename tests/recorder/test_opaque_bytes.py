@@ -47,6 +47,12 @@ def test_bytes_without_a_secret_stay_as_they_are(raw: bytes) -> None:
     assert recoded(raw, without_secret) == raw
 
 
+def test_utf_16_of_few_latin_letters() -> None:
+    """A mark at the beginning tells it, where zeros do not."""
+    sent = "一二三" * 20 + "a secret"
+    assert recoded(sent.encode("utf-16"), without_secret).decode("utf-16") == "一二三" * 20 + "<>"
+
+
 def test_an_odd_byte_hides_nothing() -> None:
     """Nor does what follows the last whole unit of UTF-16 get lost."""
     assert recoded("a secret".encode("utf-16-le") + b"\xff", without_secret) == "<>".encode("utf-16-le") + b"\xff"

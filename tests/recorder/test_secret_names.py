@@ -14,7 +14,7 @@ VALUE = "Hx003QzwT7kLm"
     [
         *("password", "newPassword", "db_password", "password2", "password_hash", "passphrase", "PASSWD", "passcode"),
         *("apiToken", "api_token", "sessionToken", "botToken", "githubToken", "GITHUB_TOKEN", "token", "refresh-token"),
-        *("apiKey", "api.key", "api key", "x-api-key", "api_keys", "secretAccessKey", "aws_secret_access_key"),
+        *("apiKey", "api.key", "x-api-key", "api_keys", "secretAccessKey", "aws_secret_access_key"),
         *("accessKey", "signing_key", "encryptionKey", "masterKey", "sharedAccessKey", "PRIVATE_KEY"),
         *("secret", "webhookSecret", "signing_secret", "jwtSecret", "clientSecret", "connectionString"),
         *("pwd", "pass", "DB_PASS", "dbPass", "jwt", "auth", "basicAuth", "cookie", "sessionCookie", "GH_PAT"),
@@ -35,7 +35,16 @@ def test_a_member_of_this_name_is_a_secret(name: str) -> None:
         *("progressToken", "nextPageToken", "continuation_token", "eos_token", "keyTerms", "keywordQuery", "keyboard"),
         *("author", "authored", "authority", "oauthors", "passage", "compass", "bypass", "bypassed", "passing"),
         *("secrets", "secretName", "secretary", "patch", "compat", "passwordPolicy", "cookies", "credentialType"),
-        *("monkey", "accessCount", "content", "userMessage", "transcript", "", "x" * 200 + "password"),
+        *(
+            "monkey",
+            "accessCount",
+            "content",
+            "userMessage",
+            "transcript",
+            "",
+            "Enter your password",
+            "x" * 200 + "password",
+        ),
     ],
 )
 def test_a_member_of_this_name_is_none(name: str) -> None:
