@@ -163,7 +163,8 @@ class _Performance:
             given = self._filled(step)
             self._recorder.mark("step", index=index, **{k: v for k, v in given.items() if k != "arguments"})
             result = self._driver.perform(given, self._on_event)
-            self._recorder.ask(*(mark("handler", index=index, **one) for one in troubled(result)))
+            trouble = troubled(result, self._target.declared.bounds_s.get(kind))
+            self._recorder.ask(*(mark("handler", index=index, **one) for one in trouble))
             if "skipped" in result:
                 self._recorder.mark("skipped", index=index, reason=result["skipped"])
             if isinstance(result.get("key"), str):

@@ -93,6 +93,16 @@ def test_text_is_cut_between_words() -> None:
     assert len(words) > MAX_TEXT
 
 
+@pytest.mark.parametrize(
+    ("ms", "bound_s", "outcomes"),
+    [(30000.0, 5.0, ["slow"]), (5900.0, 5.0, []), (30000.0, None, []), ("long", 5.0, []), (float("inf"), 5.0, [])],
+)
+def test_handler_that_the_user_waits_for(ms: object, bound_s: float | None, outcomes: list[str]) -> None:
+    """One that went well is told where it took longer than the target declares, and a second to start in."""
+    entry = {"event": "UserPromptSubmit", "status": 0, "ms": ms}
+    assert [one["outcome"] for one in troubled({"hooks": [entry]}, bound_s)] == outcomes
+
+
 def test_marks_of_a_step_are_bounded() -> None:
     """A handler in a loop does not fill the recording."""
     assert len(list(troubled({"calls": [{"event": "e", "thrown": "x"}] * 5000}))) == MAX_MARKS

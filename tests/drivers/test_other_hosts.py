@@ -105,6 +105,16 @@ def test_hook_that_hangs(made: Made, broken: Broken, tmp_path: Path) -> None:
     assert "in 2 steps of 1 scenario, also without a fault; the first: daemon-refuses, step 4 prompt" in note
 
 
+def test_hook_that_makes_the_user_wait(made: Made, broken: Broken, tmp_path: Path) -> None:
+    """Where the harness has patience the user has to have it too: the target's own bound is what a note goes by."""
+    bounds = {"start": 15.0, "prompt": 0.2}
+    target = made("claude-code", mode="dawdles", config=settings(tmp_path), capabilities=["session-start"])
+    target = replace(target, declared=replace(target.declared, bounds_s=bounds))
+    assert broken(target, ("plain",)) == {}
+    (note,) = notes(tmp_path / "traces")
+    assert re.match(r"UserPromptSubmit: made the user wait \d+\.\d s, in 1 step of 1 scenario; ", note)
+
+
 def test_what_a_failing_hook_says_is_redacted(made: Made, broken: Broken, tmp_path: Path) -> None:
     """A token on the standard error of a hook reaches no recording."""
     target = made("claude-code", mode="fails", config=settings(tmp_path), capabilities=["session-start"])

@@ -59,6 +59,7 @@ def test_trouble_of_one_kind_is_one_line() -> None:
         ("failed", {}, "failed"),
         ("timed_out", {"ms": 15004.2}, "gave no answer within 15.0 s"),
         ("timed_out", {}, "gave no answer"),
+        ("slow", {"ms": 30010.0, "status": 0}, "made the user wait 30.0 s"),
     ],
 )
 def test_words_of_an_outcome(outcome: str, more: Mapping[str, Any], said: str) -> None:
@@ -89,6 +90,13 @@ UNDER = [ON, step(1), handler(1, text="refused"), OFF]
 def test_whether_a_fault_was_about(marks: Sequence[Given], said: str) -> None:
     """What the kit's own fault brings about is less remarkable; the place without one is told where there is one."""
     assert remarks([recording("s", *marks)]) == [f"before_prompt_build: threw, {said}"]
+
+
+def test_waiting_under_a_fault_is_not_noted() -> None:
+    """A daemon that the kit has slowed down is what another requirement judges; without a fault the user just waits."""
+    slow = handler(1, "slow", ms=6001.0)
+    assert remarks([recording("s", ON, step(1), slow, OFF)]) == []
+    assert len(remarks([recording("s", ON, OFF, step(1), slow)])) == 1
 
 
 def test_worst_stands_first_and_the_list_ends() -> None:

@@ -15,32 +15,35 @@ from signet_conformance.errors import printable
 MAX_MARKS = 20
 """Marks for one step: a handler in a loop must not fill the recording."""
 MAX_TEXT = 400
+GRACE_S = 1.0
+"""What a handler may take beyond the bound: a program has to start first."""
 _READ = 2000
 _LARGEST = 1e9
 _ABSENT = (404, 405, 501)
 _ERROR = re.compile(r"(?:Uncaught )?[\w.$]*(?:Error|Exception)\b")
 
 
-def troubled(result: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """One object for each handler that threw, timed out, failed or blocked the turn, at most MAX_MARKS of them.
+def troubled(result: Mapping[str, Any], bound_s: float | None = None) -> Iterator[Mapping[str, Any]]:
+    """One object for each handler that blocked the turn, timed out, threw, failed or was slow, at most MAX_MARKS.
 
     Its members are `event`, `outcome`, and as far as they are known `status`, `ms` and `text`, which is one line.
+    `bound_s` is what the user waits at most, by the target's own word; None: it says nothing of such a step.
     """
-    return islice(_troubled(result), MAX_MARKS)
+    return islice(_troubled(result, bound_s), MAX_MARKS)
 
 
-def _troubled(result: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _troubled(result: Mapping[str, Any], bound_s: float | None) -> Iterator[Mapping[str, Any]]:
     for member in ("hooks", "calls"):
         given = result.get(member)
         for one in given if isinstance(given, list) else ():
             event = one.get("event") if isinstance(one, dict) else None
             # An entry that names no event tells of something else, such as a request of the connector.
-            if isinstance(event, str) and event and (outcome := _outcome(member, one)) is not None:
+            if isinstance(event, str) and event and (outcome := _outcome(member, one, bound_s)) is not None:
                 yield {"event": printable(event, 80), "outcome": outcome, **_measured(one)}
 
 
-def _outcome(member: str, one: Mapping[str, Any]) -> str | None:
-    status = one.get("status")
+def _outcome(member: str, one: Mapping[str, Any], bound_s: float | None) -> str | None:
+    status, ms = one.get("status"), one.get("ms")
     if one.get("blocked") is True:
         return "blocked"
     if one.get("timed_out") is True:
@@ -48,9 +51,9 @@ def _outcome(member: str, one: Mapping[str, Any]) -> str | None:
     if one.get("thrown"):
         # Where a status belongs to the answer, nothing was thrown at the harness: there was no answer.
         return "thrown" if "status" not in one else "failed"
-    if not _number(status):
-        return None
-    return "failed" if (status != 0 if member == "hooks" else status >= 300 and status not in _ABSENT) else None
+    if _number(status) and (status != 0 if member == "hooks" else status >= 300 and status not in _ABSENT):
+        return "failed"
+    return "slow" if bound_s is not None and _number(ms) and ms > (bound_s + GRACE_S) * 1000 else None
 
 
 def _measured(one: Mapping[str, Any]) -> Mapping[str, Any]:
