@@ -39,7 +39,7 @@ class Patience:
                 self._performed += 1
             elif watched.is_silent:
                 self._silent += 1
-            elif isinstance(watched.failure, NothingTestedError):
+            elif watched.is_unstarted:
                 self._unstarted += 1
             if self._silent >= MOST_FAILURES:
                 self.why = f"in {MOST_FAILURES} scenarios the program gave no answer"

@@ -98,7 +98,7 @@ def test_error_while_greeting_is_about_loading(tmp_path: Path) -> None:
     refusing = "import json; id = json.loads(input())['id']; print(json.dumps({'id': id, 'error': 'no acme'}))"
     with (
         driver(refusing, tmp_path) as driven,
-        pytest.raises(BrokenOffError, match="cannot load the connector") as raised,
+        pytest.raises(BrokenOffError, match="target mine cannot begin: no acme") as raised,
     ):
         driven.hello()
     assert raised.value.how is Broken.REFUSED

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,19 @@ def test_program_that_gives_no_answer_twice_ends_the_run(
         drive(Plan(target, scenarios=hanging), folder, lambda _words: None)
     assert raised.value.exit_status == 4
     assert len(list(folder.glob("*.jsonl"))) in (2, 3)
+
+
+def test_connector_that_cannot_be_loaded_twice_ends_the_run(tmp_path: Path, drive_unruly: Drive) -> None:
+    """A program that answers the greeting with an error is told by that error, and not asked for every scenario."""
+    refusing = "import json; print(json.dumps({'id': json.loads(input())['id'], 'ok': False, 'error': 'no acme'}))"
+    target = replace(targets.load("mine", drive_unruly.folder), command=(sys.executable, "-c", refusing))
+    asked = tuple(Scenario.from_json(scenario(f"asks-{number}", "hello"), "here") for number in range(8))
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    with pytest.raises(TargetError, match="target mine cannot begin: no acme; given up: the connector") as raised:
+        drive(Plan(target, scenarios=asked, generated=20), folder, lambda _words: None)
+    assert raised.value.exit_status == 4
+    assert len(list(folder.glob("*.jsonl"))) <= 3
 
 
 def test_scenarios_that_were_given_up_are_named() -> None:

@@ -131,8 +131,8 @@ class CommandDriver:
         own = self._target.driver == "command"
         step = request.get("step")
         if step is None:
-            what = "load the connector" if request["op"] == "hello" else f"answer {request['op']}"
-            remedy = "mend what it names" + ("; the driver program says so itself" if own else "")
+            what = "begin" if request["op"] == "hello" else f"answer {request['op']}"
+            remedy = "mend what it names" + (": the driver program itself says so" if own else "")
         else:
             what = f"perform {printable(step, 200)}"
             remedy = (

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from signet_conformance.broken_off import BrokenOff
 from signet_conformance.drivers.command import Broken, BrokenOffError, OnEvent
 from signet_conformance.drivers.launch import Driver
-from signet_conformance.errors import SignetConformanceError, printable
+from signet_conformance.errors import NothingTestedError, SignetConformanceError, printable
 from signet_conformance.scenarios.script import CONNECTOR_STEPS, Scenario
 from signet_conformance.targets import Target
 
@@ -73,6 +73,12 @@ class Watched:
         """Whether it was broken off because the program gave no answer."""
         broken = self.broken_off
         return broken is not None and broken.how is Broken.SILENT
+
+    @property
+    def is_unstarted(self) -> bool:
+        """Whether the program broke off when it was greeted, which may be at the first step of a session of its own."""
+        greeted = self._begun == 0 or isinstance(self.failure, NothingTestedError)
+        return greeted and self.broken_off is not None
 
     def told(self, scenario: Scenario, error: str, target: Target, replay: str) -> BrokenOff:
         """How the scenario was broken off, `error` as its recording has it, for the reader of the run."""

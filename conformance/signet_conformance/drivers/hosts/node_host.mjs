@@ -47,7 +47,6 @@ await serve(async () => {
   try {
     connector = await import(href);
   } catch (error) {
-    console.error(error);
     throw cannotBeLoaded(error, href);
   }
   return open(face, connector, { ...JSON.parse(optionsText), module: modulePath });
