@@ -25,6 +25,7 @@ from signet_recording_proxy.secret_names import is_secret_header, is_secret_para
 from signet_recording_proxy.secret_walk import Cleaner, Suspects, suspects
 
 _SCHEMES = frozenset({"bearer", "basic", "digest", "token", "negotiate", "apikey"})
+_TOKEN = re.compile(r"<redacted:\d+>")
 _WORDS = re.compile(r"\S+")
 _UNFINISHED_WORD = re.compile(r"""[^\s"'<>,;]{1,4096}\Z""")
 _FORM_TYPE = "application/x-www-form-urlencoded"
@@ -92,6 +93,8 @@ class Redactor:
 
     def _token(self, secret: str) -> str:
         known = self._tokens.get(secret)
+        if known is None and _TOKEN.fullmatch(secret):
+            return secret  # of a trace that was converted to a capture, and comes back
         if known is None:
             known = self._tokens[secret] = f"<redacted:{len(self._tokens) + 1}>"
         return known
@@ -99,7 +102,7 @@ class Redactor:
     def _learn(self, secret: str) -> str:
         """The token of a secret that is looked for from now on, wherever else it may stand."""
         token = self._token(secret)
-        if secret not in self._known and (len(secret) >= _LEARNED_ANYHOW or _is_no_word(secret)):
+        if token != secret and secret not in self._known and (len(secret) >= _LEARNED_ANYHOW or _is_no_word(secret)):
             self._known.add(secret, token)
         return token
 

@@ -240,6 +240,14 @@ def test_a_token_that_was_authorized_is_a_secret_anywhere(token: str) -> None:
     assert '"I am <redacted:1>"' in later
 
 
+def test_what_was_redacted_stays_as_it_was() -> None:
+    """A trace that went into a capture and comes back keeps its tokens, and which of them are equal."""
+    sent = {"a": "<redacted:2>", "b": "<redacted:1>", "password": "<redacted:3>"}
+    written = redacted(sent, headers=[("authorization", "Bearer <redacted:2>"), ("cookie", "a=<redacted:1>")])
+    assert written["body"]["json"] == sent
+    assert written["headers"] == [["authorization", "Bearer <redacted:2>"], ["cookie", "a=<redacted:1>"]]
+
+
 def test_a_plain_word_is_not_learned() -> None:
     """A token such as `development` occurs by chance: it is taken out of its header alone."""
     redactor = Redactor({})
