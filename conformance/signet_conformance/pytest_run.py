@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
+import signal
 import sys
 from collections.abc import Generator, Sequence
 from typing import Any, NoReturn, Self
@@ -21,6 +22,7 @@ from signet_conformance.coverage import Coverage, Meter
 from signet_conformance.errors import KitError, SignetConformanceError, printable
 from signet_conformance.finding import Judgement, Verdict
 from signet_conformance.generated_summary import breach_lines, folded
+from signet_conformance.interruption import interrupted_by
 from signet_conformance.known_failures import by_target, failing_text, known_lines, target_of
 from signet_conformance.pytest_items import KNOWN, VERDICT, InconclusiveError, RequirementItem, Requirements
 from signet_conformance.pytest_options import Asked, read_options, read_worker_options
@@ -130,7 +132,9 @@ class ConformanceRun:
             strict=asked.strict,
             report=asked.report,
         )
-        drive(plan, self.folder, Progress(self._config))
+        # A run that is ended from outside takes its daemons, recorders and connectors along.
+        with interrupted_by(signal.SIGTERM, signal.SIGHUP):
+            drive(plan, self.folder, Progress(self._config))
 
     def pytest_report_header(self) -> str | None:
         """Say what would repeat the run."""

@@ -143,13 +143,14 @@ def test_a_run_that_cannot_start_says_why(workspace: Path) -> None:
     assert outputs(workspace)["verdict"] == "unusable"
 
 
-def test_a_cancelled_lane_leaves_nothing_running(workspace: Path) -> None:
-    """A runner's signal ends the run and everything it started; the folder to upload is known all the same."""
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_cancelled_lane_leaves_nothing_running(workspace: Path, number: signal.Signals) -> None:
+    """A signal ends the run with all it started, deaf connectors too; the folder to upload is known all the same."""
     connector = workspace / "connector" / "driver.py"
     connector.write_text(
-        "import os, pathlib, sys\n"
+        "import os, pathlib, time\n"
         "pathlib.Path(__file__).with_name('pid').write_text(f'{os.getpid()}.')\n"
-        "sys.stdin.read()\n"
+        "time.sleep(3600)\n"
     )
     process = subprocess.Popen(
         ["/bin/sh", str(SCRIPT)], cwd=workspace, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -158,7 +159,7 @@ def test_a_cancelled_lane_leaves_nothing_running(workspace: Path) -> None:
     try:
         written = connector.with_name("pid")
         until(lambda: written.exists() and written.read_text().endswith("."))
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(number)
         assert process.wait(60) == 130
         until(lambda: not is_alive(int(written.read_text().rstrip("."))))
     finally:

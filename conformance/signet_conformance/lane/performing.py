@@ -9,16 +9,18 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import IO
 
 from signet_conformance.errors import KitError
+from signet_conformance.interruption import interrupted_by
 from signet_conformance.lane.inputs import Inputs
 
 _GRACE_S = 15.0
 _KEPT_LINES = 40
-_CANCELLING = (signal.SIGINT, signal.SIGTERM)
+_CANCELLING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""A CI system that cancels sends SIGINT, then SIGTERM; a terminal that goes away, SIGHUP."""
 CANCELLED = 130
 """The exit status of a lane that was interrupted."""
 
@@ -75,7 +77,7 @@ def perform(inputs: Inputs, environment: Mapping[str, str]) -> Performed:
     reader = threading.Thread(target=_pass_on, args=(process.stderr, said), daemon=True)
     reader.start()
     try:
-        with _interruptible():
+        with interrupted_by(*_CANCELLING):
             status = process.wait()
     except KeyboardInterrupt:
         _interrupt(process)
@@ -98,24 +100,10 @@ def _pass_on(stderr: IO[str], said: deque[str]) -> None:
             said.append(line)
 
 
-@contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
-    """A CI system that cancels sends SIGINT, then SIGTERM: both end the run in the same way."""
-
-    def interrupt(_number: int, _frame: object) -> None:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, interrupt) for number in _CANCELLING}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 def _interrupt(process: subprocess.Popen[str]) -> None:
     with contextlib.suppress(ProcessLookupError):
-        os.kill(process.pid, signal.SIGINT)
+        # Not SIGINT: a shell that starts us in the background has it ignored, and children inherit that.
+        os.kill(process.pid, signal.SIGTERM)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(_GRACE_S)
 
