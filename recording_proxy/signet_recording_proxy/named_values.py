@@ -80,14 +80,17 @@ MEMBERS = NamedValue(
 )
 """Members of JSON that stands in a string, up to four strings deep."""
 PARAMETERS = NamedValue(
-    re.compile(rf"[?&](?:amp;)?({_PARAMETER})="),
+    re.compile(rf"[?&#](?:amp;)?({_PARAMETER})="),
     _end_of(re.compile(rf"(?:[^&?;\s\"'<>#\\]|[?;](?!{_PARAMETER}=))++")),
     is_secret_parameter,
 )
-"""Query strings inside of text. A question mark belongs to the value, but for one that begins a query of its own."""
+"""Query strings and fragments inside of text.
+
+A question mark belongs to the value, but for one that begins a query of its own.
+"""
 QUERY_REST = NamedValue(re.compile(f"[;?]({_PARAMETER})="), PARAMETERS.end, is_secret_parameter)
 """What stands behind a semicolon in the value of a query's field."""
-PATH = NamedValue(re.compile(f"[/;&]({_PARAMETER})="), _end_of(re.compile(r"[^/;?&#]++")), is_secret_parameter)
+PATH = NamedValue(re.compile(f"[/;&#]({_PARAMETER})="), _end_of(re.compile(r"[^/;?&#]++")), is_secret_parameter)
 """`/x;token=…` in a path."""
 FORM = NamedValue(
     re.compile(r"(?:\A|[&;])([^=&;\s]{1,64}+)="),

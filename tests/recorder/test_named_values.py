@@ -23,6 +23,7 @@ def taken(_secret: str) -> str:
         ("?a=1&apiToken=abc#x", "?a=1&apiToken=<>#x"),
         ("?next=/cb?token=abc", "?next=/cb?token=<>"),
         ("?token=a?b", "?token=<>"),
+        ("/cb#access_token=abc&x=1", "/cb#access_token=<>&x=1"),
         ("?user[password]=abc def", "?user[password]=<> def"),
         ("?limit=5&sessionKey=s-1&confirm_token=abcdefgh", "?limit=5&sessionKey=s-1&confirm_token=abcdefgh"),
         ("password=abc", "password=abc"),
@@ -51,7 +52,7 @@ def test_a_form_of_several_parts() -> None:
 def test_semicolons() -> None:
     """They separate fields in the value of a query's field, and parameters in a path."""
     assert QUERY_REST.replace("1;token=a/b;c=2", taken) == "1;token=<>;c=2"
-    assert PATH.replace("/x;token=abc/y;v=1", taken) == "/x;token=<>/y;v=1"
+    assert PATH.replace("/x;token=abc/y;v=1#key=a", taken) == "/x;token=<>/y;v=1#key=<>"
 
 
 @given(st.text(min_size=1, max_size=20).filter(str.strip), st.integers(0, 4), st.booleans())
