@@ -10,6 +10,7 @@ from pathlib import Path
 from signet_conformance import engine, targets, trace
 from signet_conformance.driven import Plan, drive
 from signet_conformance.finding import Verdict
+from signet_conformance.generated_summary import Summary
 from signet_conformance.scenarios.script import Scenario
 
 from .live import broken_daemon, broken_target, generate
@@ -40,7 +41,8 @@ def test_breach_of_the_daemon_that_scenarios_show_is_not_performed_again(tmp_pat
     scenario = Scenario("plain", "One session", (START, PROMPT, END))
     with broken_daemon(BROKEN) as url:
         plan = Plan(targets.load("reference"), url, scenarios=(scenario,), generated=5)
-        summary = drive(plan, tmp_path, lambda _words: None)
+        drive(plan, tmp_path, lambda _words: None)
+    summary = Summary.read(tmp_path)
     assert summary is not None
     assert not summary.daemon
     assert sorted(path.name for path in tmp_path.iterdir()) == ["generated.json", "plain.jsonl"]
