@@ -248,6 +248,14 @@ def test_what_was_redacted_stays_as_it_was() -> None:
     assert written["headers"] == [["authorization", "Bearer <redacted:2>"], ["cookie", "a=<redacted:1>"]]
 
 
+@pytest.mark.parametrize("member", [{"authorization": "def"}, [["authorization", "Bearer <redacted:1> def"]]])
+def test_the_header_hides_no_member_of_its_name(member: Any) -> None:
+    """Beside an Authorization header, what the body says under that name is taken out as well."""
+    written = redacted({"h": member}, headers=[("authorization", "Bearer abc")])
+    assert written["headers"] == [["authorization", "Bearer <redacted:1>"]]
+    assert "def" not in str(written["body"])
+
+
 def test_a_plain_word_is_not_learned() -> None:
     """A token such as `development` occurs by chance: it is taken out of its header alone."""
     redactor = Redactor({})
