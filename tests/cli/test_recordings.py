@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -83,6 +86,14 @@ def test_a_pipe_is_refused_and_not_waited_for(process: Process, tmp_path: Path, 
         done = process(*words, path, *rest)
         assert done.returncode == 2
         assert f"error: {path}: is no plain file" in done.stderr
+
+
+def test_a_pipe_that_a_shell_opened_is_read(tmp_path: Path) -> None:
+    """What another program writes into `<( )` is judged like a file."""
+    path = write(tmp_path / "a.jsonl", [health()])
+    line = f"{shlex.quote(sys.executable)} -m signet_conformance.cli check -q <(cat {shlex.quote(str(path))})"
+    done = subprocess.run(["/bin/bash", "-c", line], capture_output=True, text=True, check=False, timeout=60)
+    assert "in 1 trace" in done.stdout, done.stderr
 
 
 def test_a_pipe_in_a_folder_is_passed_over(process: Process, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from signet_conformance.trace import FORMAT, Trace, read
 _FAMILY = FORMAT.partition("/")[0]
 _BEGINNING_BYTES = 4096
 _NAMED = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{(?:\s*"kind"\s*:\s*"header"\s*,)?\s*"format"\s*:\s*"(signet-[a-z]+)/\d+"')
+_OPENED = ("/dev/fd/", "/proc/self/fd/")
 _HAR = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"log"\s*:\s*\{')
 _FLOW = re.compile(rb"\d{1,12}:")
 _CAPTURES: Mapping[str, str] = {".har": "HAR", ".flow": "flow", ".flows": "flow", ".mitm": "flow", ".dump": "flow"}
@@ -49,7 +50,12 @@ def read_recording(path: str) -> Trace:
 
 
 def is_special(path: str) -> bool:
-    """Whether a path names a pipe, a device or a socket: reading one may wait for ever."""
+    """Whether a path names a pipe, a device or a socket: reading one may wait for ever.
+
+    A pipe that a shell opened for us, `<(zcat FILE)`, has its writer already.
+    """
+    if path.startswith(_OPENED):
+        return False
     try:
         mode = Path(path).stat().st_mode
     except (OSError, ValueError):
