@@ -47,8 +47,10 @@ Progress = Callable[[str], None]
 """Told, as a few words, how far the run has come: after every scenario, and every few generated sessions."""
 
 
-def drive(plan: Plan, folder: Path, progress: Progress) -> None:
+def drive(plan: Plan, folder: Path, progress: Progress) -> Shortfall | None:
     """Perform a run and leave in `folder` its traces, what came of its generated sessions, and what broke off.
+
+    What broke off is returned too, None when nothing did.
 
     Raises TargetError, with exit status 4, when the connector could perform no scenario at all, and
     NothingTestedError when it cannot even be started.
@@ -95,9 +97,11 @@ def drive(plan: Plan, folder: Path, progress: Progress) -> None:
         if patience.why is not None and plan.generated:
             left.append(f"{plan.generated} generated sessions")
         broken += generated.broken
-        if broken:
-            why = patience.why or ""
-            Shortfall(tuple(broken), len(scenarios) + plan.generated, tuple(left), why).write(folder)
+        if not broken:
+            return None
+        shortfall = Shortfall(tuple(broken), len(scenarios) + plan.generated, tuple(left), patience.why or "")
+        shortfall.write(folder)
+        return shortfall
 
 
 @dataclass(frozen=True, slots=True)

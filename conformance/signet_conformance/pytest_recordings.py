@@ -20,6 +20,8 @@ class Recordings:
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
         self._traces: list[trace.Trace] | None = None
+        self.performed: Shortfall | None = None
+        """What the process that drove the run could not perform; the others read it from the folder."""
 
     @property
     def read(self) -> Sequence[trace.Trace]:
@@ -47,7 +49,7 @@ class Recordings:
 
     def shortfall(self) -> Shortfall | None:
         """What a driven run could not perform; None when nothing was asked of a connector, or all was done."""
-        return None if self._asked.recordings else Shortfall.read(self._asked.folder)
+        return None if self._asked.recordings else self.performed or Shortfall.read(self._asked.folder)
 
     def summary(self) -> Summary | None:
         """What came of the generated sessions; None when there were none."""

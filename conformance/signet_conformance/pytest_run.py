@@ -134,7 +134,7 @@ class ConformanceRun:
         )
         # A run that is ended from outside takes its daemons, recorders and connectors along.
         with interrupted_by(signal.SIGTERM, signal.SIGHUP):
-            drive(plan, self.folder, Progress(self._config))
+            self._recordings.performed = drive(plan, self.folder, Progress(self._config))
 
     def pytest_report_header(self) -> str | None:
         """Say what would repeat the run."""

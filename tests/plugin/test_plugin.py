@@ -113,6 +113,6 @@ def test_help_sets_no_run_up(repository: Repository) -> None:
     """--help beside the flag lists the options, the short ones too, and asks for no target."""
     done = repository.conform("--help")
     assert done.status == 0, done.everything
-    for option in ("--signet-target=NAME", "--signet-daemon=WHERE", "--signet-report=DIR", "--target=NAME"):
+    for option in ("--signet-target=[NAME]", "--signet-daemon=WHERE", "--signet-report=DIR", "--target=[NAME]"):
         assert option in done.out
     assert done.err == ""

@@ -81,6 +81,7 @@ def test_what_could_be_performed_is_judged(drive_unruly: Drive, distributed: tup
     assert "most likely at fault: the driver program, or the connector in it" in out
 
     report = drive_unruly.folder / "report"
+    assert "acme is lost" not in (report / "broken-off.json").read_text("utf-8")
     written = json.loads((report / "report.json").read_bytes())
     jsonschema.Draft202012Validator(document("report/signet-report-1.schema.json")).validate(written)
     assert written["exit"] == 4
