@@ -152,7 +152,7 @@ Examples:
 
 \b
 Exit status: 0 conforming, 1 a requirement is breached, 2 wrong usage or
-unreadable input, 3 nothing was tested, 4 the kit itself failed.
+unreadable input, 3 nothing was tested, 4 not all could be judged.
 """
 
 

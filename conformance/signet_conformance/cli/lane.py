@@ -88,7 +88,7 @@ def _keep_audit(inputs: Inputs) -> None:
 
 def _tell(inputs: Inputs, runner: Runner, performed: Performed, outcome: Outcome | None, status: int) -> None:
     runner.set("status", status)
-    runner.set("verdict", WORDS.get(status, "kit-failed"))
+    runner.set("verdict", WORDS.get(status, "unjudged"))
     runner.summarise(summary(inputs, performed, outcome, status))
     counts = {} if outcome is None else outcome.counts()
     for name, count in counts.items():

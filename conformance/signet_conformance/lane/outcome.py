@@ -21,7 +21,7 @@ WORDS: Mapping[int, str] = {
     1: "breached",
     2: "unusable",
     3: "untested",
-    4: "kit-failed",
+    4: "unjudged",
     130: "cancelled",
 }
 """Exit status to the one word that the output `verdict` says of a lane."""
