@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 
 from signet_conformance import trace
+from signet_conformance import engine, trace
 from signet_conformance.finding import Verdict
+from signet_conformance.runner import Run
+from signet_conformance.scenarios.script import scripted
 from signet_conformance.reports.remarks import remarks
 
 from .conftest import FIXTURES, PROMPT, START, Broken, Made, performed
@@ -48,6 +51,19 @@ def test_plugin_host(
 ) -> None:
     """A whole connector breaks nothing, one that drops its agent or misnames the prompt just what says so."""
     assert broken(made(name, mode=mode, module=str(FIXTURES / module), runtime=runtime, **own)) == expected
+
+
+@pytest.mark.parametrize(("mode", "verdict"), [("conforming", Verdict.PASS), ("asks-late", Verdict.WARN)])
+def test_messages_of_a_deleted_session_are_gone(
+    mode: str, verdict: Verdict, runtime: str, made: Made, tmp_path: Path
+) -> None:
+    """OpenCode tells of a deletion afterwards: a plugin that asks for the conversation then ends without it."""
+    target = made("opencode", mode=mode, module=str(FIXTURES / "opencode_plugin.mjs"), runtime=runtime)
+    plain = [scenario for scenario in scripted() if scenario.name == "plain"]
+    with Run(target, tmp_path / "traces", lanes=1) as run:
+        assert [one.error for one in run.perform(plain)] == [None]
+    judged = engine.judge(trace.read(tmp_path / "traces" / "plain.jsonl"))
+    assert judged.verdicts["SIG-END-003"] is verdict
 
 
 def test_handler_that_throws_stops_no_turn(runtime: str, made: Made, tmp_path: Path) -> None:

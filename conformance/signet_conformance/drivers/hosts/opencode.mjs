@@ -42,7 +42,10 @@ class Server {
   }
 
   #input(directory) {
-    const messages = async ({ path }) => ({ data: structuredClone(this.#messages.get(path.id) ?? []) });
+    const messages = async ({ path }) => {
+      const data = structuredClone(this.#messages.get(path.id));
+      return data === undefined ? { error: { name: "NotFoundError", data: { message: path.id } } } : { data };
+    };
     const get = async ({ path }) => ({ data: { id: path.id, directory } });
     const client = { session: { messages, get }, app: { log: async () => ({ data: true }) } };
     const project = { id: "global", worktree: directory, time: { created: Date.now() } };
@@ -204,11 +207,14 @@ class Server {
   /** Nothing tells a plugin that an old session is opened again. */
   async resume(step) {
     const session = this.#sessions.of(step);
+    if (!this.#messages.has(session.id)) this.#messages.set(session.id, []);
     return { key: session.id, opened: true };
   }
 
   async end(step) {
     const session = this.#sessions.of(step);
+    // Its messages are gone before anybody hears of it: what a plugin has not sent by then is lost.
+    this.#messages.delete(session.id);
     await this.#event(session, "session.deleted", { info: this.#info(session) });
     return { key: session.id, ended: true };
   }
