@@ -14,7 +14,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -28,15 +27,6 @@ Job = Callable[[Rig], T]
 
 MOST_LANES = 2
 """More than the processors that are left for it would only make the timeouts of connectors run out."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScenarioRun:
-    """One performed scenario: its trace, and the error that cut it short, if any."""
-
-    scenario: str
-    trace: Path
-    error: str | None = None
 
 
 class Run:
@@ -80,15 +70,6 @@ class Run:
     def usable(self, scenarios: Sequence[Scenario]) -> Sequence[Scenario]:
         """The scenarios that make sense with this target and this daemon."""
         return [scenario for scenario in scenarios if not self._without_sense(scenario)]
-
-    def job(self, scenario: Scenario) -> Job[ScenarioRun]:
-        """The job of performing one scenario with a connector process of its own."""
-        out = self.folder / f"{scenario.name}.jsonl"
-        return lambda rig: ScenarioRun(scenario.name, out, rig.perform(scenario, rig.launch(scenario.env), out))
-
-    def perform(self, scenarios: Sequence[Scenario]) -> Iterator[ScenarioRun]:
-        """Perform each scenario that makes sense here; yield its trace when it is done, in any order."""
-        yield from self.work([self.job(scenario) for scenario in self.usable(scenarios)])
 
     @property
     def can_restart(self) -> bool:

@@ -14,8 +14,8 @@ from signet_conformance import engine, trace
 from signet_conformance.drivers.launch import launch
 from signet_conformance.finding import Verdict
 from signet_conformance.launching import clean_environment
-from signet_conformance.runner import Run
-from signet_conformance.scenarios.script import scripted
+from signet_conformance.runner import Job, Run
+from signet_conformance.scenarios.script import Scenario, scripted
 from signet_conformance.targets import Target, load
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -38,6 +38,18 @@ def performed(target: Target, home: Path, steps: list[Mapping[str, Any]], **env:
         return [driver.perform(step, lambda _event: None) for step in steps]
     finally:
         driver.close()
+
+
+def recordings(run: Run, scenarios: Sequence[Scenario]) -> Sequence[Path]:
+    """The recordings of some scenarios, each performed by a connector of its own; none of them may break off."""
+
+    def job(scenario: Scenario) -> Job[tuple[Path, str | None]]:
+        out = run.folder / f"{scenario.name}.jsonl"
+        return lambda rig: (out, rig.perform(scenario, rig.launch(scenario.env), out))
+
+    done = list(run.work([job(scenario) for scenario in scenarios]))
+    assert [error for _, error in done] == [None] * len(scenarios)
+    return [path for path, _ in done]
 
 
 @pytest.fixture(params=["node", "bun"])
@@ -68,9 +80,8 @@ def broken(tmp_path: Path) -> Broken:
     def drive(target: Target, names: Sequence[str] = SCENARIOS) -> Mapping[str, Verdict]:
         wanted = [scenario for scenario in scripted() if scenario.name in names]
         with Run(target, tmp_path / "traces") as run:
-            done = list(run.perform(wanted))
-        assert [one.error for one in done] == [None] * len(wanted)
-        judged = engine.judge_run([trace.read(one.trace) for one in done])
+            recorded = recordings(run, wanted)
+        judged = engine.judge_run([trace.read(path) for path in recorded])
         return {
             name: judgement.verdict
             for name, judgement in judged.together.items()
