@@ -77,6 +77,12 @@ def test_answer_to_another_request_is_refused_at_once(tmp_path: Path, program: s
             Broken.REFUSED,
             "target mine cannot perform {'step': 'start', 'session': 's1'}: KeyError:; no acme",
         ),
+        (
+            "del answer['ok']",
+            Broken.REFUSED,
+            "target mine cannot perform {'step': 'start', 'session': 's1'}: "
+            'its answer has neither "ok": true nor an error',
+        ),
     ],
 )
 def test_program_that_breaks_off_is_told(tmp_path: Path, program: str, how: Broken, said: str) -> None:

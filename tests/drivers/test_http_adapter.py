@@ -134,6 +134,7 @@ def test_server_that_is_not_there(own: Mapping[str, Any], message: str, made: Ma
         ({}, "neither a command nor a url"),
         ({"url": "http://192.0.2.7:80"}, "no http address on this machine"),
         ({"url": "https://127.0.0.1:80"}, "no http address on this machine"),
+        ({"url": "http://[::1"}, "no http address on this machine"),
         ({"url": "http://192.0.2.7:{port}", "command": ["x"]}, "no http address on this machine"),
     ],
 )

@@ -119,6 +119,9 @@ def test_repository_s_own_targets_are_among_the_known(tmp_path: Path) -> None:
         ('driver = "comand"', '/driver: is "comand"', "one of command, command-hooks"),
         ("bounds_s = {start = 0}", "/declared/bounds_s/start: ", "seconds above 0"),
         ("declared = 7", "/declared: ", ""),
+        ("title = 1979-05-27", "/title is a date", "as a string"),
+        ('agents = ["a", "b\\u0000"]', "/declared/agents/1 holds a null character", "as a string"),
+        ('env = {"A=B" = "x"}', '/env: "A=B" does not match', ""),
     ],
 )
 def test_slip_of_the_pen_is_told_by_place_and_remedy(text: str, message: str, remedy: str, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import click
 
 from signet_conformance import targets
 from signet_conformance.cli.output import terminal_width
+from signet_conformance.errors import printable
 from signet_conformance.reports.layout import paragraph, usable_width
 from signet_conformance.targets.doctor import Need, examine
 from signet_conformance.trace import Declared
@@ -39,13 +40,14 @@ def _needs(needs: list[Need]) -> Iterator[str]:
 
 
 def _list(declared: dict[str, Declared]) -> Iterator[str]:
-    width = max(map(len, declared), default=0)
-    for name, one in declared.items():
+    shown = {printable(name, 60): one for name, one in declared.items()}
+    width = max(map(len, shown), default=0)
+    for name, one in shown.items():
         facts = [
             f"harness {one.harness}" if one.harness else "",
             f"agents {', '.join(one.agents)}" if one.agents else "",
             "gives up after " + ", ".join(f"{k} {v:g} s" for k, v in one.bounds_s.items()) if one.bounds_s else "",
             f"{len(one.capabilities)} operations declared" if one.capabilities is not None else "",
         ]
-        said = "; ".join(fact for fact in facts if fact) or "declares nothing"
+        said = printable("; ".join(fact for fact in facts if fact) or "declares nothing", 2000)
         yield from paragraph(f"{name:<{width}}  {said}", usable_width(terminal_width()), "", " " * (width + 2))

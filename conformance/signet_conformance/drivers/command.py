@@ -149,5 +149,7 @@ class CommandDriver:
 def _told(error: object) -> str:
     """What an answer says of its error, as one line: programs put whole tracebacks there."""
     message = error.get("message") if isinstance(error, dict) else error
+    if message is None:
+        return 'its answer has neither "ok": true nor an error'
     lines = (line.strip() for line in str(message).splitlines())
     return printable("; ".join(line for line in lines if line), 600)

@@ -70,7 +70,7 @@ def load(name: str, root: Path | None = None, option: str = "--target") -> Targe
         raise TargetError(
             f"no target is called {printable(name, 60)!r}",
             where=option,
-            remedy=f"did you mean {' or '.join(near)}? All: signet-conformance targets",
+            remedy=f"did you mean {printable(' or '.join(near), 200)}? All: signet-conformance targets",
         )
     return _made(name, _merged(name, _shipped(name), own), settings, root)
 

@@ -16,12 +16,28 @@ from signet_conformance.errors import TargetError, printable
 
 def demand(data: Any, schema: str, where: str) -> None:
     """Raise TargetError for the first place at which `data` breaks `schema`, a name in the schemas folder."""
+    if (odd := _odd(data)) is not None:
+        raise TargetError(odd[1], where=where, remedy=f"write {odd[0]} as a string without control characters")
     problem = min(_validator(schema).iter_errors(data), key=lambda one: -len(one.instance_path), default=None)
     if problem is None:
         return
     message, remedy = _told(problem, document(schema))
     pointer = "".join(f"/{part}" for part in problem.instance_path)
     raise TargetError(f"{pointer or 'the whole'}: {message}", where=where, remedy=remedy)
+
+
+def _odd(value: Any, pointer: str = "") -> tuple[str, str] | None:
+    """The first value that TOML has and JSON has not, or that no command line can hold: where, and what it is."""
+    if isinstance(value, Mapping):
+        within = ((f"{pointer}/{name}", child) for name, child in value.items())
+    elif isinstance(value, list):
+        within = ((f"{pointer}/{index}", child) for index, child in enumerate(value))
+    elif isinstance(value, str) and "\0" in value:
+        return pointer, f"{pointer} holds a null character"
+    else:
+        plain = value is None or isinstance(value, str | int | float)
+        return None if plain else (pointer, f"{pointer} is a {type(value).__name__}")
+    return next((odd for where, child in within if (odd := _odd(child, where)) is not None), None)
 
 
 @cache
