@@ -80,8 +80,7 @@ def test_answer_to_another_request_is_refused_at_once(tmp_path: Path, program: s
         (
             "del answer['ok']",
             Broken.REFUSED,
-            "target mine cannot perform {'step': 'start', 'session': 's1'}: "
-            'its answer has neither "ok": true nor an error',
+            f'target mine cannot perform {START}: its answer has neither "ok": true nor an error',
         ),
     ],
 )
