@@ -14,6 +14,7 @@ from signet_conformance.baseline import Entry, Known, Outcome, Verdicts
 from signet_conformance.engine import COVERAGE, Judged
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.finding import FOLDING_ORDER, Verdict
+from signet_conformance.new_file import create_file
 from signet_conformance.reports.layout import command_line, labelled, strong, usable_width
 from signet_conformance.reports.together import verdicts_of
 
@@ -102,8 +103,7 @@ class KnownFailures:
         today = datetime.now(UTC).date()
         entries = baseline.entries_for(verdicts, self.owner, self.reason, today, self.expires)
         try:
-            with Path(self.written).open("x", encoding="utf-8") as stream:
-                stream.write(baseline.document(entries))
+            create_file(Path(self.written), baseline.document(entries))
         except OSError as failure:
             raise UsageError(
                 f"cannot be written: {failure.strerror}", where=self.written, remedy="name a new file of your own"

@@ -5,6 +5,9 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import pytest
+
+from signet_conformance.errors import UsageError
 from signet_conformance.lane.github import MAX_SUMMARY_BYTES, Annotation, Runner, without_runner
 
 
@@ -35,6 +38,16 @@ def test_a_plain_machine_is_told_nothing() -> None:
     with runner.quoting():
         pass
     assert not stream.getvalue()
+
+
+@pytest.mark.parametrize("name", ["GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"])
+def test_a_runner_s_file_that_cannot_be_written_is_named(name: str, tmp_path: Path) -> None:
+    """A folder in its place is a usage error with its path."""
+    runner = Runner.from_environment({name: str(tmp_path)}, io.StringIO())
+    with pytest.raises(UsageError, match="cannot be written") as caught:
+        runner.set("status", 0)
+        runner.summarise("# text")
+    assert caught.value.where == str(tmp_path)
 
 
 def test_outputs_are_added(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from signet_conformance.lane.origin import checked_pin, installed_pin
 from signet_conformance.lane.outcome import Outcome, read_outcome
 from signet_conformance.lane.performing import CANCELLED, perform
 from signet_conformance.lane.workflow import Workflow
+from signet_conformance.new_file import create_file
 from signet_conformance.targets.settings import FILE as SETTINGS
 
 WORKFLOW = Path(".github", "workflows", "signet-conformance.yml")
@@ -149,8 +150,7 @@ class _Writer:
         else:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                with path.open("x", encoding="utf-8") as stream:
-                    stream.write(text)
+                create_file(path, text)
             except OSError as failure:
                 raise UsageError(
                     f"cannot be written: {failure.strerror}", where=str(path), remedy="check the permissions"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from signet_conformance.errors import printable
+from signet_conformance.errors import UsageError, printable
 
 MAX_SUMMARY_BYTES = 1_000_000
 """GitHub drops a step's whole summary when it is longer than 1 MiB."""
@@ -110,5 +110,12 @@ def without_runner(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _append(path: Path, text: str) -> None:
-    with path.open("a", encoding="utf-8", newline="") as stream:
-        stream.write(text)
+    try:
+        with path.open("a", encoding="utf-8", newline="") as stream:
+            stream.write(text)
+    except OSError as failure:
+        raise UsageError(
+            f"cannot be written: {failure.strerror}",
+            where=printable(path, 400),
+            remedy="let GITHUB_OUTPUT and GITHUB_STEP_SUMMARY name files, or unset them",
+        ) from None
