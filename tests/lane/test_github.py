@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -40,13 +41,20 @@ def test_a_plain_machine_is_told_nothing() -> None:
     assert not stream.getvalue()
 
 
-@pytest.mark.parametrize("name", ["GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"])
-def test_a_runner_s_file_that_cannot_be_written_is_named(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "speak"),
+    [
+        ("GITHUB_OUTPUT", lambda runner: runner.set("status", 0)),
+        ("GITHUB_STEP_SUMMARY", lambda runner: runner.summarise("# text")),
+    ],
+)
+def test_a_runner_s_file_that_cannot_be_written_is_named(
+    name: str, speak: Callable[[Runner], None], tmp_path: Path
+) -> None:
     """A folder in its place is a usage error with its path."""
     runner = Runner.from_environment({name: str(tmp_path)}, io.StringIO())
     with pytest.raises(UsageError, match="cannot be written") as caught:
-        runner.set("status", 0)
-        runner.summarise("# text")
+        speak(runner)
     assert caught.value.where == str(tmp_path)
 
 
