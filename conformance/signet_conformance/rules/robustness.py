@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from signet_conformance.facts import LIFECYCLE, PROMPT, START, Call, Recording
 from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import PASS, Outcome, fail, undecided, warn
-from signet_conformance.rules.steps import switched_on
+from signet_conformance.rules.steps import broken_off, switched_on
 from signet_conformance.trace import Mark
 
 GRACE_S = 1.0
@@ -46,9 +46,8 @@ def _silence_after(recording: Recording, seq: int) -> _Silence | None:
 
 def _has_reason_to_be_silent(recording: Recording) -> bool:
     """Whether the session belongs to somebody else, the connector may not speak, or a step could not be performed."""
-    failed = any(mark.data.get("error") is not None for mark in recording.marks("scenario_end"))
     bypassed = any(switched_on(mark) for mark in recording.marks("bypass"))
-    return failed or bypassed or any(_sends_away(call) for call in recording.calls)
+    return broken_off(recording) or bypassed or any(_sends_away(call) for call in recording.calls)
 
 
 def _sends_away(call: Call) -> bool:
