@@ -18,8 +18,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from signet_conformance import engine, targets, trace
-from signet_conformance.generated import GeneratedSessions
-from signet_conformance.runner import Run
+from signet_conformance.running.generated import GeneratedSessions
+from signet_conformance.running.workers import Run
 from signet_conformance.scenarios.script import scripted
 
 BROKEN = Path(__file__).resolve().parent.parent / "tests" / "generated" / "broken_reference.py"

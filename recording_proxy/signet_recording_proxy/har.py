@@ -6,12 +6,12 @@ import base64
 import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from importlib.metadata import version
 from math import isfinite
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from signet_conformance import __version__
 from signet_conformance.errors import UsageError, printable
 from signet_recording_proxy.captures import Captured, Headers, Said, instant
 
@@ -99,7 +99,7 @@ def _content(content: dict[str, Any]) -> bytes:
 
 def write(captured: Iterable[Captured]) -> Iterator[bytes]:
     """The pieces of a HAR 1.2 file."""
-    creator = {"name": "signet-conformance", "version": __version__}
+    creator = {"name": "signet-conformance", "version": version("signet-conformance")}
     yield f'{{"log": {{"version": "1.2", "creator": {json.dumps(creator)}, "entries": ['.encode()
     for number, one in enumerate(captured):
         yield (b",\n" if number else b"\n") + json.dumps(_entry(one)).encode()

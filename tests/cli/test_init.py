@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from signet_conformance import baseline, targets
+from signet_conformance import targets
+from signet_conformance.outcome import baseline
 
 from .conftest import Invoke, Process
 

@@ -11,9 +11,9 @@ import jsonschema_rs
 import pytest
 from click.testing import Result
 
-from signet_conformance import baseline
-from signet_conformance.baseline import Entry, Known, outcome
 from signet_conformance.finding import Verdict
+from signet_conformance.outcome import baseline
+from signet_conformance.outcome.baseline import Entry, Known, outcome
 
 from .conftest import Invoke
 from .traces import BREACHING, CONFORMING, HEADER, write

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from signet_conformance import baseline
-from signet_conformance.baseline import Entry
+from signet_conformance.outcome import baseline
+from signet_conformance.outcome.baseline import Entry
 
 from .conftest import Invoke
 

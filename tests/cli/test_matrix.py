@@ -12,7 +12,7 @@ import pytest
 from click.testing import Result
 
 from signet_conformance.contract import requirements, version_document
-from signet_conformance.reports.matrix import surface
+from signet_conformance.reports.matrix.document import surface
 
 from .conftest import Invoke
 from .traces import CONFORMING, HEADER, write

@@ -13,8 +13,8 @@ import pytest
 from signet_conformance import engine, trace
 from signet_conformance.drivers.launch import launch
 from signet_conformance.finding import Verdict
-from signet_conformance.launching import clean_environment
-from signet_conformance.runner import Job, Run
+from signet_conformance.running.launching import clean_environment
+from signet_conformance.running.workers import Job, Run
 from signet_conformance.scenarios.script import Scenario, scripted
 from signet_conformance.targets import Target, load
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from signet_conformance import trace
-from signet_conformance.runner import Run
+from signet_conformance.running.workers import Run
 from signet_conformance.scenarios.script import scripted
 from signet_conformance.trace import Trace
 

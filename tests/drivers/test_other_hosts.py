@@ -16,7 +16,7 @@ from signet_conformance.drivers.handlers import troubled
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.jsonreport import trace_entry
 from signet_conformance.reports.remarks import remarks
-from signet_conformance.runner import Run
+from signet_conformance.running.workers import Run
 from signet_conformance.scenarios.script import scripted
 
 from .conftest import FIXTURES, PROMPT, START, Broken, Made, performed, recordings

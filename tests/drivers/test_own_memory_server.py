@@ -14,7 +14,7 @@ from signet_conformance import engine, targets, trace
 from signet_conformance.drivers.launch import command_line
 from signet_conformance.errors import TargetError
 from signet_conformance.finding import Verdict
-from signet_conformance.runner import Run
+from signet_conformance.running.workers import Run
 from signet_conformance.scenarios.script import scripted
 
 from .conftest import FIXTURES, START, Made, performed, recordings

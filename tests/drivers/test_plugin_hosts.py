@@ -13,7 +13,7 @@ import pytest
 from signet_conformance import engine, trace
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.remarks import remarks
-from signet_conformance.runner import Run
+from signet_conformance.running.workers import Run
 from signet_conformance.scenarios.script import scripted
 
 from .conftest import FIXTURES, PROMPT, START, Broken, Made, performed, recordings

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance import targets
-from signet_conformance.generated import GeneratedSessions
-from signet_conformance.generated_summary import Breach, Summary
-from signet_conformance.runner import Run
+from signet_conformance.outcome.generated_summary import Breach, Summary
+from signet_conformance.running.generated import GeneratedSessions
+from signet_conformance.running.workers import Run
 
 BROKEN = Path(__file__).with_name("broken_reference.py")
 

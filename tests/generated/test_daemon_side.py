@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 from signet_conformance import engine, targets, trace
-from signet_conformance.driven import Plan, drive
 from signet_conformance.finding import Verdict
-from signet_conformance.generated_summary import Summary
+from signet_conformance.outcome.generated_summary import Summary
+from signet_conformance.running.run import Plan, drive
 from signet_conformance.scenarios.script import Scenario
 
 from .live import broken_daemon, broken_target, generate

@@ -10,7 +10,15 @@ import pytest
 
 from signet_conformance.engine import JudgedRun
 from signet_conformance.finding import Judgement, Reason, Verdict
-from signet_conformance.generated_summary import Breach, DaemonBreach, Failure, Summary, Tally, breach_lines, folded
+from signet_conformance.outcome.generated_summary import (
+    Breach,
+    DaemonBreach,
+    Failure,
+    Summary,
+    Tally,
+    breach_lines,
+    folded,
+)
 
 NAME = "SIG-CMP-004"
 BREACH = Breach(

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.errors import UsageError
-from signet_conformance.pytest_options import DEFAULT_SEED, DEFAULT_SESSIONS, read_options
+from signet_conformance.pytest_plugin.options import DEFAULT_SEED, DEFAULT_SESSIONS, read_options
 
 from .live import BROKEN
 

@@ -11,21 +11,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.traces import BREACHING, CONFORMING, health, post, recall, start, write
 
 from signet_conformance.contract import requirements
-from signet_conformance.coverage import Meter
 from signet_conformance.engine import COVERAGE, Judged, exit_status, judge
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
+from signet_conformance.outcome.coverage import Meter
+from signet_conformance.outcome.together import essence, verdicts_of
 from signet_conformance.reports.breaches import MAX_TRACES, Breaches
 from signet_conformance.reports.ending import Ending, Report
-from signet_conformance.reports.exchange_data import MAX_BODY, Budget, exchange_data
-from signet_conformance.reports.htmlreport import HtmlReport
+from signet_conformance.reports.html.exchange_data import MAX_BODY, Budget, exchange_data
+from signet_conformance.reports.html.report import HtmlReport
 from signet_conformance.reports.markdown import MAX_BYTES, MarkdownReport, code, inline
 from signet_conformance.reports.sarif import SarifReport, literal
-from signet_conformance.reports.together import essence, verdicts_of
 from signet_conformance.rules.daemon import daemon_requirements
 from signet_conformance.trace import Declared, Header, Mark, Trace, read
+from tests.cli.traces import BREACHING, CONFORMING, health, post, recall, start, write
 
 AGENT = "SIG-AGENT-002"
 KNOWN = {AGENT: "ada, until 2027-01-31: next release"}

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.traces import BREACHING, CONFORMING, HEADER, health, start, write
 from jsonschema import Draft202012Validator
 
 from signet_conformance.contract import document
 from signet_conformance.engine import Judged, judge
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
+from signet_conformance.outcome.together import essence
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.jsonreport import JsonReport, report
-from signet_conformance.reports.together import essence
 from signet_conformance.trace import Header, Trace, read
+from tests.cli.traces import BREACHING, CONFORMING, HEADER, health, start, write
 
 
 def checked(text: str) -> Any:

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from signet_conformance.errors import printable
 from signet_conformance.reports import requirement_pages
+from signet_conformance.reports.html.markup import MAX_TEXT, Markup, element
+from signet_conformance.reports.html.page import embedded, requirement_page, write_page
 from signet_conformance.reports.markdown import inline
-from signet_conformance.reports.markup import MAX_TEXT, Markup, element
-from signet_conformance.reports.page import embedded, requirement_page, write_page
 
 ID = "SIG-AGENT-002"
 

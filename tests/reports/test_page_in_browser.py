@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.test_hostile_outputs import hostile_trace
-from cli.test_matrix import report
-from cli.traces import BREACHING, CONFORMING, write
 from click.testing import CliRunner
 
 from signet_conformance.cli.commands import commands
 from signet_conformance.engine import Judged
 from signet_conformance.reports.ending import Ending
-from signet_conformance.reports.htmlreport import HtmlReport
+from signet_conformance.reports.html.report import HtmlReport
 from signet_conformance.trace import read
+from tests.cli.test_hostile_outputs import hostile_trace
+from tests.cli.test_matrix import report
+from tests.cli.traces import BREACHING, CONFORMING, write
 
 from .browser import ENTER, TAB, Browser, browser, missing
 

@@ -12,7 +12,7 @@ import pytest
 from signet_conformance import engine
 from signet_conformance.contract import document
 from signet_conformance.reports.ending import Ending
-from signet_conformance.reports.htmlreport import HtmlReport
+from signet_conformance.reports.html.report import HtmlReport
 from signet_conformance.reports.jsonreport import report
 from signet_conformance.reports.markdown import MarkdownReport
 from signet_conformance.reports.remarks import MAX_KINDS, remarks

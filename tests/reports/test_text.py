@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cli.traces import BREACHING, CONFORMING, HEADER, health, recall, start, write
 
 from signet_conformance.contract import requirements
 from signet_conformance.engine import Judged, judge
@@ -21,6 +20,7 @@ from signet_conformance.reports.text import (
     undecided_lines,
 )
 from signet_conformance.trace import Header, Trace, read
+from tests.cli.traces import BREACHING, CONFORMING, HEADER, health, recall, start, write
 
 AGENT = "SIG-AGENT-002"
 

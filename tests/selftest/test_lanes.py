@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from signet_conformance.processes import LineProcess
+from signet_conformance.children.processes import LineProcess
 from signet_conformance.selftest.grading import grade
 from signet_conformance.selftest.lanes import perform
 from signet_conformance.selftest.mutants import mutant

@@ -18,12 +18,13 @@ from signet_conformance.cli.output import demand_apart, report_stream, terminal_
 from signet_conformance.cli.report_files import ReportFiles, report_options
 from signet_conformance.cli.selection import selected
 from signet_conformance.contract import version_document
-from signet_conformance.coverage import percentage
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
-from signet_conformance.known_failures import KnownFailures, known_lines, target_of
+from signet_conformance.outcome.coverage import percentage
+from signet_conformance.outcome.known_failures import KnownFailures, target_of
+from signet_conformance.outcome.together import run_level_breaches, verdicts_of
 from signet_conformance.reports import jsonreport, text
-from signet_conformance.reports.together import run_level_breaches, verdicts_of
+from signet_conformance.reports.known import known_lines
 from signet_conformance.rules import rules
 from signet_conformance.trace import Declared
 

@@ -13,18 +13,19 @@ from pathlib import Path
 
 import click
 
-from signet_conformance import baseline, targets
+from signet_conformance import targets
 from signet_conformance.cli.commands import tell
 from signet_conformance.errors import NothingTestedError, SignetConformanceError, UsageError, printable
+from signet_conformance.files.new_file import create_file
 from signet_conformance.finding import Verdict
-from signet_conformance.known_failures import DEFAULT_DAYS, user_name
-from signet_conformance.lane.discovery import Found, discover, settings_text
-from signet_conformance.lane.inputs import FIELDS, Inputs, read_inputs
-from signet_conformance.lane.origin import checked_pin, installed_pin
-from signet_conformance.lane.outcome import Outcome, read_outcome
-from signet_conformance.lane.performing import CANCELLED, perform
-from signet_conformance.lane.workflow import Workflow
-from signet_conformance.new_file import create_file
+from signet_conformance.github_action.discovery import Found, discover, settings_text
+from signet_conformance.github_action.inputs import FIELDS, Inputs, read_inputs
+from signet_conformance.github_action.origin import checked_pin, installed_pin
+from signet_conformance.github_action.outcome import Outcome, read_outcome
+from signet_conformance.github_action.performing import CANCELLED, perform
+from signet_conformance.github_action.workflow import Workflow
+from signet_conformance.outcome import baseline
+from signet_conformance.outcome.known_failures import DEFAULT_DAYS, user_name
 from signet_conformance.targets.settings import FILE as SETTINGS
 
 WORKFLOW = Path(".github", "workflows", "signet-conformance.yml")

@@ -7,18 +7,25 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from signet_conformance.baseline import Outcome, Verdicts
 from signet_conformance.cli.commands import tell
 from signet_conformance.cli.recordings import read_recording
-from signet_conformance.coverage import Meter, coverage_lines
 from signet_conformance.engine import Judged, exit_status, judge
 from signet_conformance.errors import SignetConformanceError, UsageError
 from signet_conformance.finding import Verdict
-from signet_conformance.known_failures import KnownFailures, by_target, failing_text, known_lines, remaining, target_of
+from signet_conformance.outcome.baseline import Outcome, Verdicts
+from signet_conformance.outcome.coverage import Meter, coverage_lines
+from signet_conformance.outcome.known_failures import (
+    KnownFailures,
+    by_target,
+    failing_text,
+    remaining,
+    target_of,
+)
+from signet_conformance.outcome.together import essence
 from signet_conformance.reports import jsonreport
 from signet_conformance.reports.ending import Ending, Report
+from signet_conformance.reports.known import known_lines
 from signet_conformance.reports.layout import MAX_WIDTH
-from signet_conformance.reports.together import essence
 from signet_conformance.trace import Declared, Trace
 
 UNREADABLE = UsageError.exit_status

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from signet_conformance.known_failures import DEFAULT_DAYS
+from signet_conformance.outcome.known_failures import DEFAULT_DAYS
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 

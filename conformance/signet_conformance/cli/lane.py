@@ -10,14 +10,14 @@ from pathlib import Path
 
 import click
 
-from signet_conformance import baseline
 from signet_conformance.errors import KitError, SignetConformanceError
-from signet_conformance.known_failures import failing_text
-from signet_conformance.lane.github import Annotation, Runner, without_runner
-from signet_conformance.lane.inputs import FIELDS, Inputs, demand_new_report, read_inputs
-from signet_conformance.lane.outcome import WORDS, Outcome, read_outcome, relative, remarks
-from signet_conformance.lane.performing import CANCELLED, Performed, perform
-from signet_conformance.lane.summary import summary
+from signet_conformance.github_action.github import Annotation, Runner, without_runner
+from signet_conformance.github_action.inputs import FIELDS, Inputs, demand_new_report, read_inputs
+from signet_conformance.github_action.outcome import WORDS, Outcome, read_outcome, relative, remarks
+from signet_conformance.github_action.performing import CANCELLED, Performed, perform
+from signet_conformance.github_action.summary import summary
+from signet_conformance.outcome import baseline
+from signet_conformance.outcome.known_failures import failing_text
 
 _EPILOG = "\n".join(
     [

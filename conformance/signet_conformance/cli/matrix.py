@@ -10,8 +10,10 @@ import click
 
 from signet_conformance.cli.output import demand_apart, report_stream, wants_colour
 from signet_conformance.errors import UsageError, printable
-from signet_conformance.reports import badge, matrix, matrix_page
-from signet_conformance.reports.matrix import Column
+from signet_conformance.reports.matrix import badge
+from signet_conformance.reports.matrix import document as matrix
+from signet_conformance.reports.matrix import page as matrix_page
+from signet_conformance.reports.matrix.document import Column
 
 REPORT = "report.json"
 _BADGES = {".svg": badge.as_svg, ".json": badge.as_json}

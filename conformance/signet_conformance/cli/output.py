@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, TextIO
 
 from signet_conformance.errors import UsageError
-from signet_conformance.reports.private_files import private_opener
+from signet_conformance.files.private_files import private_opener
 
 
 def terminal_width() -> int:

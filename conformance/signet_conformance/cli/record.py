@@ -10,9 +10,9 @@ from typing import Any
 
 import click
 
+from signet_conformance.children.processes import ChildEndedError, ChildTimeoutError, LineProcess
 from signet_conformance.cli.declared import Overrides, declared_options
 from signet_conformance.errors import KitError, UsageError, printable
-from signet_conformance.processes import ChildEndedError, ChildTimeoutError, LineProcess
 from signet_conformance.reports.layout import shell_command
 
 _START_S = 60.0

@@ -53,7 +53,7 @@ class ReportFiles:
             raise UsageError("is shown in the page", where="--selftest", remedy="add --html FILE")
         matrix = None
         if selftest is not None:
-            from signet_conformance.reports import kill_matrix
+            from signet_conformance.reports.matrix import kill_matrix
 
             matrix = kill_matrix.read(selftest)
         return cls(markdown, sarif, html, matrix, files)
@@ -71,7 +71,7 @@ class ReportFiles:
 
             found.append(SarifReport(stack.enter_context(report_stream(self.sarif, force))))
         if self.html is not None:
-            from signet_conformance.reports.htmlreport import HtmlReport
+            from signet_conformance.reports.html.report import HtmlReport
 
             found.append(HtmlReport(stack.enter_context(report_stream(self.html, force, private=True)), self.selftest))
         return found

@@ -13,8 +13,8 @@ from signet_conformance.diff.folding import again, folded, place, texts, whose
 from signet_conformance.diff.sessions import Matched
 from signet_conformance.diff.text import closing_line
 from signet_conformance.facts import Recording
-from signet_conformance.reports.markup import Markup, element, joined
-from signet_conformance.reports.page import facts, filter_form, requirement_page, write_page
+from signet_conformance.reports.html.markup import Markup, element, joined
+from signet_conformance.reports.html.page import facts, filter_form, requirement_page, write_page
 
 MAX_SHOWN = 2000
 """Differences in one section, repeats counted once; the others are counted."""

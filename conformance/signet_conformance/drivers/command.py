@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
+from signet_conformance.children.processes import ChildEndedError, ChildTimeoutError, LineProcess
 from signet_conformance.errors import NothingTestedError, SignetConformanceError, TargetError, printable
-from signet_conformance.processes import ChildEndedError, ChildTimeoutError, LineProcess
 from signet_conformance.targets import Target
 
 HELLO_TIMEOUT_S = 30.0

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from signet_conformance.drivers.command import CommandDriver, OnEvent
-from signet_conformance.drivers.fleet import Fleet
+from signet_conformance.drivers.pool import Fleet
 from signet_conformance.errors import TargetError
 from signet_conformance.targets import Target
 from signet_conformance.targets.face import find_face

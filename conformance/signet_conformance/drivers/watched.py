@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from signet_conformance.broken_off import BrokenOff
 from signet_conformance.drivers.command import Broken, BrokenOffError, OnEvent
 from signet_conformance.drivers.launch import Driver
 from signet_conformance.errors import NothingTestedError, SignetConformanceError, printable
+from signet_conformance.outcome.broken_off import BrokenOff
 from signet_conformance.scenarios.script import CONNECTOR_STEPS, Scenario
 from signet_conformance.targets import Target
 

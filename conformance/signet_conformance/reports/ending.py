@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from signet_conformance.contract import REFERENCE_DAEMON, contract_version_of, version_key
-from signet_conformance.coverage import Coverage
 from signet_conformance.engine import Judged
 from signet_conformance.finding import Judgement, Verdict
-from signet_conformance.reports.together import Together, together
+from signet_conformance.outcome.coverage import Coverage
+from signet_conformance.outcome.together import Together, together
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,16 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 from signet_conformance import __version__
-from signet_conformance.broken_off import warnings_of
 from signet_conformance.contract import operation_table
-from signet_conformance.coverage import Coverage
 from signet_conformance.engine import Judged, exit_status
 from signet_conformance.finding import Finding, Judgement
+from signet_conformance.outcome.broken_off import warnings_of
+from signet_conformance.outcome.coverage import Coverage
+from signet_conformance.outcome.together import essence, verdicts_of
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.evidence import BREACHES, known_requirement
 from signet_conformance.reports.remarks import remarks
 from signet_conformance.reports.requirement_pages import explain_command
-from signet_conformance.reports.together import essence, verdicts_of
 from signet_conformance.reports.values import shortened
 from signet_conformance.trace import Trace
 

@@ -18,12 +18,12 @@ from signet_conformance.contract import MUST, Requirement, requirements
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
+from signet_conformance.outcome.together import run_level_breaches
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.evidence import BREACHES, evidence, kinds, known_requirement
 from signet_conformance.reports.excerpt import exchange_line, exchange_numbered
 from signet_conformance.reports.jsonreport import encoded
 from signet_conformance.reports.requirement_pages import explain_command, page_address
-from signet_conformance.reports.together import run_level_breaches
 from signet_conformance.rules import rules
 from signet_conformance.rules.daemon import daemon_requirements
 

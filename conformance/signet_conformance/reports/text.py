@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from signet_conformance.broken_off import warnings_of
 from signet_conformance.contract import requirements
 from signet_conformance.engine import Judged
 from signet_conformance.errors import NothingTestedError, printable
 from signet_conformance.finding import FOLDING_ORDER, Finding, Judgement, Verdict
+from signet_conformance.outcome.broken_off import warnings_of
 from signet_conformance.reports.evidence import BREACHES, MAX_KINDS, evidence, kinds
 from signet_conformance.reports.layout import (
     LABEL_WIDTH,

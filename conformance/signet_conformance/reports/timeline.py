@@ -8,11 +8,11 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from signet_conformance.broken_off import warnings_of
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.facts import Call, Recording
 from signet_conformance.finding import Finding, Verdict
+from signet_conformance.outcome.broken_off import warnings_of
 from signet_conformance.reports.excerpt import exchange_line
 from signet_conformance.reports.layout import command_line, faint, painted, paragraph, strong, usable_width
 from signet_conformance.reports.values import as_text

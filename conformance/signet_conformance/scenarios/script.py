@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.errors import UsageError, printable
-from signet_conformance.json_file import read_json
+from signet_conformance.files.json_file import read_json
 
 CONNECTOR_STEPS = frozenset(
     {"start", "prompt", "tool", "compact", "pre_compaction", "compaction_complete", "resume", "clear", "end"}

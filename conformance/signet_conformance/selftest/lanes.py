@@ -16,12 +16,12 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from signet_conformance import targets, trace
+from signet_conformance.children.processes import LineProcess
 from signet_conformance.drivers.launch import Driver
 from signet_conformance.engine import Judged, judge
 from signet_conformance.errors import KitError, SignetConformanceError
-from signet_conformance.launching import clean_environment
-from signet_conformance.processes import LineProcess
-from signet_conformance.rig import Rig
+from signet_conformance.running.launching import clean_environment
+from signet_conformance.running.station import Rig
 from signet_conformance.selftest.harness import PLANTED_VARIABLE
 from signet_conformance.selftest.trials import CONTRACT, Trial
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.errors import TargetError, printable
-from signet_conformance.json_file import read_json
+from signet_conformance.files.json_file import read_json
 from signet_conformance.targets import Target
 from signet_conformance.targets.checking import demand
 

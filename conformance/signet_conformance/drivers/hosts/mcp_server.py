@@ -7,10 +7,10 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from signet_conformance.children.processes import ChildEndedError, LineProcess
 from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.tools import required_arguments
 from signet_conformance.errors import printable
-from signet_conformance.processes import ChildEndedError, LineProcess
 
 REVISION = "2025-06-18"
 START_TIMEOUT_S = 30.0

@@ -1,0 +1,1 @@
+"""Files of people: read within bounds, written whole or not at all."""

@@ -1,0 +1,185 @@
+"""Known failures of a run: the files that options name, held against its verdicts."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+from signet_conformance.engine import COVERAGE, Judged
+from signet_conformance.errors import UsageError, printable
+from signet_conformance.files.new_file import create_file
+from signet_conformance.finding import FOLDING_ORDER, Verdict
+from signet_conformance.outcome import baseline
+from signet_conformance.outcome.baseline import Known, Outcome, Verdicts
+from signet_conformance.outcome.together import verdicts_of
+
+DEFAULT_DAYS = 30
+UNNAMED = "unnamed"
+"""The target of a recording that names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFailures:
+    """The files that a command line names, and what it wants written."""
+
+    files: Sequence[Known]
+    written: str | None
+    owner: str
+    reason: str
+    expires: date
+
+    @classmethod
+    def none(cls) -> KnownFailures:
+        """What stands where no option speaks of known failures."""
+        return cls((), None, "", "", date.max)
+
+    @classmethod
+    def parse(
+        cls,
+        baseline_file: str | None,
+        flaky: str | None,
+        write_baseline: str | None,
+        owner: str | None,
+        reason: str | None,
+        expires: str | None,
+        prefix: str = "--",
+    ) -> KnownFailures:
+        """Read the options and the files; raise UsageError for one that cannot be used.
+
+        `prefix` stands before the names of the options in what is said about them.
+        """
+        if write_baseline is None and not (owner is None and reason is None and expires is None):
+            raise UsageError(
+                f"{prefix}owner, {prefix}reason and {prefix}expires speak of entries that are written",
+                remedy=f"add {prefix}write-baseline FILE",
+            )
+        if write_baseline is not None and not (reason and reason.strip()):
+            raise UsageError(
+                "a known failure needs a reason",
+                where=f"{prefix}write-baseline",
+                remedy=f"{prefix}reason 'why it may stand'",
+            )
+        if write_baseline is not None and os.path.lexists(write_baseline):
+            raise UsageError("exists already", where=write_baseline, remedy="choose another name: nothing is replaced")
+        files = [] if baseline_file is None else [baseline.read(baseline_file, f"{prefix}baseline")]
+        files += [] if flaky is None else [baseline.read(flaky, f"{prefix}flaky", flaky=True)]
+        until = _expiry(expires, f"{prefix}expires")
+        return cls(files, write_baseline, (owner or "").strip() or user_name(), (reason or "").strip(), until)
+
+    def reasons(self, target: str, verdicts: Mapping[str, Verdict]) -> dict[str, str]:
+        """The requirements whose verdict at a target an entry in force lets pass, each with the entry in words."""
+        today = datetime.now(UTC).date()
+        return {
+            entry.requirement: f"{entry.owner}, until {entry.expires.isoformat()}: {entry.reason}"
+            for file in reversed(self.files)
+            for entry in reversed(file.entries)
+            if entry.covers(target, verdicts.get(entry.requirement)) and entry.expires >= today
+        }
+
+    def everywhere(self, judged: Sequence[Judged], target: str | None) -> dict[str, str]:
+        """The requirements whose failure is known at every target of a run, each with the first entry in words."""
+        known = [self.reasons(at, verdicts) for at, verdicts in by_target(judged, target).items()]
+        first, *others = known or [{}]
+        return {name: why for name, why in first.items() if all(name in other for other in others)}
+
+    def outcome(self, verdicts: Verdicts) -> Outcome:
+        """What the files say of a run with these verdicts; the audit lines are written."""
+        if not self.files:
+            return Outcome()
+        found = baseline.outcome(verdicts, self.files, datetime.now(UTC).date())
+        for path, line in baseline.audit_lines(found, verdicts, user_name(), datetime.now(UTC)):
+            _append(path, line)
+        return found
+
+    def write(self, verdicts: Verdicts) -> str | None:
+        """Write the baseline of a run with these verdicts, if it was asked for; what was written in words, or None."""
+        if self.written is None:
+            return None
+        today = datetime.now(UTC).date()
+        entries = baseline.entries_for(verdicts, self.owner, self.reason, today, self.expires)
+        try:
+            create_file(Path(self.written), baseline.document(entries))
+        except OSError as failure:
+            raise UsageError(
+                f"cannot be written: {failure.strerror}", where=self.written, remedy="name a new file of your own"
+            ) from None
+        return f"baseline: {len(entries)} known in {printable(self.written, 400)}, until {self.expires.isoformat()}"
+
+
+def by_target(judged: Sequence[Judged], target: str | None) -> dict[str, dict[str, Verdict]]:
+    """The verdicts of a run by target: the one that was named, or those of the recordings."""
+    found: dict[str, dict[str, Verdict]] = {}
+    for one in judged:
+        verdicts = found.setdefault(target_of(one, target), {})
+        for name, verdict in one.verdicts.items():
+            verdicts[name] = min(verdicts.get(name, verdict), verdict, key=FOLDING_ORDER.index)
+    # Only the run as a whole may breach coverage, and then every target of it does.
+    whole = verdicts_of(judged).get(COVERAGE) if judged else None
+    if whole is not None:
+        for verdicts in found.values():
+            verdicts[COVERAGE] = whole
+    return found
+
+
+def target_of(judged: Judged, target: str | None) -> str:
+    """The target whose known failures count for a judged trace."""
+    named = (target or judged.trace.header.target or "").strip()
+    # What a baseline says of every target is for people to write, never for a recording to be called.
+    return UNNAMED if named in ("", baseline.EVERY_TARGET) else named
+
+
+def remaining(judged: Sequence[Judged], target: str | None, found: Outcome) -> list[Verdict]:
+    """The verdicts of the run without the failures that are known at each target that has them."""
+    verdicts, targets = verdicts_of(judged), by_target(judged, target)
+    return [
+        verdict
+        for name, verdict in verdicts.items()
+        if verdict not in baseline.COVERABLE
+        or not found.covers(name, [at for at, each in targets.items() if each.get(name) in baseline.COVERABLE])
+    ]
+
+
+def failing_text(found: Outcome) -> str:
+    """The entries that fail a run, counted, such as `1 stale and 2 expired entries`; empty where none does."""
+    groups = (("stale", found.stale), ("expired", found.expired))
+    counts = " and ".join(f"{len(entries)} {word}" for word, entries in groups if entries)
+    return f"{counts} {'entry' if len(found.stale) + len(found.expired) == 1 else 'entries'}" if counts else ""
+
+
+def _expiry(text: str | None, where: str) -> date:
+    today = datetime.now(UTC).date()
+    if text is None:
+        return today + timedelta(days=DEFAULT_DAYS)
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        day = date.min
+    if day < today:
+        raise UsageError(
+            f"{printable(text, 40)!r} is no day to come", where=where, remedy=f"write it like {today.isoformat()}"
+        )
+    return day
+
+
+def user_name() -> str:
+    """Who runs this, as the system knows them."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "unknown"
+
+
+def _append(path: Path, line: str) -> None:
+    try:
+        with path.open("a", encoding="utf-8") as stream:
+            stream.write(line)
+    except OSError as failure:
+        raise UsageError(
+            f"cannot be written: {failure.strerror}",
+            where=str(path),
+            remedy="keep the baseline in a folder that you may write to: what is let pass is written down",
+        ) from None

@@ -1,0 +1,142 @@
+"""The pytest hooks of the kit. Everything else is imported only in a run that asks for it.
+
+Without `--signet-conformance` this module adds a handful of options and nothing more: neither
+Hypothesis, nor mitmproxy, nor the engine is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from signet_conformance.pytest_plugin.run import ConformanceRun
+
+_ASKED = "--signet-conformance"
+_RUN = "signet-conformance-run"
+_SHORT = {"target": "NAME", "daemon": "WHERE", "scenarios": "N", "scenario": "FILE"}
+_KEPT: Mapping[str, Mapping[str, Any]] = {
+    "target": {"nargs": "?", "const": ""},
+    "scenario": {"action": "append", "default": []},
+}
+_taken_key = pytest.StashKey[list[str]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Register the options that never clash with a repository's own."""
+    group = parser.getgroup("signet-conformance", "Signet contract conformance")
+    group.addoption(
+        _ASKED, action="store_true", help="judge a connector against the Signet contract, one item a requirement"
+    )
+    # Without a value it is refused by the kit, like any name that is none, and not by pytest with a status of its own.
+    group.addoption(
+        "--signet-target",
+        metavar="NAME",
+        nargs="?",
+        const="",
+        help="the connector to drive (signet-conformance targets lists them)",
+    )
+    group.addoption(
+        "--signet-daemon",
+        metavar="WHERE",
+        help="embedded (the default), the URL of a running daemon, or a command that starts one",
+    )
+    group.addoption(
+        "--signet-trace",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="judge this recording instead of driving; repeatable",
+    )
+    group.addoption(
+        "--signet-scenarios",
+        metavar="N",
+        help="perform N generated sessions beside the scripted ones"
+        " (default: 60, or the target's own number; none with --signet-scenario)",
+    )
+    group.addoption(
+        "--signet-scenario",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="perform this scenario instead of the scripted ones; repeatable",
+    )
+    group.addoption(
+        "--signet-seed",
+        metavar="SEED",
+        help="a whole number, which determines the generated sessions (default: 1), or random to draw one",
+    )
+    group.addoption(
+        "--signet-contract",
+        metavar="VERSION",
+        help="judge by this contract version (default: that of the daemon), and run the embedded daemon of it",
+    )
+    group.addoption(
+        "--signet-coverage-fail-under",
+        metavar="PERCENT",
+        help="fail when the scenarios exercise less of the contract than that",
+    )
+    group.addoption("--signet-report", metavar="DIR", help="write the traces and report.json, .md, .sarif, .html there")
+    group.addoption("--signet-baseline", metavar="FILE", help="known failures: they fail the run no more")
+    group.addoption("--signet-flaky", metavar="FILE", help="requirements that fail now and then (signet-flaky/1)")
+    group.addoption(
+        "--signet-write-baseline", metavar="FILE", help="write what fails now into FILE, which must not exist"
+    )
+    group.addoption("--signet-owner", metavar="NAME", help="who answers for the entries that are written")
+    group.addoption("--signet-reason", metavar="TEXT", help="why the entries that are written may stand")
+    group.addoption("--signet-expires", metavar="DAY", help="last day of a written entry (default: in 30 days)")
+    group.addoption("--signet-strict", action="store_true", help="a WARN fails the run too")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser, args: list[str]
+) -> Generator[None]:
+    """Register the short options in runs that ask for the kit, unless the repository owns them."""
+    yield
+    if _ASKED not in args:
+        return
+    group = parser.getgroup("signet-conformance")
+    taken = [name for name in _SHORT if _is_known(parser, f"--{name}")]
+    for name, metavar in _SHORT.items():
+        if name not in taken:
+            kept = _KEPT.get(name, {})
+            dest = f"signet_short_{name}"
+            group.addoption(f"--{name}", dest=dest, metavar=metavar, help=f"short for --signet-{name}", **kept)
+    early_config.stash[_taken_key] = taken
+
+
+def _is_known(parser: pytest.Parser, option: str) -> bool:
+    # Asked by parsing: a clash of names is told at once by some versions of pytest, and later by others.
+    given = f"{option}=x"
+    try:
+        return given not in parser.parse_known_and_unknown_args([given])[1]
+    except pytest.UsageError:
+        # Known, and particular about its values.
+        return True
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Set the run up, in a run that asks for one.
+
+    Not while pytest is being configured: `--help` and the like are configured too, and start no session.
+    """
+    config = session.config
+    if not config.getoption("signet_conformance", default=False):
+        return
+    # Imported here: a run that asks for nothing pays nothing.
+    from signet_conformance.pytest_plugin.run import ConformanceRun
+
+    taken = config.stash.get(_taken_key, None) or []
+    config.pluginmanager.register(ConformanceRun.of(session, taken), _RUN)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell an xdist worker where the traces of this run will be."""
+    run: ConformanceRun | None = node.config.pluginmanager.get_plugin(_RUN)
+    if run is not None:
+        node.workerinput["signet_conformance_folder"] = str(run.folder)

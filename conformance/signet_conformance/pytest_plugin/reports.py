@@ -1,0 +1,46 @@
+"""The reports of a pytest run: one file a format, in the folder that takes its traces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TextIO
+
+from signet_conformance.engine import Judged
+from signet_conformance.files.private_files import private_opener
+from signet_conformance.reports.ending import Ending, Report
+from signet_conformance.reports.html.report import HtmlReport
+from signet_conformance.reports.jsonreport import JsonReport
+from signet_conformance.reports.markdown import MarkdownReport
+from signet_conformance.reports.sarif import SarifReport
+
+FILES: Mapping[str, Callable[[TextIO], Report]] = {
+    "report.json": JsonReport,
+    "report.md": MarkdownReport,
+    "report.sarif": SarifReport,
+    "report.html": HtmlReport,
+}
+
+
+def write_reports(folder: Path, ending: Ending, known: Callable[[Judged], Mapping[str, str]]) -> None:
+    """Write each report of a run whose traces are held whole; `known` is why failures of a trace may stand.
+
+    Raises OSError when one cannot be written; then none is there under its own name.
+    """
+    unfinished = {name: folder / f"{name}.part" for name in FILES}
+    with ExitStack() as stack:
+        reports: list[Report] = [FILES[name](stack.enter_context(_private(path))) for name, path in unfinished.items()]
+        for judged in ending.judged:
+            reasons = known(judged)
+            for report in reports:
+                report.add(judged, reasons)
+        for report in reports:
+            report.close(ending)
+    # Under their own names only when they are whole: half a report would be taken for one.
+    for name, path in unfinished.items():
+        path.rename(folder / name)
+
+
+def _private(path: Path) -> TextIO:
+    return open(path, "x", encoding="utf-8", errors="backslashreplace", opener=private_opener)

@@ -1,0 +1,1 @@
+"""The report as one HTML file: the page, its parts and its assets."""

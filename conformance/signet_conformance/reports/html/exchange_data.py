@@ -1,0 +1,184 @@
+"""The exchanges of a trace as an HTML report carries them: a short row each, and the bodies that fit.
+
+Strings that repeat are kept once. What goes over a budget is left out and counted; breaching exchanges come first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from signet_conformance.engine import Judged
+from signet_conformance.errors import printable
+from signet_conformance.facts import Call, Recording
+from signet_conformance.reports.excerpt import names_agent
+from signet_conformance.reports.html.page import embedded
+from signet_conformance.reports.layout import shell_command
+from signet_conformance.reports.timeline import findings_of
+from signet_conformance.reports.values import as_text, shortened
+from signet_conformance.trace import Body, Mark, Message
+
+MAX_BODY = 16_000
+"""Characters of one body."""
+MAX_HEADERS = 60
+MAX_MARKS = 20_000
+AROUND = 2
+"""Exchanges on each side of a breaching one whose bodies come before those of the others."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """What a page may still grow by, in characters: rows, bodies about breaches, other bodies."""
+
+    rows: int = 4_000_000
+    breaching: int = 2_000_000
+    bodies: int = 2_000_000
+
+
+class Strings:
+    """Strings by number, each kept once. None is -1."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, int] = {}
+
+    def number(self, text: str | None, limit: int = 200) -> int:
+        """The number of a string, cut and made harmless for a reader."""
+        return -1 if text is None else self.kept.setdefault(printable(text, limit), len(self.kept))
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What is kept of a trace."""
+
+    rows: list[list[int | float]] = field(default_factory=list)
+    bodies: dict[int, Any] = field(default_factory=dict)
+
+
+def exchange_data(judged: Judged, budget: Budget) -> str:
+    """The data of a trace for the page's script, to be put into a block of it. `budget` is drawn on."""
+    recording = Recording(judged.trace, judged.daemon_version)
+    strings = Strings()
+    beside = findings_of(judged)
+    breaching = {seq for findings in beside.values() for _, finding in findings for seq in finding.exchanges}
+    kept = _Kept()
+    for call in _in_order(recording, breaching):
+        row = _row(call, strings)
+        budget.rows -= len(str(row))
+        if budget.rows > 0 or call.seq in breaching:
+            kept.rows.append(row)
+    kept.rows.sort()
+    rows = {int(row[0]) for row in kept.rows}
+    near = _near(recording, breaching)
+    for call in recording.calls:
+        if call.seq in near:
+            budget.breaching = _add_body(kept, call, budget.breaching)
+    for call in recording.calls:
+        if call.seq not in near and call.seq in rows:
+            budget.bodies = _add_body(kept, call, budget.bodies)
+            if budget.bodies <= 0:
+                break
+    marks = [_mark(mark) for mark in judged.trace.marks[: MAX_MARKS if budget.rows > 0 else 0]]
+    budget.rows -= sum(map(len, map(str, marks)))
+    return embedded(
+        {
+            "file": printable(judged.trace.path or "trace", 400),
+            "show": shell_command(["signet-conformance", "show", judged.trace.path or "TRACE"]),
+            "strings": list(strings.kept),
+            "rows": kept.rows,
+            "marks": marks,
+            "found": {str(seq): list(_findings(found)) for seq, found in beside.items()},
+            "bodies": kept.bodies,
+            "left_out": {"rows": len(recording.calls) - len(kept.rows), "bodies": len(kept.rows) - len(kept.bodies)},
+        }
+    )
+
+
+def _in_order(recording: Recording, breaching: set[int]) -> Iterator[Call]:
+    """The breaching calls first, so that they are there whatever the budget; then the others."""
+    yield from (call for call in recording.calls if call.seq in breaching)
+    yield from (call for call in recording.calls if call.seq not in breaching)
+
+
+def _near(recording: Recording, breaching: set[int]) -> set[int]:
+    """The breaching calls and their neighbours."""
+    numbers = [call.seq for call in recording.calls]
+    near: set[int] = set()
+    for place, seq in enumerate(numbers):
+        if seq in breaching:
+            near.update(numbers[max(0, place - AROUND) : place + AROUND + 1])
+    return near
+
+
+def _row(call: Call, strings: Strings) -> list[int | float]:
+    """Number, second, milliseconds; numbers of method, path, operation, session, agent; status; error, fault."""
+    return [
+        call.seq,
+        round(call.t0, 3),
+        round((call.t1 - call.t0) * 1000),
+        strings.number(call.method, 16),
+        strings.number(call.path),
+        strings.number(call.operation),
+        strings.number(call.key),
+        strings.number(call.agent if names_agent(call) else None),
+        call.status or 0,
+        strings.number(call.exchange.error, 40),
+        strings.number(call.fault, 40),
+    ]
+
+
+def _findings(found: Any) -> Iterator[list[str]]:
+    for name, finding in found:
+        yield [finding.verdict.value, name, printable(finding.message, 300), printable(finding.pointer, 200)]
+
+
+def _mark(mark: Mark) -> list[Any]:
+    """Number, second, name, and what it says: of a step what the user did, of any other mark all its data."""
+    step = mark.data.get("step")
+    if mark.name == "step" and isinstance(step, str):
+        told = (step, mark.data.get("session"), mark.data.get("text"))
+        said = printable(" ".join(word for word in told if isinstance(word, str)), 200)
+    else:
+        said = as_text(dict(mark.data), 200) if mark.data else ""
+    return [mark.seq, round(mark.t, 3), printable(mark.name, 40), said]
+
+
+def _add_body(kept: _Kept, call: Call, room: int) -> int:
+    """Keep what a call carried if there is room; the room that is left."""
+    if room <= 0:
+        return room
+    request, response = call.exchange.request, call.exchange.response
+    carried = [_message(request, request.query), None if response is None else _message(response)]
+    room -= len(embedded(carried))
+    if room > 0:
+        kept.bodies[call.seq] = carried
+    return room
+
+
+def _message(message: Message, query: Any = ()) -> Mapping[str, Any]:
+    pairs = [[printable(name, 100), printable(value, 1000)] for name, value in message.headers[:MAX_HEADERS]]
+    found: dict[str, Any] = {"headers": pairs}
+    if query:
+        found["query"] = [[printable(name, 100), printable(value, 1000)] for name, value in query[:MAX_HEADERS]]
+    if message.body is not None:
+        found.update(_body(message.body))
+    return found
+
+
+def _body(body: Body) -> Mapping[str, Any]:
+    """The kind and the text of a body, JSON indented; of a long one the beginning, with its whole length."""
+    if body.kind == "json":
+        # A value of many megabytes is cut before it is laid out, not after.
+        text = json.dumps(body.value, indent=1, ensure_ascii=False)
+        if len(text) > MAX_BODY:
+            text = json.dumps(shortened(body.value), indent=1, ensure_ascii=False)
+            return {"kind": "json", "body": text[:MAX_BODY], "note": "long values are cut"}
+        return {"kind": "json", "body": text}
+    text = str(body.value)
+    found: dict[str, Any] = {"kind": body.kind, "body": text[:MAX_BODY]}
+    if body.kind == "cut":
+        found["note"] = f"recorded in part only: {body.size} bytes"
+    elif len(text) > MAX_BODY:
+        found["note"] = f"{len(text)} characters, the first {MAX_BODY} of them shown"
+    return found

@@ -1,0 +1,131 @@
+"""The shell of every HTML page: self-contained, strict about what may run, styled for light and dark.
+
+Nothing is fetched. The one script is named by its hash in the page's policy, and data lies in blocks that no
+browser executes.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterable, Sequence
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, TextIO
+
+from signet_conformance import __version__
+from signet_conformance.reports.html.markup import Markup, element, joined
+from signet_conformance.reports.jsonreport import encoded
+from signet_conformance.reports.requirement_pages import explain_command, page_address
+
+_ASSETS = Path(__file__).parent / "assets"
+_UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
+
+
+@cache
+def asset(name: str) -> str:
+    """A style sheet or script of the package."""
+    return (_ASSETS / name).read_text(encoding="utf-8")
+
+
+def write_page(
+    stream: TextIO,
+    title: str,
+    header: Iterable[Markup],
+    sections: Sequence[tuple[str, str, Markup]],
+    scripts: Sequence[str] = (),
+    data: Iterable[tuple[str, str]] = (),
+) -> None:
+    """Write a page. A section is (id, heading, content), `scripts` name assets, `data` is (id, `embedded` text)."""
+    style = asset("page.css")
+    script = "\n".join(asset(name) for name in ("page.js", *scripts))
+    policy = "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src '{_hash(script)}'",
+            f"style-src '{_hash(style)}'",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+    head = [
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", title),
+        element("style", Markup(style)),
+    ]
+    links = (element("li", element("a", heading, href=f"#{name}")) for name, heading, _ in sections)
+    body = [
+        element("a", "Skip to the content", class_="skip", href="#main"),
+        element("header", element("h1", title), *header),
+        element("nav", element("ul", links), aria_label="Sections"),
+        element("noscript", element("p", "Without scripts, filters and the exchange viewer are not there.")),
+    ]
+    main = (
+        element(
+            "section", element("h2", heading, id=f"{name}-heading"), content, id=name, aria_labelledby=f"{name}-heading"
+        )
+        for name, heading, content in sections
+    )
+    stream.write(f'<!DOCTYPE html>\n<html lang="en">\n<head>{joined(head)}</head>\n<body>{joined(body)}')
+    stream.write(f'<main id="main" tabindex="-1">{joined(main)}</main>')
+    stream.write(element("footer", element("p", f"signet-conformance {__version__}")))
+    stream.writelines(f'\n<script type="application/json" id="{name}">{block}</script>' for name, block in data)
+    stream.write(f"\n<script>{script}</script></body></html>\n")
+
+
+def _hash(content: str) -> str:
+    return f"sha256-{b64encode(sha256(content.encode()).digest()).decode()}"
+
+
+def embedded(document: Any) -> str:
+    """A document as JSON that may stand in a page: it cannot end the block that it stands in."""
+    text = encoded(document)
+    for character, escape in _UNSAFE.items():
+        text = text.replace(character, escape)
+    return text
+
+
+def verdict_tag(verdict: str) -> Markup:
+    """A verdict as a coloured word."""
+    return element("span", verdict, class_="verdict", data_verdict=verdict)
+
+
+def requirement_page(name: str) -> Markup:
+    """The way to a requirement's page: a link where it has an address, else the command."""
+    address = page_address(name)
+    return element("a", address, href=address) if address else element("code", explain_command(name))
+
+
+def facts(rows: Iterable[tuple[str, str | Markup]]) -> Markup:
+    """Labelled facts, those that say nothing left out."""
+    return element(
+        "dl",
+        (element("div", element("dt", label), element("dd", value)) for label, value in rows if value),
+        class_="facts",
+    )
+
+
+def filter_form(kinds: Iterable[tuple[str, str | Markup, int]]) -> Markup:
+    """Boxes and a search over the entries of a section that bear `data_kind`; a kind is (name, shown, how many)."""
+    boxes = (
+        element("label", element("input", type="checkbox", checked=True, data_filter=name), shown, f" {count}")
+        for name, shown, count in kinds
+        if count
+    )
+    search = element("label", "Filter ", element("input", type="search", autocomplete="off"))
+    form = element("fieldset", element("legend", "Show"), *boxes, search, class_="filter", data_entries=True)
+    return joined((form, element("p", class_="count quiet", role="status")))
+
+
+def table(caption: str, heads: Sequence[str | Markup], rows: Iterable[Markup]) -> Markup:
+    """A table that a narrow window scrolls by itself; its rows are made by the caller."""
+    scope = (element("th", head, scope="col") for head in heads)
+    inner = element(
+        "table", element("caption", caption), element("thead", element("tr", scope)), element("tbody", rows)
+    )
+    # Focusable, or a keyboard could not scroll it.
+    return element("div", inner, class_="scroll", tabindex=0, role="region", aria_label=caption)

@@ -1,0 +1,216 @@
+"""The report for a browser: one file with verdicts, breaches, sessions as diagrams, every exchange, and coverage.
+
+What belongs to the run as a whole is plain HTML. Sessions and exchanges are data that the page's script draws when
+somebody asks for them, so that a run of many thousand exchanges opens at once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TextIO
+
+from signet_conformance import __version__
+from signet_conformance.engine import Judged
+from signet_conformance.errors import printable
+from signet_conformance.finding import FOLDING_ORDER, Verdict
+from signet_conformance.reports.breaches import Breach, Breaches, Shown
+from signet_conformance.reports.ending import Ending
+from signet_conformance.reports.evidence import Evidence, known_requirement
+from signet_conformance.reports.html.exchange_data import Budget, exchange_data
+from signet_conformance.reports.html.markup import Markup, element, joined
+from signet_conformance.reports.html.page import (
+    facts,
+    filter_form,
+    requirement_page,
+    table,
+    verdict_tag,
+    write_page,
+)
+from signet_conformance.reports.matrix import kill_matrix
+from signet_conformance.reports.remarks import remarks
+from signet_conformance.reports.text import closing_line
+from signet_conformance.reports.values import cell
+
+MAX_TRACES = 1000
+"""Traces that the page lists; the others are counted."""
+
+
+class HtmlReport:
+    """Gathers what the page shows, in bounded memory, and writes it at the end.
+
+    `selftest` is a kill matrix to show beside (signet-selftest/1).
+    """
+
+    def __init__(self, stream: TextIO, selftest: Mapping[str, Any] | None = None) -> None:
+        self._stream = stream
+        self._selftest = selftest
+        self._breaches = Breaches()
+        self._budget = Budget()
+        self._rows: list[Markup] = []
+        self._data: list[tuple[str, str]] = []
+        self._more = 0
+
+    def add(self, judged: Judged, known: Mapping[str, str]) -> None:
+        """Take one trace."""
+        self._breaches.add(judged, known)
+        if len(self._rows) == MAX_TRACES:
+            self._more += 1
+            return
+        number = len(self._rows)
+        self._data.append((f"trace-{number}", exchange_data(judged, self._budget)))
+        self._rows.append(_trace_row(judged, number))
+
+    def close(self, ending: Ending) -> None:
+        """Write the page."""
+        self._breaches.end(ending)
+        verdicts = ending.verdicts()
+        broken = self._breaches.connector()
+        header = (
+            element(
+                "p", closing_line(verdicts, len(ending.judged), ending.status, because=ending.because), class_="lead"
+            ),
+            facts((("contract", ending.contract_version()), ("kit", __version__))),
+        )
+        sections = []
+        if broken:
+            sections.append(("breaches", "What is broken", joined(_breach(one) for one in broken)))
+        if noted := remarks(one.trace for one in ending.judged):
+            sections.append(("noticed", "Noticed in the harness", _listed(noted)))
+        sections.append(("verdicts", "Verdicts", _verdicts(ending, {one.requirement for one in broken})))
+        sections.append(("sessions", "Sessions and exchanges", self._sessions()))
+        if daemon := self._breaches.daemon():
+            apart = element("p", "Apart from the connector's verdicts and the exit status.")
+            sections.append(("daemon", "On the daemon's side", joined([apart, *map(_breach, daemon)])))
+        if ending.coverage is not None:
+            sections.append(("coverage", "Coverage", _coverage(ending)))
+        if self._selftest is not None:
+            sections.append(("kill-matrix", "Kill matrix", kill_matrix.section(self._selftest)))
+        if ending.notes:
+            sections.append(("notes", "Notes", _listed(ending.notes)))
+        scripts = ("sessions.js", "diagram.js", "exchange.js")
+        write_page(self._stream, "Signet conformance", header, sections, scripts, self._data)
+
+    def _sessions(self) -> Markup:
+        parts = [
+            table(
+                "The traces that were judged",
+                ("Trace", "FAIL", "WARN", "Exchanges", "Daemon"),
+                self._rows,
+            )
+        ]
+        if self._more:
+            parts.append(element("p", f"{self._more} more traces are not in this page: the JSON report has them."))
+        # What the script draws goes here, in the order in which it is read.
+        parts.append(element("div", id="session-list"))
+        parts.append(element("div", id="session-view"))
+        parts.append(element("div", id="exchange-view"))
+        return joined(parts)
+
+
+def _listed(notes: Sequence[str]) -> Markup:
+    return element("ul", (element("li", printable(note, 600)) for note in notes), class_="plain")
+
+
+def _trace_row(judged: Judged, number: int) -> Markup:
+    trace = judged.trace
+    tally = Counter(found.verdict for found in judged.judgements.values())
+    name = trace.path or "trace"
+    open_it = element("button", element("bdi", cell(name, 400)), type="button", data_trace=number)
+    counts = (tally[Verdict.FAIL], tally[Verdict.WARN], len(trace.exchanges))
+    cells = (element("td", shown) for shown in (*map(str, counts), cell(judged.daemon_version, 40)))
+    return element("tr", element("th", open_it, scope="row"), *cells)
+
+
+def _verdicts(ending: Ending, broken: set[str]) -> Markup:
+    together = ending.together()
+    tally = Counter(one.verdict for one in together.values())
+    form = filter_form((verdict.value, verdict_tag(verdict.value), tally[verdict]) for verdict in FOLDING_ORDER)
+    rows = (_verdict_row(name, one.verdict, ending, linked=name in broken) for name, one in together.items())
+    heads = ("Requirement", "What it says")
+    return joined((form, table("The verdict of each requirement over the whole run", heads, rows)))
+
+
+def _verdict_row(name: str, verdict: Verdict, ending: Ending, *, linked: bool) -> Markup:
+    requirement = known_requirement(name)
+    version = ending.judged[0].daemon_version if ending.judged else ""
+    says: list[str | Markup] = [requirement.title] if requirement is not None else ["a rule of this repository's own"]
+    if requirement is not None:
+        more = facts((("why", requirement.why), ("change", requirement.fix), ("page", requirement_page(name))))
+        says.append(element("details", element("summary", "More", aria_label=f"More about {name}"), more))
+    level = requirement.level_at(version) if requirement is not None and version else ""
+    head = (
+        element("span", verdict_tag(verdict.value), " ", element("span", level, class_="quiet"), class_="line"),
+        element("a", name, href=f"#{name}") if linked else name,
+    )
+    return element("tr", element("th", head, scope="row"), element("td", *says), data_kind=verdict.value)
+
+
+def _breach(breach: Breach) -> Markup:
+    requirement = known_requirement(breach.requirement)
+    known = (" ", element("span", "known", class_="known")) if breach.is_known else ()
+    head = element("h3", verdict_tag(breach.verdict.value), " ", breach.requirement, f" {breach.level}", *known)
+    parts: list[Markup] = [head]
+    if requirement is not None:
+        parts.append(element("p", requirement.title))
+    parts += [_shown(one) for one in breach.shown]
+    if breach.traces > len(breach.shown):
+        parts.append(element("p", f"And in {breach.traces - len(breach.shown)} more traces."))
+    rows: list[tuple[str, str | Markup]] = []
+    if requirement is not None:
+        rows += [
+            ("why", requirement.why),
+            ("change", requirement.fix),
+            ("page", requirement_page(breach.requirement)),
+        ]
+    rows.append(("replay", element("code", breach.replay) if breach.replay else ""))
+    parts.append(facts(rows))
+    return element("article", *parts, id=breach.requirement)
+
+
+def _shown(shown: Shown) -> Markup:
+    parts = [joined(_kind(shown, kind)) for kind in shown.kinds]
+    if shown.more:
+        parts.append(element("p", f"{shown.more} more kinds: the JSON report lists them."))
+    if shown.known:
+        parts.append(facts((("known", shown.known),)))
+    return element("div", *parts, class_="shown")
+
+
+def _kind(shown: Shown, kind: Evidence) -> Iterator[Markup]:
+    file = f"{shown.file}:{kind.line}" if shown.file and kind.line is not None else shown.file
+    rows: list[tuple[str, str | Markup]] = [("what", kind.what), ("where", kind.where)]
+    rows += [("with", other) for other in kind.others]
+    rows += [("at", kind.pointer), ("expected", kind.expected), ("received", kind.received), ("in", file)]
+    rows += [("again", kind.repeated)] if kind.repeats else []
+    yield facts(rows)
+    if kind.around:
+        lines = (element("li", line, class_="it" if it else None) for it, line in kind.around)
+        yield element("ol", lines, class_="excerpt", aria_label="The exchanges around it")
+
+
+def _coverage(ending: Ending) -> Markup:
+    if ending.coverage is None:
+        return Markup("")
+    rows = (
+        element(
+            "tr",
+            element("th", part.name, scope="row"),
+            element(
+                "td",
+                element("span", f"{len(part.exercised)} of {part.total}", class_="line"),
+                element("meter", min=0, max=part.total or 1, value=len(part.exercised), aria_label=part.name),
+            ),
+            element("td", _missed(part.name, part.missed)),
+        )
+        for part in ending.coverage.parts
+    )
+    lead = element("p", f"{ending.coverage.percent:.0f} % of the contract was exercised.")
+    return joined((lead, table("What the run exercised", ("Part", "Seen", "Not seen"), rows)))
+
+
+def _missed(name: str, missed: tuple[str, ...]) -> Markup:
+    if not missed:
+        return Markup("nothing")
+    points = element("ul", (element("li", element("code", point)) for point in missed), class_="plain")
+    return element("details", element("summary", str(len(missed)), aria_label=f"{len(missed)} {name} not seen"), points)

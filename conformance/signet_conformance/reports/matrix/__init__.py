@@ -1,0 +1,1 @@
+"""Connectors side by side, by requirement."""

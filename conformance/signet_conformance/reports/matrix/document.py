@@ -1,0 +1,189 @@
+"""Connectors side by side, from their reports: which operations each declares and uses, which requirements it meets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jsonschema_rs
+
+from signet_conformance.contract import contract_versions, document, version_document
+from signet_conformance.engine import COVERAGE
+from signet_conformance.errors import UsageError, printable
+from signet_conformance.files.json_file import read_json
+from signet_conformance.finding import FOLDING_ORDER, Verdict
+from signet_conformance.reports.layout import painted, strong
+from signet_conformance.reports.requirement_pages import explain_command
+from signet_conformance.reports.values import cell
+
+FORMAT = "signet-matrix/1"
+MAX_BYTES = 1024 * 1024 * 1024
+UNNAMED = "unnamed"
+SCHEMA = "report/signet-report-1.schema.json"
+_REMEDY = "write one with: signet-conformance check TRACE... --json --output FILE"
+
+USED, UNUSED, DRIFT, SEEN, ABSENT = "used", "declared only", "drift", "seen", "-"
+"""Declared and observed; declared, not observed; observed, not declared; observed, nothing is declared; neither."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One connector in one report."""
+
+    name: str
+    contract: str
+    kit: str
+    report: str
+    declared: frozenset[str]
+    observed: frozenset[str]
+    verdicts: Mapping[str, Verdict]
+
+    def operation(self, name: str) -> str:
+        """What a report shows of an operation."""
+        if name in self.observed:
+            return USED if name in self.declared else DRIFT if self.declared else SEEN
+        return UNUSED if name in self.declared else ABSENT
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The operations of the integration surface that it uses, in its order."""
+        return tuple(name for name in surface() if name in self.observed)
+
+    @property
+    def missing(self) -> list[str]:
+        """The operations of the integration surface that it does not use: what keeps it from full parity."""
+        return [name for name in surface() if name not in self.observed]
+
+    @property
+    def full_set(self) -> str | None:
+        """None when every requirement in force was judged over a whole run; otherwise what is missing."""
+        force = version_document(self.contract)["requirements"]
+        unjudged = [name for name in force if name not in self.verdicts]
+        if unjudged:
+            return f"{len(unjudged)} of {len(force)} requirements were not judged, {unjudged[0]} among them"
+        failed = [name for name, verdict in self.verdicts.items() if verdict is Verdict.ERROR]
+        if failed:
+            return f"the kit failed at {failed[0]}"
+        if self.verdicts[COVERAGE] not in (Verdict.PASS, Verdict.WARN, Verdict.FAIL):
+            return f"{COVERAGE} is {self.verdicts[COVERAGE].value}: it is no whole run of a declared target"
+        return None
+
+
+def surface() -> tuple[str, ...]:
+    """The twelve rows of the integration surface, in order."""
+    rows = document("operations.json")["operations"]
+    return tuple(sorted((name for name in rows if rows[name]["row"]), key=lambda name: int(rows[name]["row"])))
+
+
+def read(path: str) -> list[Column]:
+    """The connectors of a report, one a target. Raises UsageError when it is no signet-report/1 that can be read."""
+    where = printable(path, 400)
+    data = read_json(path, _REMEDY, where=where, most_bytes=MAX_BYTES)
+    problem = next(jsonschema_rs.validator_for(document(SCHEMA)).iter_errors(data), None)
+    if problem is not None:
+        at = "/".join(str(part) for part in problem.instance_path)
+        raise UsageError(
+            f"is no signet-report/1: {printable(at or 'the document', 100)}: {printable(problem.message, 200)}",
+            where=where,
+            remedy=_REMEDY,
+        )
+    if data["contract"] not in contract_versions():
+        raise UsageError(
+            f"is judged by contract {printable(data['contract'], 20)}, which this kit does not know",
+            where=where,
+            remedy="upgrade the kit: pip install -U signet-conformance",
+        )
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for trace in data["traces"]:
+        groups.setdefault(trace.get("target") or trace["declared"].get("harness") or UNNAMED, []).append(trace)
+    return [_column(str(name), traces, data, path, len(groups) == 1) for name, traces in groups.items()]
+
+
+def _column(name: str, traces: Sequence[Mapping[str, Any]], data: Mapping[str, Any], path: str, alone: bool) -> Column:
+    found: dict[str, Verdict] = {}
+    for trace in traces:
+        for requirement, row in trace["verdicts"].items():
+            verdict = Verdict(row["verdict"])
+            found[requirement] = min(found.get(requirement, verdict), verdict, key=FOLDING_ORDER.index)
+    if alone:
+        # Some requirements are decided by the run as a whole, which is one connector's only here.
+        found |= {requirement: Verdict(row["verdict"]) for requirement, row in data.get("together", {}).items()}
+    declared = {operation for trace in traces for operation in trace["declared"].get("capabilities") or ()}
+    observed = {operation for trace in traces for operation in trace.get("operations", ())}
+    return Column(name, data["contract"], data["kit"], path, frozenset(map(str, declared)), frozenset(observed), found)
+
+
+def to_json(columns: Sequence[Column]) -> dict[str, Any]:
+    """The matrix as an object: signet-matrix/1."""
+    return {
+        "format": FORMAT,
+        "surface": list(surface()),
+        "connectors": [
+            {
+                "name": printable(column.name, 200),
+                "report": printable(column.report, 1000),
+                "contract": column.contract,
+                "kit": column.kit,
+                "parity": {
+                    "rows": len(column.rows),
+                    "of": len(surface()),
+                    "full": column.rows == surface(),
+                    "missing": column.missing,
+                },
+                "operations": {name: column.operation(name) for name in operations(columns)},
+                "requirements": {name: verdict.value for name, verdict in column.verdicts.items()},
+                "full_set": column.full_set is None,
+            }
+            for column in columns
+        ],
+    }
+
+
+def operations(columns: Sequence[Column]) -> list[str]:
+    """The twelve rows, then whatever else somebody declares or uses."""
+    others = sorted({name for column in columns for name in column.declared | column.observed} - set(surface()))
+    return [*surface(), *(cell(name, 60) for name in others)]
+
+
+def lines(columns: Sequence[Column], colour: bool) -> Iterator[str]:
+    """Both tables, and the parity of each connector in a sentence."""
+    heads = [f"{cell(column.name, 24)} {column.contract}" for column in columns]
+    yield from _table("operation", heads, [(n, [c.operation(n) for c in columns]) for n in operations(columns)], colour)
+    yield ""
+    names = dict.fromkeys(name for column in columns for name in column.verdicts)
+    cells = [(name, [_verdict(column, name) for column in columns]) for name in names]
+    yield from _table("requirement", heads, cells, colour)
+    yield f"the page of a requirement: {explain_command('ID')}"
+    yield ""
+    for column in columns:
+        yield parity_line(column)
+
+
+def parity_line(column: Column) -> str:
+    """How much of the integration surface a connector uses, exactly."""
+    missing = column.missing
+    head = f"{cell(column.name, 60)} ({column.contract}): {len(column.rows)} of {len(surface())} operations"
+    return f"{head}, full parity" if not missing else f"{head}, partial: without {', '.join(missing)}"
+
+
+def _verdict(column: Column, name: str) -> str:
+    verdict = column.verdicts.get(name)
+    return "" if verdict is None else verdict.value
+
+
+def _table(corner: str, heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]], colour: bool) -> Iterator[str]:
+    first = max([len(corner), *(len(name) for name, _ in rows)])
+    widths = [max([len(head), *(len(cells[number]) for _, cells in rows)]) for number, head in enumerate(heads)]
+    yield strong(f"{corner:<{first}}  " + "  ".join(f"{h:<{w}}" for h, w in zip(heads, widths, strict=True)), colour)
+    for name, cells in rows:
+        shown = (_painted(f"{cell:<{width}}", cell, colour) for cell, width in zip(cells, widths, strict=True))
+        yield f"{name:<{first}}  {'  '.join(shown)}".rstrip()
+
+
+_MEANING = {USED: Verdict.PASS, UNUSED: Verdict.FAIL, DRIFT: Verdict.WARN, ABSENT: Verdict.NOT_APPLICABLE}
+
+
+def _painted(text: str, cell: str, colour: bool) -> str:
+    verdict = _MEANING.get(cell) or (Verdict(cell) if cell in set(Verdict) else None)
+    return text if verdict is None else painted(text, verdict, colour)

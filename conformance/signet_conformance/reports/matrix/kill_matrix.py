@@ -1,0 +1,54 @@
+"""The kill matrix of a selftest in a page: which mutants break each requirement, and which survived."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from signet_conformance.errors import UsageError, printable
+from signet_conformance.files.json_file import read_json
+from signet_conformance.reports.html.markup import Markup, element, joined
+from signet_conformance.reports.html.page import facts, requirement_page, table
+
+FORMAT = "signet-selftest/1"
+_REMEDY = "write one with: signet-conformance selftest --json"
+
+
+def read(path: str) -> Mapping[str, Any]:
+    """A kill matrix from a file. Raises UsageError when it is no signet-selftest/1 that can be read."""
+    where = f"--selftest {printable(path, 400)}"
+    data = read_json(path, _REMEDY, where=where)
+    rows = data.get("requirements") if isinstance(data, dict) and data.get("format") == FORMAT else None
+    if not isinstance(rows, dict) or not all(isinstance(row, dict) for row in rows.values()):
+        raise UsageError(f"is no {FORMAT} document", where=where, remedy=_REMEDY)
+    return rows
+
+
+def section(rows: Mapping[str, Any]) -> Markup:
+    """A row for each requirement that was put to the test: what killed it, what survived, why it is exempt."""
+    killed = sum(len(_names(row, "killed_by")) for row in rows.values())
+    survived = sum(len(_names(row, "survived")) for row in rows.values())
+    lead = element("p", f"{killed} mutants killed, {survived} survived.")
+    tested = (_row(name, told) for name, row in rows.items() if (told := _facts(row)))
+    return joined((lead, table("Which mutants break which requirement", ("Requirement", "Mutants"), tested)))
+
+
+def _row(name: str, told: Sequence[tuple[str, str | Markup]]) -> Markup:
+    return element(
+        "tr", element("th", name, scope="row"), element("td", facts((*told, ("page", requirement_page(name)))))
+    )
+
+
+def _facts(row: Mapping[str, Any]) -> list[tuple[str, str | Markup]]:
+    survived = ", ".join(_names(row, "survived"))
+    told: list[tuple[str, str | Markup]] = [
+        ("killed by", ", ".join(_names(row, "killed_by"))),
+        ("survived", element("strong", survived) if survived else ""),
+        ("exempt", str(row.get("exempt", ""))),
+    ]
+    return [(label, value) for label, value in told if value]
+
+
+def _names(row: Mapping[str, Any], member: str) -> list[str]:
+    names = row.get(member)
+    return [str(name) for name in names] if isinstance(names, list) else []

@@ -1,0 +1,75 @@
+"""The matrix as one HTML page: parity of each connector, connector by operation, connector by requirement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TextIO
+
+from signet_conformance import __version__
+from signet_conformance.contract import document
+from signet_conformance.reports.evidence import known_requirement
+from signet_conformance.reports.html.markup import Markup, element, joined
+from signet_conformance.reports.html.page import facts, requirement_page, table, verdict_tag, write_page
+from signet_conformance.reports.matrix.document import (
+    ABSENT,
+    DRIFT,
+    SEEN,
+    UNUSED,
+    USED,
+    Column,
+    operations,
+    parity_line,
+    surface,
+)
+from signet_conformance.reports.values import cell
+
+_MEANINGS = (
+    (USED, "declared and observed"),
+    (UNUSED, "declared, not observed"),
+    (DRIFT, "observed, not declared"),
+    (SEEN, "observed, and nothing is declared"),
+    (ABSENT, "neither"),
+)
+
+
+def write(columns: Sequence[Column], stream: TextIO) -> None:
+    """Write the page; a column is one connector by one contract version."""
+    parity = element("ul", (element("li", parity_line(column)) for column in columns), class_="plain")
+    meaning = facts(_MEANINGS)
+    heads = [_head(column) for column in columns]
+    by_operation = table("Connector by operation", ("Operation", *heads), _operation_rows(columns))
+    by_requirement = table("Connector by requirement", ("Requirement", *heads), _requirement_rows(columns))
+    sections = [
+        ("parity", "Parity with the integration surface", parity),
+        ("operations", "Operations", joined((meaning, by_operation))),
+        ("requirements", "Requirements", by_requirement),
+    ]
+    header = (facts((("connectors", str(len(columns))), ("kit", __version__))),)
+    write_page(stream, "Signet conformance: connectors side by side", header, sections)
+
+
+def _head(column: Column) -> Markup:
+    return joined(
+        (element("bdi", cell(column.name)), element("span", f"contract {column.contract}", class_="line quiet"))
+    )
+
+
+def _operation_rows(columns: Sequence[Column]) -> Iterator[Markup]:
+    rows = document("operations.json")["operations"]
+    for name in operations(columns):
+        number = f"row {rows[name]['row']}" if name in surface() else "beside the surface"
+        head = element("th", name, element("span", number, class_="line quiet"), scope="row")
+        cells = (column.operation(name) for column in columns)
+        yield element("tr", head, *(element("td", element("span", shown, data_cell=shown)) for shown in cells))
+
+
+def _requirement_rows(columns: Sequence[Column]) -> Iterator[Markup]:
+    for name in dict.fromkeys(name for column in columns for name in column.verdicts):
+        requirement = known_requirement(name)
+        about: list[Markup] = []
+        if requirement is not None:
+            rows = (("says", requirement.title), ("change", requirement.fix), ("page", requirement_page(name)))
+            about = [element("details", element("summary", "More", aria_label=f"More about {name}"), facts(rows))]
+        verdicts = (column.verdicts.get(name) for column in columns)
+        cells = (element("td", "" if verdict is None else verdict_tag(verdict.value)) for verdict in verdicts)
+        yield element("tr", element("th", name, *about, scope="row"), *cells)

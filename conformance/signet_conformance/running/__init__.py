@@ -1,0 +1,1 @@
+"""One run: daemon, recorder, the workers that perform scenarios, and generated sessions. It judges nothing itself."""

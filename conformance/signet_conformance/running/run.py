@@ -1,0 +1,185 @@
+"""A driven run: the scripted scenarios (or those of a file), and beside them the generated sessions."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from signet_conformance import engine, trace
+from signet_conformance.drivers.watched import Watched
+from signet_conformance.errors import NothingTestedError, TargetError
+from signet_conformance.finding import Verdict
+from signet_conformance.outcome.broken_off import BrokenOff, Shortfall
+from signet_conformance.outcome.generated_summary import BREACHES
+from signet_conformance.running.generated import Chunk, GeneratedSessions
+from signet_conformance.running.patience import Patience, perform
+from signet_conformance.running.station import Rig
+from signet_conformance.running.workers import Job, Run
+from signet_conformance.scenarios.script import Scenario, scripted
+from signet_conformance.targets import Target
+
+FAILURES = "signet-failures"
+"""The folder, where one stands, for scenarios that show a breach in a run without a report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a driven run performs. `scenarios` stand in for the scripted ones when there are any.
+
+    `generated` counts the generated sessions, which `seed` determines. With `report`, the scenarios that
+    show a breach are saved beside the traces.
+    """
+
+    target: Target
+    daemon: str = "embedded"
+    scenarios: tuple[Scenario, ...] = ()
+    generated: int = 0
+    seed: int = 1
+    strict: bool = False
+    report: bool = False
+
+
+Progress = Callable[[str], None]
+"""Told, as a few words, how far the run has come: after every scenario, and every few generated sessions."""
+
+
+def drive(plan: Plan, folder: Path, progress: Progress) -> Shortfall | None:
+    """Perform a run and leave in `folder` its traces, what came of its generated sessions, and what broke off.
+
+    What broke off is returned too, None when nothing did.
+
+    Raises TargetError, with exit status 4, when the connector could perform no scenario at all, and
+    NothingTestedError when it cannot even be started.
+    """
+    with Run(plan.target, folder, plan.daemon) as run:
+        scenarios = run.usable(plan.scenarios or scripted())
+        patience = Patience()
+        failures = folder / "scenarios" if plan.report else Path.cwd() / FAILURES
+        generated = GeneratedSessions(
+            run,
+            count=plan.generated,
+            seed=plan.seed,
+            failures=failures,
+            replay=lambda path: _replay(plan, path),
+            strict=plan.strict,
+            patience=patience,
+        )
+        performed: dict[str, _Performed] = {}
+        chunks: list[Chunk] = []
+        scripted_jobs = [_job(scenario, folder, patience, part=bool(plan.scenarios)) for scenario in scenarios]
+        # A chunk is the longest job there is: were it begun last, one lane would be at it alone.
+        jobs: list[Job[_Performed | Chunk | None]] = [*scripted_jobs[:1], *generated.jobs(), *scripted_jobs[1:]]
+        for result in run.work(jobs):
+            if isinstance(result, Chunk):
+                chunks.append(result)
+            elif result is not None:
+                performed[result.scenario.name] = result
+            sessions = f", {sum(c.performed for c in chunks)}/{plan.generated} generated sessions"
+            progress(f"{len(performed)}/{len(scenarios)} scenarios{sessions if plan.generated else ''}")
+        in_order = [performed[scenario.name] for scenario in scenarios if scenario.name in performed]
+        cut_short = [one for one in in_order if one.error is not None]
+        if cut_short and len(cut_short) == len(performed):
+            _raise_for(plan, cut_short, len(scenarios), patience.why, folder)
+        if patience.why is not None:
+            generated.give_up(chunks)
+        elif chunks:
+            generated.conclude(chunks, _verdicts(folder, cut_short), progress)
+        broken = [
+            one.watched.told(one.scenario, one.error or "", plan.target, _replay(plan, _saved(one.scenario, failures)))
+            for one in cut_short
+        ]
+        broken += [_unstarted(plan, chunk) for chunk in chunks if chunk.unstarted is not None]
+        left = [scenario.name for scenario in scenarios if scenario.name not in performed]
+        if patience.why is not None and plan.generated:
+            left.append(f"{plan.generated} generated sessions")
+        broken += generated.broken
+        if not broken:
+            return None
+        shortfall = Shortfall(tuple(broken), len(scenarios) + plan.generated, tuple(left), patience.why or "")
+        shortfall.write(folder)
+        return shortfall
+
+
+@dataclass(frozen=True, slots=True)
+class _Performed:
+    """A scripted scenario that was performed, and the error that cut it short, if any."""
+
+    scenario: Scenario
+    watched: Watched
+    error: str | None
+
+
+def _job(scenario: Scenario, folder: Path, patience: Patience, *, part: bool) -> Job[_Performed | Chunk | None]:
+    """The job of performing one scenario with a connector process of its own; None comes of it once the run ends."""
+
+    def job(rig: Rig) -> _Performed | None:
+        if patience.why is not None:
+            return None
+        watched = Watched(rig.launch(scenario.env))
+        out = folder / f"{scenario.name}.jsonl"
+        error = perform(rig, scenario, watched, out, patience, part=part)
+        return None if watched.given_up else _Performed(scenario, watched, error)
+
+    return job
+
+
+def _unstarted(plan: Plan, chunk: Chunk) -> BrokenOff:
+    """What a chunk of generated sessions comes to whose connector failed when it was greeted."""
+    assert chunk.unstarted is not None  # noqa: S101 - it is what the chunk was picked for
+    watched, error = chunk.unstarted
+    few = Scenario(f"generated sessions, part {chunk.number + 1}", "", ())
+    words = [*_words(plan), "--signet-scenarios", str(plan.generated), "--signet-seed", str(plan.seed)]
+    return watched.told(few, error, plan.target, shlex.join(words))
+
+
+def _saved(scenario: Scenario, folder: Path) -> Path:
+    """The file of a scenario that broke off, to replay it alone."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{scenario.name}.json"
+    path.write_text(json.dumps(scenario.to_json(), indent=1) + "\n", encoding="ascii")
+    return path
+
+
+def _verdicts(folder: Path, cut_short: Sequence[_Performed]) -> dict[str, Verdict]:
+    left_out = {one.scenario.name for one in cut_short}
+    paths = (path for path in sorted(folder.glob("*.jsonl")) if path.stem not in left_out)
+    judged = engine.judge_run([trace.read(path) for path in paths])
+    verdicts = {name: judgement.verdict for name, judgement in judged.together.items()}
+    for one in judged.traces:
+        verdicts.update((n, found.verdict) for n, found in one.daemon.items() if found.verdict in BREACHES)
+    return verdicts
+
+
+def _raise_for(plan: Plan, cut_short: Sequence[_Performed], count: int, why: str | None, folder: Path) -> NoReturn:
+    """Say why no scenario at all could be performed, by the first that was tried."""
+    first = cut_short[0]
+    failure = first.watched.failure
+    silent = not any(trace.read(path).exchanges for path in folder.glob("*.jsonl"))
+    if isinstance(failure, NothingTestedError) and silent:
+        raise failure
+    told = first.watched.told(first.scenario, first.error or "", plan.target, "")
+    remedy = told.fault if failure is None or failure.remedy is None else failure.remedy
+    if told.tail and told.tail[-1] not in remedy:
+        remedy += "\n  its standard error ends:" + "".join(f"\n    {line}" for line in told.tail)
+    error = TargetError(
+        f"none of {count} scenarios could be performed; the first, {told.scenario}, {told.where}: {told.reason}"
+        + (f"; given up: {why}" if why is not None else ""),
+        remedy=f"{remedy}\n  traces so far: {folder}",
+    )
+    error.exit_status = 4
+    raise error
+
+
+def _replay(plan: Plan, path: Path) -> str:
+    """The command that performs a saved scenario again, as it can be pasted where the run was started."""
+    shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+    return shlex.join([*_words(plan), "--signet-scenario", str(shown)])
+
+
+def _words(plan: Plan) -> list[str]:
+    words = ["pytest", "--signet-conformance", "--signet-target", plan.target.name]
+    return words if plan.daemon == "embedded" else [*words, "--signet-daemon", plan.daemon]

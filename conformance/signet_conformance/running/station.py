@@ -1,0 +1,232 @@
+"""One lane of a run: a daemon, a recorder, and connectors that perform scenarios against them.
+
+A rig judges nothing. It leaves a trace for each scenario, with the kit's own marks for every step, fault
+and model turn.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import urllib.request
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from signet_conformance.drivers.handlers import troubled
+from signet_conformance.drivers.launch import Driver, launch
+from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError
+from signet_conformance.running.launching import (
+    DaemonUnderTest,
+    Recorder,
+    ask_directly,
+    clean_environment,
+    mark,
+)
+from signet_conformance.scenarios.script import CONNECTOR_STEPS, Scenario
+from signet_conformance.targets import Target
+
+IDLE_TIMEOUT_S = 20.0
+STEP_MARGIN_S = 60.0
+"""What a step may take beyond the target's own bounds before the connector counts as hung."""
+SECRET_NAME = "ACME_DEPLOY_TOKEN"  # noqa: S105 - a name
+UNKNOWN_MEMORY = "00000000-0000-4000-8000-000000000000"
+
+
+class Rig:
+    """A daemon with a recorder in front. `canary` is planted as a secret, `token` given to connectors that want one."""
+
+    def __init__(self, target: Target, daemon: str, home: Path, *, canary: str, token: str) -> None:
+        self.target = target
+        self._home = home
+        self._canary = canary
+        self._token = token
+        self.daemon = DaemonUnderTest(daemon, home / "agents")
+        self._stack = contextlib.ExitStack()
+        self._between = 0
+
+    def start(self) -> None:
+        """Launch daemon and recorder."""
+        for folder in (self._home / "agents", self._home / "home", self._home / "recorder"):
+            folder.mkdir(parents=True, exist_ok=True)
+        self._stack.callback(self.daemon.close)
+        self.daemon.start()
+        self._recorder = Recorder(self.daemon.url, self._home / "recorder", self._canary)
+        self._stack.callback(self._recorder.close)
+        self._plant_secret()
+
+    def close(self) -> None:
+        """End what was launched."""
+        self._stack.close()
+
+    def _plant_secret(self) -> None:
+        """Store the canary as a secret, so that a connector that leaks one leaks something we can recognise."""
+        body = b'{"value": "%s"}' % self._canary.encode()
+        request = urllib.request.Request(  # noqa: S310 - the daemon's own address
+            f"{self.daemon.url}/api/secrets/{SECRET_NAME}",
+            data=body,
+            headers={"content-type": "application/json"},
+            method="POST",
+        )
+        # A daemon that keeps no secrets is one where none can leak.
+        with contextlib.suppress(OSError), ask_directly(request, timeout_s=10):
+            pass
+
+    def launch(self, env: Mapping[str, str]) -> Driver:
+        """A new connector process that speaks to this rig's recorder, with `env` beside the usual variables."""
+        declared = self.target.declared
+        extra = {
+            "SIGNET_DAEMON_URL": self._recorder.url,
+            "SIGNET_PATH": str(self._home / "home" / ".agents"),
+            **({"SIGNET_AGENT_ID": declared.agents[0]} if declared.agents else {}),
+            **({"SIGNET_TOKEN": self._token} if declared.token else {}),
+            **env,
+        }
+        timeout_s = max(declared.bounds_s.values(), default=15.0) * 4 + STEP_MARGIN_S
+        return launch(self.target, clean_environment(self._home / "home", **extra), str(self._home / "home"), timeout_s)
+
+    def perform(
+        self, scenario: Scenario, driver: Driver, out: Path, *, apart: str | None = None, part: bool = False
+    ) -> str | None:
+        """Record `scenario` in the new file `out`; returns the error that cut it short, if any.
+
+        Raises NothingTestedError when the connector cannot be started.
+
+        The connector is greeted before and ended after it, unless it performs several scenarios: then `apart`
+        is a word that keeps this one's sessions and projects apart from those of the others. `part` marks it
+        as picked out of what a whole run performs.
+        """
+        header = {"target": self.target.name, "declared": self.target.declared.to_json()}
+        self._recorder.ask(
+            {"op": "trace", "out": str(out), "header": header},
+            mark("scenario", name=scenario.name, title=scenario.title),
+            *([mark("bypass", on=True)] if scenario.env.get("SIGNET_BYPASS") == "1" else []),
+        )
+        error: str | None = None
+        try:
+            if apart is None:
+                self._note(driver.hello())
+            performance = _Performance(self._recorder, self.daemon, self.target, driver, apart)
+            for index, step in enumerate(scenario.steps):
+                performance.step(index, {**step, "more": True} if _turn_goes_on(scenario.steps, index) else step)
+            driver.flush()
+        except NothingTestedError:
+            error = "the connector cannot be started"
+            raise
+        except SignetConformanceError as failure:
+            error = str(failure)
+        finally:
+            if apart is None or error is not None:
+                driver.close()
+            self._settle(scenario, error, part=part)
+        return error
+
+    def _note(self, about: Mapping[str, Any]) -> None:
+        """Put what the driver remarks of the connector's installation where the reports find it."""
+        said = about.get("remarks")
+        for text in said if isinstance(said, list) else ():
+            self._recorder.mark("remark", text=str(text))
+
+    def _settle(self, scenario: Scenario, error: str | None, *, part: bool) -> None:
+        self._recorder.ask({"op": "fault_off", "id": None})
+        ended = mark("scenario_end", name=scenario.name, error=error, **({"part": True} if part else {}))
+        # What a connector says from here on, when it is greeted or quits or late, belongs to no scenario.
+        self._between += 1
+        apart = {"op": "trace", "out": str(self._home / "recorder" / f"between-{self._between}.jsonl")}
+        try:
+            self._recorder.ask({"op": "idle", "timeout_s": IDLE_TIMEOUT_S}, ended, apart)
+        except KitError:
+            # Something is still under way: its line will come late, or say that it was cut off.
+            return
+
+
+def _turn_goes_on(steps: Sequence[Mapping[str, Any]], index: int) -> bool:
+    """Whether the model calls a tool after this step, in the same turn: harnesses tell a connector when a turn ends."""
+    if steps[index]["step"] not in ("prompt", "tool"):
+        return False
+    session = steps[index]["session"]
+    return next((later["step"] == "tool" for later in steps[index + 1 :] if later.get("session") == session), False)
+
+
+class _Performance:
+    """One scenario under way: what steps before left behind for those after."""
+
+    def __init__(
+        self, recorder: Recorder, daemon: DaemonUnderTest, target: Target, driver: Driver, apart: str | None
+    ) -> None:
+        self._recorder = recorder
+        self._daemon = daemon
+        self._target = target
+        self._driver = driver
+        self._apart = "" if apart is None else f"-{apart}"
+        self._results: dict[str, Mapping[str, Any]] = {}
+        self._keys: dict[str, str] = {}
+
+    def step(self, index: int, step: Mapping[str, Any]) -> None:
+        """Perform one step, with its mark before it."""
+        kind = step["step"]
+        if kind in CONNECTOR_STEPS:
+            given = self._filled(step)
+            self._recorder.mark("step", index=index, **{k: v for k, v in given.items() if k != "arguments"})
+            result = self._driver.perform(given, self._on_event)
+            trouble = troubled(result, self._target.declared.bounds_s.get(kind))
+            self._recorder.ask(*(mark("handler", index=index, **one) for one in trouble))
+            if "skipped" in result:
+                self._recorder.mark("skipped", index=index, reason=result["skipped"])
+            if isinstance(result.get("key"), str):
+                self._keys[str(step["session"])] = result["key"]
+            if "as" in step:
+                content = result.get("content")
+                self._results[step["as"]] = content if isinstance(content, Mapping) else {}
+        elif kind == "fault":
+            where = {"match": step.get("match"), "count": step.get("count")}
+            self._recorder.ask({"op": "fault", "fault": self._fault(step["fault"]), **where})
+        elif kind == "fault_off":
+            self._recorder.ask({"op": "fault_off", "id": None})
+        else:
+            self._recorder.mark("fault", kind="restart", on=True)
+            self._daemon.restart()
+            self._recorder.mark("fault", kind="restart", on=False)
+
+    def _on_event(self, event: Mapping[str, Any]) -> None:
+        if event.get("event") == "model":
+            self._recorder.mark("model", session=event.get("session"))
+
+    def _fault(self, fault: Mapping[str, Any]) -> Mapping[str, Any]:
+        if fault.get("delay_s") != "beyond":
+            return fault
+        # Past the bound and its grace, so that only a connector that gives up in time gets away.
+        return {**fault, "delay_s": max(self._target.declared.bounds_s.values(), default=15.0) + 2.0}
+
+    def _filled(self, step: Mapping[str, Any]) -> dict[str, Any]:
+        """The step with an agent for its number, names of its own, and earlier results in place of references."""
+        given = {k: v for k, v in step.items() if k != "as"}
+        if isinstance(given.get("agent"), int):
+            given["agent"] = self._agent(given["agent"])
+        for name in ("session", "project"):
+            if name in given:
+                given[name] = f"{given[name]}{self._apart}"
+        if "arguments" in given:
+            given["arguments"] = self._resolve(given["arguments"])
+        return given
+
+    def _agent(self, number: int) -> str | None:
+        agents = self._target.declared.agents
+        return agents[min(number, len(agents) - 1)] if agents else None
+
+    def _resolve(self, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            if set(value) == {"agent"} and isinstance(value["agent"], int):
+                return self._agent(value["agent"])
+            if set(value) == {"key"}:
+                # Where a harness gives no session a key, the model can only make one up.
+                return self._keys.setdefault(str(value["key"]), str(uuid.uuid4()))
+            if set(value) == {"from", "pointer"}:
+                found: Any = self._results.get(value["from"], {})
+                for part in str(value["pointer"]).strip("/").split("/"):
+                    found = found.get(part) if isinstance(found, Mapping) else None
+                return found if found is not None else UNKNOWN_MEMORY
+            return {k: self._resolve(v) for k, v in value.items()}
+        if isinstance(value, list):
+            return [self._resolve(v) for v in value]
+        return value

@@ -1,0 +1,37 @@
+"""JSON files that people name: read, or refused in one line with what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from signet_conformance.errors import TargetError, UsageError
+from signet_conformance.files.json_file import read_json
+
+
+def test_the_value_of_a_file(tmp_path: Path) -> None:
+    """What stands in the file comes back, as large as the bound allows."""
+    path = tmp_path / "a.json"
+    path.write_text('{"a": [1, null, "é", "\\ud83d"]}', encoding="utf-8")
+    assert read_json(path, "mend it", most_bytes=path.stat().st_size) == {"a": [1, None, "é", "\ud83d"]}
+    with pytest.raises(UsageError, match="is larger than"):
+        read_json(path, "mend it", most_bytes=path.stat().st_size - 1)
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"nul", b"\xff\xfe", b"[" * 99_999, b"{}x"])
+def test_what_is_no_json_is_refused(text: bytes, tmp_path: Path) -> None:
+    """The error has the file, what the parser says, and the remedy; its kind is the caller's."""
+    path = tmp_path / "a.json"
+    path.write_bytes(text)
+    with pytest.raises(TargetError, match="is not JSON") as caught:
+        read_json(path, "mend it", error=TargetError)
+    assert (caught.value.where, caught.value.remedy) == (str(path), "mend it")
+
+
+@pytest.mark.parametrize("name", ["gone.json", ".", "a\0b", "x" * 9999])
+def test_what_cannot_be_read_is_refused(name: str, tmp_path: Path) -> None:
+    """A folder, a name that no file can have and a file that is not there end alike."""
+    with pytest.raises(UsageError, match="cannot be read") as caught:
+        read_json(tmp_path / name, "mend it", where="--option")
+    assert caught.value.where == "--option"

@@ -1,0 +1,1 @@
+"""Facts about what a run came to."""

@@ -1,0 +1,170 @@
+"""Scenarios that break off: the others are judged, and these are told with step, reason, fault and replay."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from signet_conformance import targets, trace
+from signet_conformance.contract import document
+from signet_conformance.engine import COVERAGE, judge_run
+from signet_conformance.errors import TargetError
+from signet_conformance.outcome.broken_off import BrokenOff, Shortfall
+from signet_conformance.running import station as rig
+from signet_conformance.running.run import Plan, drive
+from signet_conformance.scenarios.script import Scenario
+from tests.cli.traces import CONFORMING, write
+from tests.support.processes import PATIENCE_S
+
+from .drives import END, PLAIN, PROMPT, START, Drive
+
+UNRULY = Path(__file__).with_name("unruly.py")
+SETTINGS = f"""
+[targets.mine]
+command = ["{{python}}", "{UNRULY}"]
+harness = "reference"
+agents = ["atlas-agent"]
+bounds_s = {{start = 1.0, prompt = 1.0}}
+token = true
+"""
+
+
+def scenario(name: str, text: str, **more: Any) -> dict[str, Any]:
+    """One session with one prompt."""
+    return {"name": name, "steps": [START, {**PROMPT, "text": text}, END], **more}
+
+
+@pytest.fixture
+def drive_unruly(tmp_path: Path) -> Drive:
+    """A folder to drive the unruly program from."""
+    (tmp_path / "signet-conformance.toml").write_text(SETTINGS)
+    return Drive(tmp_path)
+
+
+def performed(drive: Drive, *words: str, **scenarios: dict[str, Any]) -> tuple[int, str, str]:
+    """Drive through these scenarios: status, standard output, standard error."""
+    (drive.folder / "scenarios.json").write_text(json.dumps({"scenarios": list(scenarios.values())}))
+    with drive.begin("--target=mine", "--scenario=scenarios.json", *words) as run:
+        out, err = run.communicate(timeout=PATIENCE_S)
+    assert "Traceback" not in out + err
+    assert "INTERNALERROR" not in out + err
+    return run.returncode, out, err
+
+
+@pytest.mark.parametrize("distributed", [(), ("-n", "2")], ids=["alone", "xdist"])
+def test_what_could_be_performed_is_judged(drive_unruly: Drive, distributed: tuple[str, ...]) -> None:
+    """The run ends with 4 and the verdicts of the others; each that broke off has its step, reason, fault, replay."""
+    status, out, err = performed(
+        drive_unruly,
+        "--signet-report=report",
+        *distributed,
+        fine=PLAIN,
+        ended=scenario("ended", "end"),
+        refused=scenario("refused", "refuse"),
+        silent=scenario("silent", "hello", env={"SIGNET_BYPASS": "1"}),
+    )
+    assert status == 4, out + err
+    assert "tested in 1 trace (exit 4)" in out
+    assert "3 of 4 scenarios broke off (exit 4); the verdicts are those of the others:" in out
+    assert "ended, step 1 (prompt): target mine ended with status 7" in out
+    assert "refused, step 1 (prompt): target mine cannot perform" in out
+    assert "KeyError" not in out
+    assert "no acme; here" in out
+    assert "silent, before its first step: target mine ended with status 1" in out
+    assert out.count("acme is lost") == 1
+    assert "most likely at fault: the driver program, or the connector in it" in out
+
+    report = drive_unruly.folder / "report"
+    assert "acme is lost" not in (report / "broken-off.json").read_text("utf-8")
+    written = json.loads((report / "report.json").read_bytes())
+    jsonschema.Draft202012Validator(document("report/signet-report-1.schema.json")).validate(written)
+    assert written["exit"] == 4
+    assert [Path(one["file"]).name for one in written["traces"]] == ["plain.jsonl"]
+    assert written["together"]["SIG-START-001"]["verdict"] == "PASS"
+    for page in ("report.json", "report.md", "report.html"):
+        assert "ended broke off, step 1 (prompt)" in (report / page).read_text("utf-8"), page
+
+
+def test_broken_scenario_is_replayed_by_paste(drive_unruly: Drive) -> None:
+    """The printed command performs the one that broke off alone, and nothing can be judged then."""
+    _, out, _ = performed(drive_unruly, fine=PLAIN, ended=scenario("ended", "end"))
+    replay = next(line.partition("replay: ")[2] for line in out.splitlines() if "replay: pytest" in line)
+    words = shlex.split(replay)
+    assert words[-1] == "signet-failures/ended.json"
+    with drive_unruly.begin(*words[2:]) as run:
+        out, err = run.communicate(timeout=PATIENCE_S)
+    assert run.returncode == 4, out + err
+    assert "none of 1 scenarios could be performed; the first, ended, step 1 (prompt)" in err
+    assert err.count("acme is lost") == 1
+    assert "no tests ran" in out
+
+
+def test_program_that_gives_no_answer_twice_ends_the_run(
+    tmp_path: Path, drive_unruly: Drive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two silent scenarios are enough: the rest is left out with that reason, and so is what the other lane was at."""
+    # What a step may take is four times the longest bound, and this.
+    monkeypatch.setattr(rig, "STEP_MARGIN_S", -3.8)
+    target = targets.load("mine", drive_unruly.folder)
+    hanging = tuple(Scenario.from_json(scenario(f"hangs-{number}", "hang"), "here") for number in range(8))
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    with pytest.raises(TargetError, match="given up: in 2 scenarios the program gave no answer") as raised:
+        drive(Plan(target, scenarios=hanging), folder, lambda _words: None)
+    assert raised.value.exit_status == 4
+    assert len(list(folder.glob("*.jsonl"))) in (2, 3)
+
+
+def test_connector_that_cannot_be_loaded_twice_ends_the_run(tmp_path: Path, drive_unruly: Drive) -> None:
+    """A program that answers the greeting with an error is told by that error, and not asked for every scenario."""
+    refusing = "import json; print(json.dumps({'id': json.loads(input())['id'], 'ok': False, 'error': 'no acme'}))"
+    target = replace(targets.load("mine", drive_unruly.folder), command=(sys.executable, "-c", refusing))
+    asked = tuple(Scenario.from_json(scenario(f"asks-{number}", "hello"), "here") for number in range(8))
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    with pytest.raises(TargetError, match="target mine cannot begin: no acme; given up: the connector") as raised:
+        drive(Plan(target, scenarios=asked, generated=20), folder, lambda _words: None)
+    assert raised.value.exit_status == 4
+    assert len(list(folder.glob("*.jsonl"))) <= 3
+
+
+def test_scenarios_that_were_given_up_are_named() -> None:
+    """What was left out stands beside the reason."""
+    broken = BrokenOff("hangs", "step 1 (prompt)", "target mine gave no answer within 64 s", (), "the connector", "x")
+    shortfall = Shortfall((broken,), 4, ("resume", "60 generated sessions"), "the program gave no answer")
+    said = "given up: the program gave no answer; not performed: resume, 60 generated sessions"
+    assert f"  {said}" in shortfall.lines()
+    assert said in shortfall.notes()
+
+
+def ended(path: Path, error: str | None = None) -> trace.Trace:
+    """A recording of a driven scenario that conforms and came to its end, or broke off."""
+    mark = {"kind": "mark", "seq": 90, "name": "scenario_end", "data": {"name": path.stem, "error": error}}
+    with write(path, CONFORMING).open("a") as stream:
+        stream.write(json.dumps(mark) + "\n")
+    read = trace.read(path)
+    declared = replace(read.header.declared, capabilities=["session-start", "secrets-exec"])
+    return replace(read, header=replace(read.header, declared=declared))
+
+
+def test_coverage_of_a_run_that_lacks_scenarios_stays_open(tmp_path: Path) -> None:
+    """What was never seen may have been in what broke off: no operation is called missing then."""
+    performed = [ended(tmp_path / "plain.jsonl"), ended(tmp_path / "tools.jsonl")]
+    assert judge_run(performed).together[COVERAGE].verdict == "FAIL"
+    shortfall = Shortfall((), 3)
+    kept = shortfall.judged([*performed, ended(tmp_path / "switch.jsonl", "target mine ended with status 1")])
+    assert [one.path for one in kept] == [one.path for one in performed]
+    assert judge_run(kept).together[COVERAGE].verdict == "INCONCLUSIVE"
+
+
+def test_recording_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
+    """Where the run ended in the midst of a scenario its recording has no end, and says nothing."""
+    cut = trace.read(write(tmp_path / "cut.jsonl", CONFORMING))
+    assert Shortfall((), 2).judged([cut]) == []

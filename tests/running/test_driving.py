@@ -1,0 +1,107 @@
+"""Runs that drive the reference harness for real: what they leave behind, and that it is no process."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from signet_conformance import trace
+from signet_conformance.contract import document
+from tests.support.processes import PATIENCE_S, Watched, wait_until
+
+from .drives import LASTING, PLAIN, Drive
+
+PARTS = ("signet_conformance.daemon", "signet_recording_proxy", "signet_reference_harness")
+BREACHED_RULE = """
+from signet_conformance.rules import rule_for
+from signet_conformance.rules.outcome import fail
+
+@rule_for("ACME-HTTP-001")
+def every_call_is_ours(recording):
+    yield fail(recording.calls[0], message="no header x-acme")
+"""
+
+
+@pytest.fixture
+def drive(tmp_path: Path) -> Drive:
+    """A folder to drive from."""
+    return Drive(tmp_path)
+
+
+def test_driven_run_performs_its_scenario_once_and_leaves_nothing_running(drive: Drive) -> None:
+    """With two workers a scenario is performed once; its trace and the report stay, children do not."""
+    with drive.begin("-n", "2", "--signet-report=report", scenario=PLAIN) as run:
+        out, err = run.communicate(timeout=PATIENCE_S)
+    assert run.returncode == 0, out + err
+    assert drive.processes() == {}
+    assert list(drive.temporary.glob("signet-*")) == []
+    report = drive.folder / "report"
+    assert [file.name for file in report.glob("*.jsonl")] == ["plain.jsonl"]
+    marks = [mark.name for mark in trace.read(report / "plain.jsonl").marks]
+    assert marks == ["scenario", "step", "step", "model", "step", "scenario_end"]
+    written = json.loads((report / "report.json").read_bytes())
+    jsonschema.Draft202012Validator(document("report/signet-report-1.schema.json")).validate(written)
+    assert written["exit"] == 0
+    assert [one["file"] for one in written["traces"]] == [str(report / "plain.jsonl")]
+    assert {one["verdict"] for one in written["together"].values()} <= {"PASS", "NOT-APPLICABLE", "INCONCLUSIVE"}
+
+
+def test_traces_that_a_failure_names_stay(drive: Drive) -> None:
+    """Without --signet-report the traces of a run that fails are kept, so that the replay it names is possible."""
+    (drive.folder / "conftest.py").write_text(BREACHED_RULE)
+    with drive.begin("-k", "ACME", scenario=PLAIN) as run:
+        out, err = run.communicate(timeout=PATIENCE_S)
+    assert run.returncode == 1, out + err
+    kept = list(drive.temporary.glob("signet-traces-*/plain.jsonl"))
+    assert len(kept) == 1
+    assert f"signet-conformance check {kept[0]} -k ACME-HTTP-001" in out
+    assert f"traces: {kept[0].parent}" in out
+
+
+@pytest.mark.parametrize("generated", ["0", "20"])
+def test_connector_that_cannot_be_started(drive: Drive, generated: str) -> None:
+    """A driver that ends when it is greeted leaves nothing to test: status 3, with what it said at its end."""
+    command = '["{python}", "-c", "raise SystemExit(\'no module acme\')"]'
+    (drive.folder / "signet-conformance.toml").write_text(f"[targets.mine]\ncommand = {command}\n")
+    with drive.begin("--target=mine", "--scenarios", generated) as run:
+        out, err = run.communicate(timeout=PATIENCE_S)
+    assert run.returncode == 3, out + err
+    assert "target mine ended with status 1" in err
+    assert "no module acme" in err
+    assert "Traceback" not in out + err
+
+
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [(signal.SIGINT, 2), (signal.SIGTERM, 2), (signal.SIGHUP, 2), (signal.SIGKILL, -signal.SIGKILL)],
+)
+def test_run_that_is_cut_off_leaves_no_child(drive: Drive, number: signal.Signals, status: int) -> None:
+    """Interrupted or killed while scenarios run, daemon, recorder and harness end with pytest."""
+    with drive.begin(scenario=LASTING) as run:
+
+        def is_under_way() -> bool:
+            recorded = drive.temporary.glob("signet-traces-*/lasting.jsonl")
+            # The step's own mark: on a busy machine the harness may find the daemon away and send no prompt.
+            return any(b'"step":"prompt"' in trace.read_bytes() for trace in recorded)
+
+        wait_until(is_under_way, "the scenario never got to a prompt")
+        processes = drive.processes()
+        with Watched(processes) as watched:
+            for part in PARTS:
+                assert any(part in line for line in processes.values()), (part, processes)
+            assert watched.left(0.0) == list(processes)
+            run.send_signal(number)
+            out, err = run.communicate(timeout=PATIENCE_S)
+            assert watched.left() == []
+    assert run.returncode == status, out + err
+    assert "Traceback" not in out + err
+    assert "INTERNALERROR" not in out + err
+    if number != signal.SIGKILL:
+        assert "interrupted: nothing was judged" in out
+        assert "nothing was tested" not in out
+        assert ".py:" not in out
+        assert list(drive.temporary.glob("signet-*")) == []
