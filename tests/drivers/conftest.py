@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from signet_conformance import engine, trace
+from signet_conformance.children.environment import clean_environment
 from signet_conformance.drivers.launch import launch
 from signet_conformance.finding import Verdict
-from signet_conformance.running.launching import clean_environment
-from signet_conformance.running.workers import Job, Run
+from signet_conformance.running.workers import Job, Workers
 from signet_conformance.scenarios.script import Scenario, scripted
 from signet_conformance.targets import Target, load
 
@@ -40,12 +40,12 @@ def performed(target: Target, home: Path, steps: list[Mapping[str, Any]], **env:
         driver.close()
 
 
-def recordings(run: Run, scenarios: Sequence[Scenario]) -> Sequence[Path]:
+def recordings(run: Workers, scenarios: Sequence[Scenario]) -> Sequence[Path]:
     """The recordings of some scenarios, each performed by a connector of its own; none of them may break off."""
 
     def job(scenario: Scenario) -> Job[tuple[Path, str | None]]:
         out = run.folder / f"{scenario.name}.jsonl"
-        return lambda rig: (out, rig.perform(scenario, rig.launch(scenario.env), out))
+        return lambda station: (out, station.perform(scenario, station.launch(scenario.env), out))
 
     done = list(run.work([job(scenario) for scenario in scenarios]))
     assert [error for _, error in done] == [None] * len(scenarios)
@@ -79,7 +79,7 @@ def broken(tmp_path: Path) -> Broken:
 
     def drive(target: Target, names: Sequence[str] = SCENARIOS) -> Mapping[str, Verdict]:
         wanted = [scenario for scenario in scripted() if scenario.name in names]
-        with Run(target, tmp_path / "traces") as run:
+        with Workers(target, tmp_path / "traces") as run:
             recorded = recordings(run, wanted)
         judged = engine.judge_run([trace.read(path) for path in recorded])
         return {

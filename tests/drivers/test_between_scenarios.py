@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from signet_conformance import trace
-from signet_conformance.running.workers import Run
+from signet_conformance.running.workers import Workers
 from signet_conformance.scenarios.script import scripted
 from signet_conformance.trace import Trace
 
@@ -24,13 +24,13 @@ def after_the_end(recorded: Trace) -> int:
 def test_greeting_and_quitting_belong_to_no_scenario(made: Made, tmp_path: Path) -> None:
     """A process that performs several scenarios is greeted and quits between them: no trace holds what it says then."""
     plain = next(scenario for scenario in scripted() if scenario.name == "plain")
-    with Run(made("mine", command=COMMAND), tmp_path / "traces", lanes=1) as run:
-        (rig,) = run.rigs
+    with Workers(made("mine", command=COMMAND), tmp_path / "traces", count=1) as run:
+        (station,) = run.stations
         for number in range(2):
-            driver = rig.launch({})
+            driver = station.launch({})
             driver.hello()
             out = run.folder / f"{number}.jsonl"
-            assert rig.perform(plain, driver, out, apart=f"x{number}") is None
+            assert station.perform(plain, driver, out, apart=f"x{number}") is None
             driver.close()
     traces = [trace.read(path) for path in sorted((tmp_path / "traces").glob("*.jsonl"))]
     assert [len(one.exchanges) for one in traces] == [len(plain.steps)] * 2
@@ -40,7 +40,7 @@ def test_greeting_and_quitting_belong_to_no_scenario(made: Made, tmp_path: Path)
 def test_greeting_and_quitting_of_one_s_own_process(made: Made, tmp_path: Path) -> None:
     """Where a scenario has a process of its own, its greeting and its quitting are part of the scenario."""
     scenarios = [scenario for scenario in scripted() if scenario.name in ("plain", "switch")]
-    with Run(made("mine", command=COMMAND), tmp_path / "traces", lanes=1) as run:
+    with Workers(made("mine", command=COMMAND), tmp_path / "traces", count=1) as run:
         recordings(run, scenarios)
     for scenario in scenarios:
         recorded = trace.read(tmp_path / "traces" / f"{scenario.name}.jsonl")

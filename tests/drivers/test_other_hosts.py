@@ -16,7 +16,7 @@ from signet_conformance.drivers.handlers import troubled
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.jsonreport import trace_entry
 from signet_conformance.reports.remarks import remarks
-from signet_conformance.running.workers import Run
+from signet_conformance.running.workers import Workers
 from signet_conformance.scenarios.script import scripted
 
 from .conftest import FIXTURES, PROMPT, START, Broken, Made, performed, recordings
@@ -57,7 +57,7 @@ def test_remarks_reach_the_recording(made: Made, tmp_path: Path) -> None:
     declared = ["session-start", "user-prompt-submit", "session-end", "pre-compaction"]
     target = made("claude-code", config=settings(tmp_path), capabilities=declared)
     plain = [scenario for scenario in scripted() if scenario.name == "plain"]
-    with Run(target, tmp_path / "traces", lanes=1) as run:
+    with Workers(target, tmp_path / "traces", count=1) as run:
         recordings(run, plain)
     recorded = trace.read(tmp_path / "traces" / "plain.jsonl")
     expected = ["no hook for PreCompact, though pre-compaction is declared"]

@@ -14,7 +14,7 @@ from signet_conformance import engine, targets, trace
 from signet_conformance.drivers.launch import command_line
 from signet_conformance.errors import TargetError
 from signet_conformance.finding import Verdict
-from signet_conformance.running.workers import Run
+from signet_conformance.running.workers import Workers
 from signet_conformance.scenarios.script import scripted
 
 from .conftest import FIXTURES, START, Made, performed, recordings
@@ -35,7 +35,7 @@ def documented(folder: Path) -> None:
 def judged(folder: Path) -> engine.Judged:
     """The verdicts over the scenario that calls every tool."""
     tools = [scenario for scenario in scripted() if scenario.name == "tools"]
-    with Run(targets.load("mem", folder), folder / "traces", lanes=1) as run:
+    with Workers(targets.load("mem", folder), folder / "traces", count=1) as run:
         recordings(run, tools)
     return engine.judge(trace.read(folder / "traces" / "tools.jsonl"))
 

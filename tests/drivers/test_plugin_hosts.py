@@ -13,7 +13,7 @@ import pytest
 from signet_conformance import engine, trace
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.remarks import remarks
-from signet_conformance.running.workers import Run
+from signet_conformance.running.workers import Workers
 from signet_conformance.scenarios.script import scripted
 
 from .conftest import FIXTURES, PROMPT, START, Broken, Made, performed, recordings
@@ -59,7 +59,7 @@ def test_messages_of_a_deleted_session_are_gone(
     """OpenCode tells of a deletion afterwards: a plugin that asks for the conversation then ends without it."""
     target = made("opencode", mode=mode, module=str(FIXTURES / "opencode_plugin.mjs"), runtime=runtime)
     plain = [scenario for scenario in scripted() if scenario.name == "plain"]
-    with Run(target, tmp_path / "traces", lanes=1) as run:
+    with Workers(target, tmp_path / "traces", count=1) as run:
         recordings(run, plain)
     judged = engine.judge(trace.read(tmp_path / "traces" / "plain.jsonl"))
     assert judged.verdicts["SIG-END-003"] is verdict

@@ -12,9 +12,9 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
+from signet_conformance.children.environment import clean_environment
 from signet_conformance.children.processes import LineProcess
 from signet_conformance.contract import document
-from signet_conformance.running.launching import clean_environment
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 VALIDATOR = jsonschema_rs.validator_for(document("driver/signet-driver-1.schema.json"))

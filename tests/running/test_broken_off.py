@@ -17,7 +17,7 @@ from signet_conformance.contract import document
 from signet_conformance.engine import COVERAGE, judge_run
 from signet_conformance.errors import TargetError
 from signet_conformance.outcome.broken_off import BrokenOff, Shortfall
-from signet_conformance.running import station as rig
+from signet_conformance.running import station
 from signet_conformance.running.run import Plan, drive
 from signet_conformance.scenarios.script import Scenario
 from tests.cli.traces import CONFORMING, write
@@ -109,9 +109,9 @@ def test_broken_scenario_is_replayed_by_paste(drive_unruly: Drive) -> None:
 def test_program_that_gives_no_answer_twice_ends_the_run(
     tmp_path: Path, drive_unruly: Drive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two silent scenarios are enough: the rest is left out with that reason, and so is what the other lane was at."""
+    """Two silent scenarios are enough: the rest is left out with that reason, and what the other worker was at too."""
     # What a step may take is four times the longest bound, and this.
-    monkeypatch.setattr(rig, "STEP_MARGIN_S", -3.8)
+    monkeypatch.setattr(station, "STEP_MARGIN_S", -3.8)
     target = targets.load("mine", drive_unruly.folder)
     hanging = tuple(Scenario.from_json(scenario(f"hangs-{number}", "hang"), "here") for number in range(8))
     folder = tmp_path / "traces"

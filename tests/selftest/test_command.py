@@ -26,7 +26,7 @@ def test_it_is_a_command_of_the_kit() -> None:
 def test_only_some_are_performed(tmp_path: Path) -> None:
     """--only names mutants or requirements; the traces can be kept; green is status 0."""
     folder = tmp_path / "traces"
-    done = run("--only", "ends-twice", "--json", "--lanes", "1", "--traces", str(folder))
+    done = run("--only", "ends-twice", "--json", "--workers", "1", "--traces", str(folder))
     assert done.return_value == 0, done.output
     found = json.loads(done.stdout)
     assert (found["green"], [one["id"] for one in found["mutants"]]) == (True, ["ends-twice"])

@@ -8,8 +8,8 @@ from dataclasses import replace
 from signet_conformance.engine import Judged
 from signet_conformance.finding import Finding, Judgement, Reason, Side, Verdict
 from signet_conformance.selftest.grading import Grade, Selftest, grade
-from signet_conformance.selftest.lanes import Performed
 from signet_conformance.selftest.mutants import Mutant, mutant
+from signet_conformance.selftest.performing import Performed
 from signet_conformance.selftest.trials import Trial, scenario_of
 from signet_conformance.trace import Header, Trace
 

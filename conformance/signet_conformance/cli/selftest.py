@@ -18,8 +18,8 @@ from signet_conformance.errors import UsageError, printable
 from signet_conformance.scenarios.script import scripted
 from signet_conformance.selftest import matrix
 from signet_conformance.selftest.grading import Grade, Selftest, completeness, coverage_of, grade, is_control
-from signet_conformance.selftest.lanes import Performed, perform
 from signet_conformance.selftest.mutants import Mutant, mutants
+from signet_conformance.selftest.performing import Performed, perform
 from signet_conformance.selftest.trials import trials
 
 RED = 1
@@ -42,15 +42,15 @@ requirement it breaks and by no unrelated MUST, and the reference passes;
     "selftest", help="Break the reference in every way the kit must notice; print who noticed.", epilog=_EPILOG
 )
 @click.option("--only", "only", multiple=True, metavar="ID", help="This mutant, or those of a requirement; repeatable.")
-@click.option("--lanes", type=click.IntRange(1, 8), default=2, show_default=True, help="How many trials run at once.")
+@click.option("--workers", type=click.IntRange(1, 8), default=2, show_default=True, help="How many trials run at once.")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object (signet-selftest/1).")
 @click.option("--traces", "folder", metavar="DIR", help="Keep the traces in this new folder.")
-def command(*, only: tuple[str, ...], lanes: int, as_json: bool, folder: str | None) -> int:
+def command(*, only: tuple[str, ...], workers: int, as_json: bool, folder: str | None) -> int:
     """Perform, grade, print; the exit status says whether all is green."""
     wanted = _wanted(only)
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="signet-selftest-") as temporary:
-        found = _performed(wanted, _new_folder(folder) if folder else Path(temporary), lanes, whole=not only)
+        found = _performed(wanted, _new_folder(folder) if folder else Path(temporary), workers, whole=not only)
     seconds = time.monotonic() - began
     exempt = mutants().exempt
     if as_json:
@@ -91,7 +91,7 @@ def _new_folder(name: str) -> Path:
     return folder.resolve()
 
 
-def _performed(wanted: Sequence[Mutant], folder: Path, lanes: int, *, whole: bool) -> Selftest:
+def _performed(wanted: Sequence[Mutant], folder: Path, workers: int, *, whole: bool) -> Selftest:
     asked = trials(wanted)
     controls: dict[str, Judged] = {}
     later: list[Performed] = []
@@ -102,7 +102,7 @@ def _performed(wanted: Sequence[Mutant], folder: Path, lanes: int, *, whole: boo
         print(matrix.progress_line(grades[-1], len(grades), len(asked)), file=sys.stderr, flush=True)
 
     scripts = {scenario.name for scenario in scripted()}
-    for one in perform(asked, folder, lanes):
+    for one in perform(asked, folder, workers):
         if is_control(one) and one.judged is not None and one.trial.scenario.name in scripts:
             controls[one.trial.scenario.name] = one.judged
         if one.trial.mutant is not None and one.trial.mutant.breaks == "SIG-COV-001":

@@ -103,7 +103,7 @@ def warnings_of(trace: Trace) -> Sequence[str]:
 
 
 def _is_cut_short(trace: Trace) -> bool:
-    # A run that is given up leaves the recording of what the other lane was at without its end.
+    # A run that is given up leaves the recording of what the other worker was at without its end.
     return broke_off(trace) is not None or not any(mark.name == "scenario_end" for mark in trace.marks)
 
 

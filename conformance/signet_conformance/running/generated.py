@@ -1,7 +1,7 @@
 """Generated sessions: drawn from a seed, performed, judged one by one, and followed up where one shows a breach.
 
 A chunk of scenarios is performed by one connector process, so that an example costs no launch; what a chunk
-is made of depends on the seed alone, and so do the verdicts, on however many rigs the chunks are spread. A
+is made of depends on the seed alone, and so do the verdicts, on however many stations the chunks are spread. A
 breach is shrunk to the smallest session that still shows the same requirement breached, and reported only
 when a fresh connector shows it too.
 """
@@ -27,8 +27,8 @@ from signet_conformance.outcome.generated_summary import BREACHES, Breach, Daemo
 from signet_conformance.rules import rules
 from signet_conformance.rules.daemon import daemon_requirements
 from signet_conformance.running.patience import Patience, perform
-from signet_conformance.running.station import Rig
-from signet_conformance.running.workers import Job, Run
+from signet_conformance.running.station import Station
+from signet_conformance.running.workers import Job, Workers
 from signet_conformance.scenarios import drawing
 from signet_conformance.scenarios.script import Scenario
 from signet_conformance.scenarios.strategies import Features
@@ -72,7 +72,7 @@ class GeneratedSessions:
 
     def __init__(
         self,
-        run: Run,
+        run: Workers,
         *,
         count: int,
         seed: int,
@@ -100,11 +100,11 @@ class GeneratedSessions:
         return [self._job(number, size) for number, size in enumerate(sizes)]
 
     def _job(self, number: int, size: int) -> Job[Chunk]:
-        return lambda rig: self._perform(rig, number, size)
+        return lambda station: self._perform(station, number, size)
 
-    def _perform(self, rig: Rig, number: int, size: int) -> Chunk:
+    def _perform(self, station: Station, number: int, size: int) -> Chunk:
         chunk = Chunk(number)
-        with _Connector(rig, self._patience) as connector:
+        with _Connector(station, self._patience) as connector:
             try:
                 connector.greet()
             except SignetConformanceError as failure:
@@ -113,10 +113,10 @@ class GeneratedSessions:
                 chunk.unstarted = connector.watched, str(failure)
                 return chunk
             chunk.features = Features.of(
-                rig.target.declared,
+                station.target.declared,
                 connector.hello,
                 can_restart=self._run.can_restart,
-                lives_on=rig.target.processes != "session" and rig.target.driver not in ONE_PROCESS_A_HOOK,
+                lives_on=station.target.processes != "session" and station.target.driver not in ONE_PROCESS_A_HOOK,
             )
             for place, scenario in enumerate(self._draw(chunk)[:size]):
                 if self._patience.why is not None:
@@ -205,15 +205,15 @@ class GeneratedSessions:
         return wanted and sum(breach.tried > 0 for breach in before) < MOST_SHRUNK
 
     def _follow_up(self, chunk: Chunk, name: str, verdict: Verdict, settled: set[str], *, shrinks: bool) -> Breach:
-        rig = self._run.rigs[0]
+        station = self._run.stations[0]
         first = chunk.breached[name, verdict][0]
         original = self._draw(chunk)[first]
-        scenario, tried = self._shrink(rig, chunk, name, verdict) if shrinks else (original, 0)
-        again, shown = self._again(rig, scenario, name)
+        scenario, tried = self._shrink(station, chunk, name, verdict) if shrinks else (original, 0)
+        again, shown = self._again(station, scenario, name)
         if shown.get(name) is not verdict and scenario is not original:
             # It may have shrunk to something that only a connector with other sessions behind it shows.
             scenario = original
-            again, shown = self._again(rig, scenario, name)
+            again, shown = self._again(station, scenario, name)
         confirmed = shown.get(name) is verdict
         kept: tuple[Path, ...] = (chunk.traces[first], again)
         also: list[str] = []
@@ -240,7 +240,7 @@ class GeneratedSessions:
     ) -> DaemonBreach:
         """Nothing is shrunk: that is the daemon's affair, and the trace is judged and reported as it is."""
         first = chunks[0].breached[name, verdict][0]
-        again, shown = self._again(self._run.rigs[0], self._draw(chunks[0])[first], name)
+        again, shown = self._again(self._run.stations[0], self._draw(chunks[0])[first], name)
         confirmed = shown.get(name) is verdict
         if confirmed:
             self._put_beside(again, name, shown, settled)
@@ -254,21 +254,21 @@ class GeneratedSessions:
         settled.update(daemon_requirements().keys() & shown.keys())
         return trace.rename(self._run.folder / f"{name}.jsonl")
 
-    def _again(self, rig: Rig, scenario: Scenario, name: str) -> tuple[Path, Mapping[str, Verdict]]:
+    def _again(self, station: Station, scenario: Scenario, name: str) -> tuple[Path, Mapping[str, Verdict]]:
         """Perform a scenario with a fresh connector: its trace, and what that shows breached."""
         out = self._folder / f"{name}-again.jsonl"
         out.unlink(missing_ok=True)
-        judged = _Connector(rig, self._patience).judged(_named(scenario, name), out, None)
+        judged = _Connector(station, self._patience).judged(_named(scenario, name), out, None)
         if isinstance(judged, str):
             return out, {}
         every = {**judged.judgements, **judged.daemon}
         return out, {other: one.verdict for other, one in every.items() if one.verdict in BREACHES}
 
-    def _shrink(self, rig: Rig, chunk: Chunk, name: str, verdict: Verdict) -> tuple[Scenario, int]:
+    def _shrink(self, station: Station, chunk: Chunk, name: str, verdict: Verdict) -> tuple[Scenario, int]:
         known = [place in chunk.breached[name, verdict] for place in range(chunk.performed)]
         out = self._folder / f"{name}-tried.jsonl"
         number = 0
-        with _Connector(rig, self._patience, frozenset({name})) as connector, _drawing:
+        with _Connector(station, self._patience, frozenset({name})) as connector, _drawing:
 
             def shows(scenario: Scenario) -> bool:
                 nonlocal number
@@ -282,7 +282,7 @@ class GeneratedSessions:
 
     def _fail_again(self, scenario: Scenario, error: str) -> Failure:
         out = self._folder / f"{scenario.name}-again.jsonl"
-        with _Connector(self._run.rigs[0], self._patience) as connector:
+        with _Connector(self._run.stations[0], self._patience) as connector:
             again = connector.judged(scenario, out, None)
         path = self._save(scenario, None)
         confirmed = isinstance(again, str)
@@ -314,8 +314,8 @@ def _named(scenario: Scenario, requirement: str) -> Scenario:
 class _Connector:
     """Performs one scenario after the other and judges each; a process that broke is replaced by a new one."""
 
-    def __init__(self, rig: Rig, patience: Patience, only: frozenset[str] | None = None) -> None:
-        self._rig = rig
+    def __init__(self, station: Station, patience: Patience, only: frozenset[str] | None = None) -> None:
+        self._station = station
         self._patience = patience
         self._only = frozenset(rules()) - OF_A_WHOLE_PROCESS if only is None else only
         self._driver: Driver | None = None
@@ -332,7 +332,7 @@ class _Connector:
     def greet(self) -> Driver:
         """The process, launched and greeted if there is none."""
         if self._driver is None:
-            self._driver = self._rig.launch({})
+            self._driver = self._station.launch({})
             self.watched = Watched(self._driver)
             try:
                 self.hello = self.watched.hello()
@@ -349,14 +349,14 @@ class _Connector:
         """
         if self._patience.why is not None:
             return self._patience.why
-        if self._rig.target.processes == "session":
+        if self._station.target.processes == "session":
             apart = None
         try:
-            driver = self.greet() if apart is not None else self._rig.launch({})
+            driver = self.greet() if apart is not None else self._station.launch({})
         except SignetConformanceError as failure:
             return str(failure)
         self.watched = Watched(driver)
-        error = perform(self._rig, scenario, self.watched, out, self._patience, apart=apart)
+        error = perform(self._station, scenario, self.watched, out, self._patience, apart=apart)
         if error is not None:
             self._close()
             return error

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from signet_conformance.drivers.watched import Watched
 from signet_conformance.errors import NothingTestedError
-from signet_conformance.running.station import Rig
+from signet_conformance.running.station import Station
 from signet_conformance.scenarios.script import Scenario
 
 MOST_FAILURES = 2
 
 
 class Patience:
-    """Counts over all lanes. `why` says what the run is given up for; None as long as it goes on."""
+    """Counts over all workers. `why` says what the run is given up for; None as long as it goes on."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -30,7 +30,7 @@ class Patience:
             self._under_way.add(watched)
 
     def note(self, watched: Watched, error: str | None) -> None:
-        """Take in how one scenario ended; with the run, what the other lanes are at ends too."""
+        """Take in how one scenario ended; with the run, what the other workers are at ends too."""
         with self._lock:
             self._under_way.discard(watched)
             if self.why is not None:
@@ -51,7 +51,7 @@ class Patience:
 
 
 def perform(
-    rig: Rig,
+    station: Station,
     scenario: Scenario,
     watched: Watched,
     out: Path,
@@ -60,10 +60,10 @@ def perform(
     apart: str | None = None,
     part: bool = False,
 ) -> str | None:
-    """Perform a scenario as :meth:`Rig.perform` does; the error too where the connector could not be started."""
+    """Perform a scenario as :meth:`Station.perform` does; the error too where the connector could not be started."""
     patience.begin(watched)
     try:
-        error = rig.perform(scenario, watched, out, apart=apart, part=part)
+        error = station.perform(scenario, watched, out, apart=apart, part=part)
     except NothingTestedError as failure:
         error = str(failure)
     patience.note(watched, error)

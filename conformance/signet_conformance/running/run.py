@@ -17,8 +17,8 @@ from signet_conformance.outcome.broken_off import BrokenOff, Shortfall
 from signet_conformance.outcome.generated_summary import BREACHES
 from signet_conformance.running.generated import Chunk, GeneratedSessions
 from signet_conformance.running.patience import Patience, perform
-from signet_conformance.running.station import Rig
-from signet_conformance.running.workers import Job, Run
+from signet_conformance.running.station import Station
+from signet_conformance.running.workers import Job, Workers
 from signet_conformance.scenarios.script import Scenario, scripted
 from signet_conformance.targets import Target
 
@@ -55,7 +55,7 @@ def drive(plan: Plan, folder: Path, progress: Progress) -> Shortfall | None:
     Raises TargetError, with exit status 4, when the connector could perform no scenario at all, and
     NothingTestedError when it cannot even be started.
     """
-    with Run(plan.target, folder, plan.daemon) as run:
+    with Workers(plan.target, folder, plan.daemon) as run:
         scenarios = run.usable(plan.scenarios or scripted())
         patience = Patience()
         failures = folder / "scenarios" if plan.report else Path.cwd() / FAILURES
@@ -71,7 +71,7 @@ def drive(plan: Plan, folder: Path, progress: Progress) -> Shortfall | None:
         performed: dict[str, _Performed] = {}
         chunks: list[Chunk] = []
         scripted_jobs = [_job(scenario, folder, patience, part=bool(plan.scenarios)) for scenario in scenarios]
-        # A chunk is the longest job there is: were it begun last, one lane would be at it alone.
+        # A chunk is the longest job there is: were it begun last, one worker would be at it alone.
         jobs: list[Job[_Performed | Chunk | None]] = [*scripted_jobs[:1], *generated.jobs(), *scripted_jobs[1:]]
         for result in run.work(jobs):
             if isinstance(result, Chunk):
@@ -116,12 +116,12 @@ class _Performed:
 def _job(scenario: Scenario, folder: Path, patience: Patience, *, part: bool) -> Job[_Performed | Chunk | None]:
     """The job of performing one scenario with a connector process of its own; None comes of it once the run ends."""
 
-    def job(rig: Rig) -> _Performed | None:
+    def job(station: Station) -> _Performed | None:
         if patience.why is not None:
             return None
-        watched = Watched(rig.launch(scenario.env))
+        watched = Watched(station.launch(scenario.env))
         out = folder / f"{scenario.name}.jsonl"
-        error = perform(rig, scenario, watched, out, patience, part=part)
+        error = perform(station, scenario, watched, out, patience, part=part)
         return None if watched.given_up else _Performed(scenario, watched, error)
 
     return job

@@ -1,6 +1,6 @@
-"""One lane of a run: a daemon, a recorder, and connectors that perform scenarios against them.
+"""A station: a daemon with a recorder in front of it, where connectors perform scenarios.
 
-A rig judges nothing. It leaves a trace for each scenario, with the kit's own marks for every step, fault
+A station judges nothing. It leaves a trace for each scenario, with the kit's own marks for every step, fault
 and model turn.
 """
 
@@ -13,16 +13,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from signet_conformance.children.environment import clean_environment
 from signet_conformance.drivers.handlers import troubled
 from signet_conformance.drivers.launch import Driver, launch
 from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError
-from signet_conformance.running.launching import (
-    DaemonUnderTest,
-    Recorder,
-    ask_directly,
-    clean_environment,
-    mark,
-)
+from signet_conformance.running.daemon import DaemonUnderTest, ask_directly
+from signet_conformance.running.recorder import Recorder, mark
 from signet_conformance.scenarios.script import CONNECTOR_STEPS, Scenario
 from signet_conformance.targets import Target
 
@@ -33,7 +29,7 @@ SECRET_NAME = "ACME_DEPLOY_TOKEN"  # noqa: S105 - a name
 UNKNOWN_MEMORY = "00000000-0000-4000-8000-000000000000"
 
 
-class Rig:
+class Station:
     """A daemon with a recorder in front. `canary` is planted as a secret, `token` given to connectors that want one."""
 
     def __init__(self, target: Target, daemon: str, home: Path, *, canary: str, token: str) -> None:
@@ -73,7 +69,7 @@ class Rig:
             pass
 
     def launch(self, env: Mapping[str, str]) -> Driver:
-        """A new connector process that speaks to this rig's recorder, with `env` beside the usual variables."""
+        """A new connector process that speaks to this station's recorder, with `env` beside the usual variables."""
         declared = self.target.declared
         extra = {
             "SIGNET_DAEMON_URL": self._recorder.url,

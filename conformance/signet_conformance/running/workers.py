@@ -1,6 +1,6 @@
-"""A run: scenarios performed side by side on a few rigs, one trace recorded for each.
+"""The workers of a run: threads that perform scenarios side by side, each at a station of its own.
 
-The runner judges nothing. What it leaves behind is a folder of traces.
+They judge nothing. What they leave behind is a folder of traces.
 """
 
 from __future__ import annotations
@@ -17,41 +17,41 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self, TypeVar
 
-from signet_conformance.running.launching import is_embedded
-from signet_conformance.running.station import Rig
+from signet_conformance.running.daemon import is_embedded
+from signet_conformance.running.station import Station
 from signet_conformance.scenarios.script import Scenario
 from signet_conformance.targets import Target
 
 T = TypeVar("T")
-Job = Callable[[Rig], T]
+Job = Callable[[Station], T]
 
-MOST_LANES = 2
+MOST_WORKERS = 2
 """More than the processors that are left for it would only make the timeouts of connectors run out."""
 
 
-class Run:
-    """Performs scenarios against one target. A context manager: everything it launched ends with it.
+class Workers:
+    """Perform scenarios against one target. A context manager: everything they launched ends with it.
 
-    `lanes` rigs share the work (default: as many as processors, two at most; one where the daemon is not
+    `count` workers share the jobs (default: as many as processors, two at most; one where the daemon is not
     the embedded one, which could not be launched twice).
     """
 
-    def __init__(self, target: Target, folder: Path, daemon: str = "embedded", lanes: int | None = None) -> None:
+    def __init__(self, target: Target, folder: Path, daemon: str = "embedded", count: int | None = None) -> None:
         self.target = target
         self.folder = folder
         self._stack = contextlib.ExitStack()
         home = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="signet-conformance-")))
         token = f"sig_sk_{secrets.token_hex(20)}"
         canary = f"canary-{secrets.token_hex(12)}"
-        if lanes is None:
-            lanes = min(MOST_LANES, os.cpu_count() or 1) if is_embedded(daemon) else 1
-        self.rigs = [Rig(target, daemon, home / f"lane{n}", canary=canary, token=token) for n in range(lanes)]
+        if count is None:
+            count = min(MOST_WORKERS, os.cpu_count() or 1) if is_embedded(daemon) else 1
+        self.stations = [Station(target, daemon, home / f"worker{n}", canary=canary, token=token) for n in range(count)]
 
     def __enter__(self) -> Self:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._stack.callback(self._close_rigs)
-            for _ in self._on_every_rig(Rig.start):
+            self._stack.callback(self._close_stations)
+            for _ in self._at_every_station(Station.start):
                 pass
         except BaseException:
             self._stack.close()
@@ -61,10 +61,10 @@ class Run:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def _close_rigs(self) -> None:
+    def _close_stations(self) -> None:
         """Close all side by side: each waits for its children to end."""
-        with ThreadPoolExecutor(len(self.rigs)) as closing:
-            for closed in [closing.submit(rig.close) for rig in self.rigs]:
+        with ThreadPoolExecutor(len(self.stations)) as closing:
+            for closed in [closing.submit(station.close) for station in self.stations]:
                 closed.result()
 
     def usable(self, scenarios: Sequence[Scenario]) -> Sequence[Scenario]:
@@ -74,7 +74,7 @@ class Run:
     @property
     def can_restart(self) -> bool:
         """Whether the daemon is one that the kit may restart."""
-        return all(rig.daemon.can_restart for rig in self.rigs)
+        return all(station.daemon.can_restart for station in self.stations)
 
     def _without_sense(self, scenario: Scenario) -> bool:
         declared = self.target.declared.capabilities
@@ -85,36 +85,36 @@ class Run:
         return lacks or (bool(scenario.env) and runs_already) or (restarts and not self.can_restart)
 
     def work(self, jobs: Iterable[Job[T]]) -> Iterator[T]:
-        """Do jobs on the rigs, each on the next rig that is free; yield their results as they come.
+        """Do jobs at the stations, each at the next station that is free; yield their results as they come.
 
-        The first job that raises ends the work: what the other lanes are at is finished, the rest left undone.
+        The first job that raises ends the work: what the other workers are at is finished, the rest left undone.
         """
         waiting = deque(jobs)
 
-        def all_waiting(rig: Rig) -> Iterator[T]:
+        def all_waiting(station: Station) -> Iterator[T]:
             while waiting:
-                with contextlib.suppress(IndexError):  # another lane took the last one
-                    yield waiting.popleft()(rig)
+                with contextlib.suppress(IndexError):  # another worker took the last one
+                    yield waiting.popleft()(station)
 
         try:
-            yield from self._lanes(all_waiting)
+            yield from self._in_threads(all_waiting)
         finally:
             waiting.clear()
 
-    def _on_every_rig(self, job: Job[T]) -> Iterator[T]:
-        def once(rig: Rig) -> Iterator[T]:
-            yield job(rig)
+    def _at_every_station(self, job: Job[T]) -> Iterator[T]:
+        def once(station: Station) -> Iterator[T]:
+            yield job(station)
 
-        yield from self._lanes(once)
+        yield from self._in_threads(once)
 
-    def _lanes(self, lane: Callable[[Rig], Iterator[T]]) -> Iterator[T]:
-        """What `lane` yields for every rig, each in a thread of its own."""
+    def _in_threads(self, work: Callable[[Station], Iterator[T]]) -> Iterator[T]:
+        """What `work` yields for every station, each in a thread of its own."""
         results: queue.SimpleQueue[tuple[T] | BaseException | None] = queue.SimpleQueue()
         stopped = threading.Event()
 
-        def run(rig: Rig) -> None:
+        def run(station: Station) -> None:
             try:
-                for result in lane(rig):
+                for result in work(station):
                     results.put((result,))
                     if stopped.is_set():
                         break
@@ -123,7 +123,10 @@ class Run:
             finally:
                 results.put(None)
 
-        threads = [threading.Thread(target=run, args=(rig,), name="signet lane", daemon=True) for rig in self.rigs]
+        threads = [
+            threading.Thread(target=run, args=(station,), name="signet worker", daemon=True)
+            for station in self.stations
+        ]
         for thread in threads:
             thread.start()
         try:
@@ -139,5 +142,5 @@ class Run:
         finally:
             stopped.set()
             for thread in threads:
-                # A lane that hangs in a child is freed when the rigs are closed; its thread ends with the process.
+                # A worker that hangs in a child is freed when the stations close; its thread ends with the process.
                 thread.join(0.0 if ended < len(threads) else None)

@@ -11,8 +11,8 @@ from signet_conformance.engine import COVERAGE, Judged, whole_run_coverage
 from signet_conformance.finding import Verdict
 from signet_conformance.rules import rules
 from signet_conformance.rules.daemon import DAEMON_RULES, daemon_requirements
-from signet_conformance.selftest.lanes import Performed
 from signet_conformance.selftest.mutants import Mutant, Mutants, mutants
+from signet_conformance.selftest.performing import Performed
 from signet_conformance.selftest.trials import CONTRACT, Trial
 
 _BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)

@@ -14,7 +14,7 @@ from typing import Any
 from signet_conformance import targets
 from signet_conformance.outcome.generated_summary import Breach, Summary
 from signet_conformance.running.generated import GeneratedSessions
-from signet_conformance.running.workers import Run
+from signet_conformance.running.workers import Workers
 
 BROKEN = Path(__file__).with_name("broken_reference.py")
 
@@ -42,11 +42,11 @@ def generate(
     count: int,
     *,
     seed: int = 1,
-    lanes: int | None = None,
+    workers: int | None = None,
     daemon: str = "embedded",
 ) -> Summary:
     """Perform `count` sessions and follow up what they show, as a run without scripted scenarios would."""
-    with Run(target, folder, daemon, lanes=lanes) as run:
+    with Workers(target, folder, daemon, count=workers) as run:
         sessions = GeneratedSessions(
             run, count=count, seed=seed, failures=folder / "failures", replay=lambda path: f"replay {path}"
         )

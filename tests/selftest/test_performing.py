@@ -11,8 +11,8 @@ import pytest
 
 from signet_conformance.children.processes import LineProcess
 from signet_conformance.selftest.grading import grade
-from signet_conformance.selftest.lanes import perform
 from signet_conformance.selftest.mutants import mutant
+from signet_conformance.selftest.performing import perform
 from signet_conformance.selftest.trials import trials
 
 PATIENCE_S = 60.0
@@ -21,7 +21,7 @@ PATIENCE_S = 60.0
 def test_mutants_are_killed_by_what_they_break(tmp_path: Path) -> None:
     """A connector at two contract versions and a daemon are broken, noticed, and nothing else is blamed."""
     wanted = [mutant("never-starts"), mutant("captures-without-zone"), mutant("forgets-a-session")]
-    grades = [grade(one, {}) for one in perform(trials(wanted), tmp_path, lanes=2)]
+    grades = [grade(one, {}) for one in perform(trials(wanted), tmp_path, workers=2)]
     assert {one.trial.name: (list(one.breached), list(one.complaints)) for one in grades} == {
         "reference-0-145-plain": ([], []),
         "reference-0-145-several-prompts": ([], []),
@@ -35,7 +35,7 @@ def test_mutants_are_killed_by_what_they_break(tmp_path: Path) -> None:
 def test_a_trial_that_cannot_be_recorded_is_told(tmp_path: Path) -> None:
     """Where no trace can be written each trial says so, and the others are still tried."""
     missing = tmp_path / "no-such-folder"
-    found = list(perform(trials([mutant("never-starts")]), missing, lanes=1))
+    found = list(perform(trials([mutant("never-starts")]), missing, workers=1))
     assert all(one.judged is None and one.error is not None for one in found)
 
 

@@ -13,7 +13,7 @@ from urllib.error import HTTPError
 
 import pytest
 
-from signet_conformance.running.launching import ask_directly
+from signet_conformance.running.daemon import ask_directly
 
 
 @contextmanager
@@ -45,8 +45,7 @@ def server(status: int, **headers: str) -> Iterator[tuple[str, list[str]]]:
 def test_no_proxy_is_asked() -> None:
     """A proxy that the environment names sees nothing of what is said to the daemon."""
     program = (
-        "import sys; from signet_conformance.running.launching import ask_directly; "
-        "ask_directly(sys.argv[1], 10).close()"
+        "import sys; from signet_conformance.running.daemon import ask_directly; ask_directly(sys.argv[1], 10).close()"
     )
     with server(200) as (daemon, seen), server(200) as (proxy, asked):
         named = dict.fromkeys(("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"), proxy)

@@ -1,45 +1,21 @@
-"""What a run launches beside its connectors: the daemon under test, and the recorder in front of it."""
+"""The daemon of a run: the embedded one, one that runs already, or one that a command starts."""
 
 from __future__ import annotations
 
 import http.client
-import os
 import shlex
 import socket
 import sys
 import time
 import urllib.request
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from signet_conformance.children.environment import clean_environment
 from signet_conformance.children.processes import LineProcess
-from signet_conformance.errors import KitError, NothingTestedError, UsageError, printable
+from signet_conformance.errors import NothingTestedError, UsageError, printable
 
 READY_TIMEOUT_S = 60.0
-CONTROL_TIMEOUT_S = 30.0
-CANARY_VARIABLE = "SIGNET_CONFORMANCE_CANARY"
-
-_INHERITED = (
-    "PATH",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "TZ",
-    "PYTHONPATH",
-    "PYTHONHASHSEED",
-    "VIRTUAL_ENV",
-    "COVERAGE_PROCESS_START",
-)
-"""What a child may see of our environment: never a credential, never the user's own Signet settings."""
-
-
-def clean_environment(home: Path, **extra: str) -> dict[str, str]:
-    """An environment for a child: a home of its own, no inherited credentials."""
-    kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-    return {**kept, "HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config"), "NO_COLOR": "1", **extra}
-
-
 EMBEDDED = "embedded"
 
 
@@ -54,7 +30,7 @@ def _version_words(choice: str) -> list[str]:
 
 
 class DaemonUnderTest:
-    """The daemon of a run: the embedded one, one that runs already, or one that a command starts."""
+    """A daemon of a run. `choice` is `embedded`, `embedded:VERSION`, a URL, or a command that starts one."""
 
     def __init__(self, choice: str, folder: Path) -> None:
         self._choice = choice
@@ -155,44 +131,3 @@ def _wait_healthy(url: str, timeout_s: float, choice: str, process: LineProcess 
                 remedy=f"start it, or use --daemon embedded{tail}",
             )
         time.sleep(0.05)
-
-
-class Recorder:
-    """The recorder process and its control channel."""
-
-    def __init__(self, upstream: str, folder: Path, canary: str) -> None:
-        command = [
-            sys.executable, "-P", "-m", "signet_recording_proxy",
-            "--upstream", upstream, "--out", str(folder / "before.jsonl"), "--control", "--canary-env", CANARY_VARIABLE,
-        ]  # fmt: skip
-        env = clean_environment(folder, **{CANARY_VARIABLE: canary})
-        self._process = LineProcess("the recorder", command, env=env)
-        self.url = str(self._process.receive(READY_TIMEOUT_S)["url"])
-
-    def ask(self, *commands: Mapping[str, Any], timeout_s: float = CONTROL_TIMEOUT_S) -> None:
-        """Send commands at once and wait for all answers; raise KitError when the recorder refuses one."""
-        for command in commands:
-            self._process.send(command)
-        refused: KitError | None = None
-        for command in commands:
-            answer = self._process.receive(timeout_s)
-            if answer.get("ok") is not True and refused is None:
-                refused = KitError(
-                    f"the recorder refused {command['op']}: {printable(answer.get('error'), 300)}",
-                    remedy=answer.get("remedy"),
-                )
-        if refused is not None:
-            raise refused
-
-    def mark(self, name: str, /, **data: Any) -> None:
-        """Write a mark into the trace."""
-        self.ask(mark(name, **data))
-
-    def close(self) -> None:
-        """End it."""
-        self._process.close()
-
-
-def mark(name: str, /, **data: Any) -> dict[str, Any]:
-    """The recorder's command for a mark."""
-    return {"op": "mark", "name": name, "data": data}

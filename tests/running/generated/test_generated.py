@@ -1,4 +1,4 @@
-"""Generated sessions as a run performs them: the same on any number of rigs, and fair to a connector."""
+"""Generated sessions as a run performs them: the same on any number of stations, and fair to a connector."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from .live import broken_target, generate
 
 
 def test_verdicts_are_the_same_on_any_number_of_rigs(tmp_path: Path) -> None:
-    """One rig and two count the same verdicts for a connector that conforms, and find nothing."""
-    one, two = (generate(tmp_path / str(lanes), broken_target(), 30, seed=5, lanes=lanes) for lanes in (1, 2))
+    """One station and two count the same verdicts for a connector that conforms, and find nothing."""
+    one, two = (generate(tmp_path / str(workers), broken_target(), 30, seed=5, workers=workers) for workers in (1, 2))
     assert one.performed == two.performed == 30
     assert one.tally.verdicts == two.tally.verdicts
     assert not one.breaches
@@ -23,7 +23,7 @@ def test_verdicts_are_the_same_on_any_number_of_rigs(tmp_path: Path) -> None:
 
 def test_breach_that_a_fresh_connector_does_not_show_is_unconfirmed(tmp_path: Path) -> None:
     """A breach that needs other sessions before it in the process is kept with both traces, and not as a failure."""
-    summary = generate(tmp_path, broken_target("nameless_when_old"), 10, lanes=1)
+    summary = generate(tmp_path, broken_target("nameless_when_old"), 10, workers=1)
     (breach,) = [breach for breach in summary.breaches if breach.requirement == "SIG-START-001"]
     assert not breach.confirmed
     assert breach.verdict is Verdict.FAIL
@@ -35,7 +35,7 @@ def test_breach_that_a_fresh_connector_does_not_show_is_unconfirmed(tmp_path: Pa
 
 def test_connector_that_ends_in_the_middle_is_replaced(tmp_path: Path) -> None:
     """The sessions after a crash are performed by a new process; a crash that comes again is told with its scenario."""
-    summary = generate(tmp_path, broken_target("dies_at_clear"), 10, lanes=1)
+    summary = generate(tmp_path, broken_target("dies_at_clear"), 10, workers=1)
     assert summary.performed == 10
     assert summary.failures
     for failure in summary.failures:
@@ -48,7 +48,7 @@ def test_connector_that_ends_in_the_middle_is_replaced(tmp_path: Path) -> None:
 
 def test_crash_that_does_not_come_again_is_unconfirmed(tmp_path: Path) -> None:
     """A process that ends because of sessions before is replaced, and its crash is not held against the scenario."""
-    summary = generate(tmp_path, broken_target("dies_when_old"), 4, lanes=1)
+    summary = generate(tmp_path, broken_target("dies_when_old"), 4, workers=1)
     assert summary.performed == 4
     assert summary.failures
     assert not any(failure.confirmed for failure in summary.failures)

@@ -1,4 +1,4 @@
-"""Performs trials side by side: each lane has a recorder and a daemon, over which the trials of one kind go."""
+"""Performs trials side by side: each worker has a recorder and a daemon, over which the trials of one kind go."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from signet_conformance import targets, trace
+from signet_conformance.children.environment import clean_environment
 from signet_conformance.children.processes import LineProcess
 from signet_conformance.drivers.launch import Driver
 from signet_conformance.engine import Judged, judge
 from signet_conformance.errors import KitError, SignetConformanceError
-from signet_conformance.running.launching import clean_environment
-from signet_conformance.running.station import Rig
+from signet_conformance.running.station import Station
 from signet_conformance.selftest.harness import PLANTED_VARIABLE
 from signet_conformance.selftest.trials import CONTRACT, Trial
 
@@ -38,17 +38,17 @@ class Performed:
     error: str | None = None
 
 
-def perform(wanted: Sequence[Trial], folder: Path, lanes: int) -> Iterator[Performed]:
+def perform(wanted: Sequence[Trial], folder: Path, workers: int) -> Iterator[Performed]:
     """Perform and judge all trials; they come out in the order in which they are done.
 
-    Raises what a lane raises: a kit that cannot launch its own parts is no finding of a mutant.
+    Raises what a worker raises: a kit that cannot launch its own parts is no finding of a mutant.
     """
     kinds: dict[tuple[str, bool], deque[Trial]] = {}
     for trial in wanted:
         kinds.setdefault((trial.contract, trial.needs_broken_daemon), deque()).append(trial)
-    # The most numerous kind comes last, and every lane takes part in it.
+    # The most numerous kind comes last, and every worker takes part in it.
     batches = deque(sorted(kinds.items(), key=lambda kind: (len(kind[1]), kind[0])))
-    batches.extend([batches[-1]] * (lanes - 1) if batches else [])
+    batches.extend([batches[-1]] * (workers - 1) if batches else [])
     done: queue.Queue[Performed | BaseException | None] = queue.Queue()
     stop = threading.Event()
 
@@ -60,12 +60,12 @@ def perform(wanted: Sequence[Trial], folder: Path, lanes: int) -> Iterator[Perfo
                     _perform_batch(
                         _Bench(contract, plain=batch[0] == (CONTRACT, False)), first, asked, folder, done, stop
                     )
-        except BaseException as failure:  # noqa: BLE001 - handed to the thread that waits for the lanes
+        except BaseException as failure:  # noqa: BLE001 - handed to the thread that waits for the workers
             done.put(failure)
         finally:
             done.put(None)
 
-    threads = [threading.Thread(target=work, name=f"lane {number}") for number in range(lanes)]
+    threads = [threading.Thread(target=work, name=f"worker {number}") for number in range(workers)]
     for thread in threads:
         thread.start()
     try:
@@ -113,7 +113,7 @@ def _next(waiting: deque[T]) -> T | None:
 
 
 class _Bench:
-    """A rig with the reference adapter, mutated for each trial, and a daemon that can be broken where one is needed.
+    """A station with the reference adapter, mutated for each trial, and a daemon that can be broken where needed.
 
     A context manager: what it launched ends with it.
     """
@@ -130,9 +130,9 @@ class _Bench:
             home = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="signet-selftest-")))
             target = targets.load("reference")
             token = f"sig_sk_{secrets.token_hex(20)}"
-            self._rig = Rig(target, self._daemon_at(home), home, canary=self._canary, token=token)
-            self._stack.callback(self._rig.close)
-            self._rig.start()
+            self._station = Station(target, self._daemon_at(home), home, canary=self._canary, token=token)
+            self._stack.callback(self._station.close)
+            self._station.start()
         except BaseException:
             self._stack.close()
             raise
@@ -142,7 +142,7 @@ class _Bench:
         self._stack.close()
 
     def _daemon_at(self, home: Path) -> str:
-        """Which daemon the rig shall use: its own embedded one, or one launched here that can be broken."""
+        """Which daemon the station shall use: its own embedded one, or one launched here that can be broken."""
         if self._plain:
             return "embedded"
         # -P keeps a folder that happens to hold a module of the same name from being run in its place.
@@ -155,8 +155,8 @@ class _Bench:
         """The connector of a trial."""
         command = [sys.executable, "-P", "-m", "signet_conformance.selftest.harness"]
         command += [] if trial.mutant is None else ["--mutant", trial.mutant.id]
-        self._rig.target = replace(self._rig.target, command=tuple(command))
-        driver = self._rig.launch({**trial.scenario.env, PLANTED_VARIABLE: self._canary})
+        self._station.target = replace(self._station.target, command=tuple(command))
+        driver = self._station.launch({**trial.scenario.env, PLANTED_VARIABLE: self._canary})
         self._stack.callback(driver.close)
         return driver
 
@@ -169,7 +169,7 @@ class _Bench:
             if answer.get("ok") is not True:
                 raise KitError(f"the daemon could not be broken: {answer.get('error')}", where=f"mutant {name}")
         try:
-            error = self._rig.perform(replace(trial.scenario, name=trial.name), driver, out)
+            error = self._station.perform(replace(trial.scenario, name=trial.name), driver, out)
             return Performed(trial, judge(trace.read(out)), error)
         except SignetConformanceError as failure:
             return Performed(trial, None, str(failure))
