@@ -58,9 +58,6 @@ def test_installed(wheel: Path, folder: Path) -> int:
             shutil.copytree(source, checkout / part, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy2(source, checkout / part)
-    shared = ROOT.parent / "shared"
-    if shared.is_dir():
-        (folder / "shared").symlink_to(shared)
     command = [python, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider"]
     return subprocess.run(command, cwd=checkout, check=False).returncode
 

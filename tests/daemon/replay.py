@@ -15,10 +15,7 @@ import httpx
 
 from signet_conformance.daemon.app import create_app
 from signet_conformance.daemon.settings import DaemonSettings
-
-SHARED = Path(__file__).resolve().parents[3] / "shared"
-TABLE = SHARED / "daemon-truth-table.jsonl"
-SEED = SHARED / "daemon-seed.jsonl"
+from tests.support.evidence import SEED, json_lines, truth_table
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _CLIPPED = re.compile(r"\.\.\.\[(\d+) chars\]$")
@@ -37,11 +34,8 @@ _MINIMAL = {
 
 @cache
 def rows(group: str) -> list[dict[str, Any]]:
-    """The recorded requests of `group` with their answers, none when there is no table."""
-    if not TABLE.exists():
-        return []
-    found = [json.loads(line) for line in TABLE.read_text("utf-8").splitlines()]
-    return [row for row in found if row["group"] == group]
+    """The recorded requests of `group` with their answers."""
+    return [row for row in json_lines(truth_table("0.145.7")) if row["group"] == group]
 
 
 @dataclass(frozen=True)
@@ -155,8 +149,7 @@ async def replayed(group: str, workspace: Path) -> list[Got]:
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:3850", timeout=60) as client:
             if mode == "local":
-                for line in SEED.read_text("utf-8").splitlines():
-                    seed = json.loads(line)
+                for seed in json_lines(SEED):
                     await client.request(seed["method"], seed["path"], json=seed["body"])
             if group == "team" and mode == "local":
                 keys = await _make_keys(client)

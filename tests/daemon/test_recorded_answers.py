@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from .replay import TABLE, Got, replayed, rows, shape
+from .replay import Got, replayed, rows, shape
 
 PROBES = [(group, index, row["id"]) for group in ("local", "team") for index, row in enumerate(rows(group))]
 
@@ -35,7 +35,6 @@ def _answers(group: str) -> list[Got]:
         return asyncio.run(replayed(group, Path(workspace)))
 
 
-@pytest.mark.skipif(not TABLE.exists(), reason="the recorded answers of a real daemon are not beside this checkout")
 @pytest.mark.parametrize(
     ("group", "index"), [probe[:2] for probe in PROBES], ids=[f"{probe[0]}:{probe[2]}" for probe in PROBES]
 )

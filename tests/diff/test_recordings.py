@@ -5,23 +5,19 @@ from __future__ import annotations
 import copy
 from pathlib import Path
 
-import pytest
-
 from signet_conformance.diff.difference import ABSENT
 from signet_conformance.diff.recordings import compare as compare_recordings
 from signet_conformance.facts import Recording
 from signet_conformance.trace import read
+from tests.support.evidence import PAIRS
 
 from .recordings import KEY, OTHER_KEY, Compare, call, edited, hook, recording, session, told
 
-PAIRS = Path(__file__).resolve().parents[3] / "shared" / "traces" / "pairs"
 START, FIRST, SECOND, END = range(4)
 
 
 def pair(name: str) -> list[tuple[str, bool, str, str, int | None, int | None]]:
     """Everything that differs between the two members of a pair of recordings."""
-    if not PAIRS.is_dir():
-        pytest.skip("the shared recordings are not beside this checkout")
     first, second = (Recording(read(PAIRS / name / f"{side}.jsonl")) for side in "ab")
     return [
         (d.kind.value, d.relevant, d.call.rpartition("/")[2], d.member, d.first.exchange, d.second.exchange)

@@ -5,34 +5,26 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from signet_conformance.targets.face import FOLDER as FACES
+from tests.support.evidence import HOOK_RUNS, HOST_EVENTS, json_lines
 
 from .conftest import FIXTURES, PROMPT, START, Made, performed
 
-SHARED = Path(__file__).resolve().parents[3] / "shared"
-OPENCLAW = SHARED / "host-events" / "real-openclaw-host-2026.6.1.jsonl"
-OPENCODE = SHARED / "host-events" / "real-opencode-host-1.18.33.jsonl"
-HOOK_RUNS = SHARED / "hook-runs"
+OPENCLAW = HOST_EVENTS / "real-openclaw-host-2026.6.1.jsonl"
+OPENCODE = HOST_EVENTS / "real-opencode-host-1.18.33.jsonl"
 NOISE = {"message.updated", "session.updated", "session.diff", "reference.updated", "integration.updated", "busy"}
 """Events of OpenCode that come as often as its database is written; no connector tells anything by them."""
 
 
-def recorded(path: Path) -> Iterator[Mapping[str, Any]]:
-    """The lines of a recording."""
-    for line in path.read_text("utf-8").splitlines():
-        yield json.loads(line)
-
-
-@pytest.mark.skipif(not OPENCLAW.is_file(), reason="no recording of the real OpenClaw host beside this repository")
 def test_openclaw_fires_what_the_real_host_fired(runtime: str, made: Made, tmp_path: Path) -> None:
     """The events of a turn come in the order, with the members and the context, that a probe saw in the real host."""
-    real = list(recorded(OPENCLAW))
+    real = json_lines(OPENCLAW)
     turn = next(
         i
         for i, one in enumerate(real)
@@ -44,7 +36,7 @@ def test_openclaw_fires_what_the_real_host_fired(runtime: str, made: Made, tmp_p
     target = made("openclaw", module=str(FIXTURES / "probe_plugin.mjs"), runtime=runtime)
     probe = {"PROBE_OUT": str(out), "PROBE_EVENTS": json.dumps(list(events))}
     performed(target, tmp_path / "home", [START, PROMPT], **probe)
-    seen = [one for one in recorded(out) if one["hook"] not in ("gateway_start", "session_start", "gateway_stop")]
+    seen = [one for one in json_lines(out) if one["hook"] not in ("gateway_start", "session_start", "gateway_stop")]
     assert [one["hook"] for one in seen] == [one["hook"] for one in expected]
     for ours, theirs in zip(seen, expected, strict=True):
         assert set(ours["input"]) <= set(theirs["input"]), ours["hook"]
@@ -54,10 +46,9 @@ def test_openclaw_fires_what_the_real_host_fired(runtime: str, made: Made, tmp_p
         assert {"agentId", "sessionKey", "sessionId", "workspaceDir", "runId"} <= set(ours["ctx"]), ours["hook"]
 
 
-@pytest.mark.skipif(not OPENCLAW.is_file(), reason="no recording of the real OpenClaw host beside this repository")
 def test_openclaw_resets_as_the_real_host_did(runtime: str, made: Made, tmp_path: Path) -> None:
     """A reset fires the events of the real host, in its order, with its members."""
-    real = list(recorded(OPENCLAW))
+    real = json_lines(OPENCLAW)
     reset = next(place for place, one in enumerate(real) if one["hook"] == "before_reset")
     expected = real[reset : reset + 3]
     out = tmp_path / "probe.jsonl"
@@ -65,7 +56,7 @@ def test_openclaw_resets_as_the_real_host_did(runtime: str, made: Made, tmp_path
     events = json.dumps([one["hook"] for one in expected])
     clear = {"step": "clear", "session": "s1"}
     performed(target, tmp_path / "home", [START, PROMPT, clear], PROBE_OUT=str(out), PROBE_EVENTS=events)
-    seen = list(recorded(out))[1:4]
+    seen = json_lines(out)[1:4]
     assert [one["hook"] for one in seen] == [one["hook"] for one in expected]
     for ours, theirs in zip(seen, expected, strict=True):
         assert set(ours["input"]) == set(theirs["input"]), ours["hook"]
@@ -97,15 +88,14 @@ TOOL = {"step": "tool", "session": "s1", "tool": "memory_search", "arguments": {
 COMPACT = {"step": "compact", "session": "s1", "summary": "Asked for the database."}
 
 
-@pytest.mark.skipif(not OPENCODE.is_file(), reason="no recording of the real OpenCode host beside this repository")
 def test_opencode_fires_what_the_real_host_fired(runtime: str, made: Made, tmp_path: Path) -> None:
     """A start, a turn with a tool, a compaction, a plain turn and an end are what a probe saw in the real host."""
-    real = told(recorded(OPENCODE))
+    real = told(json_lines(OPENCODE))
     out = tmp_path / "probe.jsonl"
     target = made("opencode", runtime=runtime, module=str(FIXTURES / "probe_opencode.mjs"))
     steps = [START, PROMPT, {**PROMPT, "more": True}, TOOL, COMPACT, PROMPT, {"step": "end", "session": "s1"}]
     performed(target, tmp_path / "home", steps, PROBE_OUT=str(out))
-    ours = told(recorded(out))
+    ours = told(json_lines(out))
     # The recorded session had a title from the start; ours asks for one first, so its first turn is left out.
     turns = [place for place, one in enumerate(ours) if named(one) == "chat.message"]
     theirs = [place for place, one in enumerate(real) if named(one) == "chat.message"]
@@ -139,16 +129,15 @@ def steps_of(name: str) -> Sequence[Mapping[str, Any]]:
 
 
 @pytest.mark.parametrize("name", ["claude-code", "codex"])
-@pytest.mark.skipif(not HOOK_RUNS.is_dir(), reason="no recorded hook runs beside this repository")
 def test_hooks_are_given_what_the_real_harness_gave(name: str, made: Made, tmp_path: Path) -> None:
     """The hooks of a session run in the order of the real harness, with the members, source and reason that it gave."""
-    real = [one["stdin"] for one in recorded(HOOK_RUNS / f"{name}-as-installed.jsonl")]
+    real = [one["stdin"] for one in json_lines(HOOK_RUNS / f"{name}-as-installed.jsonl")]
     out = tmp_path / "stdin.jsonl"
     hook = {"type": "command", "command": dumped(out), "timeout": 30}
     hooks = {event: [{"hooks": [hook]}] for event in {one["hook_event_name"] for one in real}}
     (tmp_path / "hooks.json").write_text(json.dumps({"hooks": hooks}))
     performed(made(name, config="hooks.json"), tmp_path / "home", list(steps_of(name)))
-    ours = list(recorded(out))
+    ours = json_lines(out)
     assert [sorted(one) for one in ours] == [sorted(one) for one in real]
     for member in ("hook_event_name", "source", "trigger", "reason"):
         assert [one.get(member) for one in ours] == [one.get(member) for one in real]

@@ -9,21 +9,16 @@ import pytest
 
 from signet_conformance.engine import judge
 from signet_conformance.trace import read
+from tests.support.evidence import EXPECTED, recordings
 
-SHARED = Path(__file__).resolve().parents[3] / "shared" / "traces"
-RECORDINGS = sorted(SHARED.glob("*.jsonl"))
 NOT_SCORED = {"SIG-HTTP-013"}
 """Added to the catalogue after the recordings were judged."""
 
 
-@pytest.mark.parametrize(
-    "recording",
-    [pytest.param(file, id=file.stem) for file in RECORDINGS]
-    or [pytest.param(None, marks=pytest.mark.skip(reason="no shared folder beside the repository"))],
-)
+@pytest.mark.parametrize("recording", [pytest.param(file, id=file.stem) for file in recordings()])
 def test_a_recording_is_judged_as_people_did(recording: Path) -> None:
     """Each requirement has exactly the expected verdict, and a breach overlaps with the expected exchanges."""
-    expected = json.loads((SHARED / "expected" / f"{recording.stem}.json").read_text("utf-8"))["verdicts"]
+    expected = json.loads((EXPECTED / f"{recording.stem}.json").read_text("utf-8"))["verdicts"]
     judgements = judge(read(recording)).judgements
     assert {name: j.verdict.value for name, j in judgements.items() if name not in NOT_SCORED} == {
         name: row["verdict"] for name, row in expected.items()

@@ -95,12 +95,3 @@ def find_operation(load: Load) -> FindOperation:
         raise KeyError(f"{method} {path}")
 
     return find
-
-
-@pytest.fixture(scope="session")
-def shared() -> Path:
-    """The folder with the law and the real recordings; the tests that need it are skipped elsewhere."""
-    folder = SCHEMAS.parent.parent / "shared"
-    if not folder.is_dir():
-        pytest.skip("no shared folder beside the repository")
-    return folder

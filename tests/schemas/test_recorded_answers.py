@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
+
+from tests.support.evidence import EVIDENCE, TRACES, json_lines, truth_table
 
 CLIPPED = re.compile(r"\.\.\.\[")
 LOOSER = {
@@ -26,17 +26,16 @@ def unclipped(value: Any) -> Any:
     return value
 
 
-def probes(shared: Path) -> Iterator[dict[str, Any]]:
+def probes() -> list[dict[str, Any]]:
     """The requests to a real daemon, with its answers."""
-    for line in (shared / "daemon-truth-table.jsonl").read_text("utf-8").splitlines():
-        yield json.loads(line)
+    return json_lines(truth_table("0.145.7"))
 
 
-def trace_lines(shared: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def trace_lines() -> Iterator[tuple[str, dict[str, Any]]]:
     """Every line of the real recordings, with its file."""
-    for path in sorted((shared / "traces").rglob("*.jsonl")):
-        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-            yield f"{path.relative_to(shared)}:{number}", json.loads(line)
+    for path in sorted(TRACES.rglob("*.jsonl")):
+        for number, line in enumerate(json_lines(path), 1):
+            yield f"{path.relative_to(EVIDENCE)}:{number}", line
 
 
 def operation_of(find_operation: Any, method: str, path: str) -> str | None:
@@ -47,10 +46,10 @@ def operation_of(find_operation: Any, method: str, path: str) -> str | None:
         return None
 
 
-def test_answers_of_a_real_daemon_satisfy_the_schemas(shared: Path, schema: Any, find_operation: Any) -> None:
+def test_answers_of_a_real_daemon_satisfy_the_schemas(schema: Any, find_operation: Any) -> None:
     """Every answer of the truth table to a call within the contract is one that the schemas describe."""
     checked = 0
-    for probe in probes(shared):
+    for probe in probes():
         operation = operation_of(find_operation, probe["request"]["method"], probe["request"]["path"])
         if operation is None or probe["request"]["method"] in ("HEAD", "OPTIONS"):
             continue
@@ -60,10 +59,10 @@ def test_answers_of_a_real_daemon_satisfy_the_schemas(shared: Path, schema: Any,
     assert checked > 300
 
 
-def test_a_body_that_a_real_daemon_refuses_is_refused(shared: Path, schema: Any, find_operation: Any) -> None:
+def test_a_body_that_a_real_daemon_refuses_is_refused(schema: Any, find_operation: Any) -> None:
     """What the daemon answers with an error for its shape, the request schema refuses too."""
     admitted = set()
-    for probe in probes(shared):
+    for probe in probes():
         operation = operation_of(find_operation, probe["request"]["method"], probe["request"]["path"])
         refused = probe["status"] >= 400 and probe["status"] not in (UNAUTHENTICATED, NOT_FOUND, CONFLICT, TOO_LARGE)
         if operation is not None and refused and "body" in probe["request"]:
@@ -73,19 +72,19 @@ def test_a_body_that_a_real_daemon_refuses_is_refused(shared: Path, schema: Any,
     assert admitted == LOOSER
 
 
-def test_lines_of_real_traces_satisfy_the_trace_schema(shared: Path, schema: Any) -> None:
+def test_lines_of_real_traces_satisfy_the_trace_schema(schema: Any) -> None:
     """Every line of every recording is a header, an exchange or a mark as the trace schema describes."""
-    lines = list(trace_lines(shared))
+    lines = list(trace_lines())
     assert len(lines) > 400
     for where, line in lines:
         schema("trace/signet-trace-1.schema.json").demand(line, where)
 
 
-def test_real_recordings_satisfy_the_schemas(shared: Path, schema: Any, load: Any, find_operation: Any) -> None:
+def test_real_recordings_satisfy_the_schemas(schema: Any, load: Any, find_operation: Any) -> None:
     """Requests of real connectors and answers that no fault changed are what the schemas describe."""
     index = load("operations.json")["operations"]
     answers = 0
-    for where, line in trace_lines(shared):
+    for where, line in trace_lines():
         if line["kind"] != "exchange":
             continue
         request, response = line["request"], line["response"]

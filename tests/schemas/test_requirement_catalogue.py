@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-LAW_ROW = re.compile(r"^\| [A-Z]+-\d{3} \|.*\|$", re.MULTILINE)
-LATER = {"START-004": "exception B", "END-003": "transcript B"}
+from tests.support.evidence import LAW
+
+LATER = {"SIG-START-004": "exception B", "SIG-END-003": "transcript B"}
 AREAS = {
     "HTTP": "transport", "HEALTH": "health", "START": "start", "PROMPT": "prompt", "END": "end", "CKPT": "checkpoint",
     "CMP": "compaction", "REC": "recall", "REM": "remember", "MEM": "memory", "SEC": "secrets", "AGENT": "identity",
@@ -24,16 +25,9 @@ def catalogue(load: Any) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def law(shared: Path) -> dict[str, tuple[str, ...]]:
-    """The rows of the law, by requirement id."""
-    rows = LAW_ROW.findall((shared / "contract" / "corrections.md").read_text("utf-8"))
-    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
-    return {name: tuple(rest) for name, *rest in cells}
-
-
-def plain(cell: str) -> str:
-    """A cell without its markup."""
-    return re.sub(r"\s+", " ", cell.replace("`", "")).strip()
+def law() -> dict[str, dict[str, str]]:
+    """The rows of the law, by requirement id, in their order."""
+    return {row["id"]: row for row in json.loads(LAW.read_text("utf-8"))}
 
 
 def test_the_catalogue_satisfies_its_schema(schema: Any, load: Any) -> None:
@@ -79,15 +73,15 @@ def test_every_requirement_of_the_law_is_there_in_its_order(
 ) -> None:
     """No id of the law is missing, none is added, and the order is the law's."""
     assert len(law) >= 84
-    assert [r["id"] for r in catalogue] == [f"SIG-{name}" for name in law]
+    assert [r["id"] for r in catalogue] == list(law)
 
 
 def test_level_wording_and_since_are_those_of_the_law(catalogue: list[dict[str, Any]], law: dict[str, Any]) -> None:
     """Level, sentence and first version of each requirement agree with the law."""
     for requirement in catalogue:
-        name = requirement["id"].removeprefix("SIG-")
-        level, wording, _subject, _verdict, since = law[name]
-        assert requirement["title"] == plain(wording), name
+        name = requirement["id"]
+        level, since = law[name]["level"], law[name]["since"]
+        assert requirement["title"] == law[name]["sentence"], name
         assert level.startswith(requirement["level"]), name
         assert ("level_from" in requirement) == (level != requirement["level"]), name
         if name in LATER:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.support.evidence import json_lines, truth_table
 
 VERSIONS = ("0.58", "0.145", "0.205")
 
@@ -48,11 +48,10 @@ def test_index_and_table_agree_on_method_and_path(load: Any) -> None:
                 assert (operation["method"], path, name) in served, name
 
 
-def test_a_real_daemon_serves_exactly_the_routes_of_the_table(shared: Path, find_operation: Any) -> None:
+def test_a_real_daemon_serves_exactly_the_routes_of_the_table(find_operation: Any) -> None:
     """Each probe of a real 0.145.7 found its route if and only if the table has it."""
     differing = []
-    for line in (shared / "daemon-truth-table.jsonl").read_text("utf-8").splitlines():
-        probe = json.loads(line)
+    for probe in json_lines(truth_table("0.145.7")):
         served = not (probe["status"] == 404 and probe["response_body"] == "404 Not Found")
         try:
             find_operation(probe["request"]["method"], probe["request"]["path"].partition("?")[0])
