@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from signet_conformance.daemon.app import DaemonApp, create_app
+from signet_conformance.daemon.http.app import DaemonApp, create_app
 from signet_conformance.daemon.settings import DaemonSettings
 
 if TYPE_CHECKING:

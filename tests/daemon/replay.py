@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 
-from signet_conformance.daemon.app import create_app
+from signet_conformance.daemon.http.app import create_app
 from signet_conformance.daemon.settings import DaemonSettings
 from tests.support.evidence import SEED, json_lines, truth_table
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from signet_conformance.daemon.auth import MODES
 from signet_conformance.daemon.behaviour import VERSIONS
-from signet_conformance.daemon.server import DaemonSettings, serve
+from signet_conformance.daemon.http.server import DaemonSettings, serve
+from signet_conformance.daemon.state.auth import MODES
 
 _EPILOG = """\b
 Examples:

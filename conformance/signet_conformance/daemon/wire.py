@@ -3,14 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon.values import UnreadableJsonError, parse_json, record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from signet_conformance.daemon.auth import Claims
+
+FAR_FUTURE: Final = 2**31 - 1
+"""The second of expiry of a credential that does not expire."""
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What a credential says of its bearer."""
+
+    subject: str
+    role: str
+    scope: dict[str, str] = field(default_factory=dict)
+    permissions: tuple[str, ...] = ()
+    issued: int = 0
+    expires: int = FAR_FUTURE
+
+    def shown(self) -> dict[str, Any]:
+        """The claims as the wire has them."""
+        shown = {"sub": self.subject, "scope": self.scope, "role": self.role, "iat": self.issued, "exp": self.expires}
+        return {**shown, **({"permissions": list(self.permissions)} if self.permissions else {})}
 
 
 @dataclass(frozen=True)

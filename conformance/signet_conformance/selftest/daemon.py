@@ -22,8 +22,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from signet_conformance.daemon.app import create_app
 from signet_conformance.daemon.behaviour import VERSIONS
+from signet_conformance.daemon.http.app import create_app
 from signet_conformance.daemon.settings import DaemonSettings
 from signet_conformance.errors import SignetConformanceError
 from signet_conformance.selftest.mutants import NOTHING, mutant

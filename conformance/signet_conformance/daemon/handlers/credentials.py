@@ -1,0 +1,111 @@
+"""Who the bearer is; tokens and API keys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from signet_conformance.daemon.state.auth import ROLES
+from signet_conformance.daemon.timestamps import iso
+from signet_conformance.daemon.values import text_or_none
+from signet_conformance.daemon.wire import Answer, Call, refusal
+
+if TYPE_CHECKING:
+    from signet_conformance.daemon.state.daemon import Daemon
+
+_TOKEN_SECONDS: Final = 7 * 24 * 3600
+
+
+def _providers() -> list[dict[str, Any]]:
+    other = (("sso", "oidc"), ("saml", "saml"))
+    return [
+        {"id": "password", "type": "password", "enabled": False, "username": "admin"},
+        *({"id": name, "type": kind, "enabled": False, "startPath": f"/api/auth/{name}/start"} for name, kind in other),
+    ]
+
+
+def whoami(daemon: Daemon, call: Call) -> Answer:
+    """GET auth/whoami: what the daemon makes of the bearer's token. An API key counts for nothing here."""
+    near = daemon.auth.mode == "hybrid" and call.claims is None
+    return Answer(
+        {
+            "authenticated": call.claims is not None, "trustedLocal": near,
+            "effectiveAccess": daemon.auth.mode == "local" or call.claims is not None or near,
+            "claims": call.claims.shown() if call.claims else None, "mode": daemon.auth.mode, "providers": _providers(),
+        }
+    )  # fmt: skip
+
+
+def auth_methods(daemon: Daemon, _call: Call) -> Answer:
+    """GET auth/methods."""
+    return Answer({"mode": daemon.auth.mode, "providers": _providers()})
+
+
+def login(daemon: Daemon, call: Call) -> Answer:
+    """POST auth/login: there is no password."""
+    limited = daemon.auth.rate_problem(call, "login")
+    if limited:
+        return limited
+    body = call.json_record()
+    if not body:
+        return refusal(400, "auth secret not available" if daemon.auth.mode == "local" else "invalid request body")
+    if daemon.auth.mode == "local":
+        return refusal(400, "auth secret not available")
+    for name, most in (("username", 128), ("password", 1024)):
+        if not isinstance(body.get(name), str) or not 0 < len(body[name]) <= most:
+            return refusal(400, f"{name} is required")
+    return refusal(503, "password login is not configured")
+
+
+def make_token(daemon: Daemon, call: Call) -> Answer:
+    """POST auth/token: a signed token for a role."""
+    if daemon.auth.mode == "local":
+        return refusal(400, "auth secret not available (local mode?)")
+    body = call.json_record()
+    if body is None:
+        return refusal(400, "invalid request body")
+    role = body.get("role")
+    if role not in ROLES:
+        return refusal(400, f"role must be one of: {', '.join(ROLES)}")
+    given = body.get("ttlSeconds")
+    seconds = given if isinstance(given, int | float) and not isinstance(given, bool) and given > 0 else _TOKEN_SECONDS
+    scope = body.get("scope")
+    token = daemon.auth.make_token(f"token:{role}", role, scope if isinstance(scope, dict) else {}, seconds)
+    return Answer({"token": token, "expiresAt": iso(daemon.clock() + seconds)})
+
+
+def list_keys(daemon: Daemon, _call: Call) -> Answer:
+    """GET auth/api-keys."""
+    return Answer({"apiKeys": daemon.auth.keys()})
+
+
+def make_key(daemon: Daemon, call: Call) -> Answer:
+    """POST auth/api-keys: 201 with the key, shown this once."""
+    body = call.json_record()
+    if body is None:
+        return refusal(400, "invalid request body")
+    name = text_or_none(body.get("name"))
+    if not name:
+        return refusal(400, "name is required")
+    if isinstance(body.get("role"), str) and body["role"] not in ROLES:
+        return refusal(400, f"role must be one of: {', '.join(ROLES)}")
+    kinds = {
+        "role": str,
+        "scope": dict,
+        "permissions": list,
+        "connector": str,
+        "harness": str,
+        "agentId": str,
+        "allowedProjects": list,
+        "expiresAt": str,
+    }
+    traits = {key: body[key] for key, kind in kinds.items() if isinstance(body.get(key), kind)}
+    try:
+        return Answer({"apiKey": daemon.auth.make_key(name, **traits)}, 201)
+    except ValueError as problem:
+        return refusal(400, str(problem))
+
+
+def revoke_key(daemon: Daemon, call: Call) -> Answer:
+    """DELETE auth/api-keys/:id."""
+    revoked = daemon.auth.revoke(call.params["id"])
+    return Answer({"apiKey": revoked}) if revoked else refusal(404, "API key not found")

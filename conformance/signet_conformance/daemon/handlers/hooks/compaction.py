@@ -1,0 +1,165 @@
+"""The hooks around a compaction, and the checkpoint of a session that goes on."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any, Final
+
+from signet_conformance.daemon.handlers.hooks.claims import (
+    claim,
+    is_bypassed,
+    is_internal,
+    is_noise,
+    runtime_path,
+    same_marks,
+    start_marks,
+)
+from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
+from signet_conformance.daemon.state.transcripts import plain_lines, read_file
+from signet_conformance.daemon.values import ScriptError, fields_of, text_or_none, truthy
+from signet_conformance.daemon.wire import Answer, Call, refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from signet_conformance.daemon.state.daemon import Daemon
+
+_LEAST_NEW: Final = 500
+_GUIDELINES: Final = (
+    "Keep what later sessions need: decisions and their reasons, preferences, open work, names of files and services."
+    " Leave out what the code itself shows."
+)
+_ASK: Final = "Before the context is compacted, write a summary of what must not be lost.\n\n"
+
+
+def pre_compaction(daemon: Daemon, call: Call) -> Answer:
+    """POST hooks/pre-compaction: how the host should sum up the session."""
+    body = call.json()
+    fields: Mapping[str, Any] = body if isinstance(body, dict) else {}
+    if not truthy(fields.get("harness")):
+        return refusal(400, "harness is required")
+    key, path = fields.get("sessionKey"), runtime_path(call, fields)
+    agent = resolve_agent(fields.get("agentId") if daemon.behaviour.claims_by_agent else None, key)
+    nothing = {"guidelines": "", "instructions": "", "summaryPrompt": ""}
+    duplicate = claim(daemon, key, path, agent, nothing)
+    if duplicate:
+        return duplicate
+    if is_bypassed(daemon, fields):
+        return Answer({"instructions": "", "bypassed": True})
+    visible, values = daemon.agents.visible(resolve_agent(fields.get("agentId"), key))
+    rows = daemon.store.rows(
+        f"SELECT m.content FROM memories m WHERE m.is_deleted = 0{visible} ORDER BY m.created_at DESC LIMIT 5", *values
+    )
+    recent = "".join(f"- {row['content']}\n" for row in rows)
+    prompt = f"{_ASK}{_GUIDELINES}\n\n" + (f"\nRecent memories for reference:\n{recent}" if recent else "")
+    return Answer({"summaryPrompt": prompt, "guidelines": _GUIDELINES})
+
+
+def compaction_complete(daemon: Daemon, call: Call) -> Answer:
+    """POST hooks/compaction-complete: the summary is filed and the session's context epoch moves on."""
+    fields = fields_of(call.json())
+    if not truthy(fields.get("harness")) or not truthy(fields.get("summary")):
+        return refusal(400, "harness and summary are required")
+    key, path = fields.get("sessionKey"), runtime_path(call, fields)
+    duplicate = claim(daemon, key, path, plain_agent(fields), {"success": True})
+    if duplicate:
+        return duplicate
+    if is_bypassed(daemon, fields):
+        return Answer({"success": True, "bypassed": True})
+    scoped = daemon.behaviour.context_epochs
+    agent, problem = daemon.auth.scoped_agent(
+        call.claims, resolve_agent(fields.get("agentId"), key) if scoped else "default"
+    )
+    if problem:
+        return refusal(403, problem)
+    row = daemon.store.row("SELECT project FROM session_transcripts WHERE session_key = ? AND agent_id = ?", key, agent)
+    project = (row["project"] if row else None) or text_or_none(fields.get("project"))
+    project, problem = daemon.auth.scoped_project(call.claims, project if scoped else None)
+    if problem:
+        return refusal(403, problem)
+    noise = is_noise(project=project, key=key, harness=fields["harness"])
+    memory = None if noise else _file(daemon, fields, agent, project)
+    answer: dict[str, Any] = {"success": True, "memoryId": memory}
+    if scoped:
+        epoch = daemon.epochs.advance(key, agent)
+        if epoch is not None:
+            answer["contextEpoch"] = epoch
+    marks = start_marks(
+        agent, {**fields, "sessionId": None}, project, key_only=daemon.behaviour.start_marks_are_key_only
+    )
+    daemon.started.forget(same_marks(marks))
+    if truthy(key):
+        daemon.transcripts.drop(str(key), agent)
+    return Answer(answer)
+
+
+def _file(daemon: Daemon, fields: Mapping[str, Any], agent: str, project: str | None) -> str:
+    """Write the summary as a memory and as a session summary; the memory's id."""
+    key, harness, summary, now, new = (
+        fields.get("sessionKey"),
+        fields["harness"],
+        fields["summary"],
+        daemon.now(),
+        str(uuid.uuid4()),
+    )
+    if not isinstance(summary, str) or not isinstance(harness, str):
+        raise ScriptError("summary or harness is no text")
+    with daemon.store.transaction():
+        daemon.store.run(
+            """INSERT INTO memories (id, content, type, importance, source_id, source_type, who, tags, project,
+               agent_id, created_at, updated_at, updated_by)
+               VALUES (?, ?, 'session_summary', 0.8, ?, ?, 'system', ?, ?, ?, ?, ?, 'system')""",
+            new, summary, key, harness, f"session,summary,{harness}", project, agent, now, now,
+        )  # fmt: skip
+        node = f"{key}:compaction:{int(daemon.clock() * 1000)}" if truthy(key) else str(uuid.uuid4())
+        daemon.store.run(
+            """INSERT OR REPLACE INTO session_summaries
+               VALUES (?, ?, 0, 'session', ?, ?, ?, ?, ?, ?, ?, 'compaction', ?, ?, ?)""",
+            node, project, summary, -(-len(summary) // 4), now, now, key, harness, agent, key,
+            '{"source":"compaction-complete"}', now,
+        )  # fmt: skip
+    return new
+
+
+def checkpoint(daemon: Daemon, call: Call) -> Answer:
+    """POST hooks/session-checkpoint-extract: what is new in the transcript since the last one is queued."""
+    if is_internal(call):
+        return Answer({"skipped": True})
+    fields = fields_of(call.json())
+    key = fields.get("sessionKey")
+    if not truthy(fields.get("harness")) or not truthy(key):
+        return refusal(400, "harness and sessionKey are required")
+    duplicate = claim(daemon, key, runtime_path(call, fields), plain_agent(fields), {"skipped": True})
+    if duplicate:
+        return duplicate
+    if daemon.sessions.bypassed(key):
+        return Answer({"skipped": True})
+    daemon.sessions.renew(key, plain_agent(fields))
+    agent = resolve_agent(fields.get("agentId"), key)
+    daemon.agents.register(agent)
+    job = None if daemon.behaviour.checkpoint_always_skips else _extract(daemon, fields, str(key), agent)
+    return Answer({"queued": True, "jobId": job} if job else {"skipped": True})
+
+
+def _extract(daemon: Daemon, fields: Mapping[str, Any], key: str, agent: str) -> str | None:
+    """Queue the new part of the transcript when it has 500 bytes or more; the job's id."""
+    sent = ""
+    if truthy(fields.get("transcript")):
+        sent = plain_lines(fields["harness"], fields["transcript"])
+    elif (raw := read_file(fields.get("transcriptPath"))) is not None:
+        sent = plain_lines(fields["harness"], raw)
+    stored = daemon.transcripts.get(key, agent)
+    if sent and len(sent) >= len(stored):
+        daemon.transcripts.put(
+            key, agent, sent, harness=fields["harness"], project=fields.get("project"), now=daemon.now()
+        )
+    size = len((sent or stored).encode("utf-8", "replace"))
+    done = daemon.store.number(
+        "SELECT MAX(last_offset) FROM extract_cursors WHERE session_key = ? AND agent_id = ?", key, agent
+    )
+    if size - done < _LEAST_NEW:
+        return None
+    if isinstance(fields.get("project"), dict | list):
+        raise ScriptError("a project that cannot be stored")
+    daemon.store.run("INSERT OR REPLACE INTO extract_cursors VALUES (?, ?, ?)", key, agent, size)
+    return str(uuid.uuid4())

@@ -1,0 +1,124 @@
+"""The older hooks that save and recall memories, and the aliases of memory/remember."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import sqlite3
+from typing import TYPE_CHECKING, Any, Final
+
+from signet_conformance.daemon.handlers.hooks.claims import (
+    held_by_other,
+    is_bypassed,
+    is_internal,
+    runtime_path,
+)
+from signet_conformance.daemon.handlers.memories.recall import Request
+from signet_conformance.daemon.handlers.memories.recalling import recall_problem, recalled, saving_problem
+from signet_conformance.daemon.handlers.memories.saving import remember
+from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
+from signet_conformance.daemon.values import (
+    ScriptError,
+    UnreadableJsonError,
+    fields_of,
+    text_or_none,
+    truthy,
+)
+from signet_conformance.daemon.wire import Answer, Call, refusal
+
+if TYPE_CHECKING:
+    from signet_conformance.daemon.state.daemon import Daemon
+
+#: What the daemon can put into a header of the request it makes to itself.
+_HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+_NOTHING_FOUND: Final = "No matching memories found."
+
+
+def hook_remember(daemon: Daemon, call: Call) -> Answer:
+    """POST hooks/remember: the answer of memory/remember, once the claim of the session allows it."""
+    if is_internal(call):
+        return Answer({"success": True, "memories": []})
+    fields = fields_of(call.json())
+    if not truthy(fields.get("harness")) or not truthy(fields.get("content")):
+        return refusal(400, "harness and content are required")
+    path, key = runtime_path(call, fields), fields.get("sessionKey")
+    refused = held_by_other(daemon, key, path, plain_agent(fields))
+    if refused:
+        return refused
+    if is_bypassed(daemon, fields):
+        return Answer({"success": True, "memories": [], "bypassed": True})
+    key = key if (given := call.header("x-signet-session-key")) is None else given
+    body = {**fields, "runtimePath": path} if path else fields
+    return _forward(daemon, call, body, key)
+
+
+def _forward(daemon: Daemon, call: Call, body: Any, key: Any) -> Answer:
+    """The answer of memory/remember, which the daemon asks of itself: only the session key goes along."""
+    if truthy(key) and not _HEADER_VALUE.fullmatch(str(key)):
+        return Answer(None, 500, text="Internal Server Error")
+    headers = {"x-signet-session-key": str(key)} if truthy(key) else {}
+    inner = dataclasses.replace(call, headers=headers, body=json.dumps(body, default=str).encode("utf-8", "replace"))
+    try:
+        answer = daemon.auth.permission_problem(inner, "remember") or remember(daemon, inner)
+    except (ScriptError, sqlite3.Error):
+        answer = Answer(None, 500, text="Internal Server Error")
+    if not daemon.behaviour.remember_is_memory_answer and answer.status == 200:
+        return Answer({"saved": True, "id": (answer.body.get("id") or answer.body.get("ids", [None])[0])})
+    return dataclasses.replace(answer, headers={"vary": "Origin, Origin"})
+
+
+def remember_alias(daemon: Daemon, call: Call) -> Answer:
+    """POST memory/save and hook/remember: memory/remember under another name; an unreadable body counts as empty."""
+    try:
+        body = call.json()
+    except UnreadableJsonError:
+        body = {}
+    return _forward(daemon, call, body, call.header("x-signet-session-key"))
+
+
+def hook_recall(daemon: Daemon, call: Call) -> Answer:
+    """POST hooks/recall: the answer of memory/recall with the fields of the older hook beside it."""
+    if is_internal(call):
+        return Answer(_no_recall("", internal=True))
+    fields = fields_of(call.json())
+    if not truthy(fields.get("harness")) or not truthy(fields.get("query")):
+        return refusal(400, "harness and query are required")
+    problem = recall_problem(fields)
+    if problem:
+        return refusal(400, problem)
+    key = fields.get("sessionKey")
+    refused = held_by_other(daemon, key, runtime_path(call, fields), plain_agent(fields))
+    if refused:
+        return refused
+    if is_bypassed(daemon, fields):
+        return Answer(_no_recall(fields["query"], bypassed=True))
+    given = fields.get("agentId")
+    agent = resolve_agent(call.header("x-signet-agent-id") if given is None else given, key)
+    denied = saving_problem(daemon, call, fields, agent)
+    if denied:
+        return denied
+    project, problem = daemon.auth.scoped_project(call.claims, text_or_none(fields.get("project")))
+    if problem:
+        return refusal(403, problem)
+    if not isinstance(fields["query"], str):
+        raise ScriptError("a query is no text")
+    read = {
+        name: value for name, value in fields.items() if name not in ("scope", "pinned", "importance_min", "sourceOnly")
+    }
+    found = recalled(daemon, Request(fields["query"], agent, {**read, "project": project}, key))
+    rows = found["results"]
+    message = (
+        _NOTHING_FOUND
+        if not rows
+        else f"Found {len(rows)} {'memory' if len(rows) == 1 else 'memories'} ({found['method']})."
+    )
+    lines = [f"- {row['content']}" for row in rows]
+    return Answer({**found, "memories": rows, "count": len(rows), "message": "\n".join([message, *lines])})
+
+
+def _no_recall(query: Any, **more: Any) -> dict[str, Any]:
+    return {
+        "results": [], "memories": [], "count": 0, "query": query, "method": "hybrid",
+        "meta": {"totalReturned": 0, "hasSupplementary": False, "noHits": True}, "message": _NOTHING_FOUND, **more,
+    }  # fmt: skip

@@ -1,0 +1,171 @@
+"""The start of a session: its claim, and the context that it is handed."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from signet_conformance.daemon.handlers.hooks.claims import (
+    conflict,
+    is_bypassed,
+    is_internal,
+    runtime_path,
+    same_marks,
+    start_marks,
+)
+from signet_conformance.daemon.handlers.hooks.prompting import CONTEXT_VERSION
+from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
+from signet_conformance.daemon.state.identity import identity_of, instructions, working_memory
+from signet_conformance.daemon.timestamps import read_moment, spoken
+from signet_conformance.daemon.values import ScriptError, fields_of, text_or_none, trimmed, truthy
+from signet_conformance.daemon.wire import Answer, Call, present, refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from signet_conformance.daemon.state.daemon import Daemon
+
+_MOST_MEMORIES: Final = 50
+_INJECT_CHARACTERS: Final = 48_000
+_LEAST_WEIGHT: Final = 0.2
+_DAY_SECONDS: Final = 86_400
+_MARKER: Final = "[memory active | /remember | /recall]"
+_INTRODUCTION: Final = "[signet active]\nAn embedded Signet daemon for tests keeps the memory of this session."
+
+
+def session_start(daemon: Daemon, call: Call) -> Answer:
+    """POST hooks/session-start: the context of a new session, or a stub when it was handed out before."""
+    if is_internal(call):
+        return Answer({"inject": "", "memories": []})
+    fields = fields_of(call.json())
+    if not truthy(fields.get("harness")):
+        return refusal(400, "harness is required")
+    path = runtime_path(call, fields)
+    key = fields.get("sessionKey")
+    claim_only = daemon.behaviour.claim_only and fields.get("claimOnly") is True
+    if claim_only and not path:
+        return refusal(400, "claimOnly requires a runtime path")
+    if truthy(key) and path:
+        holder = daemon.sessions.claim(key, path, resolve_agent(fields.get("agentId"), key))
+        if holder:
+            return conflict(holder)
+    daemon.presence.meet(
+        session=text_or_none(key), agent=plain_agent(fields), harness=fields["harness"],
+        project=text_or_none(fields.get("project")), path=path,
+    )  # fmt: skip
+    if is_bypassed(daemon, fields):
+        return Answer({"inject": "", "memories": [], "bypassed": True})
+    if claim_only:
+        return Answer({"sessionKnown": True})
+    return _start(daemon, fields, key)
+
+
+def _start(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> Answer:
+    agent = resolve_agent(fields.get("agentId"), key)
+    daemon.agents.register(agent)
+    trimmed(fields["harness"])
+    project = fields.get("project") if fields.get("project") is not None else fields.get("cwd")
+    marks = start_marks(agent, fields, project, key_only=daemon.behaviour.start_marks_are_key_only)
+    shown_as = None if marks is None else "\0".join(marks[1:] or marks)
+    if daemon.behaviour.context_epochs and (trimmed(fields.get("source")) or "").lower() == "clear":
+        daemon.started.forget(same_marks(marks))
+        if text_or_none(key):
+            daemon.epochs.advance(shown_as, agent)
+            daemon.transcripts.drop(str(key), agent)
+    if truthy(fields.get("project")) and not isinstance(fields["project"], str):
+        raise ScriptError("a project is no path")
+    warnings = daemon.sessions.warnings(key, agent) if truthy(key) else None
+    today = f"# Current Date & Time\n{spoken(daemon.clock())}"
+    if marks is not None and daemon.started.seen(marks):
+        stub = present(identity={"name": "Agent"}, memories=[], inject=f"{_MARKER}\n{today}", warnings=warnings)
+        return Answer(_with_envelope(daemon, stub, "", today))
+    memories = _memories_for(daemon, agent, fields.get("project"))
+    if shown_as is not None and memories:
+        ids = [memory["id"] for memory in memories]
+        shown = daemon.epochs.shown(shown_as, agent, ids)
+        memories = [memory for memory in memories if memory["id"] not in shown]
+        daemon.epochs.show(shown_as, agent, ids)
+    if truthy(key):
+        daemon.store.run_many(
+            "INSERT OR IGNORE INTO shown_memories VALUES (?, ?, ?)",
+            [(str(key), agent, memory["id"]) for memory in memories],
+        )
+    daemon.store.run_many(
+        "UPDATE memories SET access_count = access_count + 1, last_accessed = datetime(?, 'unixepoch') WHERE id = ?",
+        [(int(daemon.clock()), memory["id"]) for memory in memories],
+    )
+    recent = working_memory(daemon.workspace)
+    stable, inject = _inject(daemon, memories, recent, today)
+    if marks is not None:
+        daemon.started.remember(marks)
+    answer = present(
+        identity=identity_of(daemon.workspace),
+        memories=[
+            {name: memory[name] for name in ("id", "content", "type", "importance", "created_at")}
+            for memory in memories
+        ],
+        recentContext=recent,
+        inject=inject,
+        warnings=warnings,
+    )
+    return Answer(_with_envelope(daemon, answer, stable, inject.removeprefix(stable)))
+
+
+def _with_envelope(daemon: Daemon, answer: dict[str, Any], stable: str, dynamic: str) -> dict[str, Any]:
+    if not daemon.behaviour.start_has_envelope:
+        return answer
+    return {
+        **answer,
+        "stableSystemPrompt": stable,
+        "dynamicContext": dynamic,
+        "contextHash": hashlib.sha256(answer["inject"].encode()).hexdigest(),
+        "contextVersion": CONTEXT_VERSION,
+    }
+
+
+def _memories_for(daemon: Daemon, agent: str, project: Any) -> list[dict[str, Any]]:
+    """The memories worth showing at a start: those of the project first, then by importance and age."""
+    visible, values = daemon.agents.visible(agent)
+    rows = daemon.store.rows(
+        f"SELECT m.* FROM memories m WHERE m.is_deleted = 0{visible} ORDER BY m.created_at DESC LIMIT 300", *values
+    )
+    weighed = [(weight, dict(row)) for row in rows if (weight := _weight(row, daemon.clock())) > _LEAST_WEIGHT]
+    weighed.sort(key=lambda pair: (bool(project) and pair[1]["project"] == project, pair[0]), reverse=True)
+    kept: list[dict[str, Any]] = []
+    room = _INJECT_CHARACTERS
+    for _, row in weighed[:_MOST_MEMORIES]:
+        room -= len(row["content"])
+        if room < 0:
+            break
+        kept.append(row)
+    return kept
+
+
+def _weight(row: Any, now: float) -> float:
+    if row["pinned"]:
+        return 1.0
+    if not isinstance(row["importance"], int | float):
+        return 0.0
+    age = max(0.0, now - (read_moment(row["created_at"]) or now)) / _DAY_SECONDS
+    return float(row["importance"]) * math.pow(0.95, age)
+
+
+def _inject(daemon: Daemon, memories: list[dict[str, Any]], recent: str | None, today: str) -> tuple[str, str]:
+    """The part of the injected text that does not change within a session, and the whole of it."""
+    stable = [_INTRODUCTION, _MARKER]
+    rules = instructions(daemon.workspace)
+    if rules:
+        stable.append(f"## Agent Instructions\n\n{rules}")
+    parts = [f"\n{today}\n"]
+    if recent:
+        parts.append(f"## Working Memory\n\n{recent}")
+    if memories:
+        lines = [f"- {memory['content']} ({datetime.fromisoformat(memory['created_at']):%b %d})" for memory in memories]
+        parts.append("\n".join(["## Relevant Memories\n", *lines]))
+    names = daemon.secrets.names()
+    if names:
+        parts.append("\n".join(["## Available Secrets\n", *(f"- {name}" for name in names)]))
+    head = "\n".join(stable)
+    return head, "\n".join([head, *parts])[:_INJECT_CHARACTERS]

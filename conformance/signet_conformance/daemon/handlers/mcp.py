@@ -1,0 +1,82 @@
+"""POST /mcp: enough of the Model Context Protocol over HTTP for a client to connect and list the memory tools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from signet_conformance.daemon.values import UnreadableJsonError
+from signet_conformance.daemon.wire import Answer, Call
+
+if TYPE_CHECKING:
+    from signet_conformance.daemon.state.daemon import Daemon
+
+_TOOLS: Final = {
+    "memory_search": ("Search memories", {"query": "string", "limit": "number"}),
+    "memory_store": ("Save a memory", {"content": "string"}),
+    "memory_get": ("Get a memory by its id", {"id": "string"}),
+    "memory_list": ("List memories", {"limit": "number"}),
+    "memory_modify": ("Change a memory", {"id": "string", "reason": "string", "content": "string"}),
+    "memory_forget": ("Forget a memory", {"id": "string", "reason": "string"}),
+    "secret_list": ("List the names of secrets", {}),
+    "secret_exec": ("Run a command with secrets in its environment", {"command": "string"}),
+}
+
+
+def mcp(_daemon: Daemon, call: Call) -> Answer:
+    """Answer one JSON-RPC message: initialize, ping, tools/list; other methods are not found."""
+    accept = call.header("accept") or ""
+    if call.method in ("GET", "HEAD"):
+        if "text/event-stream" not in accept:
+            return _error(406, -32000, "Not Acceptable: Client must accept text/event-stream")
+        return _error(405, -32000, "Method not allowed.")
+    if call.method == "DELETE":
+        return Answer(None, text="")
+    if call.method != "POST":
+        return _error(405, -32000, "Method not allowed.")
+    if "application/json" not in accept or "text/event-stream" not in accept:
+        return _error(406, -32000, "Not Acceptable: Client must accept both application/json and text/event-stream")
+    if not (call.header("content-type") or "").startswith("application/json"):
+        return _error(415, -32000, "Unsupported Media Type: Content-Type must be application/json")
+    return _post(call)
+
+
+def _post(call: Call) -> Answer:
+    try:
+        message = call.json()
+    except UnreadableJsonError:
+        return _error(400, -32700, "Parse error: Invalid JSON")
+    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+        return _error(400, -32700, "Parse error: Invalid JSON-RPC message")
+    if message.get("id") is None:
+        return Answer(None, 202, text="")
+    result = _result(message)
+    if result is None:
+        return Answer({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "Method not found"}})
+    return Answer({"result": result, "jsonrpc": "2.0", "id": message["id"]})
+
+
+def _result(message: dict[str, Any]) -> dict[str, Any] | None:
+    if message.get("method") == "initialize":
+        params = message.get("params")
+        version = params.get("protocolVersion") if isinstance(params, dict) else None
+        return {
+            "protocolVersion": version or "2025-03-26",
+            "capabilities": {"tools": {"listChanged": True}},
+            "serverInfo": {"name": "signet", "version": "0.1.0"},
+        }
+    if message.get("method") == "ping":
+        return {}
+    return {"tools": [_tool(name) for name in _TOOLS]} if message.get("method") == "tools/list" else None
+
+
+def _tool(name: str) -> dict[str, Any]:
+    description, fields = _TOOLS[name]
+    properties = {field: {"type": kind} for field, kind in fields.items()}
+    return {
+        "name": name, "title": description, "description": description,
+        "inputSchema": {"type": "object", "properties": properties},
+    }  # fmt: skip
+
+
+def _error(status: int, code: int, message: str) -> Answer:
+    return Answer({"jsonrpc": "2.0", "error": {"code": code, "message": message}, "id": None}, status)

@@ -1,0 +1,1 @@
+"""Saving, finding, changing and forgetting memories."""

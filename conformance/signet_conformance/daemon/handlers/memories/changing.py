@@ -1,0 +1,375 @@
+"""Changing and forgetting memories. No agent is checked: whoever knows an id may change its row."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from signet_conformance.daemon.handlers.memories.saving import FROZEN
+from signet_conformance.daemon.state.content import NO_TAGS, normalise, read_tags
+from signet_conformance.daemon.timestamps import read_moment
+from signet_conformance.daemon.values import (
+    BLANKS,
+    flag,
+    number_or_none,
+    positive_integer,
+    record,
+    text_or_none,
+)
+from signet_conformance.daemon.wire import Answer, Call, plain, present, refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from signet_conformance.daemon.state.daemon import Daemon
+
+MOST_ITEMS: Final = 200
+_KEPT_DAYS: Final = 30
+_ACTOR_TYPES: Final = ("operator", "pipeline", "harness", "sdk", "daemon")
+_ERRORS: Final = {
+    "not_found": (404, "Not found"),
+    "deleted": (409, "Cannot modify deleted memory"),
+    "version_conflict": (409, "Version conflict"),
+    "duplicate_content_hash": (409, "Duplicate content hash"),
+    "already_deleted": (409, None),
+    "pinned_requires_force": (409, "Pinned memories require force=true"),
+    "autonomous_force_denied": (403, "Autonomous agents cannot force-delete pinned memories"),
+    "not_deleted": (409, "Memory is not deleted"),
+    "retention_expired": (409, f"Recover window expired ({_KEPT_DAYS} days)"),
+}
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Who changes a memory, as its history tells it."""
+
+    name: str
+    kind: str
+    session: str | None
+    request: str | None
+
+
+#: Another row with a given content in the same place.
+_TWIN: Final = """id <> ? AND content_hash = ? AND agent_id = ? AND is_deleted = 0 AND visibility = ?
+    AND COALESCE(project, '') = COALESCE(?, '') AND COALESCE(scope, '__NULL__') = COALESCE(?, '__NULL__')"""
+
+
+def _twin_values(row: sqlite3.Row, digest: str) -> tuple[Any, ...]:
+    return row["id"], digest, row["agent_id"], row["visibility"], row["project"], row["scope"]
+
+
+def actor_of(call: Call, said: str | None) -> Actor:
+    """Who asks for a change: the bearer, else the header, else whom the body names, else the daemon."""
+    session, request = (text_or_none(call.header(f"x-signet-{name}-id")) for name in ("session", "request"))
+    if call.claims:
+        return Actor(call.claims.subject, call.claims.role, session, request)
+    kind = text_or_none(call.header("x-signet-actor-type"))
+    name = text_or_none(call.header("x-signet-actor")) or said or "daemon"
+    return Actor(name, kind if kind in _ACTOR_TYPES else "operator", session, request)
+
+
+def _record_event(
+    daemon: Daemon, memory: str, event: str, actor: Actor, reason: str, *, old: Any, new: Any, **facts: Any
+) -> None:
+    daemon.store.run(
+        "INSERT INTO memory_history VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        str(uuid.uuid4()), memory, event, old, new, actor.name, reason, json.dumps(facts), daemon.now(), actor.kind,
+        actor.session, actor.request,
+    )  # fmt: skip
+
+
+_Read: TypeAlias = "tuple[dict[str, Any], str | None]"
+
+
+def _read_content(value: Any) -> _Read:
+    if not isinstance(value, str):
+        return {}, "content must be a string"
+    content = normalise(value)
+    if not content.stored:
+        return {}, "content must not be empty"
+    return {"content": content.stored, "normalized_content": content.normal, "content_hash": content.digest}, None
+
+
+def _read_type(value: Any) -> _Read:
+    text = text_or_none(value)
+    return {"type": text}, None if text else "type must be a non-empty string"
+
+
+def _read_tag_list(value: Any) -> _Read:
+    tags = read_tags(value)
+    return {"tags": tags}, "tags must be a string, string array, or null" if tags is NO_TAGS else None
+
+
+def _read_importance(value: Any) -> _Read:
+    number = number_or_none(value)
+    inside = number is not None and 0 <= number <= 1
+    return {"importance": number}, None if inside else "importance must be a finite number between 0 and 1"
+
+
+def _read_pinned(value: Any) -> _Read:
+    pinned = flag(value)
+    return {"pinned": int(bool(pinned))}, "pinned must be a boolean" if pinned is None else None
+
+
+#: What a patch may change, in the order in which its parts are looked at.
+_READERS: Final = {
+    "content": _read_content,
+    "type": _read_type,
+    "tags": _read_tag_list,
+    "importance": _read_importance,
+    "pinned": _read_pinned,
+}
+
+
+def _changes_in(patch: Mapping[str, Any]) -> _Read:
+    """The columns that `patch` changes, and what is wrong with it, else None."""
+    changes: dict[str, Any] = {}
+    for name, read in _READERS.items():
+        if name in patch:
+            read_changes, problem = read(patch[name])
+            if problem:
+                return {}, problem
+            changes |= read_changes
+    return changes, None if changes else "at least one of content, type, tags, importance, pinned is required"
+
+
+def _version_in(fields: Mapping[str, Any]) -> tuple[int | None, str | None]:
+    version = positive_integer(fields.get("if_version"))
+    wrong = "if_version" in fields and version is None
+    return version, "if_version must be a positive integer" if wrong else None
+
+
+def _current(
+    daemon: Daemon, memory: str, version: int | None, *, if_deleted: str
+) -> tuple[sqlite3.Row | None, dict[str, Any]]:
+    """A row that may be changed, and what an answer says of it; no row where its status already says why not."""
+    row = daemon.store.row("SELECT * FROM memories WHERE id = ?", memory)
+    if not row:
+        return None, {"id": memory, "status": "not_found"}
+    result = {"id": memory, "status": "", "currentVersion": row["version"]}
+    if row["is_deleted"]:
+        return None, {**result, "status": if_deleted}
+    if version is not None and version != row["version"]:
+        return None, {**result, "status": "version_conflict"}
+    return row, result
+
+
+def _modify(
+    daemon: Daemon, memory: str, changes: dict[str, Any], actor: Actor, reason: str, *, version: int | None
+) -> dict[str, Any]:
+    """Change a row: its id, status and versions."""
+    row, result = _current(daemon, memory, version, if_deleted="deleted")
+    if row is None:
+        return result
+    rewritten = "content" in changes and changes["content"] != row["content"]
+    if rewritten:
+        double = daemon.store.row(f"SELECT id FROM memories WHERE {_TWIN}", *_twin_values(row, changes["content_hash"]))
+        if double:
+            return {**result, "status": "duplicate_content_hash", "duplicateMemoryId": double["id"]}
+    names = {"content"} if rewritten else set()
+    names |= {
+        name for name in ("type", "tags", "importance", "pinned") if name in changes and changes[name] != row[name]
+    }
+    if not names:
+        return {**result, "status": "no_changes"}
+    written = {name: changes[name] for name in names}
+    if rewritten:
+        written |= {name: changes[name] for name in ("normalized_content", "content_hash")} | {
+            "extraction_status": "none"
+        }
+    written |= {"updated_at": daemon.now(), "updated_by": actor.name}
+    with daemon.store.transaction():
+        daemon.store.run(
+            f"UPDATE memories SET {', '.join(f'{name} = ?' for name in written)}, version = version + 1 WHERE id = ?",
+            *written.values(), memory,
+        )  # fmt: skip
+        _record_event(
+            daemon, memory, "updated", actor, reason, old=row["content"], new=changes.get("content", row["content"]),
+            changedFields=sorted(names), ifVersion=version, contentChanged=rewritten,
+        )  # fmt: skip
+    return {**result, "status": "updated", "newVersion": row["version"] + 1, "contentChanged": rewritten}
+
+
+def forget(
+    daemon: Daemon, memory: str, actor: Actor, reason: str, *, force: bool, version: int | None = None
+) -> dict[str, Any]:
+    """Mark a row as deleted: its id, status and versions."""
+    row, result = _current(daemon, memory, version, if_deleted="already_deleted")
+    if row is None:
+        return result
+    if row["pinned"] and not force:
+        return {**result, "status": "pinned_requires_force"}
+    if row["pinned"] and actor.kind == "pipeline":
+        return {**result, "status": "autonomous_force_denied"}
+    now = daemon.now()
+    with daemon.store.transaction():
+        daemon.store.run(
+            "UPDATE memories SET is_deleted = 1, deleted_at = ?, updated_at = ?, updated_by = ?, version = version + 1"
+            " WHERE id = ?",
+            now, now, actor.name, memory,
+        )  # fmt: skip
+        _record_event(
+            daemon, memory, "deleted", actor, reason, old=row["content"], new=None, force=force, ifVersion=version
+        )
+    return {**result, "status": "deleted", "newVersion": row["version"] + 1}
+
+
+def _single(result: dict[str, Any], done: str, **more: Any) -> Answer:
+    """The answer of an operation on one row: 200 when it was `done`, or nothing had to be."""
+    if result["status"] in (done, "no_changes"):
+        return Answer({**result, **(more if result["status"] == done else {})})
+    status, error = _ERRORS[result["status"]]
+    return Answer({**result, **({"error": error} if error else {})}, status)
+
+
+def patch_memory(daemon: Daemon, call: Call) -> Answer:
+    """PATCH memory/:id."""
+    body = call.json_record()
+    if body is None:
+        return refusal(400, "Invalid JSON body")
+    memory, reason = call.params["id"].strip(BLANKS), text_or_none(body.get("reason"))
+    if not memory:
+        return refusal(400, "memory id is required")
+    if not reason:
+        return refusal(400, "reason is required")
+    version, problem = _version_in(body)
+    changes, wrong = _changes_in(body)
+    if problem or wrong:
+        return refusal(400, problem or str(wrong))
+    if daemon.settings.frozen:
+        return refusal(503, FROZEN)
+    actor = actor_of(call, text_or_none(body.get("changed_by")))
+    return _single(_modify(daemon, memory, changes, actor, reason, version=version), "updated")
+
+
+def _with_reason(daemon: Daemon, call: Call, *, takes_force: bool) -> Answer | tuple[str, str, bool, int | None, Actor]:
+    """What DELETE and recover read from body and query: id, reason, force, version and actor; or the refusal."""
+    body = call.optional_record()
+    if body is None:
+        return refusal(400, "Invalid JSON body")
+    memory = call.params["id"].strip(BLANKS)
+    if not memory:
+        return refusal(400, "memory id is required")
+    reason = text_or_none(body.get("reason")) or text_or_none(call.query.get("reason"))
+    if not reason:
+        return refusal(400, "reason is required")
+    force = flag(body.get("force"))
+    if takes_force and "force" in body and force is None:
+        return refusal(400, "force must be a boolean")
+    force = flag(call.query.get("force")) if force is None else force
+    version, problem = _version_in(body)
+    asked, wrong = _version_in(call.query)
+    if problem or wrong:
+        return refusal(400, problem or str(wrong))
+    if daemon.settings.frozen:
+        return refusal(503, FROZEN)
+    return (
+        memory,
+        reason,
+        bool(force),
+        asked if version is None else version,
+        actor_of(call, text_or_none(body.get("changed_by"))),
+    )
+
+
+def delete_memory(daemon: Daemon, call: Call) -> Answer:
+    """DELETE memory/:id."""
+    read = _with_reason(daemon, call, takes_force=True)
+    if isinstance(read, Answer):
+        return read
+    memory, reason, force, version, actor = read
+    return _single(forget(daemon, memory, actor, reason, force=force, version=version), "deleted")
+
+
+def recover_memory(daemon: Daemon, call: Call) -> Answer:
+    """POST memory/:id/recover: a row deleted within 30 days comes back."""
+    read = _with_reason(daemon, call, takes_force=False)
+    if isinstance(read, Answer):
+        return read
+    memory, reason, _, version, actor = read
+    row = daemon.store.row("SELECT * FROM memories WHERE id = ?", memory)
+    result = {"id": memory, "status": "not_found"} | ({"currentVersion": row["version"]} if row else {})
+    if not row:
+        return _single(result, "recovered")
+    deleted = read_moment(row["deleted_at"])
+    if not row["is_deleted"]:
+        result["status"] = "not_deleted"
+    elif version is not None and version != row["version"]:
+        result["status"] = "version_conflict"
+    elif deleted is None or daemon.clock() - deleted > _KEPT_DAYS * 86_400:
+        result["status"] = "retention_expired"
+    elif daemon.store.row(f"SELECT 1 FROM memories WHERE {_TWIN}", *_twin_values(row, row["content_hash"])):
+        return plain(500, "Internal Server Error")
+    else:
+        with daemon.store.transaction():
+            daemon.store.run(
+                "UPDATE memories SET is_deleted = 0, deleted_at = NULL, updated_at = ?, version = version + 1"
+                " WHERE id = ?",
+                daemon.now(), memory,
+            )  # fmt: skip
+            _record_event(daemon, memory, "recovered", actor, reason, old=None, new=row["content"], ifVersion=version)
+        result |= {"status": "recovered", "newVersion": row["version"] + 1}
+    return _single(result, "recovered", retentionDays=_KEPT_DAYS)
+
+
+def modify_memories(daemon: Daemon, call: Call) -> Answer:
+    """POST memory/modify: up to 200 patches, each with a status of its own."""
+    body = call.json_record()
+    if body is None:
+        return refusal(400, "Invalid JSON body")
+    patches = body.get("patches")
+    if not isinstance(patches, list) or not patches:
+        return refusal(400, "patches[] is required")
+    if len(patches) > MOST_ITEMS:
+        return refusal(400, f"patches[] exceeds maximum batch size ({MOST_ITEMS})")
+    if daemon.settings.frozen:
+        return refusal(503, FROZEN)
+    actor = actor_of(call, text_or_none(body.get("changed_by")))
+    results = [_one_patch(daemon, record(patch), text_or_none(body.get("reason")), actor) for patch in patches]
+    updated = sum(result["status"] == "updated" for result in results)
+    return Answer({"total": len(results), "updated": updated, "results": results})
+
+
+def _one_patch(daemon: Daemon, patch: dict[str, Any] | None, reason: str | None, actor: Actor) -> dict[str, Any]:
+    def refused(memory: str | None, error: str) -> dict[str, Any]:
+        return {"id": memory, "status": "invalid_request", "error": error}
+
+    if patch is None:
+        return refused(None, "Each patch must be an object")
+    memory = text_or_none(patch.get("id"))
+    if not memory:
+        return refused(None, "Patch id is required")
+    reason = text_or_none(patch.get("reason")) or reason
+    if not reason:
+        return refused(memory, "reason is required")
+    version, problem = _version_in(patch)
+    changes, wrong = _changes_in(patch)
+    if problem or wrong:
+        return refused(memory, problem or str(wrong))
+    return _modify(daemon, memory, changes, actor, reason, version=version)
+
+
+def history(daemon: Daemon, call: Call) -> Answer:
+    """GET memory/:id/history: what was done to a row, oldest first."""
+    memory = call.params["id"].strip(BLANKS)
+    if not memory:
+        return refusal(400, "memory id is required")
+    if not daemon.store.row("SELECT 1 FROM memories WHERE id = ?", memory):
+        return refusal(404, "Not found", memoryId=memory)
+    limit = min(positive_integer(call.query.get("limit")) or 200, 1000)
+    rows = daemon.store.rows(
+        "SELECT * FROM memory_history WHERE memory_id = ? ORDER BY created_at LIMIT ?", memory, limit
+    )
+    events = [
+        {
+            "id": row["id"], "event": row["event"], "oldContent": row["old_content"], "newContent": row["new_content"],
+            "changedBy": row["changed_by"], "reason": row["reason"],
+            "metadata": json.loads(row["metadata"]) if row["metadata"] else None, "createdAt": row["created_at"],
+            **present(actorType=row["actor_type"], sessionId=row["session_id"], requestId=row["request_id"]),
+        }
+        for row in rows
+    ]  # fmt: skip
+    return Answer({"memoryId": memory, "count": len(events), "history": events})

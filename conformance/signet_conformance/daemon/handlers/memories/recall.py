@@ -1,0 +1,318 @@
+"""Recall: the memories that a query finds by words, by hints and through the entity graph, best first."""
+
+from __future__ import annotations
+
+import math
+import re
+import sqlite3
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from signet_conformance.daemon.handlers.memories.evidence import Search, scores_of
+from signet_conformance.daemon.handlers.memories.temporal import rows_in, span_of
+from signet_conformance.daemon.values import ScriptError, is_number, trimmed, truthy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from signet_conformance.daemon.state.daemon import Daemon
+
+_DEFAULT_LIMIT: Final = 10
+_MOST_ROWS: Final = 50
+_SHOWN_CHARACTERS: Final = 500
+_BUDGETS: Final = ("small", "medium", "large")
+_REHEARSAL: Final = 0.1
+
+
+@dataclass(frozen=True)
+class Request:
+    """A recall whose fields were read: filters are as sent, because wrong types match nothing rather than fail."""
+
+    query: str
+    agent: str
+    fields: dict[str, Any]
+    session_key: Any = None
+
+
+def budget_problem(fields: Any) -> str | None:
+    """What is wrong with the aggregate budget, else None."""
+    given = next((fields[name] for name in ("aggregateBudget", "aggregate_budget") if name in fields), "small")
+    if isinstance(given, str) and given in _BUDGETS:
+        return None
+    return "Invalid aggregateBudget. Expected one of: small, medium, large."
+
+
+def limit_of(value: Any) -> int:
+    """How many rows are wanted: 10 unless a number says otherwise, within 1 and 50."""
+    if not is_number(value) or not math.isfinite(value):
+        return _DEFAULT_LIMIT
+    return max(1, min(_MOST_ROWS, int(value // 1)))
+
+
+def recall(daemon: Daemon, request: Request) -> dict[str, Any]:
+    """The recall answer: results, query, method, meta, and entities when the query names some.
+
+    Raises `ScriptError` or `sqlite3.Error` for filter values that the daemon's query cannot take.
+    """
+    started = time.perf_counter()
+    key = trimmed(request.session_key)
+    repeats = request.fields.get("includeRecalled") is True
+    fields = request.fields
+    span = span_of(request.query, fields.get("time"))
+    if span:
+        wide = (
+            max(limit_of(fields.get("limit")) * 20, 100)
+            if span.mode == "filter" and span.text
+            else limit_of(fields.get("limit"))
+        )
+        rows = rows_in(daemon, span, request.agent, fields.get("project"), wide)
+        ids = [row["subject_id"] for row in rows if row["subject_type"] == "memory"]
+        if not (span.mode == "filter" and span.text and ids):
+            answer = _answer(
+                rows[: limit_of(fields.get("limit"))], request.query, "keyword", {"temporal": span.meta(request.query)}
+            )
+            found = _finish(daemon, request, answer, key, repeats=repeats, started=started)
+            found["meta"]["timings"]["stages"] = []
+            return found
+        request = Request(span.text, request.agent, fields, request.session_key)
+        answer = _search(daemon, request, key, repeats=repeats, only=set(ids))
+        if answer["method"] == "keyword":
+            answer["meta"]["temporal"] = span.meta(str(fields.get("query") or request.query))
+    else:
+        answer = _search(daemon, request, key, repeats=repeats)
+    return _finish(daemon, request, answer, key, repeats=repeats, started=started)
+
+
+def _answer(rows: list[dict[str, Any]], query: str, method: str, meta: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {
+        "results": rows,
+        "query": query,
+        "method": method,
+        "meta": {"totalReturned": 0, "hasSupplementary": False, "noHits": True, **(meta or {})},
+    }
+
+
+def _finish(
+    daemon: Daemon, request: Request, answer: dict[str, Any], key: str | None, *, repeats: bool, started: float
+) -> dict[str, Any]:
+    rows, meta = answer["results"], answer["meta"]
+    suppressed = answer.pop("suppressed", 0)
+    if key:
+        shown = daemon.epochs.shown(key, request.agent, [row["id"] for row in rows])
+        if repeats:
+            rows = [{**row, "already_recalled": True} if row["id"] in shown else row for row in rows]
+        else:
+            suppressed += len(shown)
+            rows = [row for row in rows if row["id"] not in shown]
+        daemon.epochs.show(key, request.agent, [row["id"] for row in rows])
+        meta["dedupe"] = {
+            "enabled": True,
+            "contextEpoch": daemon.epochs.current(key, request.agent),
+            "suppressed": 0 if repeats else suppressed,
+            "repeatedReturned": len(shown) if repeats else 0,
+        }
+    answer["results"] = rows
+    meta |= {
+        "totalReturned": len(rows),
+        "hasSupplementary": any(row.get("supplementary") for row in rows),
+        "noHits": not rows,
+    }
+    daemon.store.run_many(
+        "UPDATE memories SET access_count = access_count + 1, last_accessed = datetime(?, 'unixepoch') WHERE id = ?",
+        [(int(daemon.clock()), row["id"]) for row in rows if ":" not in row["id"]],
+    )
+    spent = round((time.perf_counter() - started) * 1000, 2)
+    meta["timings"] = {"totalMs": spent, "stages": [{"name": "memory_fts", "durationMs": spent}]}
+    return answer
+
+
+def _filter(daemon: Daemon, request: Request) -> tuple[str, list[Any]]:
+    """The SQL condition on ``m`` that the filters and the agent's rights make."""
+    fields = request.fields
+    parts: list[str] = []
+    values: list[Any] = []
+    if fields.get("scope") is None:
+        parts.append("m.scope IS NULL")
+    else:
+        parts.append("m.scope = ?")
+        values.append(fields["scope"])
+    for clause, name in (
+        ("m.type = ?", "type"),
+        ("m.who = ?", "who"),
+        ("m.created_at >= ?", "since"),
+        ("m.created_at <= ?", "until"),
+        ("m.project = ?", "project"),
+    ):
+        if truthy(fields.get(name)):
+            parts.append(clause)
+            values.append(fields[name])
+    for tag in _tags(fields.get("tags")):
+        parts.append("INSTR(LOWER(m.tags), LOWER(?)) > 0")
+        values.append(tag)
+    if truthy(fields.get("pinned")):
+        parts.append("m.pinned = 1")
+    if is_number(fields.get("importance_min")):
+        parts.append("m.importance >= ?")
+        values.append(fields["importance_min"])
+    visible, more = daemon.agents.visible(request.agent)
+    return f" AND m.is_deleted = 0 AND {' AND '.join(parts)}{visible}", [*values, *more]
+
+
+def _tags(value: Any) -> list[str]:
+    if value is None:
+        return []
+    if not isinstance(value, str):
+        raise ScriptError("split is not a function")
+    return [tag for part in value.split(",") if (tag := part.strip())]
+
+
+def _search(
+    daemon: Daemon, request: Request, key: str | None, *, repeats: bool, only: set[str] | None = None
+) -> dict[str, Any]:
+    limit = limit_of(request.fields.get("limit"))
+    if isinstance(request.fields.get("scope"), dict | list):
+        return _answer([], request.query, "hybrid")
+    where, values = _filter(daemon, request)
+    entities = daemon.graph.named_by(request.query, request.agent)
+    keywords = request.fields.get("keywordQuery")
+    keywords = request.query if keywords is None else trimmed(keywords) or ""
+    scores = scores_of(daemon, Search(request.query, keywords, request.agent, where, values), entities)
+    if only is not None:
+        scores = {item: found for item, found in scores.items() if item in only}
+    ranked = sorted(scores, key=_rehearsed(daemon, scores), reverse=True)
+    if not ranked or request.fields.get("sourceOnly") is True:
+        return _answer([], request.query, "hybrid")
+    rows = _rows(daemon, ranked, scores, where, values)
+    suppressed = 0
+    if key and not repeats:
+        shown = daemon.epochs.shown(key, request.agent, [row["id"] for row in rows])
+        suppressed, rows = len(shown), [row for row in rows if row["id"] not in shown]
+    rows = rows[:limit]
+    named = _entities_in(daemon, entities, request, where, values)
+    rows += _constructed(daemon, named, request.agent, rows, limit)
+    if key and not repeats:
+        blocks = [row["id"] for row in rows if row["id"].startswith("constructed:")]
+        shown = daemon.epochs.shown(key, request.agent, blocks)
+        suppressed, rows = suppressed + len(shown), [row for row in rows if row["id"] not in shown]
+    answer = _answer(rows, request.query, "keyword") | {"suppressed": suppressed}
+    described = [_described(daemon, entity, request.agent) for entity in named]
+    if any(entity["aspects"] for entity in described):
+        answer["entities"] = [entity for entity in described if entity["aspects"]]
+    return answer
+
+
+def _rehearsed(daemon: Daemon, scores: dict[str, tuple[float, str]]) -> Callable[[str], float]:
+    """The rank of each memory: its score, raised a little for every time it was shown before."""
+    rows = daemon.store.rows(
+        f"SELECT id, access_count FROM memories WHERE id IN ({','.join('?' * len(scores))})", *scores
+    )
+    boost = {row["id"]: 1 + _REHEARSAL * math.log(row["access_count"] + 1) for row in rows}
+    return lambda item: scores[item][0] * boost.get(item, 1.0)
+
+
+def _rows(
+    daemon: Daemon, ranked: list[str], scores: dict[str, tuple[float, str]], where: str, values: list[Any]
+) -> list[dict[str, Any]]:
+    found = daemon.store.rows(
+        f"SELECT m.* FROM memories m WHERE m.id IN ({','.join('?' * len(ranked))}){where}", *ranked, *values
+    )
+    by_id = {row["id"]: row for row in found}
+    return [_row(by_id[item], *scores[item]) for item in ranked if item in by_id]
+
+
+def _row(row: sqlite3.Row, score: float, source: str) -> dict[str, Any]:
+    content, source_id = row["content"], row["source_id"]
+    cut = len(content) > _SHOWN_CHARACTERS
+    origin = {"source_id": source_id, "session_id": re.sub(r"^session:", "", source_id)} if source_id else {}
+    return {
+        "id": row["id"],
+        "content": f"{content[:_SHOWN_CHARACTERS]} [truncated]" if cut else content,
+        "content_length": len(content),
+        "truncated": cut,
+        "score": round(score, 2),
+        "source": source,
+        **origin,
+        "type": row["type"],
+        "tags": row["tags"],
+        "pinned": bool(row["pinned"]),
+        "importance": row["importance"],
+        "who": row["who"],
+        "project": row["project"],
+        "created_at": row["created_at"],
+        "visibility": row["visibility"],
+        "scope": row["scope"],
+    }
+
+
+def _entities_in(
+    daemon: Daemon, entities: list[sqlite3.Row], request: Request, where: str, values: list[Any]
+) -> list[sqlite3.Row]:
+    """The named entities; with a project or scope only those mentioned by a memory of it."""
+    if not truthy(request.fields.get("project")) and "scope" not in request.fields:
+        return entities
+    return [
+        entity
+        for entity in entities
+        if daemon.store.row(
+            f"""SELECT 1 FROM entity_mentions x JOIN memories m ON m.id = x.memory_id
+                WHERE x.entity_id = ?{where} LIMIT 1""",
+            entity["id"], *values,
+        )
+    ]  # fmt: skip
+
+
+def _described(daemon: Daemon, entity: sqlite3.Row, agent: str) -> dict[str, Any]:
+    aspects = [
+        {"name": name, "attributes": [dict(row) for row in attributes]}
+        for name, attributes in daemon.graph.aspects_of(entity["id"], agent)
+    ]
+    return {"name": entity["name"], "type": entity["entity_type"], "aspects": aspects}
+
+
+def _constructed(
+    daemon: Daemon, entities: list[sqlite3.Row], agent: str, rows: list[dict[str, Any]], limit: int
+) -> list[dict[str, Any]]:
+    """Rows made up from what is known about the named entities, below every real row."""
+    room = min(limit - len(rows), max(3, math.ceil(limit * 0.3)))
+    least = min((row["score"] for row in rows), default=0.5)
+    blocks = [(entity, block) for entity in entities if (block := daemon.graph.block_about(entity, agent))]
+    blocks.sort(key=lambda pair: -pair[1][1])
+    return [
+        {
+            "id": f"constructed:{entity['name']}",
+            "content": text,
+            "content_length": len(text),
+            "truncated": False,
+            "score": round(min(0.2 * facts, max(0.01, least - 0.01)), 2),
+            "source": "constructed",
+            "type": "semantic",
+            "tags": None,
+            "pinned": False,
+            "importance": 0.85,
+            "who": "",
+            "project": None,
+            "created_at": daemon.now(),
+            "supplementary": True,
+        }
+        for entity, (text, facts) in blocks[: max(0, room)]
+    ]
+
+
+def aggregated(daemon: Daemon, request: Request) -> dict[str, Any]:
+    """The answer to an aggregate recall by a daemon without a model: the rows it would have summed up, unsummed."""
+    found = recall(daemon, request)
+    ids = [row["id"] for row in found["results"] if not row.get("supplementary")]
+    budget = request.fields.get("aggregateBudget") or request.fields.get("aggregate_budget") or "small"
+    stages = [{"name": "aggregate_initial_recall", "durationMs": found["meta"]["timings"]["totalMs"]}]
+    answer = _answer([], request.query, "hybrid", {"timings": {"totalMs": stages[0]["durationMs"], "stages": stages}})
+    answer["aggregate"] = {
+        "savedMemoryId": None,
+        "saved": False,
+        "deduped": False,
+        "budget": budget,
+        "queries": [request.query],
+        "sourceMemoryIds": ids,
+        "stoppedReason": "synthesis_failed" if ids else "no_evidence",
+    }
+    return answer

@@ -1,0 +1,347 @@
+"""Saving a memory: its checks in the daemon's order, its duplicates, its chunks."""
+
+from __future__ import annotations
+
+import sqlite3
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from signet_conformance.daemon.state.agents import resolve_agent
+from signet_conformance.daemon.state.content import (
+    MAX_CONTENT,
+    NO_TAGS,
+    Content,
+    chunks_of,
+    infer_type,
+    normalise,
+    read_marks,
+    read_tags,
+)
+from signet_conformance.daemon.state.graph import hints_in
+from signet_conformance.daemon.timestamps import iso, read_moment
+from signet_conformance.daemon.values import (
+    ScriptError,
+    UnreadableJsonError,
+    fields_of,
+    record,
+    text_or_none,
+    trimmed,
+    truthy,
+)
+from signet_conformance.daemon.wire import Answer, Call, refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from signet_conformance.daemon.state.daemon import Daemon
+
+FROZEN: Final = "Mutations are frozen (kill switch active)"
+_MOMENTS: Final = ("sourceCreatedAt", "observedAt", "occurredAt", "validFrom", "validUntil")
+_CHUNK_EXISTS: Final = "chunk content already exists for this agent and scope"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a memory lives: duplicates are looked for only in the same place."""
+
+    agent: str
+    visibility: str
+    project: Any
+    scope: Any
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What a save says about its memory, checked; `raw` is the trimmed content with its marks."""
+
+    raw: str
+    place: Place
+    who: Any
+    importance: Any
+    pinned: bool
+    tags: Any
+    source_type: str
+    source_id: str | None
+    source_path: str | None
+    runtime_path: str | None
+    key: str | None
+    created: str
+    now: str
+
+
+def remember(daemon: Daemon, call: Call) -> Answer:
+    """POST memory/remember: a saved row, the row it duplicates, or the chunks of a long text."""
+    try:
+        body = call.json()
+    except UnreadableJsonError:
+        return refusal(400, "Invalid JSON body")
+    fields = fields_of(body)
+    raw = trimmed(fields.get("content"))
+    if not raw:
+        return refusal(400, "content is required")
+    problem = _bad_moment(fields)
+    if problem:
+        return refusal(400, problem)
+    agent = resolve_agent(fields.get("agentId"), call.header("x-signet-session-key"))
+    scope_problem = daemon.auth.write_problem(call.claims, agent, fields.get("project"))
+    if scope_problem:
+        return refusal(403, scope_problem)
+    daemon.agents.register(agent)
+    tags = read_tags(fields["tags"]) if "tags" in fields else None
+    if tags is NO_TAGS:
+        return refusal(400, "tags must be a string, string array, or null")
+    if daemon.settings.frozen:
+        return refusal(503, FROZEN)
+    if "structured" in fields:
+        problem = _bad_structure(fields["structured"])
+        if problem:
+            return refusal(400, problem)
+    draft = _draft(daemon, fields, raw, agent, tags)
+    if "structured" not in fields and len(raw) > MAX_CONTENT:
+        return _save_chunks(daemon, draft)
+    return _save_one(daemon, draft, fields)
+
+
+def _bad_moment(fields: Mapping[str, Any]) -> str | None:
+    if "createdAt" in fields and read_moment(fields["createdAt"]) is None:
+        return "createdAt must be a valid ISO timestamp"
+    for name in _MOMENTS:
+        if name in fields and read_moment(fields[name]) is None:
+            return f"{name} must be a valid ISO timestamp"
+    begin, end = read_moment(fields.get("validFrom")), read_moment(fields.get("validUntil"))
+    if begin is not None and end is not None and end <= begin:
+        return "validUntil must be after validFrom"
+    return None
+
+
+def _bad_structure(structured: Any) -> str | None:
+    if not isinstance(structured, dict):
+        return "structured must be an object with entities and/or aspects arrays"
+    for part in ("entities", "aspects", "hints"):
+        if part in structured and not isinstance(structured[part], list):
+            return f"structured.{part} must be an array"
+    return None
+
+
+def _first_text(fields: Mapping[str, Any], *names: str) -> str | None:
+    metadata = record(fields.get("metadata")) or {}
+    return next(
+        (text for place in (fields, metadata) for name in names if (text := text_or_none(place.get(name)))), None
+    )
+
+
+def _draft(daemon: Daemon, fields: Mapping[str, Any], raw: str, agent: str, tags: Any) -> Draft:
+    marks = read_marks(raw)
+    now = daemon.clock()
+    created = read_moment(fields.get("createdAt"))
+    given = {name: fields.get(name) for name in ("who", "importance", "pinned")}
+    return Draft(
+        raw=raw,
+        place=Place(
+            agent,
+            "private" if fields.get("visibility") == "private" else "global",
+            fields.get("project"),
+            fields.get("scope"),
+        ),
+        who="daemon" if given["who"] is None else given["who"],
+        importance=marks.importance if given["importance"] is None else given["importance"],
+        pinned=marks.pinned if given["pinned"] is None else truthy(given["pinned"]),
+        tags=tags if "tags" in fields else marks.tags,
+        source_type=trimmed(fields.get("sourceType")) or "manual",
+        source_id=trimmed(fields.get("sourceId")) or None,
+        source_path=_first_text(fields, "sourcePath", "source_path", "source"),
+        runtime_path=_first_text(fields, "runtimePath", "runtime_path"),
+        key=_first_text(fields, "idempotencyKey", "idempotency_key"),
+        created=iso(now if created is None else created),
+        now=iso(now),
+    )
+
+
+_IN_PLACE: Final = "agent_id = ? AND visibility = ? AND COALESCE(scope, '__NULL__') = ? AND is_deleted = 0"
+_COLUMNS: Final = "id, type, tags, pinned, importance, content, content_hash, source_id, idempotency_key"
+
+
+def _in_place(place: Place) -> tuple[Any, ...]:
+    return place.agent, place.visibility, "__NULL__" if place.scope is None else place.scope
+
+
+def _by_hash(daemon: Daemon, digest: str, place: Place) -> sqlite3.Row | None:
+    return daemon.store.row(
+        f"SELECT {_COLUMNS} FROM memories WHERE content_hash = ? AND COALESCE(project, '') = ? AND {_IN_PLACE}",
+        digest, "" if place.project is None else place.project, *_in_place(place),
+    )  # fmt: skip
+
+
+def _by_key(daemon: Daemon, key: str | None, place: Place) -> sqlite3.Row | None:
+    if not key:
+        return None
+    return daemon.store.row(
+        f"SELECT {_COLUMNS} FROM memories WHERE idempotency_key = ? AND {_IN_PLACE}", key, *_in_place(place)
+    )
+
+
+def _chunks_by_key(daemon: Daemon, key: str | None, place: Place) -> list[sqlite3.Row]:
+    if not key:
+        return []
+    mark = f"{key}:chunk:"
+    rows = daemon.store.rows(
+        f"SELECT {_COLUMNS} FROM memories WHERE SUBSTR(idempotency_key, 1, ?) = ? AND {_IN_PLACE}",
+        len(mark), mark, *_in_place(place),
+    )  # fmt: skip
+    numbered = [(row["idempotency_key"][len(mark) :], row) for row in rows]
+    return [row for number, row in sorted((int(number), row) for number, row in numbered if number.isdigit())]
+
+
+def _duplicate(daemon: Daemon, draft: Draft, digest: str) -> sqlite3.Row | None:
+    if draft.source_id:
+        row = daemon.store.row(
+            f"SELECT {_COLUMNS} FROM memories WHERE source_type = ? AND source_id = ? AND {_IN_PLACE}",
+            draft.source_type, draft.source_id, *_in_place(draft.place),
+        )  # fmt: skip
+        if row:
+            return row
+    return _by_key(daemon, draft.key, draft.place) or _by_hash(daemon, digest, draft.place)
+
+
+def _insert(daemon: Daemon, draft: Draft, content: Content, kind: str, **own: Any) -> str:
+    new = str(uuid.uuid4())
+    row = {
+        "id": new, "type": kind, "content": content.stored, "normalized_content": content.normal,
+        "content_hash": content.digest, "importance": draft.importance, "tags": draft.tags, "pinned": int(draft.pinned),
+        "who": draft.who, "why": "explicit-critical" if draft.pinned else "explicit", "project": draft.place.project,
+        "scope": draft.place.scope, "agent_id": draft.place.agent, "visibility": draft.place.visibility,
+        "source_id": draft.source_id, "source_type": draft.source_type, "source_path": draft.source_path,
+        "runtime_path": draft.runtime_path, "idempotency_key": draft.key, "extraction_status": "pending",
+        "created_at": draft.created, "updated_at": draft.created, "updated_by": draft.who, **own,
+    }  # fmt: skip
+    marks = ",".join("?" * len(row))
+    daemon.store.run(f"INSERT INTO memories ({','.join(row)}) VALUES ({marks})", *row.values())
+    return new
+
+
+def _save_one(daemon: Daemon, draft: Draft, fields: Mapping[str, Any]) -> Answer:
+    marks = read_marks(draft.raw)
+    content = normalise(marks.rest)
+    if not content.stored:
+        return refusal(400, "content is required")
+    if _chunks_by_key(daemon, draft.key, draft.place):
+        return refusal(409, "idempotencyKey already used for chunked content")
+    structured = fields.get("structured")
+    kind = infer_type(marks.rest)
+    try:
+        with daemon.store.transaction():
+            row = _duplicate(daemon, draft, content.digest)
+            new = row["id"] if row else _insert(
+                daemon, draft, content, kind, extraction_status="complete" if truthy(structured) else "pending"
+            )  # fmt: skip
+            _save_moments(daemon, fields, new, draft.place.agent)
+    except (ScriptError, sqlite3.Error):
+        return refusal(500, "Failed to save memory")
+    if row:
+        return Answer(
+            {
+                "id": row["id"], "type": row["type"], "tags": row["tags"] or "", "pinned": bool(row["pinned"]),
+                "importance": row["importance"], "content": row["content"], "embedded": True, "deduped": True,
+            }
+        )  # fmt: skip
+    if truthy(fields.get("transcript")) and draft.source_id:
+        _keep_transcript(daemon, draft, fields["transcript"])
+    linked, hints = _save_graph(daemon, fields, new, content.stored, draft)
+    return Answer(
+        {
+            "id": new, "type": kind, "tags": draft.tags, "pinned": draft.pinned, "importance": draft.importance,
+            "content": content.stored, "embedded": False, "entities_linked": linked, "hints_written": hints,
+            "structured": truthy(structured),
+        }
+    )  # fmt: skip
+
+
+def _keep_transcript(daemon: Daemon, draft: Draft, transcript: Any) -> None:
+    if not isinstance(transcript, str):
+        raise ScriptError("trim is not a function")
+    daemon.transcripts.put(
+        draft.source_id or "",
+        draft.place.agent,
+        transcript,
+        harness=draft.source_type,
+        project=draft.place.project,
+        now=draft.now,
+    )
+
+
+def _save_moments(daemon: Daemon, fields: Mapping[str, Any], memory: str, agent: str) -> None:
+    begin = read_moment(fields.get("validFrom"))
+    spans = [("source", "sourceCreatedAt"), ("observed", "observedAt"), ("occurred", "occurredAt")]
+    moments = [
+        (facet, moment, moment) for facet, name in spans if (moment := read_moment(fields.get(name))) is not None
+    ]
+    if begin is not None:
+        moments.append(("valid", begin, read_moment(fields.get("validUntil"))))  # type: ignore[arg-type] # an open end
+    for facet, start, end in moments:
+        daemon.store.run(
+            "INSERT OR REPLACE INTO temporal_edges VALUES (?, ?, ?, ?, ?)",
+            memory, agent, facet, iso(start), None if end is None else iso(end),
+        )  # fmt: skip
+
+
+def _save_graph(daemon: Daemon, fields: Mapping[str, Any], memory: str, content: str, draft: Draft) -> tuple[int, int]:
+    """How many entities were linked and hints written. A payload of wrong parts links none, without an error."""
+    structured = record(fields.get("structured"))
+    given = fields.get("hints")
+    agent = draft.place.agent
+    if structured is None:
+        linked = daemon.graph.link(memory, content, agent, draft.now)
+        hints = given if isinstance(given, list) else []
+    else:
+        try:
+            with daemon.store.transaction():
+                linked = daemon.graph.save(structured, memory=memory, content=content, agent=agent, now=draft.created)
+        except (ScriptError, sqlite3.Error):
+            linked = 0
+        if given is not None and not isinstance(given, list | str):
+            raise ScriptError("hints cannot be spread")
+        hints = [*(structured.get("hints") or []), *(given or [])]
+    written = hints_in(hints)
+    for hint in written:
+        daemon.store.run("INSERT OR IGNORE INTO memory_hints VALUES (?, ?, ?)", memory, agent, hint)
+    return linked, len(written)
+
+
+def _save_chunks(daemon: Daemon, draft: Draft) -> Answer:
+    chunks = [normalise(chunk) for chunk in chunks_of(draft.raw)]
+    if not chunks:
+        return refusal(400, "content produced no valid chunks")
+    if _by_key(daemon, draft.key, draft.place):
+        return refusal(409, "idempotencyKey already used for non-chunk content")
+    digests = [chunk.digest for chunk in chunks]
+    known = _chunks_by_key(daemon, draft.key, draft.place)
+    if known:
+        if [row["content_hash"] for row in known] != digests:
+            return refusal(409, "idempotencyKey already used for different chunked content")
+        return _chunk_answer([row["id"] for row in known], known[0]["source_id"], deduped=True)
+    seen: set[str] = set()
+    for digest in digests:
+        if digest in seen:
+            return refusal(409, "chunked content contains duplicate chunks")
+        seen.add(digest)
+        if _by_hash(daemon, digest, draft.place):
+            return refusal(409, _CHUNK_EXISTS)
+    group = str(uuid.uuid4())
+    try:
+        with daemon.store.transaction():
+            ids = [
+                _insert(
+                    daemon, draft, chunk, infer_type(chunk.stored), source_type="chunk", source_id=group,
+                    idempotency_key=draft.key and f"{draft.key}:chunk:{number}",
+                    created_at=draft.now, updated_at=draft.now,
+                )
+                for number, chunk in enumerate(chunks, 1)
+            ]  # fmt: skip
+    except (ScriptError, sqlite3.Error):
+        return refusal(500, "Failed to save chunks")
+    return _chunk_answer(ids, group)
+
+
+def _chunk_answer(ids: list[str], group: str, **more: Any) -> Answer:
+    return Answer({"chunked": True, "chunk_count": len(ids), "ids": ids, "group_id": group, **more})

@@ -1,0 +1,190 @@
+"""Recall by time: a ``time`` option or a day named in the query turns a recall into a timeline or narrows it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from signet_conformance.daemon.timestamps import iso, read_moment
+from signet_conformance.daemon.values import BLANKS, text_or_none
+
+if TYPE_CHECKING:
+    from signet_conformance.daemon.state.daemon import Daemon
+
+FACETS: Final = ("session", "source", "occurred", "observed", "valid", "captured")
+_MODES: Final = ("auto", "timeline", "filter")
+_DAY_SECONDS: Final = 86_400
+_WEAK: Final = frozenset(
+    re.findall(r"\w+", "what were was we you i doing did do on in at the that day date tell me about working worked")
+)
+_NUMERIC_DAY: Final = re.compile(r"\b(\d{4})[/-](\d{1,2})[/-](\d{1,2})\b")
+_NAMED_DAY: Final = re.compile(
+    r"\b(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t|tember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(\d{4})\b",
+    re.IGNORECASE,
+)
+_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+
+
+def time_problem(time: Any) -> str | None:
+    """What is wrong with a ``time`` option that was given, else None."""
+    if not isinstance(time, dict):
+        return "time must be an object"
+    if not text_or_none(time.get("start")):
+        return "time.start is required when time is provided"
+    start = read_moment(time["start"])
+    if start is None:
+        return "time.start must be a valid ISO timestamp"
+    if "end" in time:
+        end = read_moment(time["end"])
+        if end is None:
+            return "time.end must be a valid ISO timestamp"
+        if end <= start:
+            return "time.end must be after time.start"
+    facets = time.get("facets", [])
+    if not isinstance(facets, list):
+        return "time.facets must be an array"
+    if any(not isinstance(facet, str) or facet not in FACETS for facet in facets):
+        return "time.facets entries must be one of: session, source, captured, observed, occurred, valid"
+    mode = time.get("mode", "auto")
+    if not isinstance(mode, str) or mode not in _MODES:
+        return "time.mode must be one of: auto, timeline, filter"
+    return None
+
+
+@dataclass(frozen=True)
+class TimeSpan:
+    """What a recall asks of time: from `start` up to `end`, and the rest of the query."""
+
+    start: str
+    end: str
+    source: str
+    text: str
+    mode: str
+    facets: tuple[str, ...]
+
+    def meta(self, query: str) -> dict[str, Any]:
+        """The ``meta.temporal`` of the answer."""
+        return {
+            "mode": self.mode, "source": self.source, "originalQuery": query, "contentQuery": self.text,
+            "start": self.start, "end": self.end, "facets": list(self.facets),
+        }  # fmt: skip
+
+
+def span_of(query: str, time: Any) -> TimeSpan | None:
+    """The span that ``time`` (already checked) or a day in `query` asks for, else None."""
+    options = time if isinstance(time, dict) else {}
+    facets = tuple(dict.fromkeys(options.get("facets") or FACETS))
+    start = read_moment(options.get("start"))
+    if start is not None:
+        end = read_moment(options.get("end"))
+        span = iso(start), iso(start + _DAY_SECONDS if end is None else end)
+        source, text = "request", query.strip(BLANKS)
+    else:
+        day = _day_in(query)
+        if day is None:
+            return None
+        begin, matched = day
+        span = iso(begin.timestamp()), iso((begin + timedelta(days=1)).timestamp())
+        words = re.split(r"[^a-z0-9_]+", query.replace(matched, " ", 1).lower())
+        source, text = "query", " ".join(word for word in words if word and word not in _WEAK)
+    mode = options.get("mode")
+    if mode not in ("timeline", "filter"):
+        mode = "filter" if text else "timeline"
+    return TimeSpan(*span, source, text, mode, facets)
+
+
+def _day_in(query: str) -> tuple[datetime, str] | None:
+    numeric = _NUMERIC_DAY.search(query)
+    named = None if numeric else _NAMED_DAY.search(query)
+    try:
+        if numeric:
+            return datetime(int(numeric[1]), int(numeric[2]), int(numeric[3]), tzinfo=UTC), numeric[0]
+        if named:
+            month = _MONTHS.index(named[1][:3].lower()) + 1
+            return datetime(int(named[3]), month, int(named[2]), tzinfo=UTC), named[0]
+    except ValueError:
+        return None
+    return None
+
+
+def rows_in(daemon: Daemon, span: TimeSpan, agent: str, project: Any, limit: int) -> list[dict[str, Any]]:
+    """The rows of the span, best evidence first and newest first within it, in the shape of recall results."""
+    seen, visible = daemon.agents.visible(agent)
+    found: list[dict[str, Any]] = []
+    in_project = " AND m.project = ?" if project else ""
+    values = [*visible, *([project] if project else [])]
+    if "session" in span.facets:
+        found += _sessions_in(daemon, span, agent, project, limit * 6)
+    if "captured" in span.facets:
+        rows = daemon.store.rows(
+            f"""SELECT m.*, 'captured' AS facet, m.created_at AS start_at, m.created_at AS end_at FROM memories m
+                WHERE m.is_deleted = 0 AND m.scope IS NULL AND m.created_at >= ? AND m.created_at < ?{seen}{in_project}
+                ORDER BY m.created_at DESC LIMIT ?""",
+            span.start, span.end, *values, limit * 4,
+        )  # fmt: skip
+        found += [_memory_row(dict(row), 0.7) for row in rows]
+    rows = daemon.store.rows(
+        f"""SELECT m.*, t.facet, t.start_at, t.end_at FROM temporal_edges t JOIN memories m ON m.id = t.memory_id
+            WHERE t.facet IN ({",".join("?" * len(span.facets))})
+              AND t.start_at < ? AND COALESCE(t.end_at, t.start_at) >= ?
+              AND m.is_deleted = 0 AND m.scope IS NULL{seen}{in_project} ORDER BY t.start_at DESC LIMIT ?""",
+        *span.facets, span.end, span.start, *values, limit * 4,
+    )  # fmt: skip
+    found += [_memory_row(dict(row), 1) for row in rows]
+    if span.mode == "filter":
+        words = [word for word in span.text.lower().split() if len(word) >= 2]
+        found = [
+            row
+            for row in found
+            if row["subject_type"] == "memory" or any(word in row["content"].lower() for word in words)
+        ]
+    found.sort(key=lambda row: (row["score"], row["temporal_start_at"]), reverse=True)
+    return list({row["id"]: row for row in reversed(found)}.values())[::-1][:limit]
+
+
+def _memory_row(row: dict[str, Any], score: float) -> dict[str, Any]:
+    more = {"source_id": row["source_id"]} if row["source_id"] else {}
+    return _result(
+        row, "memory", score, more, type=row["type"], tags=row["tags"], pinned=bool(row["pinned"]),
+        importance=row["importance"], who=row["who"],
+    ) | {"visibility": row["visibility"], "scope": row["scope"]}  # fmt: skip
+
+
+def _sessions_in(daemon: Daemon, span: TimeSpan, agent: str, project: Any, limit: int) -> list[dict[str, Any]]:
+    rows = daemon.store.rows(
+        f"""SELECT *, 'session' AS facet, earliest_at AS start_at, latest_at AS end_at FROM session_summaries
+            WHERE agent_id = ? AND earliest_at < ? AND latest_at >= ?{" AND project = ?" if project else ""}
+            ORDER BY latest_at DESC LIMIT ?""",
+        agent, span.end, span.start, *([project] if project else []), limit,
+    )  # fmt: skip
+    return [
+        _result(
+            dict(row), "session_summary", 1, {"session_id": row["session_key"]} if row["session_key"] else {},
+            type="session", tags="temporal,session", pinned=False, importance=0.8, who=row["harness"] or "session",
+        )
+        for row in rows
+    ]  # fmt: skip
+
+
+def _result(row: dict[str, Any], subject: str, score: float, more: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    content, cut = row["content"], len(row["content"]) > 900
+    return {
+        "id": f"temporal:{subject}:{row['id']}:{row['facet']}",
+        "content": f"{content[:900]} [truncated]" if cut else content,
+        "content_length": len(content),
+        "truncated": cut,
+        "score": score,
+        "source": f"temporal_{row['facet']}",
+        **more,
+        **fields,
+        "project": row["project"],
+        "created_at": row["created_at"],
+        "temporal_facet": row["facet"],
+        "temporal_start_at": row["start_at"],
+        "temporal_end_at": row["end_at"],
+        "subject_type": subject,
+        "subject_id": row["id"],
+    }

@@ -1,0 +1,111 @@
+"""The agents at work and the messages they leave each other, as requests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from signet_conformance.daemon.state.agents import resolve_agent
+from signet_conformance.daemon.timestamps import read_moment
+from signet_conformance.daemon.values import flag, positive_integer, text_or_none
+from signet_conformance.daemon.wire import Answer, Call, present, refusal
+
+if TYPE_CHECKING:
+    from signet_conformance.daemon.state.agents import resolve_agent
+    from signet_conformance.daemon.state.daemon import Daemon
+
+_MOST_CHARACTERS: Final = 65_536
+_TYPES: Final = ("assist_request", "decision_update", "info", "question")
+
+
+def list_presence(daemon: Daemon, call: Call) -> Answer:
+    """GET cross-agent/presence: the other sessions at work."""
+    agent, problem = daemon.auth.scoped_agent(call.claims, text_or_none(call.query.get("agent_id")))
+    if problem:
+        return refusal(403, problem)
+    found = daemon.presence.others(
+        agent=agent,
+        session=text_or_none(call.query.get("session_key")),
+        project=text_or_none(call.query.get("project")),
+        everyone=flag(call.query.get("include_self")) or False,
+        limit=positive_integer(call.query.get("limit")) or 50,
+    )
+    return Answer({"sessions": found, "count": len(found)})
+
+
+def post_presence(daemon: Daemon, call: Call) -> Answer:
+    """POST cross-agent/presence: a session says that it is at work."""
+    body = call.optional_record()
+    if body is None:
+        return refusal(400, "invalid request body")
+    harness = text_or_none(body.get("harness"))
+    if not harness:
+        return refusal(400, "harness is required")
+    session = text_or_none(body.get("sessionKey"))
+    agent, problem = daemon.auth.scoped_agent(call.claims, resolve_agent(text_or_none(body.get("agentId")), session))
+    if problem:
+        return refusal(403, problem)
+    path = text_or_none(body.get("runtimePath"))
+    entry = daemon.presence.meet(
+        session=session, agent=agent, harness=harness, project=text_or_none(body.get("project")),
+        path=path if path in ("plugin", "legacy") else None,
+    )  # fmt: skip
+    return Answer({"presence": {**entry, "provider": text_or_none(body.get("provider")) or harness}})
+
+
+def delete_presence(daemon: Daemon, call: Call) -> Answer:
+    """DELETE cross-agent/presence/:sessionKey: a session has gone."""
+    return Answer({"removed": daemon.presence.leave(call.params["sessionKey"])})
+
+
+def list_messages(daemon: Daemon, call: Call) -> Answer:
+    """GET cross-agent/messages: the inbox of an agent."""
+    agent, problem = daemon.auth.scoped_agent(call.claims, text_or_none(call.query.get("agent_id")))
+    if problem:
+        return refusal(403, problem)
+    broadcast = flag(call.query.get("include_broadcast"))
+    items = daemon.presence.inbox(
+        agent=agent,
+        session=text_or_none(call.query.get("session_key")),
+        since=read_moment(call.query.get("since")),
+        sent=flag(call.query.get("include_sent")) or False,
+        broadcast=True if broadcast is None else broadcast,
+        limit=positive_integer(call.query.get("limit")) or 100,
+    )
+    return Answer({"items": items, "count": len(items)})
+
+
+def post_message(daemon: Daemon, call: Call) -> Answer:
+    """POST cross-agent/messages: a message to an agent, a session or everyone. Relays to other servers are refused."""
+    body = call.optional_record()
+    if body is None:
+        return refusal(400, "invalid request body")
+    content = text_or_none(body.get("content"))
+    if not content:
+        return refusal(400, "content is required")
+    if len(content) > _MOST_CHARACTERS:
+        return refusal(400, f"content too large (max {_MOST_CHARACTERS} chars)")
+    kind = text_or_none(body.get("type"))
+    if kind and kind not in _TYPES:
+        return refusal(400, f"unsupported message type '{kind}'")
+    sender, problem = daemon.auth.scoped_agent(call.claims, text_or_none(body.get("fromAgentId")))
+    if problem:
+        return refusal(403, problem)
+    to_agent, to_session = text_or_none(body.get("toAgentId")), text_or_none(body.get("toSessionKey"))
+    broadcast = flag(body.get("broadcast")) or False
+    if text_or_none(body.get("via")) == "acp":
+        return refusal(400, "acp.baseUrl and acp.targetAgentName are required when via='acp'")
+    if not (broadcast or to_agent or to_session):
+        return refusal(400, "local target required (toAgentId, toSessionKey, or broadcast=true)")
+    message = present(
+        fromAgentId=sender,
+        fromSessionKey=text_or_none(body.get("fromSessionKey")),
+        toAgentId=to_agent,
+        toSessionKey=to_session,
+        toSessionAgentId=(to_agent or daemon.presence.agent_of(to_session)) if to_session else None,
+        content=content,
+        type=kind or "info",
+        broadcast=broadcast,
+        deliveryPath="local",
+        deliveryStatus="delivered",
+    )
+    return Answer({"message": daemon.presence.post(message)})

@@ -1,0 +1,206 @@
+"""The operations on sessions: listing, bypass, renewal, transcripts, summaries and the search over them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+from signet_conformance.daemon.state.agents import resolve_agent
+from signet_conformance.daemon.timestamps import iso
+from signet_conformance.daemon.values import (
+    UnreadableJsonError,
+    fields_of,
+    is_number,
+    leading_integer,
+    number_or_none,
+    text_or_none,
+)
+from signet_conformance.daemon.wire import Answer, Call, refusal
+
+if TYPE_CHECKING:
+    from signet_conformance.daemon.state.daemon import Daemon
+
+_UNKNOWN: Final = "Session not found"
+
+
+def _live(daemon: Daemon, agent: str) -> list[dict[str, Any]]:
+    """The sessions of `agent`: claimed ones, and those that are only known to be at work, newest first."""
+    found = {
+        claim.key: {
+            "key": claim.key, "agentId": claim.agent, "runtimePath": claim.path, "claimedAt": iso(claim.since),
+            "expiresAt": iso(claim.expires), "bypassed": daemon.sessions.bypassed(claim.key),
+        }
+        for claim in daemon.sessions.active()
+        if claim.agent == agent
+    }  # fmt: skip
+    for entry in daemon.presence.entries():
+        if not entry["session"] or entry["agent"] != agent:
+            continue
+        key = daemon.sessions.normal(entry["session"])
+        if key not in found:
+            found[key] = {
+                "key": key, "runtimePath": entry["path"] or "unknown", "claimedAt": iso(entry["since"]),
+                "expiresAt": None, "bypassed": daemon.sessions.bypassed(key),
+            }  # fmt: skip
+    return sorted(found.values(), key=lambda session: str(session["claimedAt"]), reverse=True)
+
+
+def list_sessions(daemon: Daemon, call: Call) -> Answer:
+    """GET sessions: those of an agent."""
+    agent, problem = daemon.auth.scoped_agent(call.claims, call.query.get("agent_id"))
+    if problem:
+        return refusal(403, problem)
+    sessions = _live(daemon, agent)
+    return Answer({"sessions": sessions, "count": len(sessions)})
+
+
+def _one(daemon: Daemon, call: Call) -> tuple[dict[str, Any], str] | Answer:
+    agent, problem = daemon.auth.scoped_agent(call.claims, call.query.get("agent_id"))
+    if problem:
+        return refusal(403, problem)
+    key = daemon.sessions.normal(call.params["key"])
+    session = next((session for session in _live(daemon, agent) if session["key"] == key), None)
+    return (session, agent) if session else refusal(404, _UNKNOWN)
+
+
+def get_session(daemon: Daemon, call: Call) -> Answer:
+    """GET sessions/:key."""
+    found = _one(daemon, call)
+    return found if isinstance(found, Answer) else Answer(found[0])
+
+
+def bypass_session(daemon: Daemon, call: Call) -> Answer:
+    """POST sessions/:key/bypass: hooks of the session answer with nothing, or again as usual."""
+    found = _one(daemon, call)
+    if isinstance(found, Answer):
+        return found
+    body = call.optional_record()
+    if body is None or not isinstance(body.get("enabled"), bool):
+        return refusal(400, "enabled (boolean) is required")
+    key = found[0]["key"]
+    daemon.sessions.bypass(key, on=body["enabled"])
+    return Answer({"key": key, "bypassed": body["enabled"]})
+
+
+def renew_session(daemon: Daemon, call: Call) -> Answer:
+    """POST sessions/:key/renew: the claim gets its full time again."""
+    found = _one(daemon, call)
+    if isinstance(found, Answer):
+        return found
+    session, agent = found
+    if session["expiresAt"] is None:
+        daemon.presence.touch(session["key"], agent)
+        return Answer({"key": session["key"], "renewed": True})
+    expires = daemon.sessions.renew(session["key"], agent)
+    return Answer({"key": session["key"], "renewed": True, "expiresAt": expires})
+
+
+def get_transcript(daemon: Daemon, call: Call) -> Answer:
+    """GET sessions/:key/transcript: what is stored of a session."""
+    key = daemon.sessions.normal(call.params["key"])
+    named = call.query.get("agent_id")
+    agent, problem = daemon.auth.scoped_agent(
+        call.claims, resolve_agent(call.header("x-signet-agent-id") if named is None else named, key)
+    )
+    if problem:
+        return refusal(403, problem)
+    content = daemon.transcripts.get(key, agent)
+    return (
+        Answer({"sessionKey": key, "agentId": agent, "content": content})
+        if content
+        else refusal(404, "Transcript not found")
+    )
+
+
+def search_sessions(daemon: Daemon, call: Call) -> Answer:
+    """POST sessions/search: the stored transcripts that a query finds."""
+    body = call.optional_record()
+    if body is None:
+        return refusal(400, "Invalid JSON body")
+    query = text_or_none(body.get("query"))
+    if not query:
+        return refusal(400, "query is required")
+
+    def first(*names: str) -> str | None:
+        return next((body[name] for name in names if isinstance(body.get(name), str)), None)
+
+    agent_named, current = first("agentId", "agent_id"), first("currentSessionKey", "current_session_key")
+    sent = first("sessionKey")
+    agent, problem = daemon.auth.scoped_agent(
+        call.claims,
+        resolve_agent(
+            call.query.get("agent_id") if agent_named is None else agent_named, sent if current is None else current
+        ),
+    )
+    if problem:
+        return refusal(403, problem)
+    project, problem = daemon.auth.scoped_project(call.claims, first("project") or call.query.get("project"))
+    if problem:
+        return refusal(403, problem)
+    asked = body.get("limit")
+    wanted = number_or_none(asked if is_number(asked) else call.query.get("limit"))
+    limit = 10 if wanted is None else max(1, min(20, math.trunc(wanted)))
+    hits = daemon.transcripts.search(
+        query,
+        agent,
+        key=text_or_none(first("sessionKey", "session_key")),
+        current=current,
+        project=project,
+        limit=limit,
+    )
+    return Answer({"query": query, "hits": hits, "count": len(hits)})
+
+
+def list_summaries(daemon: Daemon, call: Call) -> Answer:
+    """GET sessions/summaries: what compactions left, newest first."""
+    named = next((text for name in ("agent_id", "agentId") if (text := text_or_none(call.query.get(name)))), None)
+    key = next((text for name in ("session_key", "sessionKey") if (text := text_or_none(call.query.get(name)))), None)
+    agent, problem = daemon.auth.scoped_agent(
+        call.claims,
+        resolve_agent(
+            named or text_or_none(call.header("x-signet-agent-id")),
+            key or text_or_none(call.header("x-signet-session-key")),
+        ),
+    )
+    if problem:
+        return refusal(403, problem)
+    depth = call.query.get("depth")
+    number = number_or_none(depth) if depth is not None else 0
+    if number is None or number < 0 or not float(number).is_integer():
+        return refusal(400, "depth must be a non-negative integer")
+    where, values = "agent_id = ?", [agent]
+    project, problem = daemon.auth.scoped_project(call.claims, call.query.get("project"))
+    if problem:
+        return refusal(403, problem)
+    if project:
+        where, values = f"{where} AND project = ?", [*values, project]
+    if depth is not None:
+        where, values = f"{where} AND depth = ?", [*values, str(int(number))]
+    limit, offset = leading_integer(call.query.get("limit"), 50), leading_integer(call.query.get("offset"), 0)
+    rows = daemon.store.rows(
+        f"SELECT * FROM session_summaries WHERE {where} ORDER BY latest_at DESC LIMIT ? OFFSET ?",
+        *values, 50 if limit is None else min(max(limit, 0), 200), max(offset or 0, 0),
+    )  # fmt: skip
+    total = daemon.store.number(f"SELECT COUNT(*) FROM session_summaries WHERE {where}", *values)
+    return Answer({"summaries": [{**dict(row), "childCount": 0} for row in rows], "total": total})
+
+
+def expand_summary(daemon: Daemon, call: Call) -> Answer:
+    """POST sessions/summaries/expand: one summary with what belongs to it."""
+    try:
+        body = call.json()
+    except UnreadableJsonError:
+        body = {}
+    fields = fields_of(body)
+    node = text_or_none(fields.get("id"))
+    if not node:
+        return refusal(400, "id is required")
+    named = fields.get("agentId") if isinstance(fields.get("agentId"), str) else call.header("x-signet-agent-id")
+    key = fields.get("sessionKey") if isinstance(fields.get("sessionKey"), str) else call.header("x-signet-session-key")
+    agent, problem = daemon.auth.scoped_agent(call.claims, resolve_agent(named, key))
+    if problem:
+        return refusal(403, problem)
+    row = daemon.store.row("SELECT * FROM session_summaries WHERE id = ? AND agent_id = ?", node, agent)
+    if not row:
+        return refusal(404, "summary node not found")
+    return Answer({"node": dict(row), "parents": [], "children": [], "linkedMemories": []})

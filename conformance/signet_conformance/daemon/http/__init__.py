@@ -1,0 +1,1 @@
+"""HTTP: the server, the application, the table of routes with the rights that they ask for."""

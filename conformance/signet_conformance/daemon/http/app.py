@@ -1,0 +1,198 @@
+"""The daemon as an ASGI application: host, body limit, CORS, shutdown, credentials, rights, route, in this order."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import inspect
+import re
+import time
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote_to_bytes
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from signet_conformance.daemon.http.routes import AREAS, ROUTES, Area, Route, pattern_of
+from signet_conformance.daemon.state.auth import unfinished
+from signet_conformance.daemon.state.daemon import Daemon
+from signet_conformance.daemon.values import write_json
+from signet_conformance.daemon.wire import Answer, Call, plain, refusal
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+    from signet_conformance.daemon.settings import DaemonSettings
+    from signet_conformance.daemon.timestamps import Clock
+
+_MOST_BODY: Final = 10 * 1024 * 1024
+_LOCAL_HOST: Final = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?", re.IGNORECASE)
+_ORIGINS: Final = (
+    *(f"http://{host}:{port}" for host in ("localhost", "127.0.0.1") for port in (3850, 5173)),
+    "app://signet",
+)
+_METHODS: Final = "GET,HEAD,PUT,POST,DELETE,PATCH"
+_TEXT: Final = "text/plain; charset=UTF-8"
+_PROMPT_PATH: Final = "/api/hooks/user-prompt-submit"
+#: A real daemon takes this long over a prompt; only so can several be in flight.
+_PROMPT_SECONDS: Final = 0.02
+_NOT_FOUND: Final = "404 Not Found"
+#: Escapes that stay in a path until its segments are told apart: those of characters with a meaning in a URL.
+_RESERVED: Final = re.compile(rb"%(?:2[3456BCF]|3[ABDF]|40)", re.IGNORECASE)
+
+
+class DaemonApp:
+    """The application; `daemon` is the state behind it."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self.daemon = daemon
+        served = [route for route in ROUTES if route.only is None or route.only(daemon.behaviour)]
+        self._routes = [(route, route.pattern) for route in served]
+        asked = [Area(route.path, route.right) for route in served if route.right]
+        self._areas = [(area, pattern_of(area.path)) for area in (*asked, *AREAS)]
+        self._prompts = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, or the start and end of the server."""
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+            return
+        if scope["type"] != "http":
+            return
+        request = Request(scope, receive)
+        try:
+            response = await self._respond(request)
+        except ClientDisconnect:
+            return
+        await response(scope, receive, send)
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                await send({"type": "lifespan.startup.complete"})
+            else:
+                await self.daemon.close()
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+    async def _respond(self, request: Request) -> Response:
+        if not self.daemon.settings.allow_remote and not _LOCAL_HOST.fullmatch(request.headers.get("host", "")):
+            return _response(refusal(403, "host not allowed"), request.method)
+        body = bytearray()
+        async for piece in request.stream():
+            body += piece
+            if len(body) > _MOST_BODY:
+                return _response(refusal(413, "payload too large"), request.method, {"connection": "close"})
+        if request.method == "OPTIONS":
+            return _preflight(request)
+        call = _call(request, bytes(body))
+        answer = await self._answer(call)
+        if answer.bare:
+            return _response(answer, request.method)
+        cors = _cors(request) | dict(answer.headers)
+        return _response(dataclasses.replace(answer, headers=cors), request.method)
+
+    async def _answer(self, call: Call) -> Answer:
+        if self.daemon.settings.shutting_down and call.path != "/health":
+            return refusal(503, "shutting down")
+        claims, refused = self.daemon.auth.admit(call)
+        if refused:
+            return refused
+        call = dataclasses.replace(call, claims=claims)
+        return self._refused(call) or await self._routed(call)
+
+    def _refused(self, call: Call) -> Answer | None:
+        for area, pattern in self._areas:
+            if (area.methods and call.method not in area.methods) or not pattern.fullmatch(call.path):
+                continue
+            denied = self.daemon.auth.permission_problem(call, area.right.permission)
+            if denied:
+                return unfinished() if area.right.loses_answer else denied
+            if area.right.rate and self.daemon.auth.rate_problem(call, area.right.rate):
+                # The daemon drops the answer of its own rate check on every route that has one.
+                return unfinished()
+        if call.path == "/api/cross-agent/messages" and call.method == "POST":
+            return self.daemon.auth.rate_problem(call, "cross-agent-message")
+        return None
+
+    async def _routed(self, call: Call) -> Answer:
+        method = "GET" if call.method == "HEAD" else call.method
+        for route, pattern in self._routes:
+            found = pattern.fullmatch(call.path) if route.method == method else None
+            if found:
+                params = {name: _decoded(text) for name, text in found.groupdict().items()}
+                return await self._handled(route, dataclasses.replace(call, params=params))
+        return plain(404, _NOT_FOUND)
+
+    async def _handled(self, route: Route, call: Call) -> Answer:
+        limit = self.daemon.behaviour.prompt_limit
+        if limit is None or route.path != _PROMPT_PATH:
+            return await _run(route, self.daemon, call)
+        if self._prompts >= limit:
+            return refusal(503, f"Too many concurrent prompt submissions (max {limit}); retry shortly")
+        self._prompts += 1
+        try:
+            await asyncio.sleep(_PROMPT_SECONDS)
+            return await _run(route, self.daemon, call)
+        finally:
+            self._prompts -= 1
+
+
+async def _run(route: Route, daemon: Daemon, call: Call) -> Answer:
+    try:
+        answer = route.handler(daemon, call)
+        return await answer if inspect.isawaitable(answer) else answer
+    except Exception:  # noqa: BLE001 # whatever goes wrong in a handler is a 500, as it is of the real daemon
+        return refusal(500, route.failure) if route.failure else plain(500, "Internal Server Error")
+
+
+def _call(request: Request, body: bytes) -> Call:
+    raw: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
+    query: dict[str, str] = {}
+    for name, value in request.query_params.multi_items():
+        query.setdefault(name, value)
+    peer = request.client.host if request.client else ""
+    return Call(request.method, _path(raw.partition(b"?")[0]), dict(request.headers), query, body, peer=peer)
+
+
+def _path(raw: bytes) -> str:
+    """The path with its escapes resolved, but for those of reserved characters and of the percent sign itself."""
+    kept = _RESERVED.sub(lambda found: found[0].replace(b"%", b"%25"), raw)
+    return unquote_to_bytes(kept).decode("utf-8", "replace")
+
+
+def _decoded(segment: str) -> str:
+    return unquote_to_bytes(segment).decode("utf-8", "replace")
+
+
+def _cors(request: Request) -> dict[str, str]:
+    headers = {"access-control-allow-credentials": "true", "vary": "Origin"}
+    origin = request.headers.get("origin")
+    return headers | ({"access-control-allow-origin": origin} if origin in _ORIGINS else {})
+
+
+def _preflight(request: Request) -> Response:
+    headers = _cors(request) | {"access-control-allow-methods": _METHODS, "content-type": _TEXT}
+    asked = request.headers.get("access-control-request-headers")
+    if asked:
+        headers |= {
+            "access-control-allow-headers": re.sub(r"\s*,\s*", ",", asked),
+            "vary": "Origin, Access-Control-Request-Headers",
+        }
+    return Response(status_code=204, headers=headers)
+
+
+def _response(answer: Answer, method: str, more: dict[str, str] | None = None) -> Response:
+    body = write_json(answer.body) if answer.text is None else answer.text.encode()
+    kind = "application/json" if answer.text is None else _TEXT
+    headers = {"content-type": kind} | dict(answer.headers) | (more or {})
+    return Response(b"" if method == "HEAD" else body, answer.status, headers)
+
+
+def create_app(settings: DaemonSettings, clock: Clock = time.time) -> DaemonApp:
+    """A daemon as an ASGI application, for a server or for a client in the same process.
+
+    Raises `UsageError` when the settings or the workspace cannot be used. `await app.daemon.close()` ends it.
+    """
+    return DaemonApp(Daemon(settings, clock))

@@ -1,0 +1,193 @@
+"""Which method and path is answered by what, who may call it, how it fails: one line a route, in the daemon's order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from signet_conformance.daemon.handlers import (
+    captures,
+    credentials,
+    health,
+    knowledge,
+    marketplace,
+    mcp,
+    presence,
+    secrets,
+    sessions,
+)
+from signet_conformance.daemon.handlers.hooks import asides, compaction, ending, prompting, starting
+from signet_conformance.daemon.handlers.hooks import memories as hook_memories
+from signet_conformance.daemon.handlers.memories import changing, feedback, forgetting, reading, recalling, saving
+from signet_conformance.daemon.wire import Answer, Call
+
+if TYPE_CHECKING:
+    from signet_conformance.daemon.behaviour import Behaviour
+    from signet_conformance.daemon.state.daemon import Daemon
+
+Handler: TypeAlias = "Callable[[Daemon, Call], Answer | Awaitable[Answer]]"
+
+_HOOK_FAILED: Final = "Hook execution failed"
+
+
+@dataclass(frozen=True)
+class Right:
+    """What a bearer needs: `permission`, and no more calls a minute than `rate` allows.
+
+    With `loses_answer` the refusal itself is lost, and the caller sees a crash.
+    """
+
+    permission: str
+    rate: str | None = None
+    loses_answer: bool = False
+
+
+@dataclass(frozen=True)
+class Route:
+    """One route. `failure` is the error text of a crash in it; without one a crash is plain text.
+
+    `right` holds for every method on the path, since the real daemon asks before it looks for a route.
+    `only` says which versions have it.
+    """
+
+    method: str
+    path: str
+    handler: Handler
+    failure: str | None = None
+    only: Callable[[Behaviour], bool] | None = None
+    right: Right | None = None
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """The path with its variable segments as groups."""
+        return pattern_of(self.path)
+
+
+@dataclass(frozen=True)
+class Area:
+    """Paths with one right for all that they match (for these `methods`, none = all), whether or not a route exists."""
+
+    path: str
+    right: Right
+    methods: tuple[str, ...] = ()
+
+
+def pattern_of(path: str) -> re.Pattern[str]:
+    """`path` as an expression: ``:name`` is one segment, a ``*`` at the end anything."""
+    text = re.sub(r":(\w+)", r"(?P<\1>[^/]+)", path.replace(".", r"\."))
+    return re.compile(text.removesuffix("/*") + "(?:/.*)?" if text.endswith("/*") else text)
+
+
+def _later(behaviour: Behaviour) -> bool:
+    return behaviour.later_hooks
+
+
+def _newest(behaviour: Behaviour) -> bool:
+    return behaviour.notifications
+
+
+def _jobs(behaviour: Behaviour) -> bool:
+    return behaviour.exec_is_job
+
+
+_SAVES: Final = Right("remember")
+_READS: Final = Right("recall")
+_MODIFIES: Final = Right("modify", rate="modify", loses_answer=True)
+_FORGETS: Final = Right("forget", rate="batchForget", loses_answer=True)
+_RULES: Final = Right("admin", rate="admin", loses_answer=True)
+
+#: Every route; the first that matches answers. memory/:id hides a GET memory/search, as in the real daemon.
+ROUTES: Final = (
+    Route("POST", "/api/hooks/session-start", starting.session_start, _HOOK_FAILED),
+    Route("POST", "/api/hooks/user-prompt-submit", prompting.prompt_submit, _HOOK_FAILED),
+    Route("POST", "/api/hooks/session-end", ending.session_end, _HOOK_FAILED),
+    Route("POST", "/api/hooks/pre-compaction", compaction.pre_compaction, _HOOK_FAILED),
+    Route("POST", "/api/hooks/compaction-complete", compaction.compaction_complete, "Failed to save summary"),
+    Route("POST", "/api/hooks/session-checkpoint-extract", compaction.checkpoint, _HOOK_FAILED, _later),
+    Route("POST", "/api/hooks/skill-invocation", asides.skill_invocation, _HOOK_FAILED, _later),
+    Route("POST", "/api/hooks/notifications", asides.notifications, _HOOK_FAILED, _newest),
+    Route("GET", "/api/hooks/transcript-capture/:jobId", captures.capture_status, _HOOK_FAILED, _newest),
+    Route("POST", "/api/hooks/remember", hook_memories.hook_remember, _HOOK_FAILED),
+    Route("POST", "/api/hooks/recall", hook_memories.hook_recall, _HOOK_FAILED),
+    Route("GET", "/api/hooks/synthesis/config", asides.synthesis_config),
+    Route("POST", "/api/hooks/synthesis/complete", asides.synthesis_complete, "Failed to save MEMORY.md"),
+    Route("GET", "/api/memories", reading.list_memories),
+    Route("GET", "/memory/search", reading.search_rows, right=_READS),
+    Route("POST", "/api/memory/codex-native-note", feedback.codex_note, only=_later, right=_SAVES),
+    Route("POST", "/api/memory/remember", saving.remember, right=_SAVES),
+    Route("POST", "/api/memory/save", hook_memories.remember_alias, right=_SAVES),
+    Route("POST", "/api/hook/remember", hook_memories.remember_alias, right=_SAVES),
+    Route("GET", "/api/memory/:id", reading.get_memory),
+    Route("GET", "/api/memory/:id/history", changing.history),
+    Route("POST", "/api/memory/:id/recover", changing.recover_memory, right=Right("recover")),
+    Route("PATCH", "/api/memory/:id", changing.patch_memory),
+    Route("DELETE", "/api/memory/:id", changing.delete_memory),
+    Route("POST", "/api/memory/feedback", feedback.feedback),
+    Route("POST", "/api/memory/forget", forgetting.forget_memories, right=_FORGETS),
+    Route("POST", "/api/memory/modify", changing.modify_memories, right=_MODIFIES),
+    Route("POST", "/api/memory/recall", recalling.memory_recall, right=_READS),
+    Route("GET", "/api/sessions", sessions.list_sessions),
+    Route("POST", "/api/sessions/search", sessions.search_sessions, only=_later, right=_READS),
+    Route("GET", "/api/sessions/summaries", sessions.list_summaries, right=_READS),
+    Route("POST", "/api/sessions/summaries/expand", sessions.expand_summary),
+    Route("GET", "/api/sessions/:key", sessions.get_session),
+    Route("GET", "/api/sessions/:key/transcript", sessions.get_transcript, right=_READS),
+    Route("POST", "/api/sessions/:key/bypass", sessions.bypass_session),
+    Route("POST", "/api/sessions/:key/renew", sessions.renew_session),
+    Route("GET", "/api/secrets", secrets.list_secrets),
+    Route("POST", "/api/secrets/exec", secrets.exec_secrets),
+    Route("GET", "/api/secrets/exec/:jobId", secrets.exec_status, only=_jobs),
+    Route("POST", "/api/secrets/:name/exec", secrets.exec_secrets),
+    Route("POST", "/api/secrets/:name", secrets.put_secret),
+    Route("DELETE", "/api/secrets/:name", secrets.delete_secret),
+    Route("GET", "/health", health.health),
+    Route("GET", "/health/live", health.ready, only=_newest),
+    Route("GET", "/health/ready", health.ready, only=_newest),
+    Route("GET", "/", health.home),
+    Route("GET", "/api/status", health.status),
+    Route("GET", "/api/agents", knowledge.list_agents),
+    Route("GET", "/api/agents/:name", knowledge.get_agent),
+    Route("GET", "/api/marketplace/mcp", marketplace.marketplace),
+    Route("GET", "/api/marketplace/mcp/policy", marketplace.marketplace),
+    Route("GET", "/api/marketplace/mcp/tools", marketplace.marketplace),
+    Route("GET", "/api/marketplace/mcp/search", marketplace.marketplace),
+    Route("GET", "/api/marketplace/mcp/:id", marketplace.marketplace_server),
+    Route("POST", "/api/marketplace/mcp/call", marketplace.marketplace_call),
+    Route("POST", "/api/diagnostics/openclaw/heartbeat", marketplace.heartbeat),
+    Route("GET", "/api/knowledge/stats", knowledge.knowledge),
+    Route("GET", "/api/knowledge/communities", knowledge.knowledge),
+    Route("GET", "/api/knowledge/hygiene", knowledge.knowledge),
+    Route("GET", "/api/knowledge/entities", knowledge.knowledge),
+    Route("GET", "/api/knowledge/navigation/entities", knowledge.knowledge),
+    Route("GET", "/api/cross-agent/presence", presence.list_presence),
+    Route("POST", "/api/cross-agent/presence", presence.post_presence),
+    Route("DELETE", "/api/cross-agent/presence/:sessionKey", presence.delete_presence),
+    Route("GET", "/api/cross-agent/messages", presence.list_messages),
+    Route("POST", "/api/cross-agent/messages", presence.post_message),
+    Route("GET", "/api/auth/whoami", credentials.whoami),
+    Route("GET", "/api/auth/methods", credentials.auth_methods),
+    Route("POST", "/api/auth/login", credentials.login),
+    Route("POST", "/api/auth/token", credentials.make_token, right=_RULES),
+    Route("GET", "/api/auth/api-keys", credentials.list_keys),
+    Route("POST", "/api/auth/api-keys", credentials.make_key),
+    Route("DELETE", "/api/auth/api-keys/:id", credentials.revoke_key),
+    *(Route(method, "/mcp", mcp.mcp) for method in ("GET", "POST", "DELETE", "PUT", "PATCH")),
+)
+
+_WRITES: Final = ("POST", "PUT", "PATCH", "DELETE")
+_LOOKS: Final = ("GET", "HEAD")
+
+#: The rights that hold for more than one route, asked after those of the routes.
+AREAS: Final = (
+    *(Area(path, _READS) for path in ("/api/memory/search", "/memory/similar", "/api/memory/timeline")),
+    Area("/api/memory/:id", Right("modify", rate="modify"), ("PATCH",)),
+    Area("/api/memory/:id", Right("forget", rate="forget"), ("DELETE",)),
+    Area("/api/memory/:id", _READS, _LOOKS),
+    Area("/api/cross-agent/*", _READS, _LOOKS),
+    Area("/api/cross-agent/*", _SAVES, _WRITES),
+    *(Area(f"/api/sessions/{path}", _READS) for path in ("blackbox", ":key/blackbox")),
+    Area("/api/secrets/*", Right("admin")),
+    Area("/api/auth/api-keys/*", _RULES),
+)

@@ -1,0 +1,1 @@
+"""What is true in one daemon: its store, sessions, agents, credentials, secrets."""

@@ -1,0 +1,69 @@
+"""Which agent a request runs as, and what that agent may see."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from signet_conformance.daemon.timestamps import iso
+from signet_conformance.daemon.values import BLANKS, ScriptError, text_or_none, trimmed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from signet_conformance.daemon.state.store import Store
+    from signet_conformance.daemon.timestamps import Clock
+
+
+def resolve_agent(agent: Any, session_key: Any) -> str:
+    """The agent named outright, else by a session key ``agent:<id>…``, else ``default``.
+
+    Raises `ScriptError` for an agent, or a session key that is looked at, of another type than string.
+    """
+    explicit = trimmed(agent)
+    if explicit:
+        return explicit
+    if session_key is not None and not isinstance(session_key, str):
+        raise ScriptError("split is not a function")
+    head, _, rest = (session_key or "").partition(":")
+    name = rest.partition(":")[0].strip(BLANKS)
+    return name if head == "agent" and name else "default"
+
+
+def plain_agent(fields: Mapping[str, Any]) -> str:
+    """The agent that a claim is booked on: the body's, else ``default``. The key pattern plays no part here."""
+    return text_or_none(fields.get("agentId")) or "default"
+
+
+class Agents:
+    """The agents seen so far. An agent that was never seen reads only its own rows."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def register(self, agent: str) -> None:
+        """Make `agent` known; it may read the global rows of all agents from now on."""
+        now = iso(self._clock())
+        self._store.run(
+            """INSERT INTO agents VALUES (?, ?, 'shared', NULL, ?, ?)
+               ON CONFLICT (id) DO UPDATE SET updated_at = excluded.updated_at""",
+            agent, agent, now, now,
+        )  # fmt: skip
+
+    def visible(self, agent: str) -> tuple[str, list[Any]]:
+        """The SQL condition on ``m`` for the rows that `agent` may read, with its values."""
+        row = self._store.row("SELECT read_policy, policy_group FROM agents WHERE id = ?", agent)
+        policy = row["read_policy"] if row else "isolated"
+        if policy == "shared":
+            return " AND (m.visibility = 'global' OR m.agent_id = ?)", [agent]
+        if row and policy == "group" and row["policy_group"]:
+            members = "(SELECT id FROM agents WHERE policy_group = ?)"
+            return (
+                f" AND ((m.visibility = 'global' AND m.agent_id IN {members}) OR m.agent_id = ?)",
+                [row["policy_group"], agent],
+            )
+        return " AND m.agent_id = ?", [agent]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Every known agent."""
+        return [dict(row) for row in self._store.rows("SELECT * FROM agents ORDER BY created_at")]

@@ -1,0 +1,260 @@
+"""Who may do what: modes local, team and hybrid; API keys and signed tokens; roles, scopes and rate limits."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import math
+import re
+import secrets
+import sqlite3
+from typing import TYPE_CHECKING, Any, Final
+
+from signet_conformance.daemon.timestamps import iso, read_moment
+from signet_conformance.daemon.values import text_or_none
+from signet_conformance.daemon.wire import FAR_FUTURE, Answer, Call, Claims, refusal
+
+if TYPE_CHECKING:
+    from signet_conformance.daemon.state.store import Store
+    from signet_conformance.daemon.timestamps import Clock
+
+MODES: Final = ("local", "team", "hybrid")
+ROLES: Final = ("admin", "operator", "agent", "readonly")
+_AGENT: Final = ("remember", "recall", "modify", "forget", "recover", "documents")
+_OPERATOR: Final = (*_AGENT, "connectors", "diagnostics", "analytics")
+PERMISSIONS: Final = {"admin": (*_OPERATOR, "admin"), "operator": _OPERATOR, "agent": _AGENT, "readonly": ("recall",)}
+_CONNECTOR: Final = ("recall", "remember", "documents")
+_PREFIX: Final = "sig_sk_"
+_LOOPBACK: Final = ("127.0.0.1", "::1", "::ffff:127.0.0.1")
+_WINDOW_SECONDS: Final = 60
+_LIMITS: Final = {"forget": 30, "modify": 60, "batchForget": 5, "admin": 10, "login": 5, "cross-agent-message": 120}
+_OPEN: Final = ("/health", "/api/auth/login", "/api/auth/methods", "/api/auth/whoami")
+
+
+class Auth:
+    """The credentials of one daemon, and the decisions made on them."""
+
+    def __init__(self, store: Store, clock: Clock, mode: str, limits: dict[str, int] | None = None) -> None:
+        self.mode = mode
+        self._store = store
+        self._clock = clock
+        self._limits = {**_LIMITS, **(limits or {})}
+        self._windows: dict[str, tuple[float, int]] = {}
+        row = store.row("SELECT value FROM settings WHERE name = 'auth-secret'")
+        self._secret = row["value"] if row else secrets.token_bytes(32)
+        store.run("INSERT OR IGNORE INTO settings VALUES ('auth-secret', ?)", self._secret)
+
+    def admit(self, call: Call) -> tuple[Claims | None, Answer | None]:
+        """The bearer's claims, and the 401 for a request that may not pass."""
+        token = _bearer(call.header("authorization"))
+        if call.path in _OPEN or call.path.startswith(("/api/auth/sso/", "/api/auth/saml/")) or _is_page(call):
+            claims, _ = self._signed(token) if token else (None, None)
+            return claims, None
+        if self.mode == "local":
+            return None, None
+        near = self.mode == "hybrid" and call.peer in _LOOPBACK
+        if not token:
+            return None, None if near else _unauthorised("authentication required")
+        claims, problem = self._key(token) if token.startswith(_PREFIX) else self._signed(token)
+        return claims, None if near or claims else _unauthorised(problem or "invalid token")
+
+    def _key(self, token: str) -> tuple[Claims | None, str | None]:
+        prefix, mark, _ = token.removeprefix(_PREFIX).partition("_")
+        if not mark or not re.fullmatch(r"[A-Za-z0-9]+", prefix):
+            return None, "malformed api key"
+        row = self._store.row("SELECT * FROM api_keys WHERE prefix = ?", prefix)
+        if not row or not hmac.compare_digest(_hash(token, row["salt"]), row["key_hash"]):
+            return None, "invalid api key"
+        now = iso(self._clock())
+        if row["revoked_at"]:
+            return None, "api key revoked"
+        if row["expires_at"] and row["expires_at"] <= now:
+            return None, "api key expired"
+        self._store.run("UPDATE api_keys SET last_used_at = ? WHERE id = ?", now, row["id"])
+        return _claims_of(row), None
+
+    def _signed(self, token: str) -> tuple[Claims | None, str | None]:
+        payload, mark, signature = token.partition(".")
+        if not mark or not signature:
+            return None, "malformed token"
+        if not hmac.compare_digest(self._signature(payload), _unpadded(signature)):
+            return None, "invalid signature"
+        try:
+            said = json.loads(_unpadded(payload))
+            claims = Claims(
+                str(said["sub"]), said["role"], dict(said["scope"]), issued=said["iat"], expires=said["exp"]
+            )
+        except (ValueError, KeyError, TypeError):
+            return None, "malformed payload"
+        if claims.role not in ROLES:
+            return None, "invalid role"
+        return (None, "token expired") if self._clock() >= claims.expires else (claims, None)
+
+    def _signature(self, payload: str) -> bytes:
+        return hmac.new(self._secret, payload.encode(), hashlib.sha256).digest()
+
+    def make_token(self, subject: str, role: str, scope: dict[str, str], seconds: float) -> str:
+        """A signed token for `role`, valid for `seconds`."""
+        now = int(self._clock())
+        claims = Claims(subject, role, scope, issued=now, expires=now + int(seconds)).shown()
+        payload = _padded(json.dumps(claims).encode())
+        return f"{payload}.{_padded(self._signature(payload))}"
+
+    def _anonymous_is_near(self, call: Call) -> bool:
+        return self.mode == "hybrid" and call.peer in _LOOPBACK and call.claims is None
+
+    def permission_problem(self, call: Call, permission: str) -> Answer | None:
+        """The 403 for a bearer without `permission`, else None."""
+        if self.mode == "local" or self._anonymous_is_near(call):
+            return None
+        claims = call.claims
+        if claims is None:
+            return refusal(403, "authentication required")
+        if permission not in PERMISSIONS.get(claims.role, ()):
+            return refusal(403, f"role '{claims.role}' lacks '{permission}' permission")
+        if claims.permissions and permission not in claims.permissions:
+            return refusal(403, f"credential lacks '{permission}' permission")
+        return None
+
+    def rate_problem(self, call: Call, operation: str) -> Answer | None:
+        """The 429 for a bearer who used `operation` too often within a minute, else None. Counts this use."""
+        if self.mode == "local":
+            return None
+        name = f"{call.claims.subject if call.claims else 'anonymous'}:{operation}"
+        now = self._clock()
+        begin, count = self._windows.get(name, (now, 0))
+        if now - begin >= _WINDOW_SECONDS:
+            begin, count = now, 0
+        if count >= self._limits[operation]:
+            return rate_limited(begin + _WINDOW_SECONDS, now)
+        self._windows[name] = (begin, count + 1)
+        return None
+
+    def _scope_problem(self, claims: Claims | None, **target: Any) -> str | None:
+        if self.mode == "local" or (claims and claims.role == "admin"):
+            return None
+        if claims is None:
+            return None if self.mode == "hybrid" else "authentication required"
+        for name in ("project", "agent"):
+            own, wanted = claims.scope.get(name), target.get(name)
+            if own and wanted and own != wanted:
+                return f"scope restricted to {name} '{own}'"
+        return None
+
+    def write_problem(self, claims: Claims | None, agent: str, project: Any) -> str | None:
+        """What keeps the bearer from saving for `agent` in `project`; a bearer with a project must name it."""
+        if claims is None:
+            return None
+        own = claims.scope.get("project")
+        if claims.role != "admin" and own and project != own:
+            return f"scope restricted to project '{own}'"
+        return self._scope_problem(claims, agent=agent, project=project)
+
+    def scoped_agent(self, claims: Claims | None, requested: str | None) -> tuple[str, str | None]:
+        """The agent of a request that may leave it to the credential, and what is wrong with it."""
+        agent = text_or_none(requested) or (claims.scope.get("agent") if claims else None) or "default"
+        return agent, self._scope_problem(claims, agent=agent)
+
+    def scoped_project(self, claims: Claims | None, requested: str | None) -> tuple[str | None, str | None]:
+        """The project of a request that may leave it to the credential, and what is wrong with it."""
+        project = text_or_none(requested) or (claims.scope.get("project") if claims else None)
+        return project, self._scope_problem(claims, project=project) if project else None
+
+    def make_key(self, name: str, **traits: Any) -> dict[str, Any]:
+        """A new API key with everything known of it; `key` is shown this once. Raises ValueError for a bad expiry."""
+        expires = text_or_none(traits.get("expiresAt"))
+        moment = read_moment(expires)
+        if expires and moment is None:
+            raise ValueError("expiresAt must be a valid ISO timestamp")
+        prefix, salt = secrets.token_hex(6), secrets.token_hex(16)
+        key = f"{_PREFIX}{prefix}_{_padded(secrets.token_bytes(32))}"
+        connector = text_or_none(traits.get("connector"))
+        harness = text_or_none(traits.get("harness")) or connector
+        given = [item for item in traits.get("permissions") or () if item in PERMISSIONS["admin"]]
+        self._store.run(
+            f"INSERT INTO api_keys VALUES ({','.join('?' * 16)})",
+            f"key_{_padded(secrets.token_bytes(12))}", prefix, name, _hash(key, salt), salt,
+            traits.get("role") or "agent",
+            json.dumps(traits.get("scope") or {}), json.dumps(given or (_CONNECTOR if connector or harness else ())),
+            connector, harness, text_or_none(traits.get("agentId")), json.dumps(traits.get("allowedProjects") or []),
+            iso(self._clock()), None, None, None if moment is None else iso(moment),
+        )  # fmt: skip
+        row = self._store.row("SELECT * FROM api_keys WHERE prefix = ?", prefix)
+        return {**_shown(row), "key": key} if row else {}
+
+    def keys(self) -> list[dict[str, Any]]:
+        """Every API key without its secret, newest first."""
+        return [_shown(row) for row in self._store.rows("SELECT * FROM api_keys ORDER BY created_at DESC, rowid DESC")]
+
+    def revoke(self, name: str) -> dict[str, Any] | None:
+        """Revoke the key of this id or prefix; None when there is none."""
+        self._store.run(
+            "UPDATE api_keys SET revoked_at = COALESCE(revoked_at, ?) WHERE id = ? OR prefix = ?",
+            iso(self._clock()),
+            name,
+            name,
+        )
+        row = self._store.row("SELECT * FROM api_keys WHERE id = ? OR prefix = ?", name, name)
+        return _shown(row) if row else None
+
+
+def rate_limited(reset: float, now: float) -> Answer:
+    """The 429 of a limit that is lifted at `reset`; `retryAfter` is that moment in milliseconds."""
+    body = {"error": "rate limit exceeded", "retryAfter": int(reset * 1000)}
+    return Answer(body, 429, {"retry-after": str(max(0, math.ceil(reset - now)))})
+
+
+def unfinished() -> Answer:
+    """What the daemon gives instead of a refusal where its own check loses the answer: a crash."""
+    return Answer(None, 500, text="Internal Server Error", bare=True)
+
+
+def _unauthorised(error: str) -> Answer:
+    return Answer({"error": error}, 401, {"www-authenticate": "Bearer"})
+
+
+def _bearer(header: str | None) -> str | None:
+    parts = (header or "").split(" ")
+    return parts[1] if len(parts) == 2 and parts[0] == "Bearer" and parts[1] else None
+
+
+def _is_page(call: Call) -> bool:
+    if call.method not in ("GET", "HEAD") or call.path.startswith(("/api/", "/memory/", "/v1/")) or call.path == "/mcp":
+        return False
+    return call.path == "/" or "." in call.path or "text/html" in (call.header("accept") or "")
+
+
+def _hash(key: str, salt: str) -> str:
+    # One round is enough here: the keys are random, made for a test run, and their hashes never leave its workspace.
+    return hashlib.sha256(f"{salt}:{key}".encode()).hexdigest()
+
+
+def _padded(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def _unpadded(text: str) -> bytes:
+    try:
+        return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except ValueError:
+        return b""
+
+
+def _claims_of(row: sqlite3.Row) -> Claims:
+    begin, end = read_moment(row["created_at"]), read_moment(row["expires_at"])
+    return Claims(
+        f"api-key:{row['id']}", row["role"], json.loads(row["scope_json"]), tuple(json.loads(row["permissions_json"])),
+        int(begin or 0), FAR_FUTURE if end is None else int(end),
+    )  # fmt: skip
+
+
+def _shown(row: sqlite3.Row) -> dict[str, Any]:
+    return {
+        "id": row["id"], "prefix": row["prefix"], "name": row["name"], "role": row["role"],
+        "scope": json.loads(row["scope_json"]), "permissions": json.loads(row["permissions_json"]),
+        "connector": row["connector"], "harness": row["harness"], "agentId": row["agent_id"],
+        "allowedProjects": json.loads(row["allowed_projects_json"] or "[]"), "createdAt": row["created_at"],
+        "lastUsedAt": row["last_used_at"], "revokedAt": row["revoked_at"], "expiresAt": row["expires_at"],
+    }  # fmt: skip

@@ -1,0 +1,77 @@
+"""One daemon: its settings, its clock and everything it remembers."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from signet_conformance.daemon.behaviour import behaviour_of
+from signet_conformance.daemon.state import identity
+from signet_conformance.daemon.state.agents import Agents
+from signet_conformance.daemon.state.auth import MODES, Auth
+from signet_conformance.daemon.state.captures import Captures
+from signet_conformance.daemon.state.epochs import Epochs
+from signet_conformance.daemon.state.graph import Graph
+from signet_conformance.daemon.state.presence import Presence
+from signet_conformance.daemon.state.secrets import Secrets
+from signet_conformance.daemon.state.sessions import Sessions, StartedSessions
+from signet_conformance.daemon.state.store import Store
+from signet_conformance.daemon.state.transcripts import Transcripts
+from signet_conformance.daemon.timestamps import Clock, iso
+from signet_conformance.errors import UsageError
+
+if TYPE_CHECKING:
+    from signet_conformance.daemon.settings import DaemonSettings
+
+
+class Daemon:
+    """The parts of one daemon. `clock` gives epoch seconds; nothing else in here knows what time it is.
+
+    Raises `UsageError` when the settings or the workspace cannot be used.
+    """
+
+    def __init__(self, settings: DaemonSettings, clock: Clock) -> None:
+        if settings.auth not in MODES:
+            raise UsageError(
+                f"there is no mode of authentication {settings.auth!r}", remedy=f"choose one of {', '.join(MODES)}"
+            )
+        self.settings = settings
+        self.clock = clock
+        self.behaviour = behaviour_of(settings.version)
+        self.started_at = clock()
+        self.port = settings.port
+        self._temporary = None if settings.workspace else tempfile.TemporaryDirectory(prefix="signet-daemon-")
+        self.workspace = (settings.workspace or Path(self._temporary.name if self._temporary else ".")).absolute()
+        try:
+            self.workspace.mkdir(parents=True, exist_ok=True)
+            self.store = Store.open(self.workspace)
+            identity.seed(self.workspace)
+        except OSError as problem:
+            raise UsageError(
+                f"the workspace cannot be written to: {problem.strerror or problem}",
+                where=str(self.workspace),
+                remedy="name another folder, or none, so that a temporary one is used",
+            ) from problem
+        self.agents = Agents(self.store, clock)
+        self.auth = Auth(self.store, clock, settings.auth, dict(settings.rate_limits))
+        self.sessions = Sessions(clock, self.behaviour, self.store)
+        self.started = StartedSessions(clock)
+        self.presence = Presence(clock)
+        self.epochs = Epochs(self.store)
+        self.graph = Graph(self.store)
+        self.transcripts = Transcripts(self.store)
+        self.secrets = Secrets(self.store, clock)
+        self.captures = Captures()
+        self.agents.register("default")
+
+    def now(self) -> str:
+        """The present moment as the daemon writes it."""
+        return iso(self.clock())
+
+    async def close(self) -> None:
+        """Stop what runs, close the file and remove a temporary workspace."""
+        await self.secrets.close()
+        self.store.close()
+        if self._temporary:
+            self._temporary.cleanup()

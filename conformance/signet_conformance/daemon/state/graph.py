@@ -1,0 +1,290 @@
+"""The entity graph: what a structured save writes, which entities a text names, and what is known about them."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import TYPE_CHECKING, Any, Final
+
+from signet_conformance.daemon.state.content import decides
+from signet_conformance.daemon.state.terms import graph_words, names_in
+from signet_conformance.daemon.values import BLANKS, ScriptError, text_or_none
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Sequence
+
+    from signet_conformance.daemon.state.store import Store
+
+#: Types that an entity may have; with any other it is not kept.
+ENTITY_TYPES: Final = frozenset(
+    (
+        "person",
+        "organization",
+        "project",
+        "product",
+        "system",
+        "tool",
+        "artifact",
+        "document",
+        "source",
+        "place",
+        "event",
+    )
+)
+_NO_ENTITIES: Final = frozenset(
+    (
+        "assistant", "author", "because", "being", "current work", "despite", "from", "however", "intent", "once",
+        "pending tasks", "primary request", "read", "recipient", "sender", "someone", "summary", "system", "that",
+        "their", "them", "they", "this", "understand", "user", "want", "were", "with", "write", "your",
+    )
+)  # fmt: skip
+_MOST_BLOCK: Final = 1000
+
+
+def canonical(name: str) -> str:
+    """`name` as entities and aspects are told apart by it."""
+    return " ".join(name.strip(BLANKS).lower().split())
+
+
+def _entity_type(value: Any) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise ScriptError("an entity type is no string")
+    return re.sub(r"[\s-]+", "_", value.strip(BLANKS).lower()) or None if value else None
+
+
+def _key(value: Any) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise ScriptError("a key is no string")
+    text = re.sub(r"[^a-z0-9]+", "_", (value or "").strip(BLANKS).lower()).strip("_")
+    return text[:120] if len(text) >= 3 else None
+
+
+def _worth_keeping(name: Any, kind: str | None) -> bool:
+    if not isinstance(name, str):
+        raise ScriptError("an entity name is no string")
+    bare = canonical(name)
+    if bare.isdigit() or bare in _NO_ENTITIES or re.match(r"(?:current|pending|primary)\s", bare):
+        return False
+    known = kind in ENTITY_TYPES
+    return (known or kind in (None, "extracted", "unknown")) and (known or len(bare) >= 4)
+
+
+class Graph:
+    """Entities with aspects and attributes, each belonging to an agent."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def save(self, structured: dict[str, Any], *, memory: str, content: str, agent: str, now: str) -> int:
+        """Write the `structured` part of a save; how many mentions of entities it made.
+
+        Raises `ScriptError` for parts of a wrong type; the caller's transaction then undoes all of it.
+        """
+        linked = 0
+        for triple in structured.get("entities") or []:
+            linked += self._save_triple(_object(triple), memory, agent, now)
+        kind, weight = ("constraint", 0.85) if decides(content) else ("attribute", 0.5)
+        seen: list[str] = []
+        for aspect in structured.get("aspects") or []:
+            entity = self._aspect_entity(_object(aspect), agent, now)
+            if entity is None:
+                continue
+            linked += self._mention(memory, entity)
+            seen.append(entity)
+            self._save_aspect(aspect, entity, memory, agent, now, kind=kind, weight=weight)
+        for index, source in enumerate(seen):
+            for target in seen[index + 1 :]:
+                if source != target:
+                    self._store.run(
+                        "INSERT OR IGNORE INTO entity_dependencies VALUES (?, ?, ?, 0.3)", source, target, agent
+                    )
+        return linked
+
+    def _save_triple(self, triple: dict[str, Any], memory: str, agent: str, now: str) -> int:
+        kinds = _entity_type(triple.get("sourceType")), _entity_type(triple.get("targetType"))
+        names = triple.get("source"), triple.get("target")
+        if not all(_worth_keeping(name, kind) for name, kind in zip(names, kinds, strict=True)):
+            return 0
+        ids = [self._entity(str(name), kind, agent, now) for name, kind in zip(names, kinds, strict=True)]
+        return sum(self._mention(memory, entity) for entity in ids)
+
+    def _aspect_entity(self, aspect: dict[str, Any], agent: str, now: str) -> str | None:
+        name, kind = aspect.get("entityName"), _entity_type(aspect.get("entityType"))
+        if not isinstance(name, str):
+            raise ScriptError("an entity name is no string")
+        row = self._store.row(
+            "SELECT id FROM entities WHERE canonical_name = ? AND agent_id = ?", canonical(name), agent
+        )
+        if row:
+            return str(row["id"])
+        return self._entity(name, kind, agent, now) if _worth_keeping(name, kind) else None
+
+    def _entity(self, name: str, kind: str | None, agent: str, now: str) -> str:
+        row = self._store.row(
+            "SELECT id FROM entities WHERE (canonical_name = ? AND agent_id = ?) OR name = ?",
+            canonical(name),
+            agent,
+            name,
+        )
+        if row:
+            self._store.run("UPDATE entities SET mentions = mentions + 1, updated_at = ? WHERE id = ?", now, row["id"])
+            return str(row["id"])
+        new = str(uuid.uuid4())
+        self._store.run(
+            "INSERT INTO entities (id, name, canonical_name, entity_type, agent_id, mentions, created_at, updated_at)"
+            " VALUES (?, ?, ?, ?, ?, 1, ?, ?)",
+            new, name, canonical(name), kind or "extracted", agent, now, now,
+        )  # fmt: skip
+        return new
+
+    def _mention(self, memory: str, entity: str) -> int:
+        return self._store.run("INSERT OR IGNORE INTO entity_mentions VALUES (?, ?)", memory, entity)
+
+    def _save_aspect(
+        self, aspect: dict[str, Any], entity: str, memory: str, agent: str, now: str, *, kind: str, weight: float
+    ) -> None:
+        name, attributes = aspect.get("aspect"), aspect.get("attributes")
+        if not isinstance(name, str) or not isinstance(attributes, list):
+            raise ScriptError("an aspect lacks its name or its attributes")
+        self._store.run(
+            "INSERT OR IGNORE INTO entity_aspects (id, entity_id, agent_id, name, canonical_name)"
+            " VALUES (?, ?, ?, ?, ?)",
+            str(uuid.uuid4()), entity, agent, name, canonical(name),
+        )  # fmt: skip
+        row = self._store.row(
+            "SELECT id FROM entity_aspects WHERE entity_id = ? AND canonical_name = ?", entity, canonical(name)
+        )
+        for attribute in attributes:
+            content = _object(attribute).get("content")
+            if row is None or not isinstance(content, str):
+                raise ScriptError("an attribute lacks its content")
+            normal = content.strip(BLANKS).lower()
+            if self._store.row(
+                "SELECT 1 FROM entity_attributes WHERE aspect_id = ? AND agent_id = ? AND normalized_content = ?"
+                " AND status = 'active'",
+                row["id"], agent, normal,
+            ):  # fmt: skip
+                continue
+            self._store.run(
+                "INSERT INTO entity_attributes (id, aspect_id, agent_id, memory_id, kind, content, normalized_content,"
+                " group_key, claim_key, confidence, importance, updated_at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                str(uuid.uuid4()), row["id"], agent, memory, kind, content, normal, _key(attribute.get("groupKey")),
+                _key(attribute.get("claimKey")), _or(attribute.get("confidence"), 0.7),
+                _or(attribute.get("importance"), weight), now,
+            )  # fmt: skip
+
+    def drop_facts_of_deleted(self, agent: str) -> None:
+        """Supersede the attributes of `agent` whose memory was deleted."""
+        self._store.run(
+            """UPDATE entity_attributes SET status = 'superseded' WHERE agent_id = ? AND status = 'active'
+               AND memory_id IN (SELECT id FROM memories WHERE is_deleted = 1)""",
+            agent,
+        )  # fmt: skip
+
+    def link(self, memory: str, content: str, agent: str, now: str) -> int:
+        """Mention every known entity of `agent` that `content` names; how many there were."""
+        linked = 0
+        for name in names_in(content):
+            row = self._store.row(
+                "SELECT id FROM entities WHERE (canonical_name = ? OR name = ?) AND agent_id = ?",
+                canonical(name),
+                name,
+                agent,
+            )
+            if row:
+                self._store.run(
+                    "UPDATE entities SET mentions = mentions + 1, updated_at = ? WHERE id = ?", now, row["id"]
+                )
+                linked += self._mention(memory, row["id"])
+        return linked
+
+    def named_by(self, query: str, agent: str) -> list[sqlite3.Row]:
+        """Up to 20 entities of `agent` that words of `query` name, best first: id, name, entity_type."""
+        words = graph_words(query)
+        if not words:
+            return []
+        return self._store.rows(
+            """SELECT e.id, e.name, e.entity_type FROM entities_fts JOIN entities e ON e.rowid = entities_fts.rowid
+               WHERE entities_fts MATCH ? AND e.agent_id = ? ORDER BY rank LIMIT 20""",
+            " OR ".join(f'"{word}"' for word in words), agent,
+        )  # fmt: skip
+
+    def memories_of(self, entities: Sequence[sqlite3.Row], agent: str) -> dict[str, float]:
+        """The memories behind the attributes of `entities` and of what they depend on, with their weight."""
+        ids = [row["id"] for row in entities]
+        marks = ",".join("?" * len(ids))
+        near = self._store.rows(
+            f"""SELECT target_entity_id AS id FROM entity_dependencies
+                WHERE agent_id = ? AND source_entity_id IN ({marks})""",
+            agent, *ids,
+        )  # fmt: skip
+        ids = list(dict.fromkeys([*ids, *(row["id"] for row in near)]))
+        rows = self._store.rows(
+            f"""SELECT a.memory_id, MAX(a.importance) AS weight FROM entity_attributes a
+                JOIN entity_aspects s ON s.id = a.aspect_id
+                WHERE s.entity_id IN ({",".join("?" * len(ids))}) AND a.agent_id = ? AND a.status = 'active'
+                  AND a.memory_id IS NOT NULL GROUP BY a.memory_id LIMIT 50""",
+            *ids, agent,
+        )  # fmt: skip
+        return {row["memory_id"]: row["weight"] for row in rows}
+
+    def aspects_of(self, entity: str, agent: str, *, constraints: bool = True) -> list[tuple[str, list[sqlite3.Row]]]:
+        """The aspects of `entity` that have active attributes, each with up to five of them, most important first."""
+        only = "" if constraints else " AND kind != 'constraint'"
+        aspects = self._store.rows(
+            "SELECT id, name FROM entity_aspects WHERE entity_id = ? AND agent_id = ? ORDER BY weight DESC LIMIT 10",
+            entity, agent,
+        )  # fmt: skip
+        found = [
+            (
+                str(aspect["name"]),
+                self._store.rows(
+                    f"""SELECT content, status, importance FROM entity_attributes WHERE aspect_id = ? AND agent_id = ?
+                        AND status = 'active'{only} ORDER BY importance DESC LIMIT 5""",
+                    aspect["id"], agent,
+                ),
+            )
+            for aspect in aspects
+        ]  # fmt: skip
+        return [(name, attributes) for name, attributes in found if attributes]
+
+    def block_about(self, entity: sqlite3.Row, agent: str) -> tuple[str, int] | None:
+        """A text of what is known about `entity` and how many facts it holds; None when there is none."""
+        aspects = self.aspects_of(entity["id"], agent, constraints=False)
+        lines = [f"- {name}: {'; '.join(row['content'] for row in attributes)}" for name, attributes in aspects]
+        rules = self._store.rows(
+            """SELECT DISTINCT a.content FROM entity_aspects s JOIN entity_attributes a ON a.aspect_id = s.id
+               WHERE s.entity_id = ? AND a.agent_id = ? AND a.kind = 'constraint' AND a.status = 'active'
+               ORDER BY a.importance DESC LIMIT 10""",
+            entity["id"], agent,
+        )  # fmt: skip
+        related = self._store.rows(
+            """SELECT e.name FROM entity_dependencies d JOIN entities e ON e.id = d.target_entity_id
+               WHERE d.source_entity_id = ? AND d.agent_id = ? AND d.strength >= 0.3 LIMIT 8""",
+            entity["id"], agent,
+        )  # fmt: skip
+        if rules:
+            lines.append(f"- Constraints: {'; '.join(row['content'] for row in rules)}")
+        if related:
+            lines.append(f"- Related: {', '.join(row['name'] for row in related)}")
+        if not lines:
+            return None
+        text = f"[{entity['name']} ({entity['entity_type']})]\n" + "\n".join(lines)
+        return text[:_MOST_BLOCK], sum(len(attributes) for _, attributes in aspects) + len(rules)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ScriptError("a part of the structured payload is no object")
+    return value
+
+
+def _or(value: Any, default: float) -> Any:
+    return default if value is None else value
+
+
+def hints_in(values: Sequence[Any]) -> list[str]:
+    """The texts among `values` that serve as hints: 5 to 300 characters."""
+    return [hint for value in values if (hint := text_or_none(value)) and 5 <= len(hint) <= 300]

@@ -1,0 +1,235 @@
+"""Secrets and the commands that run with them: no shell, output redacted, children always reaped.
+
+Values are kept in the daemon's own database, for tests; they never leave it but in the environment of the command
+that names them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import signal
+import uuid
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from signet_conformance.daemon.timestamps import iso
+from signet_conformance.daemon.wire import present
+
+if TYPE_CHECKING:
+    from signet_conformance.daemon.state.store import Store
+    from signet_conformance.daemon.timestamps import Clock
+
+NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SHELL: Final = re.compile(r"[;&|`$(){}\[\]<>!\\]")
+_WORD: Final = re.compile(r"""(?:[^\s"']+|"[^"]*"|'[^']*')+""")
+_REDACTED: Final = "[REDACTED]"
+_MOST_OUTPUT: Final = 1024 * 1024
+_MOST_RUNNING: Final = 4
+_MOST_WAITING: Final = 64
+_KEPT_SECONDS: Final = 3600
+_GRACE_SECONDS: Final = 2.0
+
+
+class SecretError(Exception):
+    """Raised for a secret that cannot be had, with the text the daemon tells."""
+
+
+@dataclass
+class Job:
+    """One command with its outcome; times are epoch seconds."""
+
+    command: str
+    references: dict[str, str]
+    timeout_ms: int
+    created: float
+    id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    status: str = "queued"
+    started: float | None = None
+    completed: float | None = None
+    result: dict[str, Any] | None = None
+    error: str | None = None
+
+    def shown(self) -> dict[str, Any]:
+        """The job as the wire has it."""
+        return present(
+            id=self.id, status=self.status, createdAt=iso(self.created), timeoutMs=self.timeout_ms,
+            startedAt=None if self.started is None else iso(self.started), result=self.result, error=self.error,
+            completedAt=None if self.completed is None else iso(self.completed),
+        )  # fmt: skip
+
+
+class Secrets:
+    """The secrets of one daemon and the jobs that use them: four at a time, 64 waiting, kept for an hour."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._jobs: dict[str, Job] = {}
+        self._waiting: list[Job] = []
+        self._running: set[asyncio.Task[None]] = set()
+
+    def names(self) -> list[str]:
+        """The names of all secrets, sorted."""
+        return [row["name"] for row in self._store.rows("SELECT name FROM secrets ORDER BY name")]
+
+    def put(self, name: str, value: str) -> None:
+        """Keep `value` under `name`. Raises `SecretError` for a name that is none."""
+        _check(name)
+        self._store.run("INSERT OR REPLACE INTO secrets VALUES (?, ?)", name, value)
+
+    def drop(self, name: str) -> bool:
+        """Forget a secret; False when there was none."""
+        return self._store.run("DELETE FROM secrets WHERE name = ?", name) > 0
+
+    def value(self, reference: str) -> str:
+        """The value that `reference` names (with or without ``local://``)."""
+        name = reference.removeprefix("local://")
+        _check(name)
+        row = self._store.row("SELECT value FROM secrets WHERE name = ?", name)
+        if not row:
+            raise SecretError(f"Secret '{name}' not found")
+        return str(row["value"])
+
+    def job(self, job_id: str) -> Job | None:
+        """A job of the last hour, else None."""
+        now = self._clock()
+        self._jobs = {
+            key: job
+            for key, job in self._jobs.items()
+            if now - (job.created if job.completed is None else job.completed) <= _KEPT_SECONDS
+        }
+        return self._jobs.get(job_id)
+
+    def start(self, command: str, references: dict[str, str], timeout_ms: int) -> Job | None:
+        """A new job, running at once when there is room; None when too many wait already."""
+        if len(self._waiting) >= _MOST_WAITING:
+            return None
+        job = Job(command, dict(references), timeout_ms, self._clock())
+        self._jobs[job.id] = job
+        self._waiting.append(job)
+        self._drain()
+        return job
+
+    def _drain(self) -> None:
+        while self._waiting and len(self._running) < _MOST_RUNNING:
+            job = self._waiting.pop(0)
+            job.status, job.started = "running", self._clock()
+            task = asyncio.get_running_loop().create_task(self._run(job))
+            self._running.add(task)
+            task.add_done_callback(self._finished)
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        if not task.cancelled():
+            self._drain()
+
+    async def _run(self, job: Job) -> None:
+        try:
+            job.result = await self.execute(job.command, job.references, job.timeout_ms)
+            job.status = "completed"
+        except SecretError as problem:
+            job.status, job.error = "failed", str(problem)
+        finally:
+            job.completed = self._clock()
+
+    async def execute(self, command: str, references: dict[str, str], timeout_ms: int) -> dict[str, Any]:
+        """Run `command` without a shell: stdout, stderr and code. Raises `SecretError` when it cannot be started."""
+        if _SHELL.search(command):
+            return {"stdout": "", "stderr": "command contains disallowed shell metacharacters", "code": 1}
+        words = [re.sub(r"""^["']|["']$""", "", word) for word in _WORD.findall(command)]
+        if not words:
+            return {"stdout": "", "stderr": "empty command", "code": 1}
+        values = {name: self.value(reference) for name, reference in references.items()}
+        if not words[0]:
+            raise SecretError("The argument 'file' cannot be empty. Received ''")
+        program = shutil.which(words[0])
+        if program is None and "/" in words[0]:
+            raise SecretError(f"ENOENT: no such file or directory, posix_spawn '{words[0]}'")
+        if program is None:
+            raise SecretError(f'Executable not found in $PATH: "{words[0]}"')
+        try:
+            return await _execute([program, *words[1:]], values, timeout_ms)
+        except (OSError, ValueError) as problem:
+            raise SecretError(str(problem)) from problem
+
+    async def close(self) -> None:
+        """Stop every running command and wait for it."""
+        self._waiting.clear()
+        tasks = list(self._running)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _check(name: str) -> None:
+    if not NAME.fullmatch(name):
+        raise SecretError(bad_name(name))
+
+
+def bad_name(name: str) -> str:
+    """What the daemon says of a secret name that it refuses."""
+    return f"Invalid secret name '{name}'. Use letters, digits, and underscores only."
+
+
+async def _execute(words: list[str], values: dict[str, str], timeout_ms: int) -> dict[str, Any]:
+    process = await asyncio.create_subprocess_exec(
+        *words, env={**os.environ, **values}, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    reading = asyncio.gather(_read(process.stdout), _read(process.stderr), process.wait())
+    timed_out = False
+    try:
+        out, err, code = await asyncio.wait_for(asyncio.shield(reading), timeout_ms / 1000)
+    except TimeoutError:
+        timed_out = True
+        _signal(process, signal.SIGTERM)
+        try:
+            out, err, code = await asyncio.wait_for(asyncio.shield(reading), _GRACE_SECONDS)
+        except TimeoutError:
+            _signal(process, signal.SIGKILL)
+            out, err, code = await reading
+    finally:
+        if process.returncode is None:
+            _signal(process, signal.SIGKILL)
+            await asyncio.shield(reading)
+    result: dict[str, Any] = {
+        "stdout": _cut(_redact(out, values), "stdout"),
+        "stderr": _cut(_redact(err, values), "stderr"),
+        "code": code if code >= 0 else 1,
+    }
+    if timed_out:
+        result |= {"code": 124, "timedOut": True}
+        result["stderr"] += f"\n[signet secret exec: timed out after {timeout_ms}ms]\n"
+    return result
+
+
+def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
+
+
+async def _read(stream: asyncio.StreamReader | None) -> str:
+    """Everything that `stream` yields; of more than twice the limit only the beginning is kept."""
+    kept = bytearray()
+    while stream and (piece := await stream.read(65_536)):
+        if len(kept) <= 2 * _MOST_OUTPUT:
+            kept += piece
+    return kept.decode("utf-8", "replace")
+
+
+def _redact(text: str, values: dict[str, str]) -> str:
+    for value in sorted(values.values(), key=len, reverse=True):
+        if len(value) > 3:
+            text = text.replace(value, _REDACTED)
+    return text
+
+
+def _cut(text: str, name: str) -> str:
+    data = text.encode("utf-8", "replace")
+    if len(data) <= _MOST_OUTPUT:
+        return text
+    return data[:_MOST_OUTPUT].decode("utf-8", "ignore") + f"\n[signet secret exec: {name} truncated]\n"

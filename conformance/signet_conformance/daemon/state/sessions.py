@@ -1,0 +1,203 @@
+"""Who owns a session: claims, the tombstones of ended sessions, bypass, and the memory of starts already answered.
+
+All state is in memory and moves with the clock that is handed in. Where the version keeps its claims over a
+restart, they are also written to the store.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from signet_conformance.daemon.timestamps import iso
+from signet_conformance.daemon.values import trimmed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from signet_conformance.daemon.behaviour import Behaviour
+    from signet_conformance.daemon.state.store import Store
+    from signet_conformance.daemon.timestamps import Clock
+
+CLAIM_SECONDS: Final = 4 * 3600
+TOMBSTONE_SECONDS: Final = 30 * 60
+WARN_SECONDS: Final = 30 * 60
+START_MEMORY_SECONDS: Final = 7 * 24 * 3600
+
+
+@dataclass
+class Claim:
+    """A session held by one runtime path; `expires` moves with every hook of that path."""
+
+    key: str
+    agent: str
+    path: str
+    since: float
+    expires: float
+
+
+@dataclass(frozen=True)
+class Tombstone:
+    """An ended session and the runtime path that ended it, if one was given."""
+
+    path: str | None
+    expires: float
+
+
+class Sessions:
+    """The claims of one daemon. A session key is trimmed and loses one leading ``session:`` before it counts."""
+
+    def __init__(self, clock: Clock, behaviour: Behaviour, store: Store) -> None:
+        self._clock = clock
+        self._behaviour = behaviour
+        self._store = store
+        self._claims: dict[str, Claim] = {}
+        self._ended: dict[str, Tombstone] = {}
+        self._bypassed: dict[str, float] = {}
+        self._warned: set[str] = set()
+        if behaviour.claims_persist:
+            for row in store.rows("SELECT * FROM session_claims"):
+                self._claims[row["claim_key"]] = Claim(
+                    row["session_key"], row["agent_id"], row["runtime_path"], row["claimed_at"], row["expires_at"]
+                )
+
+    def normal(self, key: object) -> str:
+        """`key` as it counts. Raises `ScriptError` for anything but a string."""
+        text = trimmed(key) or ""
+        return text.removeprefix("session:") if self._behaviour.strips_session_prefix else text
+
+    def _slot(self, key: object, agent: str) -> str:
+        normal = self.normal(key)
+        return f"{agent}\0{normal}" if self._behaviour.claims_by_agent else normal
+
+    def claim(self, key: object, path: str, agent: str) -> str | None:
+        """Claim the session for `path`; None when that worked, else the path that holds it."""
+        slot = self._slot(key, agent)
+        now = self._clock()
+        self._ended.pop(slot, None)
+        held = self._claims.get(slot)
+        if held and held.path == path:
+            held.expires = now + CLAIM_SECONDS
+        elif held and now <= held.expires:
+            return held.path
+        else:
+            held = self._claims[slot] = Claim(self.normal(key), agent, path, now, now + CLAIM_SECONDS)
+        self._keep(slot, held)
+        return None
+
+    def _keep(self, slot: str, claim: Claim | None) -> None:
+        if not self._behaviour.claims_persist:
+            return
+        if claim is None:
+            self._store.run("DELETE FROM session_claims WHERE claim_key = ?", slot)
+            return
+        self._store.run(
+            "INSERT OR REPLACE INTO session_claims VALUES (?, ?, ?, ?, ?, ?)",
+            slot, claim.key, claim.agent, claim.path, claim.since, claim.expires,
+        )  # fmt: skip
+
+    def _live(self, slot: str) -> Claim | None:
+        held = self._claims.get(slot)
+        if held and self._clock() > held.expires:
+            self._forget(slot, held.key)
+            return None
+        return held
+
+    def _forget(self, slot: str, key: str) -> None:
+        if self._claims.pop(slot, None):
+            self._keep(slot, None)
+        self._bypassed.pop(key, None)
+        self._warned.discard(key)
+
+    def owner(self, key: object, agent: str) -> str | None:
+        """The runtime path that holds the session, else None."""
+        held = self._live(self._slot(key, agent))
+        return held.path if held else None
+
+    def ended(self, key: object, agent: str) -> Tombstone | None:
+        """The tombstone of a session that ended within the last 30 minutes, else None."""
+        slot = self._slot(key, agent)
+        stone = self._ended.get(slot)
+        if stone and self._clock() > stone.expires:
+            del self._ended[slot]
+            return None
+        return stone
+
+    def release(self, key: object, agent: str) -> None:
+        """Drop the claim and the bypass of the session."""
+        self._forget(self._slot(key, agent), self.normal(key))
+
+    def end(self, key: object, agent: str, path: str | None) -> None:
+        """Release the session and, where the version has them, leave a tombstone."""
+        slot = self._slot(key, agent)
+        held = self._claims.get(slot)
+        if path is None and held and self._behaviour.tombstone_takes_claim_path:
+            path = held.path
+        # The daemon takes a leading session: off twice here, so a claim on "session:session:x" outlives its end.
+        self.release(self.normal(key), agent)
+        if self._behaviour.tombstones:
+            self._ended[slot] = Tombstone(path, self._clock() + TOMBSTONE_SECONDS)
+
+    def active(self) -> list[Claim]:
+        """Every claim that has not expired."""
+        return [claim for slot in list(self._claims) if (claim := self._live(slot))]
+
+    def bypass(self, key: object, *, on: bool) -> None:
+        """Switch the bypass of a session on or off; it lasts as long as a claim."""
+        if on:
+            self._bypassed[self.normal(key)] = self._clock() + CLAIM_SECONDS
+        else:
+            self._bypassed.pop(self.normal(key), None)
+
+    def bypassed(self, key: object) -> bool:
+        """Whether hooks of the session are answered with nothing."""
+        until = self._bypassed.get(self.normal(key))
+        return until is not None and self._clock() <= until
+
+    def renew(self, key: object, agent: str) -> str | None:
+        """Give the claim its full time again; the new moment of expiry, None when there is no claim."""
+        slot = self._slot(key, agent)
+        held = self._live(slot)
+        if not held:
+            return None
+        held.expires = self._clock() + CLAIM_SECONDS
+        if held.key in self._bypassed:
+            self._bypassed[held.key] = held.expires
+        self._warned.discard(held.key)
+        self._keep(slot, held)
+        return iso(held.expires)
+
+    def warnings(self, key: object, agent: str) -> list[str] | None:
+        """One warning when the claim has 30 minutes or less to live, said once until it is renewed; else None."""
+        held = self._claims.get(self._slot(key, agent))
+        if not held or self.bypassed(key):
+            return None
+        left = held.expires - self._clock()
+        if left <= 0:
+            return ["session has expired — reconnect to start a new session"]
+        if left > WARN_SECONDS or held.key in self._warned:
+            return None
+        self._warned.add(held.key)
+        minutes = max(1, round(left / 60))
+        return [f"session expires in ~{minutes} minute{'' if minutes == 1 else 's'} — consider /checkpoint"]
+
+
+class StartedSessions:
+    """The starts of the last 7 days that were answered in full; another one with the same marks gets a stub."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._seen: dict[tuple[str, ...], float] = {}
+
+    def seen(self, marks: tuple[str, ...]) -> bool:
+        """Whether a start with these marks was answered in full."""
+        when = self._seen.get(marks)
+        return when is not None and self._clock() - when <= START_MEMORY_SECONDS
+
+    def remember(self, marks: tuple[str, ...]) -> None:
+        """Note that a start with these marks was answered in full."""
+        self._seen[marks] = self._clock()
+
+    def forget(self, matches: Callable[[tuple[str, ...]], bool]) -> None:
+        """Forget every start whose marks `matches`."""
+        self._seen = {marks: when for marks, when in self._seen.items() if not matches(marks)}

@@ -1,0 +1,197 @@
+"""Transcripts: the plain lines that become of a harness's own format, their storage and the search over them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from signet_conformance.daemon.state.terms import index_query, index_words
+from signet_conformance.daemon.values import BLANKS, ScriptError, trimmed
+
+if TYPE_CHECKING:
+    from signet_conformance.daemon.state.store import Store
+
+_ROLES: Final = {
+    **dict.fromkeys(("user", "human", "client"), "User"),
+    **dict.fromkeys(("assistant", "agent", "model", "ai"), "Assistant"),
+    **dict.fromkeys(("system", "developer"), "System"),
+    **dict.fromkeys(("tool", "toolresult", "tool_result", "bashexecution", "pythonexecution", "custom"), "Tool"),
+}
+_EXCERPT: Final = 360
+
+
+def plain_lines(harness: object, raw: object) -> str:
+    """`raw` as ``User: …`` and ``Assistant: …`` lines when it is JSON lines; any other text as it is.
+
+    Raises `ScriptError` when either is no string.
+    """
+    codex = (trimmed(harness) or "").lower() == "codex"
+    if harness is None or not isinstance(raw, str):
+        raise ScriptError("not a string")
+    lines = [line for part in re.split(r"\r?\n", raw) if (line := part.strip(BLANKS))]
+    if codex:
+        return "\n".join(filter(None, (_codex_line(line) for line in lines)))
+    records = [_json_object(line) for line in lines]
+    parsed = sum(record is not None for record in records)
+    if parsed < -(-len(lines) * 6 // 10):
+        return raw
+    return "\n".join(filter(None, (_turn(record) for record in records if record)))
+
+
+def _json_object(line: str) -> dict[str, Any] | None:
+    if not line.startswith("{"):
+        return None
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _one_line(value: object) -> str:
+    return re.sub(r"[\r\n]+", " ", value.strip(BLANKS)) if isinstance(value, str) else ""
+
+
+def _first_text(record: dict[str, Any], *names: str) -> str:
+    return next((text for name in names if (text := _one_line(record.get(name)))), "")
+
+
+def _message_text(record: dict[str, Any]) -> str:
+    direct = _first_text(record, "content", "text", "message", "output")
+    if direct:
+        return direct
+    parts: list[Any] = next((record[name] for name in ("content", "parts") if isinstance(record.get(name), list)), [])
+    texts = [
+        _first_text(part, "text", "input_text", "content", "message") if isinstance(part, dict) else _one_line(part)
+        for part in parts
+    ]
+    return " ".join(filter(None, texts))
+
+
+def _special_turn(record: dict[str, Any]) -> str:
+    item, payload = record.get("item"), record.get("payload")
+    if record.get("type") == "item.completed" and isinstance(item, dict) and item.get("type") == "agent_message":
+        text = _first_text(item, "text", "message", "content")
+        return f"Assistant: {text}" if text else ""
+    if record.get("type") == "event_msg" and isinstance(payload, dict) and payload.get("type") == "user_message":
+        text = _first_text(payload, "message", "text", "content")
+        return f"User: {text}" if text else ""
+    return ""
+
+
+def _turn(record: dict[str, Any]) -> str:
+    special = _special_turn(record)
+    if special:
+        return special
+    for candidate in (record.get("message"), record):
+        if isinstance(candidate, dict):
+            role = _ROLES.get(_first_text(candidate, "role", "speaker", "author").lower())
+            text = _message_text(candidate)
+            if role and text:
+                return f"{role}: {text}"
+    return ""
+
+
+def _codex_line(line: str) -> str:
+    record = _json_object(line)
+    return _special_turn(record) if record else ""
+
+
+def read_file(path: object) -> str | None:
+    """The text of the transcript file `path`; None when there is no such path, empty when it cannot be read."""
+    try:
+        file = Path(path) if isinstance(path, str) and path else None
+        if file is None or not file.exists():
+            return None
+        return file.read_text("utf-8", "replace")
+    except (OSError, ValueError):
+        return ""
+
+
+class Transcripts:
+    """The stored transcripts, one for each agent and session key."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def get(self, key: str, agent: str) -> str:
+        """The stored transcript, empty when there is none."""
+        row = self._store.row(
+            "SELECT content FROM session_transcripts WHERE session_key = ? AND agent_id = ?", key, agent
+        )
+        return row["content"] if row else ""
+
+    def put(self, key: str, agent: str, text: str, *, harness: object, project: object, now: str) -> None:
+        """Store `text` in place of what was stored; blank texts and keys are not kept."""
+        if not key.strip(BLANKS) or not text.strip(BLANKS):
+            return
+        self._store.run(
+            """INSERT INTO session_transcripts VALUES (?, ?, ?, ?, ?, ?, ?)
+               ON CONFLICT (agent_id, session_key) DO UPDATE
+               SET content = excluded.content, harness = excluded.harness, project = excluded.project,
+                   updated_at = excluded.updated_at""",
+            key, agent, text, _scalar(harness), _scalar(project), now, now,
+        )  # fmt: skip
+
+    def drop(self, key: str, agent: str) -> None:
+        """Forget the transcript and how far it was extracted."""
+        self._store.run("DELETE FROM session_transcripts WHERE session_key = ? AND agent_id = ?", key, agent)
+        self._store.run("DELETE FROM extract_cursors WHERE session_key = ? AND agent_id = ?", key, agent)
+
+    def search(
+        self, query: str, agent: str, *, key: str | None, current: str | None, project: str | None, limit: int
+    ) -> list[dict[str, Any]]:
+        """The transcripts that `query` finds, best first; `key` narrows to one session, `current` leaves one out."""
+        where, values = "t.agent_id = ?", [agent]
+        for clause, value in (
+            ("t.session_key = ?", key),
+            ("t.session_key != ?", None if key else current),
+            ("t.project = ?", project),
+        ):
+            if value:
+                where += f" AND {clause}"
+                values.append(value)
+        expression = index_query(query)
+        rows = []
+        if expression:
+            rows = self._store.rows(
+                f"""SELECT t.session_key, t.project, t.updated_at, t.content, bm25(session_transcripts_fts) AS rank
+                    FROM session_transcripts_fts JOIN session_transcripts t ON t.rowid = session_transcripts_fts.rowid
+                    WHERE session_transcripts_fts MATCH ? AND {where} ORDER BY rank, t.updated_at DESC LIMIT ?""",
+                expression, *values, limit,
+            )  # fmt: skip
+        words = [] if rows else [word for word in re.split(r"[^a-z0-9_]+", query.lower()) if len(word) >= 3][:8]
+        if words:
+            hit = "(INSTR(LOWER(t.content), ?) > 0)"
+            rows = self._store.rows(
+                f"""SELECT t.session_key, t.project, t.updated_at, t.content, {" + ".join([hit] * len(words))} AS rank
+                    FROM session_transcripts t
+                    WHERE {where} AND rank > 0 ORDER BY rank DESC, t.updated_at DESC LIMIT ?""",
+                *words, *values, limit,
+            )  # fmt: skip
+        wanted = list(index_words(query))[:8]
+        return [
+            {
+                "sessionKey": row["session_key"],
+                "project": row["project"],
+                "updatedAt": row["updated_at"],
+                "excerpt": _excerpt(row["content"], wanted),
+                "rank": row["rank"],
+            }
+            for row in rows
+        ]
+
+
+def _scalar(value: object) -> object:
+    return value if isinstance(value, str | int | float) or value is None else str(value)
+
+
+def _excerpt(content: str, words: list[str]) -> str:
+    """The passage of `content` around the first of `words` found in it."""
+    lowered = content.lower()
+    starts = [at for word in words if (at := lowered.find(word)) >= 0]
+    begin = max(0, min(starts, default=0) - _EXCERPT // 3)
+    passage = " ".join(content[begin : begin + _EXCERPT].split())
+    return f"{'... ' if begin else ''}{passage}{' ...' if begin + _EXCERPT < len(content) else ''}"
