@@ -278,5 +278,5 @@ def _merged(*versions: str, complete: bool | None = None) -> RouteTable:
 
 @cache
 def contract_set(version: str = "0.145") -> tuple[str, ...]:
-    """The path patterns that COV-001 calls the contract; `/**` at the end means 'and below'."""
+    """The path patterns that make up the contract; `/**` at the end means 'and below'."""
     return tuple(document(f"routes/{version}.json")["contract_set"])

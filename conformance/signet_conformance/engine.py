@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 
-from signet_conformance.contract import Requirement, reference_daemon, requirements, routes_of, version_key
+from signet_conformance.contract import Requirement, reference_daemon, requirements, version_key
 from signet_conformance.facts import Recording
 from signet_conformance.finding import FOLDING_ORDER, Finding, Judgement, Reason, Verdict
-from signet_conformance.rules import rules
+from signet_conformance.rules import rules, run_rules
 from signet_conformance.rules.daemon import DAEMON_RULES, daemon_requirements
-from signet_conformance.rules.outcome import Rule
+from signet_conformance.rules.outcome import Outcome, Rule
 from signet_conformance.rules.reliance import excused
+from signet_conformance.rules.whole_run import WholeRun
 from signet_conformance.trace import Trace
 
 MAX_FINDINGS = 200
@@ -74,7 +76,8 @@ def _judge_one(
     if rule is None:
         return Judgement(name, Verdict.NOT_APPLICABLE, Reason.NO_RULE, "no rule decides it from a trace")
     since = requirement.since if requirement is not None else None
-    judgement = _run(name, rule, recording, broken)
+    excuse = partial(excused, name, recording=recording, broken=broken) if broken else None
+    judgement = _run(name, partial(rule, recording), excuse)
     if since is None or version_key(since) <= version_key(recording.daemon_version):
         return judgement
     message = f"in force since daemon {since}; this one is {recording.daemon_version}"
@@ -83,17 +86,19 @@ def _judge_one(
     return Judgement(name, Verdict.NOT_APPLICABLE, Reason.GATED, message)
 
 
-def _run(name: str, rule: Rule, recording: Recording, broken: Mapping[int, str]) -> Judgement:
+def _run(
+    name: str, rule: Callable[[], Iterator[Outcome]], excuse: Callable[[Finding], Finding] | None = None
+) -> Judgement:
     passed = 0
     findings: list[Finding] = []
     kinds: set[Verdict] = set()
     dropped = 0
     try:
-        for subject in rule(recording):
+        for subject in rule():
             if subject is Verdict.PASS:
                 passed += 1
                 continue
-            outcome = excused(name, subject, recording, broken) if broken else subject
+            outcome = subject if excuse is None else excuse(subject)
             if len(findings) < MAX_FINDINGS or outcome.verdict not in kinds:
                 findings.append(outcome)
                 kinds.add(outcome.verdict)
@@ -141,10 +146,7 @@ def judge_run(traces: Sequence[Trace], only: frozenset[str] | None = None, contr
     """The verdict of every requirement over each trace, and over all together."""
     judged = [judge(one, only, contract) for one in traces]
     together = {name: _together(name, judged) for name, _ in fold_verdicts(judged)}
-    coverage = whole_run_coverage(judged)
-    if coverage is not None and COVERAGE in together:
-        together[COVERAGE] = coverage
-    return JudgedRun(judged, together)
+    return JudgedRun(judged, {**together, **run_judgements(judged)})
 
 
 def _together(name: str, judged: Sequence[Judged]) -> Judgement:
@@ -161,52 +163,23 @@ def _together(name: str, judged: Sequence[Judged]) -> Judgement:
     )
 
 
-COVERAGE = "SIG-COV-001"
+_LEFT_OPEN = (Reason.UNDECIDED, Reason.NO_SUBJECT)
 
 
-def whole_run_coverage(judged: Sequence[Judged]) -> Judgement | None:
-    """COV-001 over a driven run: the observed operations equal the declared ones. None for passive traces.
+def run_judgements(judged: Sequence[Judged]) -> Mapping[str, Judgement]:
+    """The judgements that only the traces of a run together allow, by requirement id.
 
-    A whole run is one whose every trace holds the marks of a scenario performed to its end, none of which
-    says that it was picked out as a part.
+    A rule over the run is asked where every trace was judged by the requirement and none of them decided it.
     """
-    if not judged or any(one.judgements.get(COVERAGE) is None for one in judged):
-        return None
-    if any(one.judgements[COVERAGE].verdict is not Verdict.INCONCLUSIVE for one in judged if one.trace.exchanges):
-        return None
-    declared = judged[0].trace.header.declared.capabilities
-    whole = len(judged) > 1 and all(
-        any(
-            m.name == "scenario_end" and m.data.get("error") is None and not m.data.get("part") for m in one.trace.marks
-        )
-        for one in judged
-    )
-    if declared is None or not whole:
-        return None
-    routes = routes_of(judged[0].daemon_version)
-    observed: set[str] = set()
-    for one in judged:
-        for exchange in one.trace.exchanges:
-            route = routes.find(exchange.request.method, exchange.request.path)
-            if route is not None and route.operation is not None:
-                observed.add(route.operation)
-    absent = sorted(set(declared) - observed)
-    extra = sorted(observed - set(declared) - IMPLIED)
-    if absent:
-        message = f"declared but never seen: {', '.join(absent)}"
-        finding = Finding(Verdict.FAIL, (), message, expected=", ".join(sorted(declared)), received=sorted(observed))
-        return Judgement(COVERAGE, Verdict.FAIL, Reason.BREACH, message, (finding,), len(observed))
-    if extra:
-        message = f"DRIFT: seen but not declared: {', '.join(extra)}"
-        finding = Finding(Verdict.WARN, (), message, expected=", ".join(sorted(declared)), received=sorted(observed))
-        return Judgement(COVERAGE, Verdict.WARN, Reason.BREACH, message, (finding,), len(observed))
-    return Judgement(
-        COVERAGE, Verdict.PASS, Reason.CONFORMING, f"{len(observed)} operations, as declared", (), len(observed)
-    )
-
-
-IMPLIED = frozenset({"secrets-exec-job"})
-"""Operations that come with another one: polling a job is part of running it."""
+    if not judged:
+        return {}
+    run = WholeRun([one.trace for one in judged], judged[0].daemon_version)
+    judgements = {
+        name: _run(name, partial(rule, run))
+        for name, rule in run_rules().items()
+        if all(name in trace.judgements and trace.judgements[name].reason in _LEFT_OPEN for trace in judged)
+    }
+    return {name: judgement for name, judgement in judgements.items() if judgement.reason is not Reason.NO_SUBJECT}
 
 
 def fold_verdicts(judged: Sequence[Judged]) -> Iterator[tuple[str, Verdict]]:

@@ -14,6 +14,7 @@ from signet_conformance import engine, trace
 from signet_conformance.children.environment import clean_environment
 from signet_conformance.drivers.launch import launch
 from signet_conformance.finding import Verdict
+from signet_conformance.rules import run_rules
 from signet_conformance.running.workers import Job, Workers
 from signet_conformance.scenarios.script import Scenario, scripted
 from signet_conformance.targets import Target, load
@@ -85,7 +86,7 @@ def broken(tmp_path: Path) -> Broken:
         return {
             name: judgement.verdict
             for name, judgement in judged.together.items()
-            if judgement.verdict in (Verdict.FAIL, Verdict.ERROR) and name != engine.COVERAGE
+            if judgement.verdict in (Verdict.FAIL, Verdict.ERROR) and name not in run_rules()
         }
 
     return drive

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from signet_conformance.engine import COVERAGE, JudgedRun, fold_verdicts, judge, judge_run, whole_run_coverage
+from signet_conformance import engine
+from signet_conformance.engine import JudgedRun, fold_verdicts, judge, judge_run, run_judgements
 from signet_conformance.finding import Reason, Verdict
+from signet_conformance.rules.outcome import Outcome
+from signet_conformance.rules.whole_run import WholeRun
 from signet_conformance.trace import Exchange, Mark, Trace
 
 from .traces import START, exchange, trace
 
 NAME = "SIG-START-001"
+COVERAGE = "SIG-COV-001"
 GOOD, BAD = {"harness": "openclaw"}, {"harness": ""}
 PROMPT = "/api/hooks/user-prompt-submit"
 
@@ -112,7 +117,7 @@ def test_polling_a_job_comes_with_running_it() -> None:
 )
 def test_anything_but_a_whole_run_is_left_to_its_traces(traces: list[Trace]) -> None:
     """Equality with the manifest is judged only where every trace holds a scenario performed to its end."""
-    assert whole_run_coverage([judge(one) for one in traces]) is None
+    assert run_judgements([judge(one) for one in traces]) == {}
 
 
 def test_one_broken_scenario_leaves_the_run_undecided() -> None:
@@ -120,3 +125,23 @@ def test_one_broken_scenario_leaves_the_run_undecided() -> None:
     whole = trace(exchange(1), marks=[_ended()], capabilities=("session-start",))
     broken = trace(exchange(1), marks=[_ended("died")], capabilities=("session-start",))
     assert judge_run([whole, broken]).together[COVERAGE].verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_rule_over_a_run_that_crashes_is_the_kits_own_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a rule over the run raises, the run has an ERROR there and the other verdicts stand."""
+
+    def crashes(_run: WholeRun) -> Iterator[Outcome]:
+        raise ZeroDivisionError("three")
+        yield
+
+    monkeypatch.setattr(engine, "run_rules", lambda: {COVERAGE: crashes})
+    together = _run(_performed(START), _performed(START), capabilities=("session-start",)).together
+    assert (together[COVERAGE].verdict, together[COVERAGE].reason) == (Verdict.ERROR, Reason.CRASHED)
+    assert "three" in together[COVERAGE].message
+    assert together[NAME].verdict is Verdict.PASS
+
+
+def test_a_requirement_that_a_trace_was_not_judged_by_is_not_decided_over_the_run() -> None:
+    """Asked for some requirements only, a run gets no verdict of another one."""
+    run = [trace(exchange(1), marks=[_ended()], capabilities=("session-start",))] * 2
+    assert COVERAGE not in judge_run(run, frozenset({NAME})).together

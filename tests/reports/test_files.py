@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from signet_conformance.contract import requirements
-from signet_conformance.engine import COVERAGE, Judged, exit_status, judge
+from signet_conformance.engine import Judged, exit_status, judge
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
 from signet_conformance.outcome.coverage import Meter
 from signet_conformance.outcome.together import essence, verdicts_of
@@ -28,6 +28,7 @@ from signet_conformance.trace import Declared, Header, Mark, Trace, read
 from tests.cli.traces import BREACHING, CONFORMING, health, post, recall, start, write
 
 AGENT = "SIG-AGENT-002"
+COVERAGE = "SIG-COV-001"
 KNOWN = {AGENT: "ada, until 2027-01-31: next release"}
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from signet_conformance import targets, trace
 from signet_conformance.contract import document
-from signet_conformance.engine import COVERAGE, judge_run
+from signet_conformance.engine import judge_run
 from signet_conformance.errors import TargetError
 from signet_conformance.outcome.broken_off import BrokenOff, Shortfall
 from signet_conformance.running import station
@@ -26,6 +26,7 @@ from tests.support.processes import PATIENCE_S
 from .drives import END, PLAIN, PROMPT, START, Drive
 
 UNRULY = Path(__file__).with_name("unruly.py")
+COVERAGE = "SIG-COV-001"
 SETTINGS = f"""
 [targets.mine]
 command = ["{{python}}", "{UNRULY}"]

@@ -15,9 +15,10 @@ import click
 from signet_conformance.cli.output import terminal_width, wants_colour
 from signet_conformance.engine import Judged
 from signet_conformance.errors import UsageError, printable
+from signet_conformance.rules import run_rules
 from signet_conformance.scenarios.script import scripted
 from signet_conformance.selftest import matrix
-from signet_conformance.selftest.grading import Grade, Selftest, completeness, coverage_of, grade, is_control
+from signet_conformance.selftest.grading import Grade, Selftest, completeness, grade, is_control, whole_run_of
 from signet_conformance.selftest.mutants import Mutant, mutants
 from signet_conformance.selftest.performing import Performed, perform
 from signet_conformance.selftest.trials import trials
@@ -105,7 +106,7 @@ def _performed(wanted: Sequence[Mutant], folder: Path, workers: int, *, whole: b
     for one in perform(asked, folder, workers):
         if is_control(one) and one.judged is not None and one.trial.scenario.name in scripts:
             controls[one.trial.scenario.name] = one.judged
-        if one.trial.mutant is not None and one.trial.mutant.breaks == "SIG-COV-001":
+        if one.trial.mutant is not None and one.trial.mutant.breaks in run_rules():
             # Its verdict needs the whole run of the reference.
             later.append(one)
         else:
@@ -114,5 +115,5 @@ def _performed(wanted: Sequence[Mutant], folder: Path, workers: int, *, whole: b
         take(one)
     order = {trial.name: place for place, trial in enumerate(asked)}
     grades.sort(key=lambda one: order[one.trial.name])
-    complaints = [*completeness(mutants()), *coverage_of(controls)] if whole else []
+    complaints = [*completeness(mutants()), *whole_run_of(controls)] if whole else []
     return Selftest(grades, complaints)

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from signet_conformance.engine import COVERAGE, Judged, JudgedRun
+from signet_conformance.engine import Judged, JudgedRun
 from signet_conformance.finding import Judgement, Reason, Verdict
+from signet_conformance.rules import run_rules
 
 FILE = "generated.json"
 BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
@@ -197,7 +198,7 @@ def folded(judged: JudgedRun, summary: Summary | None) -> JudgedRun:
 def _with_tally(judgement: Judgement, tally: Tally) -> Judgement:
     counts = tally.verdicts.get(judgement.requirement)
     undecided = judgement.verdict is Verdict.INCONCLUSIVE or judgement.reason is Reason.NO_SUBJECT
-    if not counts or judgement.requirement == COVERAGE or not (undecided or judgement.verdict is Verdict.PASS):
+    if not counts or judgement.requirement in run_rules() or not (undecided or judgement.verdict is Verdict.PASS):
         return judgement
     subjects = judgement.subjects + tally.subjects[judgement.requirement]
     if judgement.verdict is Verdict.PASS or counts[Verdict.PASS]:

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
-from signet_conformance.engine import COVERAGE, Judged
+from signet_conformance.engine import Judged
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.files.new_file import create_file
 from signet_conformance.finding import FOLDING_ORDER, Verdict
 from signet_conformance.outcome import baseline
 from signet_conformance.outcome.baseline import Known, Outcome, Verdicts
 from signet_conformance.outcome.together import verdicts_of
+from signet_conformance.rules import run_rules
 
 DEFAULT_DAYS = 30
 UNNAMED = "unnamed"
@@ -117,11 +118,10 @@ def by_target(judged: Sequence[Judged], target: str | None) -> dict[str, dict[st
         verdicts = found.setdefault(target_of(one, target), {})
         for name, verdict in one.verdicts.items():
             verdicts[name] = min(verdicts.get(name, verdict), verdict, key=FOLDING_ORDER.index)
-    # Only the run as a whole may breach coverage, and then every target of it does.
-    whole = verdicts_of(judged).get(COVERAGE) if judged else None
-    if whole is not None:
-        for verdicts in found.values():
-            verdicts[COVERAGE] = whole
+    # What the run as a whole is judged by is the same at every target of it.
+    over_run = {name: verdict for name, verdict in verdicts_of(judged).items() if name in run_rules()}
+    for verdicts in found.values():
+        verdicts.update(over_run)
     return found
 
 

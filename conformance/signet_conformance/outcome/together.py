@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from signet_conformance.engine import COVERAGE, Judged, fold_verdicts, whole_run_coverage
+from signet_conformance.engine import Judged, fold_verdicts, run_judgements
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
 from signet_conformance.trace import Exchange, Request, Trace
 
@@ -54,9 +54,9 @@ def together(judged: Sequence[Judged]) -> Mapping[str, Together]:
         deciding = [one for one in judged if name in one.judgements and one.judgements[name].verdict is verdict]
         evidence = [(one.trace.path, finding) for one in deciding for finding in one.judgements[name].findings[:1]]
         result[name] = Together(verdict, deciding[0].judgements[name].reason, evidence)
-    coverage = whole_run_coverage(judged)
-    if coverage is not None and COVERAGE in result:
-        result[COVERAGE] = Together(coverage.verdict, coverage.reason, [(None, f) for f in coverage.findings])
+    for name, judgement in run_judgements(judged).items():
+        evidence = [(None, finding) for finding in judgement.findings]
+        result[name] = Together(judgement.verdict, judgement.reason, evidence)
     return result
 
 
@@ -67,7 +67,7 @@ def verdicts_of(judged: Sequence[Judged]) -> Mapping[str, Verdict]:
 
 def run_level_breaches(judged: Sequence[Judged]) -> Judged | None:
     """What only the run as a whole breaches, as one more judged trace without exchanges; None when nothing is."""
-    coverage = whole_run_coverage(judged)
-    if coverage is None or coverage.verdict is Verdict.PASS:
+    breached = {name: one for name, one in run_judgements(judged).items() if one.verdict is not Verdict.PASS}
+    if not breached:
         return None
-    return Judged(Trace(judged[0].trace.header, (), ()), judged[0].daemon_version, {COVERAGE: coverage})
+    return Judged(Trace(judged[0].trace.header, (), ()), judged[0].daemon_version, breached)

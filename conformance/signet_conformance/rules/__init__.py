@@ -24,7 +24,7 @@ from signet_conformance.rules import (
     transport,
 )
 from signet_conformance.rules.fields import check_fields
-from signet_conformance.rules.outcome import Rule
+from signet_conformance.rules.outcome import Rule, RunRule
 
 _WRITTEN: Mapping[str, Rule] = {
     "SIG-HTTP-001": transport.body_is_object,
@@ -93,6 +93,11 @@ _WRITTEN: Mapping[str, Rule] = {
     "SIG-COV-001": coverage.endpoints_are_declared,
 }
 
+_OVER_A_RUN: Mapping[str, RunRule] = {
+    "SIG-COV-001": coverage.observed_operations_are_the_declared_ones,
+}
+"""The rules that all traces of a run decide together, beside the rules over each trace."""
+
 _added: dict[str, Rule] = {}
 
 
@@ -119,3 +124,8 @@ def rules() -> Mapping[str, Rule]:
     """All rules in the catalogue's order, those that users added last."""
     known = builtin_rules()
     return {**{name: known[name] for name in requirements() if name in known}, **_added}
+
+
+def run_rules() -> Mapping[str, RunRule]:
+    """The rules over a whole run, by requirement id."""
+    return _OVER_A_RUN

@@ -6,11 +6,15 @@ from collections.abc import Iterator
 
 from signet_conformance.contract import contract_set
 from signet_conformance.facts import Recording
-from signet_conformance.rules.outcome import Outcome, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, fail, undecided, warn
+from signet_conformance.rules.whole_run import WholeRun
+
+IMPLIED = frozenset({"secrets-exec-job"})
+"""Operations that come with another one: polling a job is part of running it."""
 
 
 def in_contract_set(path: str) -> bool:
-    """Whether a path is one that COV-001 calls the contract, whatever the method."""
+    """Whether a path belongs to the contract, whatever the method."""
     segments = path.split("/")
     for pattern in contract_set():
         parts = pattern.split("/")
@@ -28,7 +32,7 @@ def in_contract_set(path: str) -> bool:
 
 
 def endpoints_are_declared(recording: Recording) -> Iterator[Outcome]:
-    """SIG-COV-001 over one trace; a whole driven run is judged by `signet_conformance.engine`."""
+    """One trace calls no path outside the contract; whether it calls all that is declared, only a whole run shows."""
     known: dict[str, bool] = {}
     outside = False
     for call in recording.calls:
@@ -55,3 +59,19 @@ def endpoints_are_declared(recording: Recording) -> Iterator[Outcome]:
             )
             + f"; observed: {', '.join(observed)}"
         )
+
+
+def observed_operations_are_the_declared_ones(run: WholeRun) -> Iterator[Outcome]:
+    """Over a complete run the connector calls every operation that its target declares, and no others."""
+    declared = run.declared.capabilities
+    if declared is None or not run.is_complete:
+        return
+    observed = run.operations
+    absent = sorted(set(declared) - observed)
+    extra = sorted(observed - set(declared) - IMPLIED)
+    expected, received = ", ".join(sorted(declared)), sorted(observed)
+    yield from [PASS] * (len(observed) - len(extra))
+    if absent:
+        yield fail(message=f"declared but never seen: {', '.join(absent)}", expected=expected, received=received)
+    if extra:
+        yield warn(message=f"DRIFT: seen but not declared: {', '.join(extra)}", expected=expected, received=received)

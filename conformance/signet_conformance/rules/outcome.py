@@ -7,10 +7,13 @@ from typing import Any, Literal
 
 from signet_conformance.facts import Call, Recording
 from signet_conformance.finding import Finding, Verdict
+from signet_conformance.rules.whole_run import WholeRun
 
 Outcome = Finding | Literal[Verdict.PASS]
 Rule = Callable[[Recording], Iterator[Outcome]]
 """A short generator over an immutable recording. It never prints and never raises for a breach."""
+RunRule = Callable[[WholeRun], Iterator[Outcome]]
+"""A rule over all traces of a run: what it yields takes the place of what the traces, each alone, left undecided."""
 
 PASS: Literal[Verdict.PASS] = Verdict.PASS
 

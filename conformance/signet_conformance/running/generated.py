@@ -24,7 +24,7 @@ from signet_conformance.errors import SignetConformanceError
 from signet_conformance.finding import Verdict
 from signet_conformance.outcome.broken_off import BrokenOff
 from signet_conformance.outcome.generated_summary import BREACHES, Breach, DaemonBreach, Failure, Summary, Tally
-from signet_conformance.rules import rules
+from signet_conformance.rules import rules, run_rules
 from signet_conformance.rules.daemon import daemon_requirements
 from signet_conformance.running.patience import Patience, perform
 from signet_conformance.running.station import Station
@@ -38,7 +38,7 @@ MOST_SHRUNK = 5
 MOST_FAILURES = 5
 """Scenarios that could not be performed which are tried again and kept."""
 
-OF_A_WHOLE_PROCESS = frozenset({"SIG-HEALTH-001", engine.COVERAGE})
+OF_A_WHOLE_PROCESS = frozenset({"SIG-HEALTH-001", *run_rules()})
 """Requirements on what a connector does once a process, which one session in the middle does not show."""
 
 ONE_PROCESS_A_HOOK = frozenset({"command-hooks"})

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from dataclasses import field as member
 
 from signet_conformance.contract import MUST, Requirement, requirements
-from signet_conformance.engine import COVERAGE, Judged, whole_run_coverage
+from signet_conformance.engine import Judged, run_judgements
 from signet_conformance.finding import Verdict
-from signet_conformance.rules import rules
+from signet_conformance.rules import rules, run_rules
 from signet_conformance.rules.daemon import DAEMON_RULES, daemon_requirements
 from signet_conformance.selftest.mutants import Mutant, Mutants, mutants
 from signet_conformance.selftest.performing import Performed
@@ -100,18 +100,20 @@ def grade(one: Performed, controls: Mapping[str, Judged]) -> Grade:
     if mutant is None:
         tolerated = mutants().tolerated.get(one.trial.scenario.name, {})
         return Grade(one.trial, breached, [f"breaks {name}" for name in breached if name not in tolerated])
-    if mutant.breaks == COVERAGE and COVERAGE not in breached:
-        run = whole_run_coverage([*({**controls, mutant.scenario: one.judged}).values()])
-        if run is not None and run.verdict in _BREACHES:
-            breached[COVERAGE] = run.verdict
+    if mutant.breaks in run_rules() and mutant.breaks not in breached:
+        over_run = run_judgements([*({**controls, mutant.scenario: one.judged}).values()]).get(mutant.breaks)
+        if over_run is not None and over_run.verdict in _BREACHES:
+            breached[mutant.breaks] = over_run.verdict
     return Grade(one.trial, breached, list(_complaints(mutant, breached, one.judged.daemon_version)))
 
 
-def coverage_of(controls: Mapping[str, Judged]) -> Iterator[str]:
-    """What is wrong with the coverage of the reference over its scripted scenarios."""
-    run = whole_run_coverage(list(controls.values()))
-    if run is None or run.verdict is not Verdict.PASS:
-        yield f"the reference does not cover what it declares: {'undecided' if run is None else run.message}"
+def whole_run_of(controls: Mapping[str, Judged]) -> Iterator[str]:
+    """What is wrong with the reference's scripted scenarios taken together as one run."""
+    judgements = run_judgements(list(controls.values()))
+    for name in run_rules():
+        judgement = judgements.get(name)
+        if judgement is None or judgement.verdict is not Verdict.PASS:
+            yield f"the reference's whole run breaks {name}: {'undecided' if judgement is None else judgement.message}"
 
 
 def is_control(one: Performed) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from signet_conformance.engine import COVERAGE
 from signet_conformance.errors import ContractError
+from signet_conformance.rules import run_rules
 from signet_conformance.scenarios.script import Scenario, scripted
 from signet_conformance.selftest.mutants import DAEMON, Mutant, mutants
 
@@ -57,7 +57,7 @@ def trials(wanted: Sequence[Mutant]) -> Sequence[Trial]:
 def _controls(wanted: Sequence[Mutant]) -> Iterator[Trial]:
     whole = len(wanted) == len(mutants().mutants)
     needed = {(one.contract, one.scenario) for one in wanted}
-    if whole or any(one.breaks == COVERAGE for one in wanted):
+    if whole or any(one.breaks in run_rules() for one in wanted):
         needed |= {(CONTRACT, scenario.name) for scenario in scripted()}
     for contract, name in sorted(needed):
         yield Trial(f"reference-{contract.replace('.', '-')}-{name}", scenarios()[name], contract)

@@ -9,13 +9,13 @@ from typing import Any
 import jsonschema_rs
 
 from signet_conformance.contract import contract_versions, document, version_document
-from signet_conformance.engine import COVERAGE
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.files.json_file import read_json
 from signet_conformance.finding import FOLDING_ORDER, Verdict
 from signet_conformance.reports.layout import painted, strong
 from signet_conformance.reports.requirement_pages import explain_command
 from signet_conformance.reports.values import cell
+from signet_conformance.rules import run_rules
 
 FORMAT = "signet-matrix/1"
 MAX_BYTES = 1024 * 1024 * 1024
@@ -65,8 +65,9 @@ class Column:
         failed = [name for name, verdict in self.verdicts.items() if verdict is Verdict.ERROR]
         if failed:
             return f"the kit failed at {failed[0]}"
-        if self.verdicts[COVERAGE] not in (Verdict.PASS, Verdict.WARN, Verdict.FAIL):
-            return f"{COVERAGE} is {self.verdicts[COVERAGE].value}: it is no whole run of a declared target"
+        for name in (name for name in run_rules() if name in force):
+            if self.verdicts[name] not in (Verdict.PASS, Verdict.WARN, Verdict.FAIL):
+                return f"{name} is {self.verdicts[name].value}: this is not a whole run of a declared target"
         return None
 
 

@@ -1,0 +1,39 @@
+"""The traces of one run together, as a rule over runs reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from signet_conformance.contract import routes_of
+from signet_conformance.trace import Declared, Mark, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRun:
+    """The traces of one run, at least one, with the daemon version that they are judged by."""
+
+    traces: Sequence[Trace]
+    daemon_version: str
+
+    @property
+    def declared(self) -> Declared:
+        """What the target says of itself; every trace of a run repeats it."""
+        return self.traces[0].header.declared
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether several scenarios were performed, each to its end, and none was picked out as a part of a run."""
+        return len(self.traces) > 1 and all(any(_ends_whole(mark) for mark in trace.marks) for trace in self.traces)
+
+    @property
+    def operations(self) -> frozenset[str]:
+        """The operations that the connector called in any of the traces."""
+        routes = routes_of(self.daemon_version)
+        requests = (exchange.request for trace in self.traces for exchange in trace.exchanges)
+        served = (routes.find(request.method, request.path) for request in requests)
+        return frozenset(route.operation for route in served if route is not None and route.operation is not None)
+
+
+def _ends_whole(mark: Mark) -> bool:
+    return mark.name == "scenario_end" and mark.data.get("error") is None and not mark.data.get("part")
