@@ -22,7 +22,7 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "format", "--check", *CODE)
     session.run("actionlint", ".github/workflows/conformance.yml")
     session.run("lint-imports")
-    session.run("python", "ci/freeze_schemas.py", "--check")
+    session.run("python", "ci/tools/freeze_schemas.py", "--check")
 
 
 @nox.session
@@ -43,14 +43,14 @@ def tests(session: nox.Session) -> None:
 def wheel(session: nox.Session) -> None:
     """The built wheel: what is in it, and the tests against it."""
     session.install("build", ".[dev]")
-    session.run("python", "ci/check_wheel.py", *session.posargs)
+    session.run("python", "ci/tools/check_wheel.py", *session.posargs)
 
 
 @nox.session
 def docs(session: nox.Session) -> None:
     """The documentation as a site, in site/; a dead link fails."""
     session.install("-e", ".[docs]")
-    session.run("python", "ci/requirement_pages.py", "--check")
+    session.run("python", "ci/tools/requirement_pages.py", "--check")
     session.run("mkdocs", "build", "--strict", *session.posargs, env={"NO_MKDOCS_2_WARNING": "1"})
 
 
@@ -58,6 +58,6 @@ def docs(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Figures and ratios; nothing here can fail on a slow machine."""
     session.install("-e", ".")
-    session.run("python", "ci/bench_check.py")
-    session.run("python", "ci/bench_recorder.py")
-    session.run("python", "ci/bench_sessions.py")
+    session.run("python", "ci/tools/bench_check.py")
+    session.run("python", "ci/tools/bench_recorder.py")
+    session.run("python", "ci/tools/bench_sessions.py")

@@ -47,7 +47,7 @@ def test_a_failing_connector_gets_lane_and_baseline(forgetful: Path, process: Pr
     known = baseline.read(str(forgetful / "packages" / "connector" / "signet-baseline.json"))
     assert {(entry.requirement, entry.target) for entry in known.entries} == {("SIG-AGENT-002", "example-python")}
     workflow = (forgetful / WORKFLOW).read_text()
-    assert f"- uses: someone/kit/ci@{COMMIT} # signet-conformance " in workflow
+    assert f"- uses: someone/kit/ci/action@{COMMIT} # signet-conformance " in workflow
     assert 'baseline: "signet-baseline.json"' in workflow
     assert 'working-directory: "packages/connector"' in workflow
     assert (forgetful / "packages" / "connector" / "signet-conformance.toml").read_text() == before

@@ -20,7 +20,7 @@ from signet_conformance.outcome.baseline import Entry
 from .conftest import Invoke
 
 ROOT = Path(__file__).parents[2]
-SCRIPT = ROOT / "ci" / "lane.sh"
+SCRIPT = ROOT / "ci" / "action" / "lane.sh"
 Lane = Callable[..., "subprocess.CompletedProcess[str]"]
 
 

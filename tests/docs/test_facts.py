@@ -38,7 +38,7 @@ def test_the_contract_versions_are_listed() -> None:
         assert listed[version][3].startswith(frozen["confidence"])
 
 
-@pytest.mark.parametrize("page", ["docs/lane.md", "ci/README.md"])
+@pytest.mark.parametrize("page", ["docs/lane.md", "ci/action/README.md"])
 def test_every_input_of_the_lane_is_told(page: str) -> None:
     """Both pages about the lane name each input, its default and each verdict."""
     told = text(page)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SCRIPT = ROOT / "ci" / "requirement_pages.py"
+SCRIPT = ROOT / "ci" / "tools" / "requirement_pages.py"
 
 
 def load() -> Any:
@@ -33,7 +33,7 @@ def entry(name: str) -> dict[str, Any]:
 
 def test_the_index_is_current() -> None:
     """What is committed is what schemas/ says."""
-    assert pages.INDEX.read_text("utf-8") == pages.index(), "try: python ci/requirement_pages.py"
+    assert pages.INDEX.read_text("utf-8") == pages.index(), "try: python ci/tools/requirement_pages.py"
 
 
 @pytest.mark.parametrize("name", [one["id"] for one in pages.catalogue()])

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
-    [*ROOT.glob("docs/**/*.md"), *ROOT.glob("*.md"), ROOT / "ci" / "README.md", ROOT / "examples" / "README.md"]
+    [*ROOT.glob("docs/**/*.md"), *ROOT.glob("*.md"), *ROOT.glob("ci/*/README.md"), ROOT / "examples" / "README.md"]
 )
 pytestmark = pytest.mark.skipif(not (ROOT / "mkdocs.yml").exists(), reason="links lead into a whole checkout")
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")

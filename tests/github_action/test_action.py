@@ -17,7 +17,7 @@ from signet_conformance.github_action.inputs import FIELDS
 from signet_conformance.github_action.workflow import CHECKOUT, PYTHON, UPLOAD
 
 ROOT = Path(__file__).parents[2]
-ACTION = ROOT / "ci" / "action.yml"
+ACTION = ROOT / "ci" / "action" / "action.yml"
 WORKFLOW = ROOT / ".github" / "workflows" / "conformance.yml"
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 VERSIONS = ("0.58", "0.145", "0.205")
-FREEZE = Path(__file__).resolve().parents[2] / "ci" / "freeze_schemas.py"
+FREEZE = Path(__file__).resolve().parents[2] / "ci" / "tools" / "freeze_schemas.py"
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def test_a_silent_edit_is_found(freeze: ModuleType, copied: Path, capsys: pytest
     assert freeze.main(["--check"], copied) == 1
     printed = capsys.readouterr()
     assert "0.145.json: operations/session-end/request.schema.json differs" in printed.out
-    assert "python ci/freeze_schemas.py" in printed.err
+    assert "python ci/tools/freeze_schemas.py" in printed.err
 
 
 def test_freezing_again_settles_an_edit(freeze: ModuleType, copied: Path) -> None:

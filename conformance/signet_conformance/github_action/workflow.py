@@ -64,7 +64,7 @@ class Workflow:
     def _lane(self) -> Iterator[str]:
         if self.pin is not None:
             repository, _, commit = self.pin.partition("@")
-            yield f"      - uses: {repository}/ci@{commit} # signet-conformance {__version__}"
+            yield f"      - uses: {repository}/ci/action@{commit} # signet-conformance {__version__}"
             yield "        with:"
             yield from (f'          {name}: "{value}"' for name, value in self.inputs)
             return

@@ -1,6 +1,6 @@
 """One page a requirement, from the catalogue in schemas/; and the index of them that GitHub shows too.
 
-`python ci/requirement_pages.py` writes docs/requirements/README.md anew, `--check` only says whether it is current.
+`python ci/tools/requirement_pages.py` writes docs/requirements/README.md anew, `--check` only says whether it is so.
 The pages themselves are made when the documentation is built (docs_hook.py) and are committed nowhere.
 """
 
@@ -15,8 +15,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-SCHEMAS = Path(__file__).parents[1] / "schemas"
-INDEX = Path(__file__).parents[1] / "docs" / "requirements" / "README.md"
+SCHEMAS = Path(__file__).parents[2] / "schemas"
+INDEX = Path(__file__).parents[2] / "docs" / "requirements" / "README.md"
 
 _AREAS: Mapping[str, str] = {
     "transport": "Requests as such",
@@ -76,7 +76,7 @@ def index() -> str:
     lines = [
         "# Requirements",
         "",
-        "<!-- Written by ci/requirement_pages.py from schemas/; a test holds it against them. -->",
+        "<!-- Written by ci/tools/requirement_pages.py from schemas/; a test holds it against them. -->",
         "",
         "One sentence each, with the level at which it holds: a broken MUST fails, a broken SHOULD warns. On the built",
         "site every id leads to its page; in a terminal `signet-conformance explain ID` shows the same.",
@@ -183,7 +183,7 @@ def main() -> int:
     if current == index():
         return 0
     if "--check" in sys.argv[1:]:
-        print(f"{INDEX.name} is not what schemas/ says\ntry: python ci/requirement_pages.py", file=sys.stderr)
+        print(f"{INDEX.name} is not what schemas/ says\ntry: python ci/tools/requirement_pages.py", file=sys.stderr)
         return 1
     INDEX.parent.mkdir(parents=True, exist_ok=True)
     INDEX.write_text(index(), "utf-8")

@@ -1,7 +1,7 @@
 """Renews the SHA-256 of every file that a frozen contract version names.
 
-    python ci/freeze_schemas.py            write schemas/versions/*.json anew
-    python ci/freeze_schemas.py --check    write nothing; exit 1 and name the files that differ
+    python ci/tools/freeze_schemas.py            write schemas/versions/*.json anew
+    python ci/tools/freeze_schemas.py --check    write nothing; exit 1 and name the files that differ
 
 A schema is edited on purpose, then frozen again: the changed hash in the diff is what a reviewer sees.
 """
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-SCHEMAS = Path(__file__).resolve().parent.parent / "schemas"
+SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
 
 
 def frozen_entries(version: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str, str]]:
@@ -58,7 +58,7 @@ def main(arguments: list[str] | None = None, schemas: Path = SCHEMAS) -> int:
         if differing and not check:
             path.write_text(json.dumps(version, indent=2, ensure_ascii=False) + "\n", "utf-8")
     if check and differences:
-        print("if the edit is meant: python ci/freeze_schemas.py", file=sys.stderr)
+        print("if the edit is meant: python ci/tools/freeze_schemas.py", file=sys.stderr)
         return 1
     return 0
 

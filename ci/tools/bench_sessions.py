@@ -1,6 +1,6 @@
 """Figures for generated sessions: sessions a second, judging a thousand exchanges, following up one breach.
 
-    python ci/bench_sessions.py [--sessions 100]
+    python ci/tools/bench_sessions.py [--sessions 100]
 
 Nothing here can fail: it prints seconds, and each figure also as a ratio to plain work of the same kind on the
 same machine (a bare interpreter's start, `json.loads` of the same lines), so that two machines compare.
@@ -22,7 +22,7 @@ from signet_conformance.running.generated import GeneratedSessions
 from signet_conformance.running.workers import Workers
 from signet_conformance.scenarios.script import scripted
 
-BROKEN = Path(__file__).resolve().parent.parent / "tests" / "generated" / "broken_reference.py"
+BROKEN = Path(__file__).resolve().parents[2] / "tests" / "running" / "generated" / "broken_reference.py"
 DEFECT = "last_started_agent"
 
 

@@ -4,7 +4,7 @@ One tiny upstream answers as fast as it can; one client process keeps 32 connect
 its next request as soon as its answer is complete. Prints requests per second of each turn, the
 median ratio, and whether every request that was sent stands in the trace. Asserts nothing about time.
 
-    python ci/bench_recorder.py [--requests 4800] [--turns 3]
+    python ci/tools/bench_recorder.py [--requests 4800] [--turns 3]
 """
 
 from __future__ import annotations

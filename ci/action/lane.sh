@@ -4,7 +4,7 @@
 # SIGNET_LANE_PYTHON names an interpreter that has the kit already; then nothing is installed.
 set -eu
 
-kit=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+kit=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 python=${SIGNET_LANE_PYTHON:-}
 
 if [ -z "$python" ]; then

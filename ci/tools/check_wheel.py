@@ -13,7 +13,7 @@ import venv
 import zipfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = {"signet_conformance", "signet_recording_proxy", "signet_reference_harness"}
 
 

@@ -1,8 +1,8 @@
 """Times `signet-conformance check` as a whole process, beside the least that reading the same file can cost.
 
-    python ci/bench_check.py                        4,000 sessions, 24,001 exchanges of about 3 kB, 5 runs
-    python ci/bench_check.py --limit 1.6            exit 1 when the median is above 1.6 s
-    python ci/bench_check.py --keep trace.jsonl     keep the trace that was generated
+    python ci/tools/bench_check.py                        4,000 sessions, 24,001 exchanges of about 3 kB, 5 runs
+    python ci/tools/bench_check.py --limit 1.6            exit 1 when the median is above 1.6 s
+    python ci/tools/bench_check.py --keep trace.jsonl     keep the trace that was generated
 
 The trace holds sessions of six exchanges (start, prompt, recall, remember, prompt, end with transcript) of a
 connector and a daemon that conform, one after the other. The baseline parses each line with `json.loads`.
