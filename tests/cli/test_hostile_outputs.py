@@ -16,6 +16,9 @@ from xml.etree import ElementTree as ET
 import pytest
 from markdown_it import MarkdownIt
 
+from signet_conformance.reports.registry import FORMATS, Format
+from tests.reports.every_format import asking_for
+
 from .conftest import Invoke
 from .test_matrix import report
 from .traces import HEADER, Line, health, post, recall, start, write
@@ -134,13 +137,24 @@ CHECK, SHOW, DIFF, MATRIX = (
     ("diff", "a.jsonl", "b.jsonl"),
     ("matrix", "r.json"),
 )
+HARMLESS: dict[str, Check] = {
+    "json": harmless_json,
+    "markdown": harmless_markdown,
+    "sarif": harmless_sarif,
+    "html": harmless_page,
+}
+"""What is harmless in each format of a run's report. A new format says it here, or the tests of it fail."""
+
+
+def harmless_report(kind: Format) -> Check:
+    """The check of a format."""
+    assert kind.name in HARMLESS, f"say in HARMLESS what is harmless in a {kind.name} report"
+    return HARMLESS[kind.name]
+
+
 OUTPUTS: dict[str, tuple[tuple[str, ...], str | None, Check]] = {
     "text": (CHECK, None, harmless_text),
     "text-all": ((*CHECK, "--all"), None, harmless_text),
-    "json": ((*CHECK, "--json"), None, harmless_json),
-    "markdown": ((*CHECK, "--markdown", "out"), "out", harmless_markdown),
-    "sarif": ((*CHECK, "--sarif", "out"), "out", harmless_sarif),
-    "html": ((*CHECK, "--coverage", "--html", "out"), "out", harmless_page),
     "show": (SHOW, None, harmless_text),
     "show-bodies": ((*SHOW, "--bodies"), None, harmless_text),
     "show-exchange": ((*SHOW, "--exchange", "3"), None, harmless_text),
@@ -155,9 +169,21 @@ OUTPUTS: dict[str, tuple[tuple[str, ...], str | None, Check]] = {
 }
 
 
+@pytest.mark.parametrize("kind", FORMATS.values(), ids=FORMATS)
+def test_hostile_content_is_only_shown_in_every_format(invoke: Invoke, tmp_path: Path, kind: Format) -> None:
+    """Script tags, escapes, bidirectional marks, ten megabytes, formulas and links come out as text, and cut."""
+    hostile_trace(tmp_path / "a.jsonl")
+    words = asking_for(kind, "out")
+    done = invoke(*CHECK, "--coverage", *words)
+    assert done.exit_code == 1, done.output
+    harmless_text(done.stdout)
+    harmless_text(done.stderr)
+    harmless_report(kind)((tmp_path / "out").read_text(encoding="utf-8"))
+
+
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_hostile_content_is_only_shown(invoke: Invoke, tmp_path: Path, name: str) -> None:
-    """Script tags, escapes, bidirectional marks, ten megabytes, formulas and links come out as text, and cut."""
+    """What hostile recordings say comes out as text, and cut, of every other command and in the text of `check`."""
     words, file, harmless = OUTPUTS[name]
     if words[0] == "matrix":
         bad = FORMULA + HOSTILE
@@ -175,19 +201,15 @@ def test_hostile_content_is_only_shown(invoke: Invoke, tmp_path: Path, name: str
         harmless((tmp_path / file).read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize(
-    ("file", "harmless"),
-    [
-        ("report/report.json", harmless_json),
-        ("report/report.md", harmless_markdown),
-        ("report/report.sarif", harmless_sarif),
-        ("report/report.html", harmless_page),
-        ("junit.xml", harmless_xml),
-    ],
-)
-def test_hostile_content_is_only_shown_in_what_pytest_leaves(hostile_run: Path, file: str, harmless: Check) -> None:
-    """The four reports of a pytest run and its JUnit file are as harmless."""
-    harmless((hostile_run / file).read_text(encoding="utf-8"))
+@pytest.mark.parametrize("kind", FORMATS.values(), ids=FORMATS)
+def test_hostile_content_is_only_shown_in_the_reports_of_pytest(hostile_run: Path, kind: Format) -> None:
+    """The report of a pytest run is as harmless, in every format."""
+    harmless_report(kind)((hostile_run / "report" / kind.file).read_text(encoding="utf-8"))
+
+
+def test_hostile_content_is_only_shown_in_what_pytest_leaves(hostile_run: Path) -> None:
+    """The JUnit file of a pytest run is as harmless."""
+    harmless_xml((hostile_run / "junit.xml").read_text(encoding="utf-8"))
 
 
 def test_hostile_content_is_only_shown_by_pytest(hostile_run: Path) -> None:

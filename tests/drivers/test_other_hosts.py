@@ -14,7 +14,7 @@ import pytest
 from signet_conformance import engine, trace
 from signet_conformance.drivers.handlers import troubled
 from signet_conformance.finding import Verdict
-from signet_conformance.reports.jsonreport import trace_entry
+from signet_conformance.reports.json_document import trace_entry
 from signet_conformance.reports.remarks import remarks
 from signet_conformance.running.workers import Workers
 from signet_conformance.scenarios.script import scripted

@@ -177,8 +177,8 @@ def test_the_page_shows_coverage_and_a_kill_matrix(judged: list[Judged]) -> None
     page = written(HtmlReport, judged, coverage=meter.coverage())
     assert "of the contract was exercised" in page
     stream = io.StringIO()
-    made = HtmlReport(stream, {AGENT: {"killed_by": ["m-1", "m-2"], "survived": ["m-3"]}})
-    made.close(Ending([], 3))
+    made = HtmlReport(stream)
+    made.close(Ending([], 3, selftest={AGENT: {"killed_by": ["m-1", "m-2"], "survived": ["m-3"]}}))
     assert "2 mutants killed, 1 survived." in stream.getvalue()
     assert "Kill matrix" not in page
 

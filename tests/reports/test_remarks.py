@@ -13,7 +13,7 @@ from signet_conformance import engine
 from signet_conformance.contract import document
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.html.report import HtmlReport
-from signet_conformance.reports.jsonreport import report
+from signet_conformance.reports.json_document import report
 from signet_conformance.reports.markdown import MarkdownReport
 from signet_conformance.reports.remarks import MAX_KINDS, remarks
 from signet_conformance.reports.text import heading_lines

@@ -23,7 +23,7 @@ from signet_conformance.errors import printable
 from signet_conformance.outcome.coverage import percentage
 from signet_conformance.outcome.known_failures import KnownFailures, target_of
 from signet_conformance.outcome.together import run_level_breaches, verdicts_of
-from signet_conformance.reports import jsonreport, text
+from signet_conformance.reports import text
 from signet_conformance.reports.known import known_lines
 from signet_conformance.rules import rules
 from signet_conformance.trace import Declared
@@ -63,10 +63,8 @@ Exit status: 0 conforming, 1 a MUST is breached (with --strict a SHOULD too),
 @click.option("--strict", is_flag=True, help="Let a WARN fail too (exit 1).")
 @click.option("--coverage", is_flag=True, help="Show how much of the contract the traces exercise, and what they miss.")
 @click.option("--coverage-fail-under", metavar="PERCENT", help="Fail (exit 1) when they exercise less than that.")
-@click.option("--json", "as_json", is_flag=True, help="Write one JSON object (signet-report/1).")
 @click.option("--all", "show_all", is_flag=True, help="Show PASS and NOT-APPLICABLE too.")
 @click.option("--quiet", "-q", is_flag=True, help="Show the closing line alone.")
-@click.option("--output", "-o", metavar="FILE", help="Write the report to FILE, which must not exist.")
 @report_options
 @click.option("--force", is_flag=True, help="Let a report replace a file.")
 @click.option("--target", metavar="NAME", help="Declare what the profile of this target declares.")
@@ -80,14 +78,9 @@ def command(
     strict: bool,
     coverage: bool,
     coverage_fail_under: str | None,
-    as_json: bool,
     show_all: bool,
     quiet: bool,
-    output: str | None,
-    markdown: str | None,
-    sarif: str | None,
-    html: str | None,
-    selftest_file: str | None,
+    reports: ReportFiles,
     force: bool,
     target: str | None,
     baseline_file: str | None,
@@ -116,13 +109,12 @@ def command(
         show_all=show_all,
         quiet=quiet,
         coverage=coverage,
-        measured=coverage or coverage_fail_under is not None or html is not None,
+        measured=coverage or coverage_fail_under is not None or reports.shows_coverage,
         least_coverage=None
         if coverage_fail_under is None
         else percentage(coverage_fail_under, "--coverage-fail-under"),
     )
-    reports = ReportFiles.parse(markdown, sarif, html, selftest_file, output)
-    run = Run(settings)
+    run = Run(settings, reports.selftest)
     found = trace_files(traces)
     files = list(found.files)
     for complaint in found.complaints:
@@ -131,21 +123,19 @@ def command(
         run.pass_over(note)
     if not files:
         return UNREADABLE
-    demand_apart([*reports.files, write_baseline], [*files, baseline_file, flaky, selftest_file])
+    demand_apart([*reports.files, write_baseline], [*files, baseline_file, flaky, reports.selftest_file])
     with ExitStack() as stack:
-        stream = stack.enter_context(report_stream(output, force))
-        run.reports = reports.open(stack, force)
-        if as_json:
-            run.reports.append(jsonreport.JsonReport(stream))
-        status = _judge_all(run, files) if as_json else _write_text(run, files, stream)
+        stream = stack.enter_context(report_stream(reports.output, force))
+        run.reports = reports.open(stream, stack, force)
+        status = _write_text(run, files, stream) if reports.document is None else _judge_all(run, files)
         run.close_reports(status)
     written = known.write(run.by_target())
-    if written is not None and not as_json:
+    if written is not None and reports.document is None:
         print(written)
-    if output is not None:
+    if reports.output is not None:
         print(_closing(run, status, sys.stdout))
     # With a document on stdout, nothing else is written there.
-    if not quiet and (output is not None or not as_json):
+    if not quiet and (reports.output is not None or reports.document is None):
         for file in reports.files:
             print(f"report: {printable(file, 1000)}")
     return status

@@ -26,6 +26,7 @@ from signet_conformance.github_action.performing import CANCELLED, perform
 from signet_conformance.github_action.workflow import Workflow
 from signet_conformance.outcome import baseline
 from signet_conformance.outcome.known_failures import DEFAULT_DAYS, user_name
+from signet_conformance.reports.registry import FORMATS
 from signet_conformance.targets.settings import FILE as SETTINGS
 
 WORKFLOW = Path(".github", "workflows", "signet-conformance.yml")
@@ -179,11 +180,11 @@ def _run(inputs: Inputs, found: Found) -> tuple[int, Outcome | None]:
     folder = Path(tempfile.mkdtemp(prefix="signet-init-")).resolve()
     report = folder / "report"
     performed = perform(replace(inputs, report=report), os.environ)
-    if not (report / "report.json").is_file():
+    if not (report / FORMATS["json"].file).is_file():
         return performed.unreported, None
     try:
         known = [] if inputs.baseline is None else [baseline.read(str(inputs.baseline))]
-        outcome = read_outcome(report / "report.json", found.name, known)
+        outcome = read_outcome(report / FORMATS["json"].file, found.name, known)
     except SignetConformanceError as failure:
         tell(failure)
         return failure.exit_status, None

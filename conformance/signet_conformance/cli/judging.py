@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from signet_conformance.cli.commands import tell
 from signet_conformance.cli.recordings import read_recording
@@ -22,7 +23,7 @@ from signet_conformance.outcome.known_failures import (
     target_of,
 )
 from signet_conformance.outcome.together import essence
-from signet_conformance.reports import jsonreport
+from signet_conformance.reports import json_document
 from signet_conformance.reports.ending import Ending, Report
 from signet_conformance.reports.known import known_lines
 from signet_conformance.reports.layout import MAX_WIDTH
@@ -53,8 +54,9 @@ class Settings:
 class Run:
     """The files of one run, judged one after the other; what was judged is kept in essence only."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, selftest: Mapping[str, Any] | None = None) -> None:
         self.settings = settings
+        self._selftest = selftest
         self.judged: list[Judged] = []
         self.complaints: list[SignetConformanceError] = []
         self.notes: list[str] = []
@@ -121,6 +123,7 @@ class Run:
             options=settings.options,
             known=settings.known.everywhere(self.judged, settings.target),
             because=self.because(),
+            selftest=self._selftest,
         )
         for report in self.reports:
             report.close(ending)
@@ -130,7 +133,7 @@ class Run:
         if self.complaints:
             return UNREADABLE
         if not self.known.covered:
-            status = jsonreport.status(self.judged, self.settings.strict)
+            status = json_document.status(self.judged, self.settings.strict)
         else:
             left = remaining(self.judged, self.settings.target, self.known)
             # What is known to fail was tested, even where nothing else was.

@@ -18,6 +18,7 @@ from signet_conformance.github_action.performing import CANCELLED, Performed, pe
 from signet_conformance.github_action.summary import summary
 from signet_conformance.outcome import baseline
 from signet_conformance.outcome.known_failures import failing_text
+from signet_conformance.reports.registry import FORMATS
 
 _EPILOG = "\n".join(
     [
@@ -65,8 +66,8 @@ def _lane(inputs: Inputs, runner: Runner, environment: Mapping[str, str]) -> int
         performed = perform(inputs, without_runner(environment))
     outcome: Outcome | None = None
     status = performed.status
-    if status != CANCELLED and (inputs.report / "report.json").is_file():
-        outcome = read_outcome(inputs.report / "report.json", inputs.target, known)
+    if status != CANCELLED and (inputs.report / FORMATS["json"].file).is_file():
+        outcome = read_outcome(inputs.report / FORMATS["json"].file, inputs.target, known)
         if outcome.status != performed.status:
             raise KitError(
                 f"the run ended with {performed.status}, its report says {outcome.status}",

@@ -14,8 +14,9 @@ from signet_conformance.reports.matrix import badge
 from signet_conformance.reports.matrix import document as matrix
 from signet_conformance.reports.matrix import page as matrix_page
 from signet_conformance.reports.matrix.document import Column
+from signet_conformance.reports.registry import FORMATS
 
-REPORT = "report.json"
+REPORT = FORMATS["json"].file
 _BADGES = {".svg": badge.as_svg, ".json": badge.as_json}
 
 _EPILOG = """\b

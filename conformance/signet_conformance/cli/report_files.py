@@ -1,77 +1,108 @@
-"""The options that write a run's reports to files, beside what is shown."""
+"""The options that ask for a run's reports, one for each format of the registry, and the files they are written to."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, TextIO
 
 import click
 
 from signet_conformance.cli.output import report_stream
 from signet_conformance.errors import UsageError
 from signet_conformance.reports.ending import Report
+from signet_conformance.reports.registry import FORMATS, Format
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
+def report_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the options that ask for reports, and --output; the command gets them as `reports`, a ReportFiles."""
 
-def report_options(command: _Command) -> _Command:
-    """Add the options that name files for reports."""
-    for option in (
+    @wraps(command)
+    def with_reports(*, output: str | None, selftest_file: str | None, **given: Any) -> int:
+        asked = {name: given.pop(_variable(name)) for name in FORMATS}
+        return command(reports=ReportFiles.parse(asked, output, selftest_file), **given)
+
+    options = [
         click.option(
             "--selftest",
             "selftest_file",
             metavar="FILE",
             help="Show the kill matrix of FILE (signet-selftest/1) in --html.",
         ),
-        click.option("--html", metavar="FILE", help="Write a page with sessions and exchanges, for a browser."),
-        click.option("--sarif", metavar="FILE", help="Write SARIF 2.1.0, findings at lines of the traces."),
-        click.option("--markdown", metavar="FILE", help="Write Markdown, for a step summary or a comment."),
-    ):
-        command = option(command)
-    return command
+        *(_option(kind) for kind in reversed(list(FORMATS.values()))),
+        click.option("--output", "-o", metavar="FILE", help="Write the report to FILE, which must not exist."),
+    ]
+    asking: Callable[..., int] = with_reports
+    for option in options:
+        asking = option(asking)
+    return asking
+
+
+def _option(kind: Format) -> Callable[[Any], Any]:
+    if kind.in_place_of_text:
+        return click.option(f"--{kind.name}", _variable(kind.name), is_flag=True, help=kind.help)
+    return click.option(f"--{kind.name}", _variable(kind.name), metavar="FILE", help=kind.help)
+
+
+def _variable(name: str) -> str:
+    return f"{name}_report"
 
 
 @dataclass(frozen=True, slots=True)
 class ReportFiles:
-    """Which reports are written where. `files` are all that the run writes, that of --output first."""
+    """Which reports are written where.
 
-    markdown: str | None
-    sarif: str | None
-    html: str | None
+    `document` is the format that is written in place of the text, to `output` or stdout. `beside` are the other
+    formats that were asked for, each with its file. `selftest` is the kill matrix to show in them, read from
+    `selftest_file`.
+    """
+
+    document: Format | None
+    output: str | None
+    beside: Mapping[Format, str]
     selftest: Mapping[str, Any] | None
-    files: Sequence[str]
+    selftest_file: str | None
 
     @classmethod
-    def parse(
-        cls, markdown: str | None, sarif: str | None, html: str | None, selftest: str | None, output: str | None
-    ) -> ReportFiles:
-        """Read the options. Raises UsageError when the kill matrix cannot be read."""
-        files = [file for file in (output, markdown, sarif, html) if file is not None]
-        if selftest is not None and html is None:
-            raise UsageError("is shown in the page", where="--selftest", remedy="add --html FILE")
+    def parse(cls, asked: Mapping[str, Any], output: str | None, selftest: str | None) -> ReportFiles:
+        """Read the options, `asked` by the names of formats. Raises UsageError when they do not go together."""
+        kinds = [kind for name, kind in FORMATS.items() if asked[name] not in (None, False)]
+        instead = [kind for kind in kinds if kind.in_place_of_text]
+        if len(instead) > 1:
+            raise UsageError(
+                "only one of them is written in place of the text",
+                where=", ".join(f"--{kind.name}" for kind in instead),
+                remedy=f"leave --{instead[1].name} out",
+            )
+        beside = {kind: asked[kind.name] for kind in kinds if not kind.in_place_of_text}
         matrix = None
         if selftest is not None:
+            if not any("selftest" in kind.shows for kind in kinds):
+                raise UsageError("is shown in the page", where="--selftest", remedy="add --html FILE")
             from signet_conformance.reports.matrix import kill_matrix
 
             matrix = kill_matrix.read(selftest)
-        return cls(markdown, sarif, html, matrix, files)
+        return cls(instead[0] if instead else None, output, beside, matrix, selftest)
 
-    def open(self, stack: ExitStack, force: bool) -> list[Report]:
-        """The reports, their files held open by `stack`. Raises UsageError for one that cannot be written."""
-        # Imported when asked for: `check` must start fast.
-        found: list[Report] = []
-        if self.markdown is not None:
-            from signet_conformance.reports.markdown import MarkdownReport
+    @property
+    def files(self) -> Sequence[str]:
+        """All files that the run writes reports to, that of --output first."""
+        return [*([] if self.output is None else [self.output]), *self.beside.values()]
 
-            found.append(MarkdownReport(stack.enter_context(report_stream(self.markdown, force))))
-        if self.sarif is not None:
-            from signet_conformance.reports.sarif import SarifReport
+    @property
+    def shows_coverage(self) -> bool:
+        """Whether coverage is to be measured for a report, whatever else was asked for."""
+        return any("coverage" in kind.shows for kind in (*self.beside, *([self.document] if self.document else [])))
 
-            found.append(SarifReport(stack.enter_context(report_stream(self.sarif, force))))
-        if self.html is not None:
-            from signet_conformance.reports.html.report import HtmlReport
+    def open(self, stream: TextIO, stack: ExitStack, force: bool) -> list[Report]:
+        """The reports, that in place of the text writing to `stream`; `stack` holds the files of the others open.
 
-            found.append(HtmlReport(stack.enter_context(report_stream(self.html, force, private=True)), self.selftest))
-        return found
+        Raises UsageError for a file that cannot be written.
+        """
+        reports = [
+            kind.open(stack.enter_context(report_stream(file, force, private=kind.private)))
+            for kind, file in self.beside.items()
+        ]
+        return reports if self.document is None else [*reports, self.document.open(stream)]

@@ -12,8 +12,7 @@ from signet_conformance.github_action.outcome import WORDS, Outcome
 from signet_conformance.github_action.performing import Performed, command_line
 from signet_conformance.outcome.known_failures import failing_text
 from signet_conformance.reports.markdown import code, inline
-
-MARKDOWN = "report.md"
+from signet_conformance.reports.registry import FORMATS
 
 
 def summary(inputs: Inputs, performed: Performed, outcome: Outcome | None, status: int) -> str:
@@ -22,7 +21,7 @@ def summary(inputs: Inputs, performed: Performed, outcome: Outcome | None, statu
 
 
 def _lines(inputs: Inputs, performed: Performed, outcome: Outcome | None, status: int) -> Iterator[str]:
-    report = _written(inputs.report / MARKDOWN)
+    report = _written(inputs.report / FORMATS["markdown"].file)
     if report:
         yield report
     else:

@@ -78,7 +78,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="PERCENT",
         help="fail when the scenarios exercise less of the contract than that",
     )
-    group.addoption("--signet-report", metavar="DIR", help="write the traces and report.json, .md, .sarif, .html there")
+    group.addoption("--signet-report", metavar="DIR", help="write the traces and a report in each format there")
     group.addoption("--signet-baseline", metavar="FILE", help="known failures: they fail the run no more")
     group.addoption("--signet-flaky", metavar="FILE", help="requirements that fail now and then (signet-flaky/1)")
     group.addoption(

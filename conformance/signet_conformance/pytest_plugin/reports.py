@@ -10,17 +10,7 @@ from typing import TextIO
 from signet_conformance.engine import Judged
 from signet_conformance.files.private_files import private_opener
 from signet_conformance.reports.ending import Ending, Report
-from signet_conformance.reports.html.report import HtmlReport
-from signet_conformance.reports.jsonreport import JsonReport
-from signet_conformance.reports.markdown import MarkdownReport
-from signet_conformance.reports.sarif import SarifReport
-
-FILES: Mapping[str, Callable[[TextIO], Report]] = {
-    "report.json": JsonReport,
-    "report.md": MarkdownReport,
-    "report.sarif": SarifReport,
-    "report.html": HtmlReport,
-}
+from signet_conformance.reports.registry import FORMATS
 
 
 def write_reports(folder: Path, ending: Ending, known: Callable[[Judged], Mapping[str, str]]) -> None:
@@ -28,9 +18,9 @@ def write_reports(folder: Path, ending: Ending, known: Callable[[Judged], Mappin
 
     Raises OSError when one cannot be written; then none is there under its own name.
     """
-    unfinished = {name: folder / f"{name}.part" for name in FILES}
+    unfinished = {kind: folder / f"{kind.file}.part" for kind in FORMATS.values()}
     with ExitStack() as stack:
-        reports: list[Report] = [FILES[name](stack.enter_context(_private(path))) for name, path in unfinished.items()]
+        reports: list[Report] = [kind.open(stack.enter_context(_private(path))) for kind, path in unfinished.items()]
         for judged in ending.judged:
             reasons = known(judged)
             for report in reports:
@@ -38,8 +28,8 @@ def write_reports(folder: Path, ending: Ending, known: Callable[[Judged], Mappin
         for report in reports:
             report.close(ending)
     # Under their own names only when they are whole: half a report would be taken for one.
-    for name, path in unfinished.items():
-        path.rename(folder / name)
+    for kind, path in unfinished.items():
+        path.rename(folder / kind.file)
 
 
 def _private(path: Path) -> TextIO:

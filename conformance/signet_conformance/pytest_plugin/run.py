@@ -39,6 +39,7 @@ from signet_conformance.pytest_plugin.reports import write_reports
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.known import known_lines
 from signet_conformance.reports.layout import MAX_WIDTH
+from signet_conformance.reports.registry import FORMATS
 from signet_conformance.reports.remarks import remarks
 from signet_conformance.reports.requirement_pages import explain_note
 from signet_conformance.reports.text import closing_line, daemon_summary_lines, failure_text, summary_lines
@@ -286,7 +287,9 @@ class ConformanceRun:
             if (reason := self._first_skip()) is not None:
                 terminalreporter.write_line(f"the first step that was skipped: {reason}")
         if self._asked.report:
-            terminalreporter.write_line(f"report: {self.folder / 'report.json'}, and beside it .md, .sarif, .html")
+            first, *others = FORMATS.values()
+            beside = ", ".join(kind.suffix for kind in others)
+            terminalreporter.write_line(f"report: {self.folder / first.file}, and beside it {beside}")
         elif self._keeps_traces():
             terminalreporter.write_line(f"traces: {self.folder}")
 

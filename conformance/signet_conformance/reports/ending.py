@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from signet_conformance.contract import REFERENCE_DAEMON, contract_version_of, version_key
 from signet_conformance.engine import Judged
@@ -21,7 +21,7 @@ class Ending:
     what was passed over or let pass. `judgements` stand in for what the traces alone come to: generated sessions
     decide requirements too. `contract` is the version that was asked for, `options` are words of a command line that
     judges a trace of the run as the run did. `known` says why what only the run as a whole breaches may stand,
-    `because` what fails the run beside its verdicts.
+    `because` what fails the run beside its verdicts. `selftest` is a kill matrix (signet-selftest/1) to show beside.
     """
 
     judged: Sequence[Judged]
@@ -33,6 +33,7 @@ class Ending:
     options: Sequence[str] = ()
     known: Mapping[str, str] = field(default_factory=dict)
     because: str = ""
+    selftest: Mapping[str, Any] | None = None
 
     def together(self) -> Mapping[str, Together]:
         """Each requirement over the whole run, in the catalogue's order."""

@@ -22,7 +22,7 @@ from signet_conformance.outcome.together import run_level_breaches
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.evidence import BREACHES, evidence, kinds, known_requirement
 from signet_conformance.reports.excerpt import exchange_line, exchange_numbered
-from signet_conformance.reports.jsonreport import encoded
+from signet_conformance.reports.json_document import encoded
 from signet_conformance.reports.requirement_pages import explain_command, page_address
 from signet_conformance.rules import rules
 from signet_conformance.rules.daemon import daemon_requirements

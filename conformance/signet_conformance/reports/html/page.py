@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 from signet_conformance import __version__
 from signet_conformance.reports.html.markup import Markup, element, joined
-from signet_conformance.reports.jsonreport import encoded
+from signet_conformance.reports.json_document import encoded
 from signet_conformance.reports.requirement_pages import explain_command, page_address
 
 _ASSETS = Path(__file__).parent / "assets"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TextIO
+from typing import TextIO
 
 from signet_conformance import __version__
 from signet_conformance.engine import Judged
@@ -37,14 +37,10 @@ MAX_TRACES = 1000
 
 
 class HtmlReport:
-    """Gathers what the page shows, in bounded memory, and writes it at the end.
+    """Gathers what the page shows, in bounded memory, and writes it at the end."""
 
-    `selftest` is a kill matrix to show beside (signet-selftest/1).
-    """
-
-    def __init__(self, stream: TextIO, selftest: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._selftest = selftest
         self._breaches = Breaches()
         self._budget = Budget()
         self._rows: list[Markup] = []
@@ -84,8 +80,8 @@ class HtmlReport:
             sections.append(("daemon", "On the daemon's side", joined([apart, *map(_breach, daemon)])))
         if ending.coverage is not None:
             sections.append(("coverage", "Coverage", _coverage(ending)))
-        if self._selftest is not None:
-            sections.append(("kill-matrix", "Kill matrix", kill_matrix.section(self._selftest)))
+        if ending.selftest is not None:
+            sections.append(("kill-matrix", "Kill matrix", kill_matrix.section(ending.selftest)))
         if ending.notes:
             sections.append(("notes", "Notes", _listed(ending.notes)))
         scripts = ("sessions.js", "diagram.js", "exchange.js")

@@ -15,7 +15,7 @@ from signet_conformance.engine import Judged, judge
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
 from signet_conformance.outcome.together import essence
 from signet_conformance.reports.ending import Ending
-from signet_conformance.reports.jsonreport import JsonReport, report
+from signet_conformance.reports.json_document import JsonReport, report
 from signet_conformance.trace import Header, Trace, read
 from tests.cli.traces import BREACHING, CONFORMING, HEADER, health, start, write
 

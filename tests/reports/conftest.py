@@ -1,0 +1,7 @@
+"""What the tests of reports share with those of the commands that write them."""
+
+from __future__ import annotations
+
+from tests.cli.conftest import invoke
+
+__all__ = ["invoke"]

@@ -1,0 +1,118 @@
+"""Facts about every format of a run's report: what the registry lists has to pass them, and nobody names it here."""
+
+from __future__ import annotations
+
+import io
+import json
+import stat
+import sys
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from signet_conformance.engine import judge
+from signet_conformance.finding import Finding, Judgement, Reason, Verdict
+from signet_conformance.outcome.together import essence
+from signet_conformance.reports.ending import Ending
+from signet_conformance.reports.registry import FORMATS, Format
+from signet_conformance.trace import read
+from tests.cli.conftest import Invoke
+from tests.cli.test_known import LATER, entries, listed
+from tests.cli.traces import BREACHING, CONFORMING, HEADER, health, post, write
+
+from .every_format import asking_for
+
+ROOT = Path(__file__).resolve().parents[2]
+AGENT = "SIG-AGENT-002"
+every_format = pytest.mark.parametrize("kind", FORMATS.values(), ids=FORMATS)
+
+
+@every_format
+def test_a_breach_stands_in_every_format(invoke: Invoke, tmp_path: Path, kind: Format) -> None:
+    """A report names the requirement, the recording, what is wrong, and the command that explains it."""
+    trace = write(tmp_path / "a.jsonl", BREACHING)
+    assert invoke("check", trace, *asking_for(kind, "out")).exit_code == 1
+    text = unescape((tmp_path / "out").read_text(encoding="utf-8"))
+    for piece in (AGENT, "a.jsonl", "runs as 'default'", f"signet-conformance explain {AGENT}"):
+        assert piece in text
+
+
+@every_format
+def test_a_known_failure_is_known_in_every_format(invoke: Invoke, tmp_path: Path, kind: Format) -> None:
+    """A report says who lets a failure stand, until when and why, and its exit status is that of the run."""
+    trace = write(tmp_path / "a.jsonl", BREACHING, {**HEADER, "target": "openclaw"})
+    known = listed(tmp_path / "known.json", entries("SIG-AGENT-001", AGENT))
+    words = asking_for(kind, "out")
+    assert invoke("check", trace, "--baseline", known, *words).exit_code == 0
+    text = " ".join(unescape((tmp_path / "out").read_text(encoding="utf-8")).split())
+    assert f"ada, until {LATER.isoformat()}: next release" in text
+    assert any(said in text for said in ("(exit 0)", '"exit":0', '"exitCode":0'))
+
+
+@every_format
+def test_every_format_tells_what_fails_a_run_beside_its_verdicts(invoke: Invoke, tmp_path: Path, kind: Format) -> None:
+    """A stale entry and coverage below its bound stand in the report, each with what to do about it."""
+    trace = write(tmp_path / "a.jsonl", CONFORMING, {**HEADER, "target": "openclaw"})
+    known = listed(tmp_path / "known.json", entries("SIG-AGENT-001"))
+    words = ["--baseline", known, "--coverage-fail-under", "99", *asking_for(kind, "out")]
+    assert invoke("check", trace, *words).exit_code == 1
+    text = " ".join(unescape((tmp_path / "out").read_text(encoding="utf-8")).split())
+    assert "take the entry out" in text
+    assert "coverage is less than 99 %" in text
+
+
+@every_format
+def test_a_format_keeps_no_recording(tmp_path: Path, kind: Format) -> None:
+    """What a report has taken in is let go: a run of any number of recordings is judged in bounded memory."""
+    judged = judge(read(write(tmp_path / "a.jsonl", BREACHING)))
+    report = kind.open(io.StringIO())
+    held = [sys.getrefcount(thing) for thing in (judged, judged.trace, *judged.trace.exchanges)]
+    report.add(judged, {AGENT: "known"})
+    assert [sys.getrefcount(thing) for thing in (judged, judged.trace, *judged.trace.exchanges)] == held
+
+
+@every_format
+def test_a_format_is_bounded(tmp_path: Path, kind: Format) -> None:
+    """However long what a recording says is, and however often one requirement is breached, a report stays small."""
+    lines = [health(), *(post("/api/hooks/session-end", {"note": "x" * 100_000}) for _ in range(60))]
+    judged = judge(read(write(tmp_path / "a.jsonl", lines)))
+    findings = tuple(
+        Finding(Verdict.FAIL, (2,), f"kind {number}", "/request/body/json/note", "short", "y" * 100_000)
+        for number in range(100)
+    )
+    judged.judgements[AGENT] = Judgement(AGENT, Verdict.FAIL, Reason.BREACH, "z", findings)  # type: ignore[index]
+    stream = io.StringIO()
+    report = kind.open(stream)
+    for _ in range(3):
+        report.add(judged, {})
+    report.close(Ending([essence(judged)], 1))
+    assert len(stream.getvalue()) < 3_000_000
+
+
+@every_format
+def test_a_report_of_a_run_without_a_recording_is_whole(kind: Format) -> None:
+    """A run in which nothing was recorded has a report in every format, and it says so."""
+    stream = io.StringIO()
+    kind.open(stream).close(Ending([], 3, ["no recording could be read"]))
+    assert "no recording could be read" in stream.getvalue()
+    if kind.suffix == ".json":
+        json.loads(stream.getvalue())
+
+
+@every_format
+def test_a_format_has_an_option_and_a_file(invoke: Invoke, tmp_path: Path, kind: Format) -> None:
+    """`check` names its option, the documentation its option and its file; a private file is its owner's alone."""
+    assert f"--{kind.name}" in invoke("check", "--help").output
+    documented = (ROOT / "docs" / "reports.md").read_text(encoding="utf-8")
+    assert f"--{kind.name}" in documented
+    assert f"`{kind.file}`" in documented
+    invoke("check", write(tmp_path / "a.jsonl", BREACHING), *asking_for(kind, "out"))
+    mode = stat.S_IMODE((tmp_path / "out").stat().st_mode)
+    assert not kind.private or not mode & 0o077
+
+
+def test_no_two_formats_share_a_name_or_a_file() -> None:
+    """Each line of the registry has a name and a suffix of its own."""
+    assert len({kind.suffix for kind in FORMATS.values()}) == len(FORMATS)
+    assert all(name == kind.name for name, kind in FORMATS.items())
