@@ -1,9 +1,12 @@
-"""Renews the SHA-256 of every file that a frozen contract version names.
+"""Renews what in the schemas folder follows from something else.
 
-    python ci/tools/freeze_schemas.py            write schemas/versions/*.json anew
+That is the SHA-256 of every file that a frozen contract version names, and the JSON Schema of every document
+that the kit has a model of.
+
+    python ci/tools/freeze_schemas.py            write schemas/versions/*.json and the schemas of documents anew
     python ci/tools/freeze_schemas.py --check    write nothing; exit 1 and name the files that differ
 
-A schema is edited on purpose, then frozen again: the changed hash in the diff is what a reviewer sees.
+A schema or a model is edited on purpose, then frozen again: the change in the diff is what a reviewer sees.
 """
 
 from __future__ import annotations
@@ -11,12 +14,19 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import pkgutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
+DOCUMENTS = (
+    "signet_conformance.outcome.baseline_documents:AuditLine",
+    "signet_conformance.outcome.baseline_documents:Baseline",
+    "signet_conformance.outcome.baseline_documents:FlakyList",
+)
+"""The models whose JSON Schemas stand in the schemas folder."""
 
 
 def frozen_entries(version: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str, str]]:
@@ -35,6 +45,22 @@ def renew(version: dict[str, Any], schemas: Path) -> list[str]:
         if entry[digest] != actual:
             differing.append(entry[name])
             entry[digest] = actual
+    return differing
+
+
+def renew_documents(schemas: Path, *, write: bool) -> list[str]:
+    """The schemas of documents that differ from their models; with `write` they are written anew."""
+    from signet_conformance.files.documents import schema_text
+
+    differing = []
+    for model in map(pkgutil.resolve_name, DOCUMENTS):
+        path, text = schemas / model.schema_file, schema_text(model)
+        if path.is_file() and path.read_text("utf-8") == text:
+            continue
+        differing.append(model.schema_file)
+        if write:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, "utf-8")
     return differing
 
 
@@ -57,6 +83,10 @@ def main(arguments: list[str] | None = None, schemas: Path = SCHEMAS) -> int:
             print(f"{path.name}: {name} {'differs from its frozen hash' if check else 'renewed'}")
         if differing and not check:
             path.write_text(json.dumps(version, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    differing = renew_documents(schemas, write=not check)
+    differences += len(differing)
+    for name in differing:
+        print(f"{name}: {'differs from its model' if check else 'renewed'}")
     if check and differences:
         print("if the edit is meant: python ci/tools/freeze_schemas.py", file=sys.stderr)
         return 1

@@ -12,12 +12,13 @@ import pytest
 from click.testing import Result
 
 from signet_conformance.finding import Verdict
-from signet_conformance.outcome import baseline
-from signet_conformance.outcome.baseline import Entry, Known, outcome
+from signet_conformance.outcome.baseline import Known, outcome
+from signet_conformance.outcome.baseline_documents import Entry
 
 from .conftest import Invoke
 from .traces import BREACHING, CONFORMING, HEADER, write
 
+BASELINE, FLAKY = "signet-baseline/1", "signet-flaky/1"
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas" / "baseline"
 TODAY = datetime.now(UTC).date()
 LATER, BEFORE = TODAY + timedelta(days=400), TODAY - timedelta(days=1)
@@ -42,7 +43,7 @@ def entries(*names: str, target: str = "openclaw", expires: date = LATER) -> lis
     return [entry.to_json() for entry in made]
 
 
-def listed(path: Path, rows: list[dict[str, Any]], form: str = baseline.BASELINE) -> Path:
+def listed(path: Path, rows: list[dict[str, Any]], form: str = BASELINE) -> Path:
     """A file of known failures."""
     path.write_text(json.dumps({"format": form, "entries": rows}))
     return path
@@ -175,11 +176,11 @@ def test_an_expired_entry_fails_the_run(invoke: Invoke, breaching: Path, tmp_pat
 
 def test_a_flaky_entry_is_never_stale(invoke: Invoke, breaching: Path, conforming: Path, tmp_path: Path) -> None:
     """A flaky requirement may fail and may pass; the list stands apart from the baseline."""
-    flaky = listed(tmp_path / "flaky.json", entries(*FAILING), baseline.FLAKY)
+    flaky = listed(tmp_path / "flaky.json", entries(*FAILING), FLAKY)
     assert invoke("check", breaching, "--flaky", flaky).exit_code == 0
     assert invoke("check", conforming, "--flaky", flaky).exit_code == 0
     assert invoke("check", conforming, "--baseline", flaky).exit_code == 2
-    expired = listed(tmp_path / "old.json", entries(*FAILING, expires=BEFORE), baseline.FLAKY)
+    expired = listed(tmp_path / "old.json", entries(*FAILING, expires=BEFORE), FLAKY)
     assert invoke("check", conforming, "--flaky", expired).exit_code == 1
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.outcome import baseline
-from signet_conformance.outcome.baseline import Entry
+from signet_conformance.outcome.baseline_documents import Entry
 
 from .conftest import Invoke
 

@@ -11,7 +11,8 @@ import pytest
 
 from signet_conformance.errors import KitError
 from signet_conformance.github_action.outcome import MAX_ANNOTATIONS, Outcome, read_outcome, remarks
-from signet_conformance.outcome.baseline import Entry, Known
+from signet_conformance.outcome.baseline import Known
+from signet_conformance.outcome.baseline_documents import Entry
 
 TODAY = date(2026, 5, 4)
 TRACE = (

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from signet_conformance.outcome import baseline
-from signet_conformance.outcome.baseline import Entry
+from signet_conformance.outcome.baseline_documents import Entry
 
 from .repository import Repository
 
+BASELINE, FLAKY = "signet-baseline/1", "signet-flaky/1"
 TODAY = datetime.now(UTC).date()
 LATER, BEFORE = TODAY + timedelta(days=400), TODAY - timedelta(days=1)
 FAILING, WARNING, PASSING = "SIG-END-001", "SIG-START-003", "SIG-HTTP-001"
@@ -21,7 +21,7 @@ FAILING, WARNING, PASSING = "SIG-END-001", "SIG-START-003", "SIG-HTTP-001"
 def listed(repository: Repository, *names: str, expires: date = LATER, flaky: bool = False) -> Path:
     """A baseline, or a flaky list, with these requirements at any target."""
     entries = [Entry(name, "*", "ada", "next release", BEFORE, expires).to_json() for name in names]
-    form = baseline.FLAKY if flaky else baseline.BASELINE
+    form = FLAKY if flaky else BASELINE
     return repository.write("known.json", json.dumps({"format": form, "entries": entries}))
 
 
@@ -46,7 +46,7 @@ def test_a_known_failure_is_expected(repository: Repository, breaching: Path, wo
 def test_a_failure_that_is_not_known_fails(repository: Repository, breaching: Path) -> None:
     """An entry of another requirement, or one whose target did not run, lets nothing pass."""
     elsewhere = Entry(FAILING, "elsewhere", "ada", "next release", BEFORE, LATER).to_json()
-    known = repository.write("known.json", json.dumps({"format": baseline.BASELINE, "entries": [elsewhere]}))
+    known = repository.write("known.json", json.dumps({"format": BASELINE, "entries": [elsewhere]}))
     done, found = repository.judge(breaching, "--signet-baseline", known)
     assert (done.status, found[FAILING].outcome) == (1, "failure")
     assert not (repository.folder / "known.json.audit.jsonl").exists()

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import pkgutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from signet_conformance.errors import UsageError
+from signet_conformance.files.documents import demand
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
 FORMATS = {
@@ -20,6 +24,11 @@ FORMATS = {
     "baseline": "baseline/signet-baseline-1.schema.json",
     "flaky": "baseline/signet-flaky-1.schema.json",
     "audit": "baseline/signet-audit-1.schema.json",
+}
+MODELS = {
+    "baseline": "signet_conformance.outcome.baseline_documents:Baseline",
+    "flaky": "signet_conformance.outcome.baseline_documents:FlakyList",
+    "audit": "signet_conformance.outcome.baseline_documents:AuditLine",
 }
 GROUPS = sorted({str(p.parent.relative_to(SCHEMAS / "examples")) for p in (SCHEMAS / "examples").rglob("*.json")})
 
@@ -40,6 +49,21 @@ def test_documents_are_valid_and_invalid_as_claimed(schema: Any, group: str) -> 
             broken = {error.validator for error in complaints}
             broken |= {"".join(f"/{part}" for part in error.absolute_path) for error in complaints}
             assert example["breaks"] in broken, f"{path.name}: {sorted(map(str, broken))}"
+
+
+@pytest.mark.parametrize("group", MODELS)
+def test_a_model_reads_what_its_schema_admits(group: str) -> None:
+    """The model of a document takes its valid examples and refuses the others with a place and a remedy."""
+    model = pkgutil.resolve_name(MODELS[group])
+    assert FORMATS[group] == model.schema_file
+    for path in sorted((SCHEMAS / "examples" / group).glob("*.json")):
+        document = json.loads(path.read_text("utf-8"))["document"]
+        if path.name.startswith("valid-"):
+            demand(model, document, path.name)
+        else:
+            with pytest.raises(UsageError) as caught:
+                demand(model, document, path.name)
+            assert caught.value.remedy, path.name
 
 
 def test_every_schema_of_an_operation_has_both_kinds(load: Any) -> None:

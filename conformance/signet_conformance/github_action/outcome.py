@@ -8,14 +8,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from signet_conformance import trace
 from signet_conformance.errors import KitError, SignetConformanceError, printable
 from signet_conformance.finding import FOLDING_ORDER, Verdict
 from signet_conformance.github_action.github import Annotation
 from signet_conformance.outcome import baseline
-from signet_conformance.outcome.baseline import Entry, Known
+from signet_conformance.outcome.baseline import Known
+
+if TYPE_CHECKING:
+    from signet_conformance.outcome.baseline_documents import Entry
 
 WORDS: Mapping[int, str] = {
     0: "conforming",

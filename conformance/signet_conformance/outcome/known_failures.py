@@ -78,7 +78,7 @@ class KnownFailures:
             entry.requirement: f"{entry.owner}, until {entry.expires.isoformat()}: {entry.reason}"
             for file in reversed(self.files)
             for entry in reversed(file.entries)
-            if entry.covers(target, verdicts.get(entry.requirement)) and entry.expires >= today
+            if baseline.covers(entry, target, verdicts.get(entry.requirement)) and entry.expires >= today
         }
 
     def everywhere(self, judged: Sequence[Judged], target: str | None) -> dict[str, str]:

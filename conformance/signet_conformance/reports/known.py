@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from signet_conformance.errors import printable
-from signet_conformance.outcome.baseline import Entry, Outcome
+from signet_conformance.outcome.baseline import Outcome
 from signet_conformance.reports.layout import command_line, labelled, strong, usable_width
+
+if TYPE_CHECKING:
+    from signet_conformance.outcome.baseline_documents import Entry
 
 
 def known_lines(found: Outcome, width: int, colour: bool) -> Iterator[str]:

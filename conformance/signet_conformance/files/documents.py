@@ -1,0 +1,268 @@
+"""Documents that people write or exchange: one pydantic model each, its JSON Schema, and what is said of a breach.
+
+Import this module, and the modules of models, only where a document is read or written: pydantic takes longer to
+import than many commands take to run.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Annotated, Any, ClassVar, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    ValidationError,
+    WithJsonSchema,
+)
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import PydanticCustomError, core_schema
+
+from signet_conformance.errors import SignetConformanceError, UsageError, printable
+
+_HOME = "https://schemas.signet-conformance.invalid/"
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_SHOWN = 80
+_REFUSED = "refused"
+
+STRICT = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False)
+"""How every part of a document is read: nothing is converted, and a member that is not known is refused."""
+
+
+class Part(BaseModel):
+    """An object within a document."""
+
+    model_config = STRICT
+
+
+class Document(Part):
+    """A whole document, with the name of its schema in the schemas folder."""
+
+    schema_file: ClassVar[str]
+
+    def to_json(self) -> dict[str, Any]:
+        """The document as it stands in a file."""
+        return self.model_dump(mode="json", exclude_unset=True)
+
+    @classmethod
+    def place(cls, where: str, pointer: Sequence[str | int], data: Any) -> str:
+        """What a message names as the place of a problem in `data`; `pointer` leads from there to the value."""
+        del pointer, data
+        return where
+
+
+def refusal(message: str, remedy: str = "") -> PydanticCustomError:
+    """What a validator of a model raises: what is wrong, and what to write instead (default: its description)."""
+    return PydanticCustomError(_REFUSED, "{told}", {"told": message, "remedy": remedy})
+
+
+def _refuse_blank(text: str) -> str:
+    if not text.strip():
+        raise refusal("is blank")
+    return text
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+class _NeverNull:
+    """Takes null out of what a member may hold: it is absent or has a value."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        schema: Any = handler(source)
+        inner: core_schema.CoreSchema = schema["schema"] if schema["type"] == "nullable" else schema
+        return inner
+
+
+Value = TypeVar("Value")
+Maybe = Annotated[Value | None, _NeverNull()]
+"""A member that may be absent, and then is None. A document never says null for it."""
+Items = Annotated[tuple[Value, ...], Field(fail_fast=True), BeforeValidator(_as_tuple)]
+"""A JSON list, kept as a tuple; nothing is read after the first item that is off."""
+Text = Annotated[str, Field(min_length=1)]
+"""A text that is not empty."""
+Telling = Annotated[str, AfterValidator(_refuse_blank), WithJsonSchema({"type": "string", "pattern": r"\S"})]
+"""A text that is not blank."""
+
+
+Model = TypeVar("Model", bound=Document)
+
+
+def demand(model: type[Model], data: Any, where: str, *, error: type[SignetConformanceError] = UsageError) -> Model:
+    """The document that `data`, a parsed JSON or TOML value, holds.
+
+    Raises `error` for the deepest place at which it breaks the model: `where`, JSON pointer, value, what to write.
+    """
+    try:
+        return model.model_validate(data)
+    except ValidationError as failure:
+        problems = failure.errors(include_url=False)
+    # A document of another format is told as such: what else is off in it follows from that.
+    problem = next((each for each in problems if each["loc"] == ("format",)), None)
+    problem = problem or max(problems, key=lambda each: len(_pointer(each["loc"], data)))
+    pointer = _pointer(problem["loc"], data)
+    schema = schema_of(model)
+    if problem["loc"][-1:] == ("[key]",) or problem["type"] in _UNKNOWN:
+        # The name of a member is off, and not its value.
+        *pointer, name = pointer
+        message, remedy = _told_of_name(problem, name, _part(schema, pointer))
+    else:
+        message, remedy = _told(problem, _part(schema, pointer))
+    shown = "".join(f"/{printable(str(part).replace('~', '~0').replace('/', '~1'), 60)}" for part in pointer)
+    raise error(
+        f"{shown or 'the whole'}: {printable(message, 300)}",
+        where=model.place(where, pointer, data),
+        remedy=printable(remedy or f"write what schemas/{model.schema_file} describes", 600),
+    )
+
+
+def _pointer(location: Sequence[str | int], data: Any) -> list[str | int]:
+    """The way to the value of a problem; pydantic's location also names missing members and variants of an object."""
+    way: list[str | int] = []
+    for part in location:
+        known = part in data if isinstance(data, Mapping) else isinstance(data, list | tuple) and isinstance(part, int)
+        if known:
+            data = data[part]
+            way.append(part)
+    return way
+
+
+_UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
+_KINDS: Mapping[str, str] = {
+    "string_type": "a text",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "dataclass_type": "an object",
+    "finite_number": "a finite number",
+    "string_unicode": "a text without half characters",
+    "string_too_short": "a text that is not empty",
+}
+"""The type of a problem to what was expected."""
+_BOUNDS: Mapping[str, tuple[str, str]] = {
+    "greater_than": ("a number above", "gt"),
+    "greater_than_equal": ("a number of at least", "ge"),
+    "less_than_equal": ("a number of at most", "le"),
+    "too_short": ("a list with at least this many entries:", "min_length"),
+}
+"""The type of a problem to what was expected, and to the bound among what pydantic tells of it."""
+
+
+def _told_of_name(problem: Any, name: str | int, part: Mapping[str, Any]) -> tuple[str, str]:
+    """What is wrong with the name of a member of an object, and what to write instead."""
+    if problem["type"] in _UNKNOWN:
+        known = sorted(part.get("properties", ()))
+        near = difflib.get_close_matches(str(name), known, n=2)
+        return f"there is no member {printable(name)!r}", f"did you mean {' or '.join(near) or ', '.join(known)}?"
+    return _told(problem, {"description": part.get("description"), **part.get("propertyNames", {})})
+
+
+def _told(problem: Any, part: Mapping[str, Any]) -> tuple[str, str]:
+    """What is wrong with a value, and what to write instead; the second is empty where nothing special is known."""
+    kind, context, value = problem["type"], problem.get("ctx", {}), shown_value(problem["input"])
+    remedy = str(part.get("description") or "")
+    if kind == _REFUSED:
+        return context["told"], context["remedy"] or remedy
+    if kind == "missing":
+        name = str(problem["loc"][-1])
+        member = part.get("properties", {}).get(name, {})
+        if "const" in member:
+            return f"lacks {name}", f'write "{name}": "{member["const"]}"'
+        return f"lacks {name}", f"add {name}: {member['description']}" if "description" in member else ""
+    if kind == "literal_error":
+        choices = ", ".join(map(str, part.get("enum", ())))
+        return f"is {value}", f"one of {choices}" if choices else f"write {part.get('const')}"
+    if kind == "string_pattern_mismatch":
+        return f"{value} does not match {context['pattern']}", remedy
+    if kind in _BOUNDS:
+        phrase, bound = _BOUNDS[kind]
+        return f"is {value}, expected {phrase} {context[bound]}", remedy
+    return (f"is {value}, expected {_KINDS[kind]}" if kind in _KINDS else problem["msg"]), remedy
+
+
+def shown_value(value: Any) -> str:
+    """A value of a document in a message: scalars as JSON, cut; of objects and lists only their kind."""
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, list | tuple):
+        return "a list"
+    return printable(json.dumps(value[:_SHOWN] if isinstance(value, str) else value, default=str), _SHOWN)
+
+
+def _part(schema: Mapping[str, Any], pointer: Sequence[str | int]) -> Mapping[str, Any]:
+    """What a schema says of the place that a pointer leads to; empty where it says nothing."""
+    parts = [{name: value for name, value in schema.items() if name != "description"}]
+    for step in pointer:
+        parts = [_resolved(schema, child) for part in parts for child in _children(schema, part, step)]
+    return {name: value for part in reversed(parts) for name, value in part.items()}
+
+
+def _children(schema: Mapping[str, Any], part: Mapping[str, Any], step: str | int) -> Iterator[Mapping[str, Any]]:
+    if isinstance(step, int):
+        yield part.get("items", {})
+        return
+    for variant in (part, *(_resolved(schema, each) for each in part.get("oneOf", ()))):
+        if step in variant.get("properties", {}):
+            yield variant["properties"][step]
+        elif isinstance(variant.get("additionalProperties"), Mapping):
+            yield variant["additionalProperties"]
+
+
+def _resolved(schema: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, Any]:
+    """A part of a schema, with what it refers to; of an object in general, its description tells no writer enough."""
+    if "$ref" not in part:
+        return dict(part)
+    definition = schema["$defs"][part["$ref"].removeprefix("#/$defs/")]
+    return {**{name: value for name, value in definition.items() if name != "description"}, **part}
+
+
+class _Schema(GenerateJsonSchema):
+    """JSON Schema as people read it: no titles made from names, and no defaults that only say `nothing`."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        """Never: the name of a member is title enough."""
+        del schema
+        return False
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        """The schema of a member, with its default where that is a value."""
+        return super().default_schema(schema) if schema.get("default") else self.generate_inner(schema["schema"])
+
+    def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
+        """An object of any members; what their names must match stands in propertyNames."""
+        described = super().dict_schema(schema)
+        if "patternProperties" in described:
+            ((pattern, values),) = described.pop("patternProperties").items()
+            described |= {"propertyNames": {"pattern": pattern}, "additionalProperties": values}
+        return described
+
+
+@cache
+def schema_of(model: type[Document]) -> Mapping[str, Any]:
+    """The JSON Schema of a document, as it stands frozen in the schemas folder."""
+    schema = model.model_json_schema(schema_generator=_Schema)
+    parts = schema.pop("$defs", {})
+    for part in (schema, *parts.values()):
+        if "description" in part:
+            part["description"] = " ".join(part["description"].split())
+    head = {"$schema": _DIALECT, "$id": _HOME + model.schema_file.removesuffix(".schema.json")}
+    told = {name: schema.pop(name) for name in ("title", "description")}
+    for part in parts.values():
+        part.pop("title", None)
+    return {**head, **told, **schema, **({"$defs": parts} if parts else {})}
+
+
+def schema_text(model: type[Document]) -> str:
+    """The JSON Schema of a document as the text of its file."""
+    return json.dumps(schema_of(model), indent=2, ensure_ascii=False) + "\n"

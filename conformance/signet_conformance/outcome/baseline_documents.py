@@ -1,0 +1,137 @@
+"""The files of known failures as documents: signet-baseline/1, signet-flaky/1, and the lines of signet-audit/1."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Sequence
+from datetime import date
+from difflib import get_close_matches
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic.dataclasses import dataclass
+from pydantic_core import to_jsonable_python
+
+from signet_conformance.contract import requirements
+from signet_conformance.errors import printable
+from signet_conformance.files.documents import Document, Items, Telling, refusal, shown_value
+from signet_conformance.finding import Verdict
+
+FAILURES = (Verdict.FAIL, Verdict.WARN)
+_DAY = r"\d{4}-\d{2}-\d{2}"
+
+
+def _day(value: object) -> date:
+    if isinstance(value, date):
+        return value
+    if isinstance(value, str) and re.fullmatch(_DAY, value, re.ASCII):
+        with contextlib.suppress(ValueError):
+            return date.fromisoformat(value)
+    raise refusal(f"is {shown_value(value)}, expected a day", "write it like 2026-06-01")
+
+
+def _known_requirement(name: str) -> str:
+    if name not in requirements():
+        near = get_close_matches(name, requirements(), 1, 0.4)
+        raise refusal(
+            f"there is no requirement {printable(name, 60)!r}",
+            f"signet-conformance explain {near[0]}" if near else "signet-conformance explain",
+        )
+    return name
+
+
+def _failure(value: Any) -> Verdict:
+    if value not in FAILURES:
+        raise refusal(f"is {shown_value(value)}", f"one of {', '.join(FAILURES)}")
+    return Verdict(value)
+
+
+Day = Annotated[
+    date,
+    BeforeValidator(_day),
+    WithJsonSchema({"type": "string", "pattern": f"^{_DAY}$"}),
+]
+"""A day as people write it, such as 2026-06-01."""
+RequirementId = Annotated[
+    str, AfterValidator(_known_requirement), WithJsonSchema({"type": "string", "pattern": r"^SIG-[A-Z]+-\d{3}$"})
+]
+Failure = Annotated[
+    Verdict,
+    BeforeValidator(_failure),
+    WithJsonSchema({"type": "string", "enum": [verdict.value for verdict in FAILURES]}),
+]
+
+
+# Strict, it would refuse the object that stands in a file; its members convert nothing as they are.
+@dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
+class Entry:
+    """One known failure."""
+
+    requirement: Annotated[RequirementId, Field(description="the id of a requirement such as SIG-END-003")]
+    target: Annotated[Telling, Field(description="the target that fails it; * for every target")]
+    owner: Annotated[Telling, Field(description="who answers for it, so that others can follow it up")]
+    reason: Annotated[Telling, Field(description="why it may stand, so that others can follow it up")]
+    created: Annotated[Day, Field(description="the day of the entry")]
+    expires: Annotated[Day, Field(description="the last day on which it may stand")]
+    verdict: Annotated[
+        Failure, Field(description="the worst that may stand: WARN lets no FAIL of the requirement pass")
+    ] = Verdict.FAIL
+
+    def to_json(self) -> dict[str, str]:
+        """The entry as it stands in a file."""
+        row: dict[str, str] = to_jsonable_python(self)
+        return row
+
+
+class _Entries(Document):
+    format: str
+    entries: Items[Entry]
+
+    @classmethod
+    def place(cls, where: str, pointer: Sequence[str | int], data: Any) -> str:
+        """The file, and the entry by its number in it."""
+        del data
+        return f"{where}, entry {int(pointer[1]) + 1}" if len(pointer) > 1 else where
+
+
+class Baseline(_Entries):
+    """Failures that do not fail the run: each with its owner, a reason and a last day.
+
+    An entry whose requirement passes again, or whose day has passed, fails the run.
+    """
+
+    model_config = ConfigDict(title="Known failures (signet-baseline/1)")
+    schema_file: ClassVar[str] = "baseline/signet-baseline-1.schema.json"
+
+    format: Literal["signet-baseline/1"]
+
+
+class FlakyList(_Entries):
+    """What fails now and then without failing the run. An entry whose day has passed fails it."""
+
+    model_config = ConfigDict(title="Flaky requirements (signet-flaky/1)")
+    schema_file: ClassVar[str] = "baseline/signet-flaky-1.schema.json"
+
+    format: Literal["signet-flaky/1"]
+
+
+class AuditLine(Document):
+    """A failure that was let pass: who ran the kit, when, what passed, and why.
+
+    One JSON object a line, only ever appended.
+    """
+
+    model_config = ConfigDict(title="One line of an audit file (signet-audit/1)")
+    schema_file: ClassVar[str] = "baseline/signet-audit-1.schema.json"
+
+    format: Literal["signet-audit/1"]
+    when: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\+00:00$")]
+    who: Telling
+    what: Literal["override", "flaky"]
+    requirement: RequirementId
+    target: Telling
+    verdict: Failure
+    why: Telling
+    owner: Telling
+    expires: Day
