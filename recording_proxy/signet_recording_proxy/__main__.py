@@ -42,8 +42,9 @@ from typing import Any
 
 from signet_conformance.errors import KitError, SignetConformanceError, UsageError, printable
 from signet_conformance.trace import Declared, Header
+from signet_recording_proxy.engines import ENGINES
 from signet_recording_proxy.health import ask
-from signet_recording_proxy.redaction import Redactor
+from signet_recording_proxy.redaction.redactor import Redactor
 from signet_recording_proxy.trace_file import TraceFile, demand_creatable
 from signet_recording_proxy.upstream import Upstream
 
@@ -85,6 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--capability", action="append", metavar="OPERATION", help="an operation the connector declares")
     add("--token-declared", action="store_true", help="the connector was given a token")
     add("--canary-env", action="append", default=[], metavar="NAME", help="redact the value of this variable anywhere")
+    add("--engine", choices=ENGINES, default=ENGINES[0], help="what carries the bytes (default: %(default)s)")
     add(
         "--body-limit", type=int, default=DEFAULT_BODY_LIMIT, metavar="BYTES", help="cut larger bodies (default: 8 MiB)"
     )
@@ -151,7 +153,8 @@ async def _record(options: argparse.Namespace) -> int:
     probe = asyncio.create_task(ask(upstream))
     await asyncio.sleep(0)  # lets the question out before the heavy imports, so that both go on at once
     from signet_recording_proxy.control import Control, write_line
-    from signet_recording_proxy.proxy import Proxy, reserve
+    from signet_recording_proxy.engines import engine
+    from signet_recording_proxy.listener import Listener, reserve
     from signet_recording_proxy.recorder import Recorder
 
     daemon = await probe
@@ -160,16 +163,16 @@ async def _record(options: argparse.Namespace) -> int:
     header = Header(None, options.target, upstream.url, daemon.version, declared)
     reserved = reserve(options.host, options.port)
     recorder = Recorder(TraceFile(options.out, redactor.header(header)), redactor, options.body_limit)
-    proxy = Proxy(upstream, recorder, reserved, rewrite_any_host=options.allow_non_loopback)
-    await proxy.accept()
+    listener = Listener(upstream, recorder, reserved, rewrite_any_host=options.allow_non_loopback)
+    await listener.serve(engine(options.engine, listener))
     ended = _signalled()
-    write_line({"url": proxy.url, "out": options.out})
+    write_line({"url": listener.url, "out": options.out})
 
     waiting: list[asyncio.Future[Any]] = [ended, recorder.failure]
     if options.control:
-        waiting.append(asyncio.create_task(Control(recorder, proxy, header).serve()))
+        waiting.append(asyncio.create_task(Control(recorder, listener, header).serve()))
     await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-    proxy.close()
+    listener.close()
     recorder.abandon("the recorder ended")
     if recorder.failure.done():
         raise recorder.failure.result()

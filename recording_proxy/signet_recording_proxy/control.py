@@ -18,7 +18,7 @@ from signet_conformance.errors import KitError, SignetConformanceError, UsageErr
 from signet_conformance.trace import Declared, Header
 from signet_recording_proxy.body import parse_json
 from signet_recording_proxy.health import ask
-from signet_recording_proxy.proxy import Proxy
+from signet_recording_proxy.listener import Listener
 from signet_recording_proxy.recorder import Recorder
 from signet_recording_proxy.upstream import Upstream
 
@@ -27,11 +27,11 @@ Answer = dict[str, Any]
 
 
 class Control:
-    """Performs commands against a recorder and its proxy, one after the other."""
+    """Performs commands against a recorder and its listener, one after the other."""
 
-    def __init__(self, recorder: Recorder, proxy: Proxy, header: Header) -> None:
+    def __init__(self, recorder: Recorder, listener: Listener, header: Header) -> None:
         self._recorder = recorder
-        self._proxy = proxy
+        self._listener = listener
         self._header = header
         self._commands: dict[str, Callable[[Answer], Awaitable[Answer]]] = {
             "mark": self._mark,
@@ -80,9 +80,9 @@ class Control:
         path, given = command.get("out"), command.get("header", {})
         if not isinstance(path, str) or not path or not isinstance(given, dict):
             raise UsageError("trace needs out, and may have a header object", remedy='{"op":"trace","out":"b.jsonl"}')
-        header = replace(self._header, upstream=self._proxy.upstream.url)
+        header = replace(self._header, upstream=self._listener.upstream.url)
         if header.daemon_version is None:
-            header = replace(header, daemon_version=(await ask(self._proxy.upstream)).version)
+            header = replace(header, daemon_version=(await ask(self._listener.upstream)).version)
         self._header = header
         if isinstance(given.get("target"), str):
             header = replace(header, target=given["target"])
@@ -94,14 +94,14 @@ class Control:
     async def _fault(self, command: Answer) -> Answer:
         fault = self._recorder.switch_on(command.get("fault"), command.get("match"), command.get("count"))
         if fault.kind == "refuse":
-            self._proxy.refuse(fault)
+            self._listener.refuse(fault)
         return {"ok": True, "id": fault.id}
 
     async def _fault_off(self, command: Answer) -> Answer:
         number = command.get("id")
         off = self._recorder.switch_off(number)
         if not self._recorder.refusing:
-            await self._proxy.accept()
+            await self._listener.accept()
         if number is not None and not off:
             raise UsageError(
                 f"no fault {printable(number, 40)} is on", remedy="use the id that fault answered, or null"
@@ -126,7 +126,7 @@ class Control:
         url = command.get("url")
         upstream = Upstream(url if isinstance(url, str) else "")
         version = (await ask(upstream)).version
-        self._proxy.upstream = upstream
+        self._listener.upstream = upstream
         self._header = replace(self._header, upstream=upstream.url, daemon_version=version)
         return {"ok": True, "daemon_version": version}
 

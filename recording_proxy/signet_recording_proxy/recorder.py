@@ -17,7 +17,7 @@ from signet_conformance.trace import Header
 from signet_recording_proxy import faults
 from signet_recording_proxy.body import KeptBody, describe
 from signet_recording_proxy.faults import Fault
-from signet_recording_proxy.redaction import Redactor
+from signet_recording_proxy.redaction.redactor import Redactor
 from signet_recording_proxy.trace_file import TraceFile
 
 Headers = list[tuple[str, str]]

@@ -81,15 +81,15 @@ def _lost(trace: Trace) -> Iterator[str]:
 
 def _into_trace(source: str, source_format: str, target: str, origin: str | None) -> int:
     # mitmproxy takes a second to import, and only its own files need it.
-    from signet_recording_proxy.captures import write_trace
-    from signet_recording_proxy.redaction import Redactor
+    from signet_recording_proxy.captures.common import write_trace
+    from signet_recording_proxy.redaction.redactor import Redactor
 
     if source_format == HAR:
-        from signet_recording_proxy import har
+        from signet_recording_proxy.captures import har
 
         captured = har.read(source)
     else:
-        from signet_recording_proxy import flows
+        from signet_recording_proxy.captures import flows
 
         captured = flows.read(source)
     try:
@@ -100,14 +100,14 @@ def _into_trace(source: str, source_format: str, target: str, origin: str | None
 
 
 def _from_trace(trace: Trace, target_format: str, target: str) -> None:
-    from signet_recording_proxy.captures import captured_of, write_new
+    from signet_recording_proxy.captures.common import captured_of, write_new
 
     if target_format == HAR:
-        from signet_recording_proxy import har
+        from signet_recording_proxy.captures import har
 
         write_new(target, har.write(captured_of(trace)))
     else:
-        from signet_recording_proxy import flows
+        from signet_recording_proxy.captures import flows
 
         write_new(target, [flows.write(captured_of(trace))])
 

@@ -11,7 +11,7 @@ from mitmproxy import connection, exceptions, flow, http
 from mitmproxy.io import FlowReader, FlowWriter
 
 from signet_conformance.errors import UsageError, printable
-from signet_recording_proxy.captures import Captured, Headers, Said, as_sent, instant
+from signet_recording_proxy.captures.common import Captured, Headers, Said, as_sent, instant
 
 _LOOPBACK = ("127.0.0.1", 0)
 

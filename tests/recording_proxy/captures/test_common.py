@@ -12,11 +12,10 @@ import pytest
 
 from signet_conformance.errors import UsageError
 from signet_conformance.trace import Trace, read
-from signet_recording_proxy import flows, har
-from signet_recording_proxy.captures import captured_of, write_new, write_trace
-from signet_recording_proxy.redaction import Redactor
-
-from .rig import RecorderProcess, read_until_closed
+from signet_recording_proxy.captures import flows, har
+from signet_recording_proxy.captures.common import captured_of, write_new, write_trace
+from signet_recording_proxy.redaction.redactor import Redactor
+from tests.recording_proxy.rig import RecorderProcess, read_until_closed
 
 WRITERS = {
     "har": lambda trace: b"".join(har.write(captured_of(trace))),

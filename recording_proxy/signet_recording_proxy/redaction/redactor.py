@@ -18,11 +18,11 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from signet_conformance.trace import Header, encode
-from signet_recording_proxy import named_values
-from signet_recording_proxy.known_secrets import KnownSecrets
-from signet_recording_proxy.opaque_bytes import recoded
-from signet_recording_proxy.secret_names import is_secret_header, is_secret_parameter
-from signet_recording_proxy.secret_walk import Cleaner, Suspects, suspects
+from signet_recording_proxy.redaction import named_values
+from signet_recording_proxy.redaction.known_secrets import KnownSecrets
+from signet_recording_proxy.redaction.opaque_bytes import recoded
+from signet_recording_proxy.redaction.secret_names import is_secret_header, is_secret_parameter
+from signet_recording_proxy.redaction.secret_walk import Cleaner, Suspects, suspects
 
 _SCHEMES = frozenset({"bearer", "basic", "digest", "token", "negotiate", "apikey"})
 _CLEAN_HEADER = b'["authorization","Bearer <redacted:'

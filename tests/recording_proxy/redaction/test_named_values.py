@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signet_recording_proxy.named_values import FORM, MEMBERS, MULTIPART, PARAMETERS, PATH, QUERY_REST, suspected
+from signet_recording_proxy.redaction.named_values import (
+    FORM,
+    MEMBERS,
+    MULTIPART,
+    PARAMETERS,
+    PATH,
+    QUERY_REST,
+    suspected,
+)
 
 
 def taken(_secret: str) -> str:

@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.trace import Body, Exchange, Header, Message, Trace, encode
 from signet_recording_proxy.body import KeptBody, describe
-from signet_recording_proxy.redaction import Redactor
+from signet_recording_proxy.redaction.redactor import Redactor
 
 BODY_LIMIT = 32 * 1024 * 1024
 DEFAULT_ORIGIN = "http://127.0.0.1:3850"

@@ -12,9 +12,8 @@ import math
 import socket
 import struct
 import sys
-import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mitmproxy.connection import Connection
 from mitmproxy.http import HTTPFlow
@@ -26,12 +25,11 @@ from mitmproxy.proxy.server_hooks import ServerConnectionHookData
 from mitmproxy.tls import TlsData
 
 from signet_conformance.errors import KitError
-from signet_recording_proxy.fault_answers import add_members, made_up
+from signet_recording_proxy.client import Client
+from signet_recording_proxy.engines.mitmproxy.fault_answers import add_members, made_up
+from signet_recording_proxy.engines.mitmproxy.way import Way
 from signet_recording_proxy.faults import Fault
 from signet_recording_proxy.recorder import Headers, Ongoing, Sent
-
-if TYPE_CHECKING:
-    from signet_recording_proxy.proxy import Proxy
 
 _EXCHANGE = "signet-exchange"
 _DRIP_S = 0.25
@@ -41,15 +39,14 @@ _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 class ClientConnection(LiveConnectionHandler):
     """Carries one client's requests to the daemon, one at a time, and records them."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, proxy: Proxy, number: int) -> None:
-        super().__init__(reader, writer, proxy.options, proxy.mode)
-        self._proxy = proxy
-        self._recorder = proxy.recorder
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: Way, number: int) -> None:
+        super().__init__(reader, writer, way.options, way.mode)
+        self._way = way
+        self._recorder = way.listener.recorder
+        self._client = Client(self._recorder)
         self._number = number
         self._stream = writer
         self._exchange: Ongoing | None = None
-        self._gone = asyncio.Event()
-        self._gone_at: float | None = None
         self._closed_by_us = False
         self._timed_out = False
         self._connect_error: str | None = None
@@ -57,7 +54,7 @@ class ClientConnection(LiveConnectionHandler):
         self._hooks: dict[str, Callable[[Any], Awaitable[None] | None]] = {
             "next_layer": _next_layer,
             "server_connect_error": self._connect_failed,
-            "tls_start_server": proxy.start_tls,
+            "tls_start_server": way.start_tls,
             "tls_failed_server": self._tls_failed,
             "requestheaders": self._request_head,
             "request": self._request,
@@ -69,13 +66,12 @@ class ClientConnection(LiveConnectionHandler):
     async def server_event(self, event: events.Event) -> None:
         """Note the instant at which the client leaves, whatever a hook is waiting for."""
         if isinstance(event, events.ConnectionClosed) and event.connection is self.client and not self._closed_by_us:
-            self._gone_at = time.monotonic()
-            self._gone.set()
+            self._client.left()
         await super().server_event(event)
 
     def close_connection(self, connection: Connection, half_close: bool = False) -> None:
         """Remember that the client was sent away, so that its leaving is not taken for its own wish."""
-        if connection is self.client and self._gone_at is None:
+        if connection is self.client and self._client.left_at is None:
             self._closed_by_us = True
         super().close_connection(connection, half_close)
 
@@ -108,7 +104,7 @@ class ClientConnection(LiveConnectionHandler):
         if connection is not None and not self._stream.is_closing():
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
         self._stream.transport.abort()
-        self._gone.set()
+        self._client.sent_away()
 
     def cut_off(self, fault: Fault) -> None:
         """Reset the client because `fault` takes the whole daemon away."""
@@ -118,7 +114,7 @@ class ClientConnection(LiveConnectionHandler):
         self.reset()
 
     def _crashed(self, where: str, what: str) -> None:
-        self._proxy.report(KitError(f"an exchange could not be carried: {what} in {where}"))
+        self._way.listener.report(KitError(f"an exchange could not be carried: {what} in {where}"))
         if self._exchange is not None:
             self._recorder.finish(self._exchange, "upstream_reset", note="the recorder could not carry this exchange")
         self.reset()
@@ -129,7 +125,7 @@ class ClientConnection(LiveConnectionHandler):
         request = flow.request
         exchange = self._recorder.begin(self._number, request.method, request.path, _headers(request.headers.fields))
         flow.metadata[_EXCHANGE] = self._exchange = exchange
-        self._proxy.direct(request)
+        self._way.direct(request)
 
     async def _request(self, flow: HTTPFlow) -> None:
         exchange: Ongoing = flow.metadata[_EXCHANGE]
@@ -139,8 +135,8 @@ class ClientConnection(LiveConnectionHandler):
             return
         if fault.kind in ("reset", "hang"):
             exchange.faulted = True
-            if fault.kind == "hang" and not await self._hold(fault, None):
-                self._recorder.finish(exchange, "client_closed", at=self._gone_at)
+            if fault.kind == "hang" and not await self._client.stays(fault, None):
+                self._client.finish(exchange)
             else:
                 self._recorder.finish(exchange, "upstream_reset")
                 self.reset()
@@ -170,7 +166,7 @@ class ClientConnection(LiveConnectionHandler):
         else:
             if fault is not None and fault.kind == "delay":
                 exchange.faulted = True
-                await self._hold(fault, fault.delay_s)
+                await self._client.stays(fault, fault.delay_s)
             response.stream = self._pass_on(exchange, sent)
 
     def _pass_on(self, exchange: Ongoing, sent: Sent) -> Callable[[bytes], bytes]:
@@ -181,7 +177,7 @@ class ClientConnection(LiveConnectionHandler):
             sent.body.feed(data)
             # Who has heard the end finds the line on disk: it is written before the last bytes go out.
             if not data or sent.body.size == total:
-                self._finish_now(exchange)
+                self._client.finish(exchange)
             return data
 
         return tee
@@ -211,8 +207,8 @@ class ClientConnection(LiveConnectionHandler):
             sent.body.feed(response.raw_content or b"")
         if fault is not None and fault.kind == "delay" and not exchange.faulted:
             exchange.faulted = True
-            await self._hold(fault, fault.delay_s)
-        self._finish_now(exchange)
+            await self._client.stays(fault, fault.delay_s)
+        self._client.finish(exchange)
 
     async def _drip(self, exchange: Ongoing, fault: Fault, chunked: bool) -> None:
         """Send a kept-back body piece by piece, the last piece when the delay is over."""
@@ -221,22 +217,22 @@ class ClientConnection(LiveConnectionHandler):
         size = math.ceil(len(body) / pieces)
         starts = range(0, len(body), size)
         for start in starts:
-            if not await self._hold(fault, fault.delay_s / len(starts)):
+            if not await self._client.stays(fault, fault.delay_s / len(starts)):
                 break
             if start == starts[-1]:
-                self._finish_now(exchange)
+                self._client.finish(exchange)
             piece = body[start : start + size]
             # mitmproxy has sent the head and waits for this hook; it has no way to send the body slowly.
             self._stream.write(b"%x\r\n%s\r\n" % (len(piece), piece) if chunked else piece)
-        self._finish_now(exchange)
+        self._client.finish(exchange)
 
     # ---- the ends
 
     def _error(self, flow: HTTPFlow) -> None:
         exchange: Ongoing | None = flow.metadata.get(_EXCHANGE)
-        if exchange is None or self._gone_at is not None:
+        if exchange is None or self._client.left_at is not None:
             if exchange is not None:
-                self._finish_now(exchange)
+                self._client.finish(exchange)
             return
         begun = exchange.response is not None and not exchange.done
         if self._timed_out:
@@ -259,22 +255,6 @@ class ClientConnection(LiveConnectionHandler):
 
     def _tls_failed(self, _data: TlsData) -> None:
         self._connect_error = "TLS"
-
-    def _finish_now(self, exchange: Ongoing) -> None:
-        if self._gone_at is None:
-            self._recorder.finish(exchange)
-        else:
-            self._recorder.finish(exchange, "client_closed", at=self._gone_at)
-
-    async def _hold(self, fault: Fault, seconds: float | None) -> bool:
-        """Wait `seconds` (None: no end), at most until the fault goes off or the client leaves; whether it stayed."""
-        waiting = [asyncio.create_task(self._gone.wait()), asyncio.create_task(fault.off.wait())]
-        try:
-            await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in waiting:
-                task.cancel()
-        return not self._gone.is_set()
 
 
 def _next_layer(data: layer.NextLayer) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from signet_conformance.trace import Declared, Header, encode
-from signet_recording_proxy.redaction import Redactor
+from signet_recording_proxy.redaction.redactor import Redactor
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV"
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA7bq8\n-----END RSA PRIVATE KEY-----"

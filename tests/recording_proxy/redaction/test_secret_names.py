@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from signet_recording_proxy.secret_names import is_secret_header, is_secret_member, is_secret_name, is_secret_parameter
+from signet_recording_proxy.redaction.secret_names import (
+    is_secret_header,
+    is_secret_member,
+    is_secret_name,
+    is_secret_parameter,
+)
 
 VALUE = "Hx003QzwT7kLm"
 

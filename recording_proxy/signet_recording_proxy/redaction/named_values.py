@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import unquote_plus
 
-from signet_recording_proxy.secret_names import (
+from signet_recording_proxy.redaction.secret_names import (
     ALWAYS,
     MIXED,
     ONE_WORD,

@@ -6,10 +6,15 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from signet_recording_proxy.known_secrets import KnownSecrets
-from signet_recording_proxy.named_values import NamedValue, suspected
-from signet_recording_proxy.secret_names import NAME_MEMBERS, VALUE_MEMBERS, is_secret_member, is_secret_name
-from signet_recording_proxy.secret_patterns import TEXT_PATTERNS, TextPattern
+from signet_recording_proxy.redaction.known_secrets import KnownSecrets
+from signet_recording_proxy.redaction.named_values import NamedValue, suspected
+from signet_recording_proxy.redaction.secret_names import (
+    NAME_MEMBERS,
+    VALUE_MEMBERS,
+    is_secret_member,
+    is_secret_name,
+)
+from signet_recording_proxy.redaction.secret_patterns import TEXT_PATTERNS, TextPattern
 
 _HOME = re.compile(r"([/\\](?:home|Users)[/\\])([^/\\]+)", re.IGNORECASE)
 _SHAPES = tuple((pattern, tuple(stem.encode() for stem in pattern.stems)) for pattern in TEXT_PATTERNS)

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from signet_conformance.errors import UsageError, printable
-from signet_recording_proxy.captures import Captured, Headers, Said, instant
+from signet_recording_proxy.captures.common import Captured, Headers, Said, instant
 
 MAX_BYTES = 512 * 1024 * 1024
 ERRORS = frozenset({"upstream_refused", "upstream_reset", "upstream_timeout", "client_closed", "fault"})

@@ -8,7 +8,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signet_recording_proxy.known_secrets import REMEMBERED, KnownSecrets, forms
+from signet_recording_proxy.redaction.known_secrets import REMEMBERED, KnownSecrets, forms
 
 
 def test_the_forms_of_a_secret() -> None:

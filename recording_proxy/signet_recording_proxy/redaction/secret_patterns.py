@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from signet_recording_proxy.secret_names import is_value
+from signet_recording_proxy.redaction.secret_names import is_value
 
 # A shape may follow a letter when that letter ends an escape, such as %3D or \n.
 _START = r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f]{2})|(?<=\\[nrt]))"

@@ -12,7 +12,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signet_recording_proxy.opaque_bytes import LIMIT, recoded
+from signet_recording_proxy.redaction.opaque_bytes import LIMIT, recoded
 
 CODERS: list[tuple[Callable[[bytes], bytes], Callable[[bytes], bytes]]] = [
     (gzip.compress, gzip.decompress),

@@ -1,0 +1,1 @@
+"""Captures that others made, as traces and back."""

@@ -1,0 +1,131 @@
+"""The port that clients connect to: listens, stops when a fault says so, and hands every client to an engine."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from typing import Any, Protocol
+
+from signet_conformance.errors import SignetConformanceError, UsageError
+from signet_recording_proxy.faults import Fault
+from signet_recording_proxy.recorder import Recorder
+from signet_recording_proxy.upstream import Upstream
+
+_LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+
+
+class Connection(Protocol):
+    """One client, as an engine carries it."""
+
+    async def handle_client(self) -> None:
+        """Carry requests and answers until the client or the daemon is gone."""
+
+    def cut_off(self, fault: Fault) -> None:
+        """Reset the client because `fault` takes the whole daemon away."""
+
+    def reset(self) -> None:
+        """Send the client a reset in place of whatever it waits for."""
+
+
+class Engine(Protocol):
+    """What carries bytes: made once, asked for a connection for each client."""
+
+    def connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> Connection:
+        """A connection for the client with this number, counted from 1."""
+
+
+class Listener:
+    """Listens for clients of the daemon `upstream`, which may be another one later."""
+
+    def __init__(
+        self, upstream: Upstream, recorder: Recorder, reserved: socket.socket, *, rewrite_any_host: bool = False
+    ) -> None:
+        self.upstream = upstream
+        self.recorder = recorder
+        self._rewrite_any_host = rewrite_any_host
+        self._server: asyncio.Server | None = None
+        self._reserved: socket.socket | None = reserved
+        self._address: tuple[Any, ...] = reserved.getsockname()
+        self.port: int = self._address[1]
+        self._own_names = {f"{name}:{self.port}" for name in (*_LOOPBACK_NAMES, self._address[0])}
+        self._connections: set[Connection] = set()
+        self._count = 0
+        self._engine: Engine | None = None
+
+    @property
+    def url(self) -> str:
+        """What the connector is given in place of the daemon's URL."""
+        host = self._address[0]
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+    async def serve(self, engine: Engine) -> None:
+        """Listen, and give every client to `engine`."""
+        self._engine = engine
+        await self.accept()
+
+    async def accept(self) -> None:
+        """Listen on the port that is reserved; nothing happens when it listens already."""
+        if self._reserved is not None:
+            reserved, self._reserved = self._reserved, None
+            self._server = await asyncio.start_server(self._serve, sock=reserved, backlog=512)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        assert self._engine is not None, "clients come only after serve"  # noqa: S101
+        self._count += 1
+        connection = self._engine.connection(reader, writer, self._count)
+        self._connections.add(connection)
+        try:
+            await connection.handle_client()
+        finally:
+            self._connections.discard(connection)
+
+    def host_for(self, host: str) -> str:
+        """The Host header that the daemon is sent for the client's.
+
+        A name that is not ours goes on as it is: a page that rebinds its name must meet the daemon's own refusal.
+        """
+        ours = host and (self._rewrite_any_host or host.lower() in self._own_names)
+        return self.upstream.authority if ours else host
+
+    def report(self, failure: SignetConformanceError) -> None:
+        """Say a failure of the recorder itself, which it survived."""
+        self.recorder.internal_errors += 1
+        print(f"signet_recording_proxy: {failure}", file=sys.stderr, flush=True)
+
+    def refuse(self, fault: Fault) -> None:
+        """Stop listening, and drop every client: connects are refused until `accept`."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+            self._reserved = reserve(*self._address[:2])
+        for connection in list(self._connections):
+            connection.cut_off(fault)
+
+    def close(self) -> None:
+        """Stop listening and reset every client."""
+        if self._server is not None:
+            self._server.close()
+        if self._reserved is not None:
+            self._reserved.close()
+        for connection in list(self._connections):
+            connection.reset()
+
+
+def reserve(host: str, port: int) -> socket.socket:
+    """A socket that is bound and does not listen: connects are refused, and no other program gets the port.
+
+    Raises UsageError when the port is taken or the host is not an address of this machine.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        reserved = socket.socket(family, kind, protocol)
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reserved.bind(address)
+    except OSError as failure:
+        raise UsageError(
+            f"cannot listen there: {failure.strerror or failure}",
+            where=f"{host}:{port}",
+            remedy="choose another --port, or leave it out for a free one",
+        ) from None
+    return reserved

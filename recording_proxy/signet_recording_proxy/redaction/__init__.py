@@ -1,0 +1,1 @@
+"""Secrets are taken out before anything reaches the disk; equal secrets stay equal."""

@@ -1,0 +1,1 @@
+"""Facts about the server and the application."""

@@ -1,0 +1,1 @@
+"""Facts about captures that others made."""

@@ -1,0 +1,1 @@
+"""Facts about what carries the bytes."""

@@ -1,0 +1,1 @@
+"""Facts about the redaction of secrets."""
