@@ -16,6 +16,7 @@ from signet_conformance.rules.outcome import Outcome, Rule
 from signet_conformance.rules.reliance import excused
 from signet_conformance.rules.whole_run import WholeRun
 from signet_conformance.trace import Trace
+from signet_conformance.trace.marks import StepMark
 
 MAX_FINDINGS = 200
 """Findings kept for one requirement of one trace; the rest is counted."""
@@ -50,7 +51,7 @@ def judge(trace: Trace, only: frozenset[str] | None = None, contract: str | None
     catalogue = requirements()
     names = [name for name in (*catalogue, *(n for n in known if n not in catalogue)) if only is None or name in only]
     # Asked for some requirements only, the daemon's side matters where they may rest on its answers.
-    sides = daemon_requirements() if only is None or recording.marks("step") else {}
+    sides = daemon_requirements() if only is None or recording.marks(StepMark) else {}
     daemon = {name: _judge_one(name, one, DAEMON_RULES.get(name), recording) for name, one in sides.items()}
     broken = {
         finding.exchanges[0]: judgement.requirement

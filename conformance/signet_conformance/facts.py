@@ -18,7 +18,8 @@ from urllib.parse import unquote
 
 from signet_conformance.contract import REFERENCE_DAEMON, RouteTable, operation_table, routes_of, version_key
 from signet_conformance.errors import ContractError
-from signet_conformance.trace import Body, Exchange, Mark, Trace
+from signet_conformance.trace import Body, Exchange, Trace
+from signet_conformance.trace.marks import KitMark, MarkT, kit_marks
 
 START, PROMPT, END = "session-start", "user-prompt-submit", "session-end"
 PRE, COMPLETE, CHECKPOINT = "pre-compaction", "compaction-complete", "session-checkpoint-extract"
@@ -248,6 +249,7 @@ class Recording:
     def __init__(self, trace: Trace, daemon_version: str | None = None) -> None:
         self.trace = trace
         self.memo: dict[object, Any] = {}
+        self._marks: dict[type[KitMark], Any] = {}
         self.declared = trace.header.declared
         self.daemon_version = daemon_version or _known_version(trace.header.daemon_version)
         self.routes = routes_of(self.daemon_version)
@@ -345,9 +347,17 @@ class Recording:
         """The hooks of the call's key after it, in order."""
         return self.hooks_of[call.key][self.position[call.seq] + 1 :] if call.key is not None else ()
 
-    def marks(self, name: str) -> list[Mark]:
-        """The marks of one name, in order."""
-        return [mark for mark in self.trace.marks if mark.name == name]
+    @cached_property
+    def kit_marks(self) -> Sequence[KitMark]:
+        """What the kit's marks say, in order."""
+        return tuple(kit_marks(self.trace))
+
+    def marks(self, kind: type[MarkT]) -> Sequence[MarkT]:
+        """What the marks of one name say, in order."""
+        told = self._marks.get(kind)
+        if told is None:
+            told = self._marks[kind] = tuple(mark for mark in self.kit_marks if isinstance(mark, kind))
+        return told
 
 
 @lru_cache(64)

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl
 
 from signet_conformance.errors import KitError, SignetConformanceError
 from signet_conformance.trace import Header
+from signet_conformance.trace.marks import FaultMark
 from signet_recording_proxy import faults
 from signet_recording_proxy.body import KeptBody, describe
 from signet_recording_proxy.faults import Fault
@@ -183,7 +184,9 @@ class Recorder:
         return None
 
     def _mark_fault(self, fault: Fault, *, on: bool) -> None:
-        self.mark("fault", {**fault.spec, "on": on, "match": fault.match, "id": fault.id})
+        spec = {name: value for name, value in fault.spec.items() if name != "kind"}
+        mark = FaultMark(kind=fault.kind, on=on, match=dict(fault.match), id=fault.id, other=spec)
+        self.mark(mark.NAME, mark.data)
 
 
 def _line(exchange: Ongoing, error: str | None, note: str, ended: float) -> dict[str, Any]:

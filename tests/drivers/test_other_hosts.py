@@ -198,9 +198,9 @@ def test_provider_that_throws_stops_no_turn(made: Made, tmp_path: Path) -> None:
     """The turn goes on, and the answer tells which method raised what, and where."""
     target = made("hermes-agent", mode="throws", module=str(FIXTURES / "hermes_conforming" / "__init__.py"))
     _, turn = performed(target, tmp_path / "home", [START, PROMPT])
-    (told,) = [one for one in troubled(turn) if one["event"] == "prefetch"]
-    assert (turn["turn"], told["outcome"]) == (True, "thrown")
-    assert re.fullmatch(r"LookupError\('no recall'\) at .*__init__\.py:\d+", told["text"])
+    (told,) = [one for one in troubled(1, turn) if one.event == "prefetch"]
+    assert (turn["turn"], told.outcome) == (True, "thrown")
+    assert re.fullmatch(r"LookupError\('no recall'\) at .*__init__\.py:\d+", told.text or "")
 
 
 def test_memory_server_that_does_not_come_up(made: Made, tmp_path: Path) -> None:

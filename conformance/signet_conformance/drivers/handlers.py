@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any, TypeGuard
 
 from signet_conformance.errors import printable
+from signet_conformance.trace.marks import BLOCKED, FAILED, SLOW, THROWN, TIMED_OUT, HandlerMark
 
 MAX_MARKS = 20
 """Marks for one step: a handler in a loop must not fill the recording."""
@@ -23,48 +24,45 @@ _ABSENT = (404, 405, 501)
 _ERROR = re.compile(r"(?:Uncaught )?[\w.$]*(?:Error|Exception)\b")
 
 
-def troubled(result: Mapping[str, Any], bound_s: float | None = None) -> Iterator[Mapping[str, Any]]:
-    """One object for each handler that blocked the turn, timed out, threw, failed or was slow, at most MAX_MARKS.
+def troubled(index: int, result: Mapping[str, Any], bound_s: float | None = None) -> Iterator[HandlerMark]:
+    """A mark for each handler that blocked the turn, timed out, threw, failed or was slow, at most MAX_MARKS.
 
-    Its members are `event`, `outcome`, and as far as they are known `status`, `ms` and `text`, which is one line.
-    `bound_s` is what the user waits at most, by the target's own word; None: it says nothing of such a step.
+    `index` is the number of the step that `result` answers. `bound_s` is what the user waits at most, by the
+    target's own word; None: it says nothing of such a step.
     """
-    return islice(_troubled(result, bound_s), MAX_MARKS)
+    return islice(_troubled(index, result, bound_s), MAX_MARKS)
 
 
-def _troubled(result: Mapping[str, Any], bound_s: float | None) -> Iterator[Mapping[str, Any]]:
+def _troubled(index: int, result: Mapping[str, Any], bound_s: float | None) -> Iterator[HandlerMark]:
     for member in ("hooks", "calls"):
         given = result.get(member)
         for one in given if isinstance(given, list) else ():
             event = one.get("event") if isinstance(one, dict) else None
             # An entry that names no event tells of something else, such as a request of the connector.
             if isinstance(event, str) and event and (outcome := _outcome(member, one, bound_s)) is not None:
-                yield {"event": printable(event, 80), "outcome": outcome, **_measured(one)}
+                yield HandlerMark(index=index, event=printable(event, 80), outcome=outcome, **_measured(one))
 
 
 def _outcome(member: str, one: Mapping[str, Any], bound_s: float | None) -> str | None:
     status, ms = one.get("status"), one.get("ms")
     if one.get("blocked") is True:
-        return "blocked"
+        return BLOCKED
     if one.get("timed_out") is True:
-        return "timed_out"
+        return TIMED_OUT
     if one.get("thrown"):
         # Where a status belongs to the answer, nothing was thrown at the harness: there was no answer.
-        return "thrown" if "status" not in one else "failed"
+        return THROWN if "status" not in one else FAILED
     if _number(status) and (status != 0 if member == "hooks" else status >= 300 and status not in _ABSENT):
-        return "failed"
-    return "slow" if bound_s is not None and _number(ms) and ms > (bound_s + GRACE_S) * 1000 else None
+        return FAILED
+    return SLOW if bound_s is not None and _number(ms) and ms > (bound_s + GRACE_S) * 1000 else None
 
 
 def _measured(one: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Status, milliseconds and the line that tells what went wrong, as far as they are known."""
     status, ms = one.get("status"), one.get("ms")
     said = (one.get(name) for name in ("thrown", "stderr", "stdout"))
     text = next((line for text in said if isinstance(text, str) and (line := _line(text))), None)
-    return {
-        **({"status": status} if _number(status) else {}),
-        **({"ms": ms} if _number(ms) else {}),
-        **({} if text is None else {"text": text}),
-    }
+    return {"status": status if _number(status) else None, "ms": ms if _number(ms) else None, "text": text}
 
 
 def _number(value: object) -> TypeGuard[float]:

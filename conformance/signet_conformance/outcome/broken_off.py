@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Self
 
 from signet_conformance.errors import printable
-from signet_conformance.trace import Mark, Trace
+from signet_conformance.trace import Trace
+from signet_conformance.trace.marks import ScenarioEndMark, marks_of
 
 FILE = "broken-off.json"
 
@@ -61,7 +62,8 @@ class Shortfall:
 
     def judged(self, traces: Sequence[Trace]) -> list[Trace]:
         """The traces that count: those of scenarios performed to their end, as the part of a run that they are."""
-        return [_part(trace) for trace in traces if not _is_cut_short(trace)]
+        # What a part never shows may have been in the scenarios that it lacks.
+        return [dataclasses.replace(trace, part=True) for trace in traces if not _is_cut_short(trace)]
 
     def lines(self) -> Iterator[str]:
         """What a reader is told: every scenario that is missing from the verdicts, and what to do."""
@@ -90,10 +92,8 @@ class Shortfall:
 
 def broke_off(trace: Trace) -> str | None:
     """Why the scenario of a driven trace was broken off, as one line; None when it was not."""
-    for mark in trace.marks:
-        if mark.name == "scenario_end" and mark.data.get("error") is not None:
-            return printable("; ".join(map(str.strip, str(mark.data["error"]).splitlines())), 600)
-    return None
+    error = next((end.error for end in marks_of(trace, ScenarioEndMark) if end.error is not None), None)
+    return None if error is None else printable("; ".join(map(str.strip, str(error).splitlines())), 600)
 
 
 def warnings_of(trace: Trace) -> Sequence[str]:
@@ -104,15 +104,4 @@ def warnings_of(trace: Trace) -> Sequence[str]:
 
 def _is_cut_short(trace: Trace) -> bool:
     # A run that is given up leaves the recording of what the other worker was at without its end.
-    return broke_off(trace) is not None or not any(mark.name == "scenario_end" for mark in trace.marks)
-
-
-def _part(trace: Trace) -> Trace:
-    """The trace as one of a run that lacks some: what was never seen may have been in those."""
-    marks = tuple(
-        Mark(seq=m.seq, t=m.t, name=m.name, data={**m.data, "part": True}, line=m.line)
-        if m.name == "scenario_end"
-        else m
-        for m in trace.marks
-    )
-    return dataclasses.replace(trace, marks=marks)
+    return broke_off(trace) is not None or not any(marks_of(trace, ScenarioEndMark))

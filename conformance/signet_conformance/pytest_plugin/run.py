@@ -43,6 +43,7 @@ from signet_conformance.reports.registry import FORMATS
 from signet_conformance.reports.remarks import remarks
 from signet_conformance.reports.requirement_pages import explain_note
 from signet_conformance.reports.text import closing_line, daemon_summary_lines, failure_text, summary_lines
+from signet_conformance.trace.marks import SkippedMark, marks_of
 
 _SETTLED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
 """The statuses of a run that came to its end; any other one is left as pytest gave it."""
@@ -294,8 +295,8 @@ class ConformanceRun:
             terminalreporter.write_line(f"traces: {self.folder}")
 
     def _first_skip(self) -> str | None:
-        skips = (mark for one in self._recordings.traces() for mark in one.marks if mark.name == "skipped")
-        return next((printable(mark.data.get("reason"), 300) for mark in skips), None)
+        skips = (mark for trace in self._recordings.traces() for mark in marks_of(trace, SkippedMark))
+        return next((printable(mark.reason, 300) for mark in skips), None)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:

@@ -7,17 +7,30 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from signet_conformance.errors import printable
-from signet_conformance.rules.steps import switched_on
-from signet_conformance.trace import Mark, Trace
+from signet_conformance.trace import Trace
+from signet_conformance.trace.marks import (
+    BLOCKED,
+    FAILED,
+    SLOW,
+    THROWN,
+    TIMED_OUT,
+    FaultMark,
+    HandlerMark,
+    RemarkMark,
+    ScenarioMark,
+    StepMark,
+    kit_marks,
+    marks_of,
+)
 
 MAX_KINDS = 12
 """Lines about handlers; further kinds are counted."""
 _WORDS: Mapping[str, str] = {
-    "blocked": "blocked the user's turn",
-    "timed_out": "gave no answer",
-    "thrown": "threw",
-    "failed": "failed",
-    "slow": "made the user wait",
+    BLOCKED: "blocked the user's turn",
+    TIMED_OUT: "gave no answer",
+    THROWN: "threw",
+    FAILED: "failed",
+    SLOW: "made the user wait",
 }
 """Outcome to what is said of it, the worst first."""
 
@@ -29,7 +42,7 @@ class _Trouble:
     kind: tuple[str, str, str]
     scenario: str
     step: str
-    ms: object
+    ms: float | None
     text: str
     under_fault: bool
 
@@ -37,8 +50,9 @@ class _Trouble:
 def remarks(traces: Iterable[Trace]) -> Sequence[str]:
     """The notes on some traces, each once: on the installation first, then a line for each kind of trouble."""
     given = list(traces)
-    marks = (mark for trace in given for mark in trace.marks if mark.name == "remark")
-    installed = dict.fromkeys(str(mark.data["text"]) for mark in marks if "text" in mark.data)
+    installed = dict.fromkeys(
+        mark.text for trace in given for mark in marks_of(trace, RemarkMark) if mark.text is not None
+    )
     return [*installed, *_handlers(given)]
 
 
@@ -60,30 +74,26 @@ def _troubles(trace: Trace) -> Iterator[_Trouble]:
     scenario = "a recording" if trace.path is None else Path(trace.path).stem
     step, under_fault = "before the first step", False
     faults: set[str] = set()
-    for mark in trace.marks:
-        if mark.name == "scenario":
-            scenario = printable(mark.data.get("name") or scenario, 80)
-        elif mark.name == "fault":
-            _switch(faults, mark)
+    for mark in kit_marks(trace):
+        if isinstance(mark, ScenarioMark):
+            scenario = printable(mark.name or scenario, 80)
+        elif isinstance(mark, FaultMark):
+            if mark.is_on:
+                faults.add(mark.identity)
+            else:
+                faults.discard(mark.identity)
             under_fault = under_fault or bool(faults)
-        elif mark.name == "step":
-            step = f"step {printable(mark.data.get('index'), 10)} {printable(mark.data.get('step'), 40)}"
+        elif isinstance(mark, StepMark):
+            number, name = "" if mark.index is None else f" {mark.index}", printable(mark.step or "", 40)
+            step = f"step{number} {name}".rstrip()
             under_fault = bool(faults)
-        elif mark.name == "handler" and str(mark.data.get("outcome")) in _WORDS:
-            event, outcome, status = (printable(mark.data.get(name, ""), 80) for name in ("event", "outcome", "status"))
-            text = printable(mark.data.get("text") or "", 400)
-            if outcome == "slow" and under_fault:
+        elif isinstance(mark, HandlerMark) and (outcome := mark.outcome or "") in _WORDS:
+            if outcome == SLOW and under_fault:
                 # How long a connector waits for a daemon that the kit has slowed down is what SIG-FAIL-002 judges.
                 continue
-            yield _Trouble((event, outcome, status), scenario, step, mark.data.get("ms"), text, under_fault)
-
-
-def _switch(faults: set[str], mark: Mark) -> None:
-    name = str(mark.data.get("id", mark.data.get("kind")))
-    if switched_on(mark):
-        faults.add(name)
-    else:
-        faults.discard(name)
+            status = "" if mark.status is None else f"{mark.status}"
+            kind = printable(mark.event or "a handler", 80), outcome, status
+            yield _Trouble(kind, scenario, step, mark.ms, printable(mark.text or "", 400), under_fault)
 
 
 def _line(found: Sequence[_Trouble]) -> str:
@@ -91,10 +101,10 @@ def _line(found: Sequence[_Trouble]) -> str:
     event, outcome, status = found[0].kind
     free = [one for one in found if not one.under_fault]
     first = (free or found)[0]
-    said = f"{event}: {f'ended with status {status} and ' if status and outcome == 'blocked' else ''}{_WORDS[outcome]}"
-    said += f" with status {status}" if status and outcome == "failed" else ""
-    if outcome in ("timed_out", "slow") and isinstance(first.ms, int | float):
-        said += f"{' within' if outcome == 'timed_out' else ''} {first.ms / 1000:.1f} s"
+    said = f"{event}: {f'ended with status {status} and ' if status and outcome == BLOCKED else ''}{_WORDS[outcome]}"
+    said += f" with status {status}" if status and outcome == FAILED else ""
+    if outcome in (TIMED_OUT, SLOW) and first.ms is not None:
+        said += f"{' within' if outcome == TIMED_OUT else ''} {first.ms / 1000:.1f} s"
     places = {(one.scenario, one.step) for one in found}
     often = f"{_count(len(places), 'step')} of {_count(len({one.scenario for one in found}), 'scenario')}"
     only = ", only while a fault was on" if not free else ", also without a fault" if len(free) < len(found) else ""

@@ -9,6 +9,7 @@ from typing import Any
 from signet_conformance.facts import Call, Recording
 from signet_conformance.finding import Finding, Side, Verdict
 from signet_conformance.rules.outcome import undecided
+from signet_conformance.trace.marks import FaultMark, StepMark
 
 
 def breach(
@@ -37,7 +38,7 @@ def forgot(
     received: Any = None,
 ) -> Finding:
     """What shows that the daemon lost something it had kept: a breach only if the kit would have marked a restart."""
-    if not recording.marks("step"):
+    if not recording.marks(StepMark):
         return undecided(call, *others, message=f"{message}; nobody marked whether it was restarted")
     return breach(call, *others, message=message, pointer=pointer, expected=expected, received=received)
 
@@ -80,7 +81,7 @@ def interrupted(recording: Recording, earlier: Call, later: Call) -> bool:
     """Whether the daemon was, or may have been, another process between two calls."""
     places = recording.memo.get("interruptions")
     if places is None:
-        places = [mark.seq for mark in recording.marks("fault") if mark.data.get("kind") == "restart"]
+        places = [mark.seq for mark in recording.marks(FaultMark) if mark.is_restart]
         places += [c.seq for c in recording.calls if c.fault is None and _is_lost(c)]
         places.sort()
         recording.memo["interruptions"] = places

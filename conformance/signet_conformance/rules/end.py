@@ -26,6 +26,7 @@ from signet_conformance.rules.steps import (
 )
 from signet_conformance.rules.transcripts import Transcript, pairs_of, transcripts_of
 from signet_conformance.rules.turns import Turn
+from signet_conformance.trace.marks import StepMark
 
 _BOUNDARY_REASONS = frozenset(
     {
@@ -266,7 +267,7 @@ def _first_starts(recording: Recording) -> Iterator[Outcome]:
 
 def _switches(recording: Recording) -> Iterator[Outcome]:
     several_agents = len(recording.declared.agents) > 1
-    marked = bool(recording.marks("step"))
+    marked = bool(recording.marks(StepMark))
     troubled = [c.seq for c in recording.calls if c.fault is not None or c.exchange.error is not None]
     uses = {k: [c.seq for c in hooks if c.operation != END] for k, hooks in recording.hooks_of.items()}
     # The last turn of each key (its last start or prompt so far) while its session is open, oldest first.

@@ -19,6 +19,7 @@ from signet_conformance.facts import (
 )
 from signet_conformance.finding import Finding, Verdict
 from signet_conformance.rules.outcome import undecided
+from signet_conformance.trace.marks import StepMark
 
 _NAMED: frozenset[str] = frozenset()
 """The answers concerned are those that the finding itself names, whatever their operation."""
@@ -50,7 +51,7 @@ def excused(requirement: str, finding: Finding, recording: Recording, broken: Ma
     the finding names it, or when it came before, to an operation that the requirement rests on, in the same session.
     A recording without step marks is judged by the letter: an answer there may have been shortened by hand.
     """
-    if not recording.marks("step"):
+    if not recording.marks(StepMark):
         return finding
     if finding.verdict not in (Verdict.FAIL, Verdict.WARN) or requirement not in RESTS_ON or not finding.exchanges:
         return finding

@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 from signet_conformance.facts import LIFECYCLE, PROMPT, START, Call, Recording
 from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import PASS, Outcome, fail, undecided, warn
-from signet_conformance.rules.steps import broken_off, switched_on
-from signet_conformance.trace import Mark
+from signet_conformance.rules.steps import broken_off
+from signet_conformance.trace.marks import BLOCKED, BypassMark, FaultMark, HandlerMark, SkippedMark, StepMark, StepName
 
 GRACE_S = 1.0
 _PROMPT_PATH = "/api/hooks/user-prompt-submit"
@@ -30,15 +30,14 @@ def _silence_after(recording: Recording, seq: int) -> _Silence | None:
     The kit's marks must say that every fault was switched off, and that the user then went on: a prompt and an
     end were given to the connector, and performed, and not one lifecycle hook followed.
     """
-    faults = [mark for mark in recording.marks("fault") if mark.data.get("kind") != "restart"]
-    if not faults or switched_on(faults[-1]) or faults[-1].seq < seq or _has_reason_to_be_silent(recording):
+    faults = [mark for mark in recording.marks(FaultMark) if not mark.is_restart]
+    if not faults or faults[-1].is_on or faults[-1].seq < seq or _has_reason_to_be_silent(recording):
         return None
     over = faults[-1].seq
-    skipped = [mark.data.get("index") for mark in recording.marks("skipped")]
-    given = [mark for mark in recording.marks("step") if mark.seq > over and mark.data.get("index") not in skipped]
-    steps = [str(mark.data.get("step")) for mark in given]
+    skipped = {mark.index for mark in recording.marks(SkippedMark)}
+    steps = [mark.step for mark in recording.marks(StepMark) if mark.seq > over and mark.index not in skipped]
     hooks = [c for c in recording.calls if c.operation in LIFECYCLE]
-    if not {"prompt", "end"} <= set(steps) or any(c.seq > over for c in hooks):
+    if not {StepName.PROMPT, StepName.END} <= set(steps) or any(c.seq > over for c in hooks):
         return None
     # Who never spoke did not fall silent: a connector without hooks, or a session that began in the outage.
     return _Silence(hooks[-1], len(steps)) if any(c.seq <= seq for c in hooks) else None
@@ -46,7 +45,7 @@ def _silence_after(recording: Recording, seq: int) -> _Silence | None:
 
 def _has_reason_to_be_silent(recording: Recording) -> bool:
     """Whether the session belongs to somebody else, the connector may not speak, or a step could not be performed."""
-    bypassed = any(switched_on(mark) for mark in recording.marks("bypass"))
+    bypassed = any(mark.is_on for mark in recording.marks(BypassMark))
     return broken_off(recording) or bypassed or any(_sends_away(call) for call in recording.calls)
 
 
@@ -71,8 +70,8 @@ def _stopped(say: Callable[..., Finding], silence: _Silence, message: str, *call
 class _Blocked:
     """A user turn that did not take place because of a handler: the marks of both, and the calls between them."""
 
-    step: Mark
-    handler: Mark
+    step: StepMark
+    handler: HandlerMark
     calls: tuple[Call, ...]
 
 
@@ -82,39 +81,38 @@ def _blocked_without_daemon(recording: Recording) -> Iterator[_Blocked]:
     A handler that ran out of time or failed otherwise blocks nothing: the harness went on without it.
     """
     away: set[str] = set()
-    prompt: Mark | None = None
-    for mark in recording.trace.marks:
-        if mark.name == "fault" and _keeps_prompts_away(mark):
-            if switched_on(mark):
-                away.add(str(mark.data.get("id")))
+    prompt: StepMark | None = None
+    for mark in recording.kit_marks:
+        if isinstance(mark, FaultMark) and _keeps_prompts_away(mark):
+            if mark.is_on:
+                away.add(mark.identity)
             else:
-                away.discard(str(mark.data.get("id")))
-        elif mark.name == "step":
-            prompt = mark if away and mark.data.get("step") == "prompt" else None
-        elif mark.name == "handler" and prompt is not None and _blocked(mark, prompt):
+                away.discard(mark.identity)
+        elif isinstance(mark, StepMark):
+            prompt = mark if away and mark.step == StepName.PROMPT else None
+        elif isinstance(mark, HandlerMark) and prompt is not None and _blocked(mark, prompt):
             yield _Blocked(prompt, mark, tuple(c for c in recording.calls if prompt.seq < c.seq < mark.seq))
             prompt = None
 
 
-def _keeps_prompts_away(fault: Mark) -> bool:
-    match = fault.data.get("match")
-    path = match.get("path") if isinstance(match, dict) else None
-    return fault.data.get("kind") in ("refuse", "reset") and (path is None or fnmatchcase(_PROMPT_PATH, str(path)))
+def _keeps_prompts_away(fault: FaultMark) -> bool:
+    path = (fault.match or {}).get("path")
+    return fault.kind in ("refuse", "reset") and (path is None or fnmatchcase(_PROMPT_PATH, str(path)))
 
 
-def _blocked(handler: Mark, prompt: Mark) -> bool:
-    return handler.data.get("outcome") == "blocked" and handler.data.get("index") == prompt.data.get("index")
+def _blocked(handler: HandlerMark, prompt: StepMark) -> bool:
+    return handler.outcome == BLOCKED and handler.index == prompt.index
 
 
 def turn_takes_place_without_daemon(recording: Recording) -> Iterator[Outcome]:
     """SIG-FAIL-001."""
-    for one in _blocked_without_daemon(recording):
-        index, event = one.step.data.get("index"), one.handler.data.get("event")
+    for turn in _blocked_without_daemon(recording):
         yield fail(
-            *one.calls,
-            message=f"step {index}: the daemon was unreachable, and {event} blocked the user's turn",
+            *turn.calls,
+            message=f"step {turn.step.index}: the daemon was unreachable,"
+            f" and {turn.handler.event} blocked the user's turn",
             expected="the turn takes place, without memory",
-            received=one.handler.data.get("text"),
+            received=turn.handler.text,
             fold="blocked",
         )
     away = [
@@ -127,12 +125,12 @@ def turn_takes_place_without_daemon(recording: Recording) -> Iterator[Outcome]:
         )
     ]
     # Where the listener itself is closed nothing is recorded: the kit's own marks stand for the attempts.
-    steps = [mark.seq for mark in recording.marks("step")]
+    steps = [mark.seq for mark in recording.marks(StepMark)]
     refused_since: int | None = None
-    for mark in recording.marks("fault"):
-        if mark.data.get("kind") != "refuse":
+    for mark in recording.marks(FaultMark):
+        if mark.kind != "refuse":
             continue
-        if switched_on(mark):
+        if mark.is_on:
             refused_since = mark.seq
         elif refused_since is not None:
             away += [s for s in steps if refused_since < s < mark.seq][:1]
@@ -200,7 +198,7 @@ def _unusable(call: Call) -> bool:
 
 def bypass_is_silent(recording: Recording) -> Iterator[Outcome]:
     """SIG-FAIL-004."""
-    if not any(switched_on(mark) for mark in recording.marks("bypass")):
+    if not any(mark.is_on for mark in recording.marks(BypassMark)):
         return
     hooks = [c for c in recording.calls if c.is_hook]
     if hooks:

@@ -18,6 +18,7 @@ from signet_conformance.facts import (
 )
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.rules.steps import closed_between, step_before
+from signet_conformance.trace.marks import StepName
 
 
 def start_comes_first(recording: Recording) -> Iterator[Outcome]:
@@ -148,7 +149,7 @@ def _restart_without_source(recording: Recording, call: Call, end: Call) -> Outc
     step = step_before(recording, call.seq)
     if step is None:
         return undecided(call, end, message="no source: whether the context was cleared cannot be seen")
-    if step.data.get("step") != "clear":
+    if step.step != StepName.CLEAR:
         return PASS
     return warn(
         call,

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from signet_conformance.contract import routes_of
-from signet_conformance.trace import Declared, Mark, Trace
+from signet_conformance.trace import Declared, Trace
+from signet_conformance.trace.marks import ScenarioEndMark, marks_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class WholeRun:
     @property
     def is_complete(self) -> bool:
         """Whether several scenarios were performed, each to its end, and none was picked out as a part of a run."""
-        return len(self.traces) > 1 and all(any(_ends_whole(mark) for mark in trace.marks) for trace in self.traces)
+        return len(self.traces) > 1 and all(map(_is_whole, self.traces))
 
     @property
     def operations(self) -> frozenset[str]:
@@ -35,5 +36,6 @@ class WholeRun:
         return frozenset(route.operation for route in served if route is not None and route.operation is not None)
 
 
-def _ends_whole(mark: Mark) -> bool:
-    return mark.name == "scenario_end" and mark.data.get("error") is None and not mark.data.get("part")
+def _is_whole(trace: Trace) -> bool:
+    ends = marks_of(trace, ScenarioEndMark)
+    return not trace.part and any(end.error is None and not end.part for end in ends)

@@ -10,6 +10,7 @@ from typing import Any
 from signet_conformance.children.environment import clean_environment
 from signet_conformance.children.processes import LineProcess
 from signet_conformance.errors import KitError, printable
+from signet_conformance.trace.marks import KitMark
 
 READY_TIMEOUT_S = 60.0
 CONTROL_TIMEOUT_S = 30.0
@@ -43,15 +44,15 @@ class Recorder:
         if refused is not None:
             raise refused
 
-    def mark(self, name: str, /, **data: Any) -> None:
+    def mark(self, says: KitMark) -> None:
         """Write a mark into the trace."""
-        self.ask(mark(name, **data))
+        self.ask(mark(says))
 
     def close(self) -> None:
         """End it."""
         self._process.close()
 
 
-def mark(name: str, /, **data: Any) -> dict[str, Any]:
+def mark(says: KitMark) -> dict[str, Any]:
     """The recorder's command for a mark."""
-    return {"op": "mark", "name": name, "data": data}
+    return {"op": "mark", "name": says.NAME, "data": says.data}

@@ -21,6 +21,17 @@ from signet_conformance.running.daemon import DaemonUnderTest, ask_directly
 from signet_conformance.running.recorder import Recorder, mark
 from signet_conformance.scenarios.script import CONNECTOR_STEPS, Scenario
 from signet_conformance.targets import Target
+from signet_conformance.trace.marks import (
+    RESTART,
+    BypassMark,
+    FaultMark,
+    ModelMark,
+    RemarkMark,
+    ScenarioEndMark,
+    ScenarioMark,
+    SkippedMark,
+    StepMark,
+)
 
 IDLE_TIMEOUT_S = 20.0
 STEP_MARGIN_S = 60.0
@@ -95,8 +106,8 @@ class Station:
         header = {"target": self.target.name, "declared": self.target.declared.to_json()}
         self._recorder.ask(
             {"op": "trace", "out": str(out), "header": header},
-            mark("scenario", name=scenario.name, title=scenario.title),
-            *([mark("bypass", on=True)] if scenario.env.get("SIGNET_BYPASS") == "1" else []),
+            mark(ScenarioMark(name=scenario.name, title=scenario.title)),
+            *([mark(BypassMark(on=True))] if scenario.env.get("SIGNET_BYPASS") == "1" else []),
         )
         error: str | None = None
         try:
@@ -121,11 +132,11 @@ class Station:
         """Put what the driver remarks of the connector's installation where the reports find it."""
         said = about.get("remarks")
         for text in said if isinstance(said, list) else ():
-            self._recorder.mark("remark", text=str(text))
+            self._recorder.mark(RemarkMark(text=str(text)))
 
     def _settle(self, scenario: Scenario, error: str | None, *, part: bool) -> None:
         self._recorder.ask({"op": "fault_off", "id": None})
-        ended = mark("scenario_end", name=scenario.name, error=error, **({"part": True} if part else {}))
+        ended = mark(ScenarioEndMark(name=scenario.name, error=error, part=part))
         # What a connector says from here on, when it is greeted or quits or late, belongs to no scenario.
         self._between += 1
         apart = {"op": "trace", "out": str(self._home / "recorder" / f"between-{self._between}.jsonl")}
@@ -163,12 +174,13 @@ class _Performance:
         kind = step["step"]
         if kind in CONNECTOR_STEPS:
             given = self._filled(step)
-            self._recorder.mark("step", index=index, **{k: v for k, v in given.items() if k != "arguments"})
+            told = {name: value for name, value in given.items() if name not in ("step", "arguments")}
+            self._recorder.mark(StepMark(index=index, step=kind, other=told))
             result = self._driver.perform(given, self._on_event)
-            trouble = troubled(result, self._target.declared.bounds_s.get(kind))
-            self._recorder.ask(*(mark("handler", index=index, **one) for one in trouble))
+            trouble = troubled(index, result, self._target.declared.bounds_s.get(kind))
+            self._recorder.ask(*map(mark, trouble))
             if "skipped" in result:
-                self._recorder.mark("skipped", index=index, reason=result["skipped"])
+                self._recorder.mark(SkippedMark(index=index, reason=result["skipped"]))
             if isinstance(result.get("key"), str):
                 self._keys[str(step["session"])] = result["key"]
             if "as" in step:
@@ -180,13 +192,13 @@ class _Performance:
         elif kind == "fault_off":
             self._recorder.ask({"op": "fault_off", "id": None})
         else:
-            self._recorder.mark("fault", kind="restart", on=True)
+            self._recorder.mark(FaultMark(kind=RESTART, on=True))
             self._daemon.restart()
-            self._recorder.mark("fault", kind="restart", on=False)
+            self._recorder.mark(FaultMark(kind=RESTART, on=False))
 
     def _on_event(self, event: Mapping[str, Any]) -> None:
         if event.get("event") == "model":
-            self._recorder.mark("model", session=event.get("session"))
+            self._recorder.mark(ModelMark(session=event.get("session")))
 
     def _fault(self, fault: Mapping[str, Any]) -> Mapping[str, Any]:
         if fault.get("delay_s") != "beyond":

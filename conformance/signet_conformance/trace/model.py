@@ -221,7 +221,8 @@ class Header:
 class Trace:
     """A whole recording: exchanges and marks in the order of their numbers.
 
-    `warnings` names what was passed over (a torn last line); the rest still counts.
+    `warnings` names what was passed over (a torn last line); the rest still counts. `part` tells that the run which
+    made it lacks the recordings of other scenarios, whatever its own marks say.
     """
 
     header: Header
@@ -229,6 +230,7 @@ class Trace:
     marks: tuple[Mark, ...]
     path: str | None = None
     warnings: tuple[str, ...] = ()
+    part: bool = False
 
 
 def is_seconds(value: object) -> bool:

@@ -19,6 +19,7 @@ from signet_conformance.reports.layout import shell_command
 from signet_conformance.reports.timeline import findings_of
 from signet_conformance.reports.values import as_text, shortened
 from signet_conformance.trace import Body, Mark, Message
+from signet_conformance.trace.marks import StepMark, read_mark
 
 MAX_BODY = 16_000
 """Characters of one body."""
@@ -135,10 +136,9 @@ def _findings(found: Any) -> Iterator[list[str]]:
 
 def _mark(mark: Mark) -> list[Any]:
     """Number, second, name, and what it says: of a step what the user did, of any other mark all its data."""
-    step = mark.data.get("step")
-    if mark.name == "step" and isinstance(step, str):
-        told = (step, mark.data.get("session"), mark.data.get("text"))
-        said = printable(" ".join(word for word in told if isinstance(word, str)), 200)
+    told = read_mark(mark)
+    if isinstance(told, StepMark) and told.step is not None:
+        said = printable(" ".join(filter(None, (told.step, told.session, told.text))), 200)
     else:
         said = as_text(dict(mark.data), 200) if mark.data else ""
     return [mark.seq, round(mark.t, 3), printable(mark.name, 40), said]

@@ -1,0 +1,242 @@
+"""What the kit's own marks say, a class for each name: written by class, read by class.
+
+A mark of another name, or a member that a class does not name, means nothing to the kit and is kept. A recording
+may come from anybody: a member of the wrong type counts as absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from functools import cache
+from typing import Any, ClassVar, Self, TypeVar
+
+from msgspec import NODEFAULT, Struct, ValidationError, convert
+from msgspec.structs import FieldInfo, fields, force_setattr
+
+from signet_conformance.trace.model import Mark, Trace
+from signet_conformance.trace.parsing import JSONValue
+
+
+class StepName(StrEnum):
+    """What the user does in a step, as scenarios, driver messages and marks spell it."""
+
+    START = "start"
+    PROMPT = "prompt"
+    TOOL = "tool"
+    COMPACT = "compact"
+    PRE_COMPACTION = "pre_compaction"
+    COMPACTION_COMPLETE = "compaction_complete"
+    RESUME = "resume"
+    CLEAR = "clear"
+    END = "end"
+
+
+class KitMark(Struct, frozen=True, kw_only=True):
+    """What one mark says. `seq` is its number in the recording, 0 before it is written.
+
+    `other` holds the members that the class does not name.
+    """
+
+    NAME: ClassVar[str] = ""
+
+    seq: int = 0
+    other: dict[str, JSONValue] = {}
+
+    @property
+    def data(self) -> dict[str, JSONValue]:
+        """The members as they are written: those that say nothing are left out."""
+        named = {field.name: getattr(self, field.name) for field in _members(type(self))}
+        silent = {field.name for field in _members(type(self)) if named[field.name] == field.default}
+        return {**{name: value for name, value in named.items() if name not in silent}, **self.other}
+
+    @classmethod
+    def read(cls, mark: Mark) -> Self:
+        """What a recorded mark of this name says."""
+        names = {field.name for field in _members(cls)}
+        told = {name: value for name, value in mark.data.items() if name in names}
+        try:
+            made = convert(told, cls)
+        except (ValidationError, UnicodeEncodeError):
+            # Half an emoji where a number belongs cannot even be quoted in msgspec's complaint.
+            made = cls(**{field.name: _member(field, told) for field in _members(cls)})
+        force_setattr(made, "seq", mark.seq)
+        force_setattr(made, "other", {name: value for name, value in mark.data.items() if name not in names})
+        return made
+
+
+@cache
+def _members(kind: type[KitMark]) -> tuple[FieldInfo, ...]:
+    """The members that a class names."""
+    return tuple(field for field in fields(kind) if field.name not in KitMark.__struct_fields__)
+
+
+def _member(field: FieldInfo, told: Mapping[str, JSONValue]) -> Any:
+    try:
+        return convert(told[field.name], field.type)
+    except (KeyError, ValidationError, UnicodeEncodeError):
+        return None if field.default is NODEFAULT else field.default
+
+
+class ScenarioMark(KitMark, frozen=True, kw_only=True):
+    """A scenario begins."""
+
+    NAME = "scenario"
+
+    name: str | None
+    title: str | None = None
+
+
+class ScenarioEndMark(KitMark, frozen=True, kw_only=True):
+    """A scenario is over. `error` tells why it was broken off, `part` that it was picked out of a whole run."""
+
+    NAME = "scenario_end"
+
+    name: str | None
+    error: Any
+    part: bool = False
+
+
+class StepMark(KitMark, frozen=True, kw_only=True):
+    """A step is given to the connector: its number in the scenario from 0, and what the user does.
+
+    `step` is a :class:`StepName`, or a word that only another kit knows. `reply` is what the model answers to `text`.
+    """
+
+    NAME = "step"
+
+    index: int | None
+    step: str | None
+    session: str | None = None
+    text: str | None = None
+    reply: str | None = None
+
+
+class SkippedMark(KitMark, frozen=True, kw_only=True):
+    """The step of that number has no counterpart in the connector or its harness."""
+
+    NAME = "skipped"
+
+    index: int | None
+    reason: Any
+
+
+class ModelMark(KitMark, frozen=True, kw_only=True):
+    """The model would be called now."""
+
+    NAME = "model"
+
+    session: str | None
+
+
+BLOCKED, TIMED_OUT, THROWN, FAILED, SLOW = "blocked", "timed_out", "thrown", "failed", "slow"
+"""What became of a handler: it kept the turn from taking place, gave no answer, raised, ended badly, took long."""
+
+
+class HandlerMark(KitMark, frozen=True, kw_only=True):
+    """What became of a handler of the connector that did not end well, in the step of that number.
+
+    `outcome` is one of the words above. `status` is the exit status of a command or the HTTP
+    status of a method, `ms` how long it took, `text` one line of what it threw or said.
+    """
+
+    NAME = "handler"
+
+    index: int | None
+    event: str | None
+    outcome: str | None
+    status: float | int | None = None
+    ms: float | int | None = None
+    text: str | None = None
+
+
+class RemarkMark(KitMark, frozen=True, kw_only=True):
+    """What the driver remarks of the connector's installation."""
+
+    NAME = "remark"
+
+    text: str | None
+
+
+class Switch(KitMark, frozen=True, kw_only=True):
+    """Something is switched on or off."""
+
+    on: bool | None
+
+    @property
+    def is_on(self) -> bool:
+        """Whether it is on from here; a mark that does not say is of something that is."""
+        return self.on is not False
+
+
+class BypassMark(Switch, frozen=True, kw_only=True):
+    """The user has set the connector's bypass."""
+
+    NAME = "bypass"
+
+
+class OutageMark(Switch, frozen=True, kw_only=True):
+    """The daemon is away, by the word of whoever made the recording."""
+
+    NAME = "outage"
+
+
+class FaultMark(Switch, frozen=True, kw_only=True):
+    """A fault of the recorder, or a restart of the daemon.
+
+    `match` says which requests it is for, `id` is its number in the recorder.
+    """
+
+    NAME = "fault"
+
+    kind: str | None
+    match: dict[str, JSONValue] | None = None
+    id: int | None = None
+
+    @property
+    def identity(self) -> str:
+        """What tells the fault from others that are on: its number, or else its kind."""
+        return str(self.kind if self.id is None else self.id)
+
+    @property
+    def is_restart(self) -> bool:
+        """Whether the daemon is restarted, which is no fault of the recorder."""
+        return self.kind == RESTART
+
+
+RESTART = "restart"
+
+KINDS: Mapping[str, type[KitMark]] = {
+    kind.NAME: kind
+    for kind in (
+        ScenarioMark,
+        ScenarioEndMark,
+        StepMark,
+        SkippedMark,
+        ModelMark,
+        HandlerMark,
+        RemarkMark,
+        BypassMark,
+        OutageMark,
+        FaultMark,
+    )
+}
+"""The class of each name."""
+
+MarkT = TypeVar("MarkT", bound=KitMark)
+
+
+def read_mark(mark: Mark) -> KitMark | None:
+    """What a recorded mark says; None for one whose name is not the kit's."""
+    kind = KINDS.get(mark.name)
+    return None if kind is None else kind.read(mark)
+
+
+def marks_of(trace: Trace, kind: type[MarkT]) -> Iterator[MarkT]:
+    """What the marks of one name say, in order."""
+    return (kind.read(mark) for mark in trace.marks if mark.name == kind.NAME)
+
+
+def kit_marks(trace: Trace) -> Iterator[KitMark]:
+    """What all marks of the kit say, in order."""
+    return (said for mark in trace.marks if (said := read_mark(mark)) is not None)
