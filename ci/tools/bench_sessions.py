@@ -33,7 +33,7 @@ def generated(folder: Path, target: targets.Target, count: int) -> tuple[float, 
         began = time.perf_counter()
         chunks = list(run.work(sessions.jobs()))
         performed = time.perf_counter()
-        sessions.conclude(chunks, {}, lambda _words: None)
+        sessions.conclude(chunks, {})
         return performed - began, time.perf_counter() - performed
 
 

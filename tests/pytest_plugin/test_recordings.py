@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from signet_conformance.pytest_plugin.options import Asked
 from signet_conformance.pytest_plugin.recordings import Recordings
+from signet_conformance.running.request import Request
 
 from . import recordings
 
@@ -17,7 +17,7 @@ def driven(tmp_path: Path) -> Recordings:
     """What a driven run left: scripted scenarios, and recordings that confirm what generated sessions showed."""
     for name in ("SIG-AGENT-002", "tools", "SIG-DAEMON-001", "plain"):
         recordings.write(tmp_path / f"{name}.jsonl", recordings.CONFORMING)
-    return Recordings(Asked(None, "embedded", (), tmp_path, report=False, strict=False))
+    return Recordings(Request(None, "embedded", (), tmp_path, report=False, strict=False))
 
 
 def test_scripted_scenarios_come_before_generated_ones(driven: Recordings) -> None:
@@ -30,6 +30,6 @@ def test_scripted_scenarios_come_before_generated_ones(driven: Recordings) -> No
 def test_recordings_without_a_request_hold_nothing(tmp_path: Path) -> None:
     """Neither does a folder without any."""
     recordings.write(tmp_path / "silent.jsonl", ())
-    found = Recordings(Asked(None, "embedded", (), tmp_path, report=False, strict=False))
+    found = Recordings(Request(None, "embedded", (), tmp_path, report=False, strict=False))
     assert len(found.traces()) == 1
     assert not found.hold_anything()

@@ -18,7 +18,8 @@ from signet_conformance.engine import judge_run
 from signet_conformance.errors import TargetError
 from signet_conformance.outcome.broken_off import BrokenOff, Shortfall
 from signet_conformance.running import station
-from signet_conformance.running.run import Plan, drive
+from signet_conformance.running.plan import Plan
+from signet_conformance.running.run import drive
 from signet_conformance.scenarios.script import Scenario
 from tests.cli.traces import CONFORMING, write
 from tests.support.processes import PATIENCE_S
@@ -118,7 +119,7 @@ def test_program_that_gives_no_answer_twice_ends_the_run(
     folder = tmp_path / "traces"
     folder.mkdir()
     with pytest.raises(TargetError, match="given up: in 2 scenarios the program gave no answer") as raised:
-        drive(Plan(target, scenarios=hanging), folder, lambda _words: None)
+        drive(Plan(target, scenarios=hanging), folder, lambda _event: None)
     assert raised.value.exit_status == 4
     assert len(list(folder.glob("*.jsonl"))) in (2, 3)
 
@@ -131,7 +132,7 @@ def test_connector_that_cannot_be_loaded_twice_ends_the_run(tmp_path: Path, driv
     folder = tmp_path / "traces"
     folder.mkdir()
     with pytest.raises(TargetError, match="target mine cannot begin: no acme; given up: the connector") as raised:
-        drive(Plan(target, scenarios=asked, generated=20), folder, lambda _words: None)
+        drive(Plan(target, scenarios=asked, generated=20), folder, lambda _event: None)
     assert raised.value.exit_status == 4
     assert len(list(folder.glob("*.jsonl"))) <= 3
 

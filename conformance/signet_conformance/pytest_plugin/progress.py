@@ -6,24 +6,29 @@ import time
 
 import pytest
 
+from signet_conformance.running.events import Event
+from signet_conformance.running.progress import Progress
+
 _LOG_S = 5.0
 _TERMINAL_S = 0.5
 
 
-class Progress:
+class ProgressLine:
     """Writes a line now and then: on a terminal twice a second and over itself, elsewhere every five seconds."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._reporter = config.pluginmanager.get_plugin("terminalreporter") if config.option.verbose >= 0 else None
+        self._progress = Progress()
         self._began = self._told = time.monotonic()
 
-    def __call__(self, words: str) -> None:
-        """Write `words`, unless that was done a moment ago."""
+    def __call__(self, event: Event) -> None:
+        """Take in an event, and write a line unless that was done a moment ago."""
+        self._progress.take(event)
         reporter, now = self._reporter, time.monotonic()
         if reporter is None or now - self._told < (_TERMINAL_S if reporter.isatty else _LOG_S):
             return
         self._told = now
-        line = f"signet: {words}, {now - self._began:.0f} s"
+        line = f"signet: {self._progress.words()}, {now - self._began:.0f} s"
         if reporter.isatty:
             reporter.rewrite(line, erase=True)
         else:

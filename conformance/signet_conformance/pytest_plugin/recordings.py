@@ -10,14 +10,14 @@ from signet_conformance import trace
 from signet_conformance.contract import requirements
 from signet_conformance.outcome.broken_off import Shortfall
 from signet_conformance.outcome.generated_summary import Summary
-from signet_conformance.pytest_plugin.options import Asked
 from signet_conformance.rules.daemon import daemon_requirements
+from signet_conformance.running.request import Request
 
 
 class Recordings:
     """What a run judges: the recordings that were named, or those that driving left in its folder."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: Request) -> None:
         self._asked = asked
         self._traces: list[trace.Trace] | None = None
         self.performed: Shortfall | None = None

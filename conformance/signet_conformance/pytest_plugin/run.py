@@ -32,8 +32,8 @@ from signet_conformance.pytest_plugin.items import (
     RequirementItem,
     Requirements,
 )
-from signet_conformance.pytest_plugin.options import Asked, read_options, read_worker_options
-from signet_conformance.pytest_plugin.progress import Progress
+from signet_conformance.pytest_plugin.options import invocation, read_options, read_worker_options
+from signet_conformance.pytest_plugin.progress import ProgressLine
 from signet_conformance.pytest_plugin.recordings import Recordings
 from signet_conformance.pytest_plugin.reports import write_reports
 from signet_conformance.reports.ending import Ending
@@ -43,6 +43,7 @@ from signet_conformance.reports.registry import FORMATS
 from signet_conformance.reports.remarks import remarks
 from signet_conformance.reports.requirement_pages import explain_note
 from signet_conformance.reports.text import closing_line, daemon_summary_lines, failure_text, summary_lines
+from signet_conformance.running.request import Request
 from signet_conformance.trace.marks import SkippedMark, marks_of
 
 _SETTLED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
@@ -55,7 +56,7 @@ _MAX_BLOCKS = 3
 class ConformanceRun:
     """The kit's part of one pytest run, registered as a plugin only when it was asked for."""
 
-    def __init__(self, config: pytest.Config, asked: Asked) -> None:
+    def __init__(self, config: pytest.Config, asked: Request) -> None:
         self.folder = asked.folder
         self._config = config
         self._asked = asked
@@ -128,22 +129,13 @@ class ConformanceRun:
 
     def _perform(self) -> None:
         # Imported here: workers and runs on recordings drive nothing, and have no use for Hypothesis.
-        from signet_conformance.running.run import Plan, drive
+        from signet_conformance.running.run import drive
 
-        asked = self._asked
-        assert asked.target is not None  # noqa: S101 - a run without recordings has a target
-        plan = Plan(
-            asked.target,
-            asked.daemon,
-            scenarios=asked.scenarios,
-            generated=asked.sessions,
-            seed=asked.seed,
-            strict=asked.strict,
-            report=asked.report,
-        )
+        assert self._asked.target is not None  # noqa: S101 - a run without recordings has a target
+        plan = self._asked.plan(invocation(self._asked.target.name))
         # A run that is ended from outside takes its daemons, recorders and connectors along.
         with interrupted_by(signal.SIGTERM, signal.SIGHUP):
-            self._recordings.performed = drive(plan, self.folder, Progress(self._config))
+            self._recordings.performed = drive(plan, self.folder, ProgressLine(self._config))
 
     def pytest_report_header(self) -> str | None:
         """Say what would repeat the run."""

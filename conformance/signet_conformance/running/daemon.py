@@ -14,9 +14,9 @@ from typing import Any
 from signet_conformance.children.environment import clean_environment
 from signet_conformance.children.processes import LineProcess
 from signet_conformance.errors import NothingTestedError, UsageError, printable
+from signet_conformance.running.plan import EMBEDDED
 
 READY_TIMEOUT_S = 60.0
-EMBEDDED = "embedded"
 
 
 def is_embedded(choice: str) -> bool:

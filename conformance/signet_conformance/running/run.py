@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import shlex
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -15,71 +15,60 @@ from signet_conformance.errors import NothingTestedError, TargetError
 from signet_conformance.finding import Verdict
 from signet_conformance.outcome.broken_off import BrokenOff, Shortfall
 from signet_conformance.outcome.generated_summary import BREACHES
-from signet_conformance.running.generated import Chunk, GeneratedSessions
+from signet_conformance.running.chunk import Chunk
+from signet_conformance.running.events import Event, RunFinished, RunStarted, ScenarioBrokeOff, ScenarioPerformed, Tell
+from signet_conformance.running.generated import GeneratedSessions
 from signet_conformance.running.patience import Patience, perform
+from signet_conformance.running.plan import Plan
 from signet_conformance.running.station import Station
 from signet_conformance.running.workers import Job, Workers
 from signet_conformance.scenarios.script import Scenario, scripted
-from signet_conformance.targets import Target
 
 FAILURES = "signet-failures"
 """The folder, where one stands, for scenarios that show a breach in a run without a report."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a driven run performs. `scenarios` stand in for the scripted ones when there are any.
-
-    `generated` counts the generated sessions, which `seed` determines. With `report`, the scenarios that
-    show a breach are saved beside the traces.
-    """
-
-    target: Target
-    daemon: str = "embedded"
-    scenarios: tuple[Scenario, ...] = ()
-    generated: int = 0
-    seed: int = 1
-    strict: bool = False
-    report: bool = False
-
-
-Progress = Callable[[str], None]
-"""Told, as a few words, how far the run has come: after every scenario, and every few generated sessions."""
-
-
-def drive(plan: Plan, folder: Path, progress: Progress) -> Shortfall | None:
+def drive(plan: Plan, folder: Path, tell: Tell) -> Shortfall | None:
     """Perform a run and leave in `folder` its traces, what came of its generated sessions, and what broke off.
 
-    What broke off is returned too, None when nothing did.
+    What broke off is returned too, None when nothing did. `tell` hears what happens meanwhile.
 
     Raises TargetError, with exit status 4, when the connector could perform no scenario at all, and
     NothingTestedError when it cannot even be started.
     """
-    with Workers(plan.target, folder, plan.daemon) as run:
-        scenarios = run.usable(plan.scenarios or scripted())
+    told = threading.Lock()
+
+    def tell_one(event: Event) -> None:
+        with told:
+            tell(event)
+
+    with Workers(plan.target, folder, plan.daemon) as workers:
+        scenarios = workers.usable(plan.scenarios or scripted())
         patience = Patience()
         failures = folder / "scenarios" if plan.report else Path.cwd() / FAILURES
         generated = GeneratedSessions(
-            run,
+            workers,
             count=plan.generated,
             seed=plan.seed,
             failures=failures,
-            replay=lambda path: _replay(plan, path),
+            replay=plan.replay,
             strict=plan.strict,
+            only=plan.only,
             patience=patience,
+            tell=tell_one,
         )
+        tell_one(RunStarted(len(scenarios), plan.generated))
         performed: dict[str, _Performed] = {}
         chunks: list[Chunk] = []
         scripted_jobs = [_job(scenario, folder, patience, part=bool(plan.scenarios)) for scenario in scenarios]
         # A chunk is the longest job there is: were it begun last, one worker would be at it alone.
         jobs: list[Job[_Performed | Chunk | None]] = [*scripted_jobs[:1], *generated.jobs(), *scripted_jobs[1:]]
-        for result in run.work(jobs):
+        for result in workers.work(jobs):
             if isinstance(result, Chunk):
                 chunks.append(result)
             elif result is not None:
                 performed[result.scenario.name] = result
-            sessions = f", {sum(c.performed for c in chunks)}/{plan.generated} generated sessions"
-            progress(f"{len(performed)}/{len(scenarios)} scenarios{sessions if plan.generated else ''}")
+                tell_one(result.event())
         in_order = [performed[scenario.name] for scenario in scenarios if scenario.name in performed]
         cut_short = [one for one in in_order if one.error is not None]
         if cut_short and len(cut_short) == len(performed):
@@ -87,20 +76,18 @@ def drive(plan: Plan, folder: Path, progress: Progress) -> Shortfall | None:
         if patience.why is not None:
             generated.give_up(chunks)
         elif chunks:
-            generated.conclude(chunks, _verdicts(folder, cut_short), progress)
-        broken = [
-            one.watched.told(one.scenario, one.error or "", plan.target, _replay(plan, _saved(one.scenario, failures)))
-            for one in cut_short
-        ]
+            generated.conclude(chunks, _verdicts(folder, cut_short, plan.only))
+        broken = [_broken_off(plan, one, failures) for one in cut_short]
         broken += [_unstarted(plan, chunk) for chunk in chunks if chunk.unstarted is not None]
+        broken += generated.broken
         left = [scenario.name for scenario in scenarios if scenario.name not in performed]
         if patience.why is not None and plan.generated:
             left.append(f"{plan.generated} generated sessions")
-        broken += generated.broken
-        if not broken:
-            return None
-        shortfall = Shortfall(tuple(broken), len(scenarios) + plan.generated, tuple(left), patience.why or "")
-        shortfall.write(folder)
+        shortfall = None
+        if broken:
+            shortfall = Shortfall(tuple(broken), len(scenarios) + plan.generated, tuple(left), patience.why or "")
+            shortfall.write(folder)
+        tell_one(RunFinished(shortfall))
         return shortfall
 
 
@@ -111,6 +98,11 @@ class _Performed:
     scenario: Scenario
     watched: Watched
     error: str | None
+
+    def event(self) -> Event:
+        """What is told of it."""
+        name = self.scenario.name
+        return ScenarioPerformed(name) if self.error is None else ScenarioBrokeOff(name, self.error)
 
 
 def _job(scenario: Scenario, folder: Path, patience: Patience, *, part: bool) -> Job[_Performed | Chunk | None]:
@@ -127,13 +119,19 @@ def _job(scenario: Scenario, folder: Path, patience: Patience, *, part: bool) ->
     return job
 
 
+def _broken_off(plan: Plan, performed: _Performed, failures: Path) -> BrokenOff:
+    """What the reader is told of a scenario that broke off; it is saved, to be replayed alone."""
+    scenario = performed.scenario
+    replay = plan.replay(_saved(scenario, failures))
+    return performed.watched.told(scenario, performed.error or "", plan.target, replay)
+
+
 def _unstarted(plan: Plan, chunk: Chunk) -> BrokenOff:
-    """What a chunk of generated sessions comes to whose connector failed when it was greeted."""
+    """What the reader is told of a chunk whose connector failed when it was greeted."""
     assert chunk.unstarted is not None  # noqa: S101 - it is what the chunk was picked for
     watched, error = chunk.unstarted
-    few = Scenario(f"generated sessions, part {chunk.number + 1}", "", ())
-    words = [*_words(plan), "--signet-scenarios", str(plan.generated), "--signet-seed", str(plan.seed)]
-    return watched.told(few, error, plan.target, shlex.join(words))
+    sessions = Scenario(f"generated sessions, part {chunk.number + 1}", "", ())
+    return watched.told(sessions, error, plan.target, plan.replay_sessions())
 
 
 def _saved(scenario: Scenario, folder: Path) -> Path:
@@ -144,10 +142,10 @@ def _saved(scenario: Scenario, folder: Path) -> Path:
     return path
 
 
-def _verdicts(folder: Path, cut_short: Sequence[_Performed]) -> dict[str, Verdict]:
+def _verdicts(folder: Path, cut_short: Sequence[_Performed], only: frozenset[str] | None) -> dict[str, Verdict]:
     left_out = {one.scenario.name for one in cut_short}
     paths = (path for path in sorted(folder.glob("*.jsonl")) if path.stem not in left_out)
-    judged = engine.judge_run([trace.read(path) for path in paths])
+    judged = engine.judge_run([trace.read(path) for path in paths], only)
     verdicts = {name: judgement.verdict for name, judgement in judged.together.items()}
     for one in judged.traces:
         verdicts.update((n, found.verdict) for n, found in one.daemon.items() if found.verdict in BREACHES)
@@ -172,14 +170,3 @@ def _raise_for(plan: Plan, cut_short: Sequence[_Performed], count: int, why: str
     )
     error.exit_status = 4
     raise error
-
-
-def _replay(plan: Plan, path: Path) -> str:
-    """The command that performs a saved scenario again, as it can be pasted where the run was started."""
-    shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
-    return shlex.join([*_words(plan), "--signet-scenario", str(shown)])
-
-
-def _words(plan: Plan) -> list[str]:
-    words = ["pytest", "--signet-conformance", "--signet-target", plan.target.name]
-    return words if plan.daemon == "embedded" else [*words, "--signet-daemon", plan.daemon]

@@ -10,7 +10,8 @@ from pathlib import Path
 from signet_conformance import engine, targets, trace
 from signet_conformance.finding import Verdict
 from signet_conformance.outcome.generated_summary import Summary
-from signet_conformance.running.run import Plan, drive
+from signet_conformance.running.plan import Plan
+from signet_conformance.running.run import drive
 from signet_conformance.scenarios.script import Scenario
 
 from .live import broken_daemon, broken_target, generate
@@ -41,7 +42,7 @@ def test_breach_of_the_daemon_that_scenarios_show_is_not_performed_again(tmp_pat
     scenario = Scenario("plain", "One session", (START, PROMPT, END))
     with broken_daemon(BROKEN) as url:
         plan = Plan(targets.load("reference"), url, scenarios=(scenario,), generated=5)
-        drive(plan, tmp_path, lambda _words: None)
+        drive(plan, tmp_path, lambda _event: None)
     summary = Summary.read(tmp_path)
     assert summary is not None
     assert not summary.daemon

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.errors import UsageError
-from signet_conformance.pytest_plugin.options import DEFAULT_SEED, DEFAULT_SESSIONS, read_options
+from signet_conformance.pytest_plugin.options import read_options
+from signet_conformance.running.request import DEFAULT_SEED, DEFAULT_SESSIONS
 
 from .live import BROKEN
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.finding import Verdict
-from signet_conformance.pytest_plugin.options import DEFAULT_SEED, DEFAULT_SESSIONS
+from signet_conformance.running.request import DEFAULT_SEED, DEFAULT_SESSIONS
 
 from .live import broken_target, generate, steps_of
 

@@ -1,0 +1,53 @@
+"""A chunk of generated sessions: what one connector process performs, as a seed and a number determine."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from signet_conformance.drivers.watched import Watched
+from signet_conformance.finding import Verdict
+from signet_conformance.outcome.generated_summary import Tally
+from signet_conformance.scenarios import drawing
+from signet_conformance.scenarios.script import Scenario
+from signet_conformance.scenarios.strategies import Features
+
+_drawing = threading.Lock()
+"""Hypothesis keeps state of its own for the process."""
+
+
+@dataclass(slots=True)
+class Chunk:
+    """What came of one chunk: verdicts counted, and what is to be followed up, by its place in the chunk."""
+
+    seed: int
+    number: int
+    performed: int = 0
+    features: Features = field(default_factory=Features)
+    tally: Tally = field(default_factory=Tally)
+    breached: dict[tuple[str, Verdict], list[int]] = field(default_factory=dict)
+    """The places of the sessions that showed a requirement breached."""
+    traces: dict[int, Path] = field(default_factory=dict)
+    """The trace of the first session that showed each breach."""
+    failed: dict[int, tuple[Watched, str]] = field(default_factory=dict)
+    """The sessions that could not be performed, with who was to perform them and the error."""
+    unstarted: tuple[Watched, str] | None = None
+    """How the connector failed when it was greeted, which left the whole chunk undone."""
+
+    def draw(self) -> Sequence[Scenario]:
+        """The scenarios of the chunk, in the order in which they are performed."""
+        with _drawing:
+            return drawing.draw(self.features, self.seed, self.number)
+
+    def smallest(self, requirement: str, verdict: Verdict, shows: Callable[[Scenario], bool]) -> tuple[Scenario, int]:
+        """The smallest scenario that `shows` is true of, and how many were tried.
+
+        The search begins at the first one of the chunk that showed the requirement breached, which comes out when
+        none is smaller.
+        """
+        known = [place in self.breached[requirement, verdict] for place in range(self.performed)]
+        with _drawing:
+            smallest, tried = drawing.smallest(self.features, self.seed, self.number, known, shows)
+        return smallest or self.draw()[known.index(True)], tried

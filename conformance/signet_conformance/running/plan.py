@@ -1,0 +1,59 @@
+"""What a run performs, and how the command that started it is spelt."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from signet_conformance.scenarios.script import Scenario
+from signet_conformance.targets import Target
+
+EMBEDDED = "embedded"
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """How a face of the kit is called to drive a target: its `words`, and what stands before an option's name."""
+
+    words: tuple[str, ...]
+    prefix: str = "--"
+
+    def command(self, *options: tuple[str, str]) -> str:
+        """The command with these options, as it can be pasted into a shell."""
+        return shlex.join([*self.words, *(word for name, value in options for word in (self.prefix + name, value))])
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run performs. `scenarios` stand in for the scripted ones when there are any.
+
+    `generated` counts the generated sessions, which `seed` determines. With `report`, the scenarios that show a
+    breach are saved beside the traces. `only` are the requirements that were asked for, None for all: scripted
+    scenarios that cannot decide any of them are left out. `invocation` is what a replay of a part of the run begins
+    with.
+    """
+
+    target: Target
+    daemon: str = EMBEDDED
+    scenarios: tuple[Scenario, ...] = ()
+    generated: int = 0
+    seed: int = 1
+    strict: bool = False
+    report: bool = False
+    only: frozenset[str] | None = None
+    invocation: Invocation | None = None
+
+    def replay(self, scenario: Path) -> str:
+        """The command that performs a saved scenario again, as it can be pasted where the run was started."""
+        shown = scenario.relative_to(Path.cwd()) if scenario.is_relative_to(Path.cwd()) else scenario
+        return self._command(("scenario", str(shown)))
+
+    def replay_sessions(self) -> str:
+        """The command that performs the generated sessions again."""
+        return self._command(("scenarios", str(self.generated)), ("seed", str(self.seed)))
+
+    def _command(self, *options: tuple[str, str]) -> str:
+        invocation = self.invocation or Invocation(("signet-conformance", "run", self.target.name))
+        daemon = () if self.daemon == EMBEDDED else (("daemon", self.daemon),)
+        return invocation.command(*daemon, *options)

@@ -1,0 +1,219 @@
+"""What a run was asked to do: the options of whoever starts it, read and checked before anything is launched."""
+
+from __future__ import annotations
+
+import secrets
+import shlex
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from signet_conformance import targets
+from signet_conformance.contract import version_document
+from signet_conformance.errors import SignetConformanceError, UsageError, printable
+from signet_conformance.outcome.coverage import percentage
+from signet_conformance.outcome.known_failures import KnownFailures
+from signet_conformance.running.plan import EMBEDDED, Invocation, Plan
+from signet_conformance.scenarios.script import CONNECTOR_STEPS, Scenario, read_scenarios
+
+DEFAULT_SESSIONS = 60
+"""For a target whose profile names no number of its own."""
+DEFAULT_SEED = 1
+"""Fixed, so that a run says the same tomorrow; another one looks elsewhere."""
+MOST_SESSIONS = 1_000_000
+_OPENING = ("start", "resume")
+_DAEMONS = "embedded (or embedded:VERSION), the URL of a running daemon, or a command that starts one"
+
+Spelling = Callable[[str], str]
+"""How the reader of a message calls an option, such as `--signet-seed` for `seed`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The options of a run as they were given: None, or nothing, for one that was left out."""
+
+    daemon: str | None = None
+    scenarios: str | None = None
+    """A number of generated sessions."""
+    files: Sequence[str] = ()
+    """Files of scenarios."""
+    seed: str | None = None
+    contract: str | None = None
+    coverage_fail_under: str | None = None
+    report: str | None = None
+    strict: bool = False
+    only: frozenset[str] | None = None
+    known: KnownFailures = field(default_factory=KnownFailures.none)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A run that can be performed, or `recordings` that are judged instead.
+
+    `folder` takes the traces of a driven run and, where `report` is set, the report.
+    """
+
+    target: targets.Target | None
+    daemon: str
+    recordings: Sequence[str]
+    folder: Path
+    report: bool
+    strict: bool
+    scenarios: tuple[Scenario, ...] = ()
+    """Those of the files that were named; they stand in for the scripted ones."""
+    sessions: int = 0
+    sessions_of_target: bool = False
+    """Whether the target's profile named that number, and not the command line."""
+    seed: int = DEFAULT_SEED
+    contract: str | None = None
+    least_coverage: float | None = None
+    known: KnownFailures = field(default_factory=KnownFailures.none)
+    only: frozenset[str] | None = None
+    """The requirements that were asked for; None for all."""
+
+    def plan(self, invocation: Invocation) -> Plan:
+        """What is performed. Only for a request without recordings: that has a target."""
+        assert self.target is not None  # noqa: S101 - `read` sees to it
+        return Plan(
+            self.target,
+            self.daemon,
+            scenarios=self.scenarios,
+            generated=self.sessions,
+            seed=self.seed,
+            strict=self.strict,
+            report=self.report,
+            only=self.only,
+            invocation=invocation,
+        )
+
+
+def read(given: Given, target: targets.Target | None, spelt: Spelling, *, recordings: Sequence[str] = ()) -> Request:
+    """Check the options of a run, or of judging recordings.
+
+    `spelt` says how the reader calls an option. Without a report the folder is a new temporary one. Raises UsageError
+    for an option that cannot be used.
+    """
+    if given.daemon is not None:
+        _check_daemon(given.daemon, spelt("daemon"))
+    scenarios = _scenarios(given.files, spelt("scenario"))
+    own = None if target is None else target.profile.get("sessions")
+    sessions = _sessions(given, own, spelt, driven=not recordings)
+    if given.contract is not None:
+        _check_version(given.contract, spelt("contract"))
+    least = given.coverage_fail_under
+    return Request(
+        target=target,
+        daemon=given.daemon or (EMBEDDED if given.contract is None else f"{EMBEDDED}:{given.contract}"),
+        contract=given.contract,
+        least_coverage=None if least is None else percentage(least, spelt("coverage-fail-under")),
+        recordings=recordings,
+        report=given.report is not None,
+        strict=given.strict,
+        scenarios=scenarios,
+        sessions=sessions,
+        sessions_of_target=own is not None and given.scenarios is None,
+        seed=_seed(given.seed, spelt("seed")),
+        known=given.known,
+        only=given.only,
+        # Last: a run that cannot be used leaves no folder behind.
+        folder=_temporary_folder() if given.report is None else _fresh_folder(Path(given.report), spelt("report")),
+    )
+
+
+def _sessions(given: Given, own: object, spelt: Spelling, *, driven: bool) -> int:
+    """How many sessions are generated: a run that is narrowed down to scenarios or requirements generates none."""
+    if given.scenarios is not None:
+        return _whole(given.scenarios, spelt("scenarios"), MOST_SESSIONS)
+    if given.files or given.only is not None or not driven:
+        return 0
+    return own if isinstance(own, int) else DEFAULT_SESSIONS
+
+
+def _scenarios(files: Sequence[str], where: str) -> tuple[Scenario, ...]:
+    """The scenarios of some files. Raises UsageError when two have one name: it is also that of the trace."""
+    by_name: dict[str, Scenario] = {}
+    for file in files:
+        for scenario in read_scenarios(Path(file)):
+            _demand_open_sessions(scenario, f"{where} {printable(file)}")
+            if by_name.setdefault(scenario.name, scenario) != scenario:
+                raise UsageError(
+                    f"two scenarios are called {scenario.name}",
+                    where=f"{where} {printable(file)}",
+                    remedy="give one of them another name",
+                )
+    return tuple(by_name.values())
+
+
+def _demand_open_sessions(scenario: Scenario, where: str) -> None:
+    """Raise UsageError for a step in a session that is not open: no harness could perform it."""
+    opened: set[str] = set()
+    for index, step in enumerate(scenario.steps):
+        if step["step"] not in CONNECTOR_STEPS:
+            continue
+        kind, session = step["step"], str(step["session"])
+        if kind in _OPENING:
+            opened.add(session)
+        elif session not in opened:
+            name = printable(session, 60)
+            raise UsageError(
+                f"scenario {scenario.name}, step {index}: a {kind} in session {name}, which is not open",
+                where=where,
+                remedy=f'put {{"step": "start", "session": "{name}"}} before it',
+            )
+        elif kind == "end":
+            opened.discard(session)
+
+
+def _seed(given: str | None, where: str) -> int:
+    if given == "random":
+        return secrets.randbelow(1 << 32)
+    return DEFAULT_SEED if given is None else _whole(given, where, (1 << 64) - 1)
+
+
+def _whole(given: str, where: str, limit: int) -> int:
+    if not (given.isascii() and given.isdigit() and len(given) <= 20 and int(given) <= limit):
+        raise UsageError(
+            f"{printable(given, 40)!r} is no whole number from 0 to {limit}", where=where, remedy=f"such as {where} 200"
+        )
+    return int(given)
+
+
+def _check_version(version: str, where: str) -> None:
+    try:
+        version_document(version)
+    except SignetConformanceError as failure:
+        failure.where = where
+        raise
+
+
+def _check_daemon(daemon: str, where: str) -> None:
+    embedded, _, version = daemon.partition(":")
+    if embedded == EMBEDDED and version:
+        _check_version(version, where)
+        return
+    try:
+        words = shlex.split(daemon)
+    except ValueError as failure:
+        raise UsageError(f"{printable(daemon)!r} is no command: {failure}", where=where, remedy=_DAEMONS) from None
+    if not words:
+        raise UsageError("is empty", where=where, remedy=_DAEMONS)
+
+
+def _temporary_folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix="signet-traces-"))
+
+
+def _fresh_folder(folder: Path, option: str) -> Path:
+    where = f"{option} {printable(folder)}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise UsageError("is not empty", where=where, remedy="name a new folder; nothing is overwritten")
+        # Trying beats asking: permissions are not all that can stand against writing.
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as failure:
+        problem = f"cannot be written: {failure.strerror}"
+        raise UsageError(problem, where=where, remedy="name a folder of your own") from None
+    return folder.resolve()

@@ -1,0 +1,173 @@
+"""Follows up what generated sessions showed: shrinks a breach to its smallest session, and has it shown again.
+
+A breach is reported as one only when a fresh connector shows it too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from signet_conformance.contract import requirements
+from signet_conformance.drivers.watched import Watched
+from signet_conformance.finding import Verdict
+from signet_conformance.outcome.broken_off import BrokenOff
+from signet_conformance.outcome.generated_summary import BREACHES, Breach, DaemonBreach, Failure
+from signet_conformance.rules.daemon import daemon_requirements
+from signet_conformance.running.chunk import Chunk
+from signet_conformance.running.connector import Connector
+from signet_conformance.running.patience import Patience
+from signet_conformance.running.station import Station
+from signet_conformance.scenarios import drawing
+from signet_conformance.scenarios.script import Scenario
+
+MOST_SHRUNK = 5
+"""Breaches that are shrunk in one run; those after it are confirmed as they were found."""
+
+
+class FollowUp:
+    """What is done at one station with what the chunks of a run showed.
+
+    `folder` takes the traces of what is tried, `beside` those that confirm a breach: it is the folder of the run's
+    own traces. `failures` is the folder for scenarios that show something (made when the first is saved); `replay`
+    gives the command that performs such a file again. When `strict`, a WARN is shrunk like a FAIL. `only` are the
+    requirements that were asked for, None for all.
+    """
+
+    def __init__(
+        self,
+        station: Station,
+        patience: Patience,
+        *,
+        folder: Path,
+        beside: Path,
+        failures: Path,
+        replay: Callable[[Path], str],
+        strict: bool,
+        only: frozenset[str] | None,
+    ) -> None:
+        self._station = station
+        self._patience = patience
+        self._folder = folder
+        self._beside = beside
+        self._failures = failures
+        self._replay = replay
+        self._strict = strict
+        self._only = only
+        self._shrunk = 0
+        self.broken: list[BrokenOff] = []
+        """The sessions that could not be performed, by a fresh connector either."""
+
+    def shrinks(self, verdict: Verdict) -> bool:
+        """Whether the next breach with this verdict will be shrunk."""
+        wanted = verdict is Verdict.FAIL or (self._strict and verdict is Verdict.WARN)
+        return wanted and self._shrunk < MOST_SHRUNK
+
+    def breach(self, chunk: Chunk, name: str, verdict: Verdict, settled: set[str]) -> Breach:
+        """Shrink and confirm what a chunk showed breached; `settled` learns what needs no further proof."""
+        first = chunk.breached[name, verdict][0]
+        original = chunk.draw()[first]
+        scenario, tried = self._shrink(chunk, name, verdict) if self.shrinks(verdict) else (original, 0)
+        self._shrunk += tried > 0
+        again, shown = self._again(scenario, name)
+        if shown.get(name) is not verdict and scenario is not original:
+            # It may have shrunk to something that only a connector with other sessions behind it shows.
+            scenario = original
+            again, shown = self._again(scenario, name)
+        confirmed = shown.get(name) is verdict
+        kept: tuple[Path, ...] = (chunk.traces[first], again)
+        also: list[str] = []
+        if confirmed:
+            kept = (self._put_beside(again, name, shown, settled),)
+            also = [n for n, v in shown.items() if v is verdict and n != name and n not in daemon_requirements()]
+        settled.update((name, *also))
+        path = self._save(_named(scenario, name), chunk.seed, name)
+        return Breach(
+            requirement=name,
+            verdict=verdict,
+            confirmed=confirmed,
+            also=tuple(also),
+            steps=len(scenario.steps),
+            drawn=len(original.steps),
+            tried=tried,
+            scenario=str(path),
+            traces=tuple(map(str, kept)),
+            replay=self._replay(path),
+        )
+
+    def daemon_breach(self, chunks: Sequence[Chunk], name: str, verdict: Verdict, settled: set[str]) -> DaemonBreach:
+        """Confirm what chunks showed breached by the daemon. Nothing is shrunk: that is the daemon's affair."""
+        first = chunks[0].breached[name, verdict][0]
+        again, shown = self._again(chunks[0].draw()[first], name)
+        confirmed = shown.get(name) is verdict
+        if confirmed:
+            self._put_beside(again, name, shown, settled)
+        else:
+            again.unlink(missing_ok=True)
+        settled.add(name)
+        return DaemonBreach(name, verdict, confirmed, sum(len(chunk.breached[name, verdict]) for chunk in chunks))
+
+    def failure(self, chunk: Chunk, place: int, error: str) -> Failure:
+        """Perform again what could not be performed, with a fresh connector."""
+        scenario = chunk.draw()[place]
+        out = self._folder / f"{scenario.name}-again.jsonl"
+        with Connector(self._station, self._patience, self._only) as connector:
+            again = connector.judged(scenario, out, None)
+        path = self._save(scenario, chunk.seed, None)
+        confirmed = isinstance(again, str)
+        if isinstance(again, str) and connector.watched is not None:
+            self._note_broken(scenario, connector.watched, again, path)
+        return Failure(again if isinstance(again, str) else error, confirmed, str(path), self._replay(path))
+
+    def keep(self, chunk: Chunk) -> None:
+        """Keep the scenarios that a chunk could not perform, without performing them again."""
+        drawn = chunk.draw() if chunk.failed else ()
+        for place, (watched, error) in chunk.failed.items():
+            self._note_broken(drawn[place], watched, error, self._save(drawn[place], chunk.seed, None))
+
+    def _note_broken(self, scenario: Scenario, watched: Watched, error: str, path: Path) -> None:
+        self.broken.append(watched.told(scenario, error, self._station.target, self._replay(path)))
+
+    def _put_beside(self, trace: Path, name: str, shown: Mapping[str, Verdict], settled: set[str]) -> Path:
+        """Put a confirming trace beside the other traces, where it is judged and reported like them."""
+        settled.update(daemon_requirements().keys() & shown.keys())
+        return trace.rename(self._beside / f"{name}.jsonl")
+
+    def _again(self, scenario: Scenario, name: str) -> tuple[Path, Mapping[str, Verdict]]:
+        """Perform a scenario with a fresh connector: its trace, and what that shows breached."""
+        out = self._folder / f"{name}-again.jsonl"
+        out.unlink(missing_ok=True)
+        judged = Connector(self._station, self._patience, self._only).judged(_named(scenario, name), out, None)
+        if isinstance(judged, str):
+            return out, {}
+        every = {**judged.judgements, **judged.daemon}
+        return out, {other: one.verdict for other, one in every.items() if one.verdict in BREACHES}
+
+    def _shrink(self, chunk: Chunk, name: str, verdict: Verdict) -> tuple[Scenario, int]:
+        out = self._folder / f"{name}-tried.jsonl"
+        number = 0
+        with Connector(self._station, self._patience, frozenset({name})) as connector:
+
+            def shows(scenario: Scenario) -> bool:
+                nonlocal number
+                number += 1
+                judged = connector.judged(scenario, out, f"{chunk.number}t{name[-3:]}x{number}")
+                out.unlink(missing_ok=True)
+                return not isinstance(judged, str) and judged.judgements[name].verdict is verdict
+
+            return chunk.smallest(name, verdict, shows)
+
+    def _save(self, scenario: Scenario, seed: int, requirement: str | None) -> Path:
+        self._failures.mkdir(parents=True, exist_ok=True)
+        path = self._failures / f"{scenario.name}-{drawing.identity(scenario)[:8]}.json"
+        origin = {"seed": seed, **({"requirement": requirement} if requirement else {})}
+        path.write_text(json.dumps({**scenario.to_json(), **origin}, indent=1) + "\n", encoding="ascii")
+        return path
+
+
+def _named(scenario: Scenario, requirement: str) -> Scenario:
+    known = requirements().get(requirement)
+    title = requirement if known is None else known.title
+    return replace(scenario, name=requirement, title=f"{title} ({len(scenario.steps)} steps)")
