@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 from signet_conformance.contract import REFERENCE_DAEMON, RouteTable, operation_table, routes_of, version_key
 from signet_conformance.errors import ContractError
-from signet_conformance.trace import Body, Exchange, Trace
+from signet_conformance.trace import Body, Exchange, Trace, fault_kinds
 from signet_conformance.trace.marks import KitMark, MarkT, kit_marks
 
 START, PROMPT, END = "session-start", "user-prompt-submit", "session-end"
@@ -36,9 +36,6 @@ CLAIM_CHECKING = frozenset({HOOK_REMEMBER, HOOK_RECALL})
 SAVES = frozenset({REMEMBER, HOOK_REMEMBER})
 AGENT_CALLS = LIFECYCLE | CLAIM_CHECKING | {SKILL, REMEMBER, RECALL, SEARCH_SESSIONS, FEEDBACK}
 """The calls that run as an agent which the connector chooses."""
-
-SPOILING_FAULTS = frozenset({"reset", "refuse", "hang", "status", "not_json", "empty", "shape"})
-"""Faults after which an answer is no acceptance, whatever its status says."""
 
 RESERVED_KEY_HEADER = "x-signet-session-key"
 AGENT_HEADER = "x-signet-agent-id"
@@ -118,7 +115,7 @@ class Call:
             and self.status is not None
             and 200 <= self.status < 300
             and self.answer is not None
-            and self.fault not in SPOILING_FAULTS
+            and self.fault not in fault_kinds.SPOILING
         )
         self._raw_key: str | bool | None = False
         self._agent: str | None = None

@@ -21,11 +21,8 @@ stdout, in order. `{"ok": false, "error": …, "remedy": …}` refuses a command
     {"op": "counts"}                                   -> {"ok": true, "written": n, "in_flight": n, …}
     {"op": "exit"}
 
-Faults, with their parameters: refuse (nothing listens; no match, no count), reset, hang (until the
-client leaves or the fault goes off, which resets it), delay and slow_body (delay_s), status
-(status, retry_after_s, body), not_json, empty, truncated, shape (body), extra_fields (fields).
-Where several match, the one that was switched on first acts. PATTERN is one of `fnmatch`, against
-the path without its query.
+Where several faults match, the one that was switched on first acts. PATTERN is one of `fnmatch`,
+against the path without its query. Faults, with their parameters in brackets:
 """
 
 from __future__ import annotations
@@ -42,11 +39,14 @@ from typing import Any
 
 from signet_conformance.errors import KitError, SignetConformanceError, UsageError, printable
 from signet_conformance.trace import Declared, Header
+from signet_conformance.trace.fault_kinds import fault_page
 from signet_recording_proxy.engines import ENGINES
 from signet_recording_proxy.health import ask
 from signet_recording_proxy.redaction.redactor import Redactor
 from signet_recording_proxy.trace_file import TraceFile, demand_creatable
 from signet_recording_proxy.upstream import Upstream
+
+__doc__ = f"{__doc__}\n{fault_page()}\n"
 
 DEFAULT_BODY_LIMIT = 8 * 1024 * 1024
 

@@ -8,26 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import fnmatch
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from signet_conformance.errors import UsageError, printable
-
-KINDS: Mapping[str, frozenset[str]] = {
-    "refuse": frozenset(),
-    "reset": frozenset(),
-    "hang": frozenset(),
-    "delay": frozenset({"delay_s"}),
-    "slow_body": frozenset({"delay_s"}),
-    "status": frozenset({"status", "retry_after_s", "body"}),
-    "not_json": frozenset(),
-    "empty": frozenset(),
-    "truncated": frozenset(),
-    "shape": frozenset({"body"}),
-    "extra_fields": frozenset({"fields"}),
-}
-"""Each kind of fault with the parameters that it knows beside `kind`."""
+from signet_conformance.trace.fault_kinds import FAULT_KINDS
 
 _STATUS_ERRORS = {
     400: "Invalid JSON body",
@@ -75,7 +61,7 @@ class Fault:
 
     @property
     def kind(self) -> str:
-        """One of KINDS."""
+        """One of FAULT_KINDS."""
         return str(self.spec["kind"])
 
     @property
@@ -91,49 +77,70 @@ class Fault:
 
     def answer(self) -> Answer | None:
         """What the fault answers without asking the daemon, or None when it does not answer."""
-        match self.kind:
-            case "status":
-                return self._status()
-            case "not_json":
-                return Answer(200, "text/html; charset=utf-8", text=_NOT_JSON)
-            case "empty":
-                return Answer(200, None, text="")
-            case "truncated":
-                text = '{"inject":"","memories":[{"id":"m-1","content":"the rest of this ans'
-                return Answer(200, text=text, headers=(("connection", "close"),), promised=len(text) + 400)
-            case "shape":
-                return Answer(200, json=self.spec.get("body", _WRONG_SHAPE))
-            case _:
-                return None
+        make = _ANSWERS.get(self.kind)
+        return None if make is None else make(self.spec)
 
     def unknown_members(self) -> Mapping[str, Any]:
         """The members that `extra_fields` adds to the daemon's true answer."""
         fields: Mapping[str, Any] = self.spec.get("fields", _UNKNOWN_MEMBERS)
         return fields
 
-    def _status(self) -> Answer:
-        status = int(self.spec["status"])
-        body = self.spec.get("body", {"error": _STATUS_ERRORS.get(status, f"status {status} for a test")})
-        retry = self.spec.get("retry_after_s")
-        return Answer(status, json=body, headers=() if retry is None else (("retry-after", f"{retry:g}"),))
+
+def _status(spec: Mapping[str, Any]) -> Answer:
+    status = int(spec["status"])
+    body = spec.get("body", {"error": _STATUS_ERRORS.get(status, f"status {status} for a test")})
+    retry = spec.get("retry_after_s")
+    return Answer(status, json=body, headers=() if retry is None else (("retry-after", f"{retry:g}"),))
+
+
+def _truncated(_spec: Mapping[str, Any]) -> Answer:
+    text = '{"inject":"","memories":[{"id":"m-1","content":"the rest of this ans'
+    return Answer(200, text=text, headers=(("connection", "close"),), promised=len(text) + 400)
+
+
+_ANSWERS: Mapping[str, Callable[[Mapping[str, Any]], Answer]] = {
+    "status": _status,
+    "not_json": lambda _: Answer(200, "text/html; charset=utf-8", text=_NOT_JSON),
+    "empty": lambda _: Answer(200, None, text=""),
+    "truncated": _truncated,
+    "shape": lambda spec: Answer(200, json=spec.get("body", _WRONG_SHAPE)),
+}
+"""The kinds that answer without asking the daemon."""
+
+
+def _number(value: object, low: float, high: float) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and low <= value <= high
+
+
+_PARAMETERS: Mapping[str, tuple[Callable[[object], bool], str, str]] = {
+    "delay_s": (lambda value: _number(value, 0, 86400), "seconds from 0 to 86400", 'such as {"delay_s": 2.5}'),
+    "status": (
+        lambda value: isinstance(value, int) and _number(value, 200, 599),
+        "a whole number from 200 to 599",
+        'such as {"status": 503}',
+    ),
+    "retry_after_s": (
+        lambda value: _number(value, 0, 86400),
+        "seconds from 0 to 86400",
+        'such as {"retry_after_s": 1}',
+    ),
+    "fields": (lambda value: isinstance(value, dict), "an object", 'such as {"fields": {"novel": true}}'),
+}
+"""Each parameter: what it has to be, in code and in words, and an example. `body` may be any JSON value."""
 
 
 def parse(number: int, fault: object, match: object, count: object) -> Fault:
     """The fault that a control command asks for; raise UsageError saying which member is off."""
-    kind = fault.get("kind") if isinstance(fault, dict) else None
-    if not isinstance(fault, dict) or not isinstance(kind, str) or kind not in KINDS:
-        raise UsageError(f"fault.kind is {printable(repr(kind), 60)}", remedy=f"one of: {', '.join(KINDS)}")
-    for member in fault.keys() - KINDS[kind] - {"kind"}:
-        known = ", ".join(sorted(KINDS[kind])) or "none"
-        raise UsageError(f"fault.{printable(member, 60)} means nothing to {kind}", remedy=f"its parameters: {known}")
-    if "delay_s" in KINDS[kind] and not _number(fault.get("delay_s"), 0, 86400):
-        raise UsageError(f"{kind} needs delay_s, seconds from 0 to 86400", remedy='such as {"delay_s": 2.5}')
-    if kind == "status" and not (isinstance(fault.get("status"), int) and _number(fault["status"], 200, 599)):
-        raise UsageError("status needs status, a whole number from 200 to 599", remedy='such as {"status": 503}')
-    if "retry_after_s" in fault and not _number(fault["retry_after_s"], 0, 86400):
-        raise UsageError("fault.retry_after_s is no number of seconds", remedy='such as {"retry_after_s": 1}')
-    if "fields" in fault and not isinstance(fault["fields"], dict):
-        raise UsageError("fault.fields is no object", remedy='such as {"fields": {"novel": true}}')
+    name = fault.get("kind") if isinstance(fault, dict) else None
+    kind = FAULT_KINDS.get(name) if isinstance(name, str) else None
+    if not isinstance(fault, dict) or kind is None:
+        raise UsageError(f"fault.kind is {printable(repr(name), 60)}", remedy=f"one of: {', '.join(FAULT_KINDS)}")
+    for member in fault.keys() - {"kind", *kind.parameters}:
+        known = ", ".join(sorted(kind.parameters)) or "none"
+        raise UsageError(f"fault.{printable(member, 60)} means nothing to {name}", remedy=f"its parameters: {known}")
+    for parameter, (is_right, what, remedy) in _PARAMETERS.items():
+        if (parameter in kind.needs or parameter in fault) and not is_right(fault.get(parameter)):
+            raise UsageError(f"fault.{parameter} of {name} is not {what}", remedy=remedy)
     return _targeted(number, fault, {} if match is None else match, count)
 
 
@@ -151,7 +158,3 @@ def _targeted(number: int, fault: dict[str, Any], match: object, count: object) 
             remedy="leave both out, or use the fault reset for single operations",
         )
     return Fault(number, fault, method.upper() if method else None, path, count, match)
-
-
-def _number(value: object, low: float, high: float) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and low <= value <= high

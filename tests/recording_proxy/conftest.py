@@ -35,6 +35,7 @@ def shared_recorder(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory
 def recorder(shared_recorder: RecorderProcess, upstream: Upstream, tmp_path: Path) -> Iterator[RecorderProcess]:
     """The shared recorder on a fresh trace, without faults, before an upstream without handlers."""
     shared_recorder.begin(tmp_path / "trace.jsonl")
+    upstream.calls.clear()  # the recorder itself asked for /health when it began
     yield shared_recorder
     shared_recorder.command("fault_off", id=None)
     shared_recorder.command("idle", timeout_s=PATIENCE_S)

@@ -10,6 +10,7 @@ from signet_conformance.facts import LIFECYCLE, PROMPT, START, Call, Recording
 from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import PASS, Outcome, fail, undecided, warn
 from signet_conformance.rules.steps import broken_off
+from signet_conformance.trace import fault_kinds
 from signet_conformance.trace.marks import BLOCKED, BypassMark, FaultMark, HandlerMark, SkippedMark, StepMark, StepName
 
 GRACE_S = 1.0
@@ -97,7 +98,7 @@ def _blocked_without_daemon(recording: Recording) -> Iterator[_Blocked]:
 
 def _keeps_prompts_away(fault: FaultMark) -> bool:
     path = (fault.match or {}).get("path")
-    return fault.kind in ("refuse", "reset") and (path is None or fnmatchcase(_PROMPT_PATH, str(path)))
+    return fault.kind in fault_kinds.AWAY and (path is None or fnmatchcase(_PROMPT_PATH, str(path)))
 
 
 def _blocked(handler: HandlerMark, prompt: StepMark) -> bool:
@@ -120,7 +121,7 @@ def turn_takes_place_without_daemon(recording: Recording) -> Iterator[Outcome]:
         for c in recording.calls
         if c.is_hook
         and (
-            c.fault in ("reset", "refuse")
+            c.fault in fault_kinds.AWAY
             or (c.fault is None and c.exchange.error in ("upstream_refused", "upstream_reset"))
         )
     ]
@@ -150,7 +151,7 @@ def slow_call_is_abandoned(recording: Recording) -> Iterator[Outcome]:
     """SIG-FAIL-002."""
     bounds = recording.declared.bounds_s
     for call in recording.of(START, PROMPT, cut=True):
-        if call.fault not in ("delay", "slow_body", "hang"):
+        if call.fault not in fault_kinds.SLOW:
             continue
         name = "start" if call.operation == START else "prompt"
         bound = bounds.get(name)
@@ -191,7 +192,7 @@ def bad_answer_does_not_stop_hooks(recording: Recording) -> Iterator[Outcome]:
 def _unusable(call: Call) -> bool:
     if call.status is None:
         return False
-    if 500 <= call.status <= 599 or call.fault in ("not_json", "empty"):
+    if 500 <= call.status <= 599 or call.fault in fault_kinds.UNREADABLE:
         return True
     return call.status == 200 and not call.readable
 

@@ -18,6 +18,7 @@ from signet_conformance.scenarios.choices import DETAIL, Digits, number, weighte
 from signet_conformance.scenarios.script import Scenario
 from signet_conformance.scenarios.writing import Writer
 from signet_conformance.trace import Declared
+from signet_conformance.trace.fault_kinds import FAULT_KINDS
 
 FEWEST_INTENTS = 4
 """Small sessions show little, and shrinking makes them from larger ones: intents can come to nothing."""
@@ -132,13 +133,22 @@ def faults(features: Features) -> st.SearchStrategy[Mapping[str, Any]]:
     return number(DETAIL).map(lambda detail: _fault(features, Digits(detail)))
 
 
-_FAULTS: Mapping[str, int] = {
-    "reset": 6, "refuse": 4, "500": 5, "503": 4, "401": 2, "409": 1, "429": 2,
-    "not_json": 2, "empty": 2, "truncated": 1, "shape": 2, "extra_fields": 1,
-}  # fmt: skip
-_SLOW_FAULTS: Mapping[str, int] = {"delay": 2, "slow_body": 1, "hang": 1}
+_STATUSES: Mapping[str, int] = {"500": 5, "503": 4, "401": 2, "409": 1, "429": 2}
+"""How often each status is drawn; the row of `status` in the table of faults holds their sum."""
+
+
+def _shares(*, slow: bool) -> dict[str, int]:
+    shares: dict[str, int] = {}
+    for kind in FAULT_KINDS.values():
+        if kind.slow == slow and kind.share:
+            shares.update(_STATUSES if kind.name == "status" else {kind.name: kind.share})
+    return shares
+
+
+_FAULTS = _shares(slow=False)
+_SLOW_FAULTS = _shares(slow=True)
 _QUICK_KINDS = weighted(_FAULTS)
-_ALL_KINDS = weighted({kind: weight * 20 for kind, weight in _FAULTS.items()} | dict(_SLOW_FAULTS))
+_ALL_KINDS = weighted({kind: weight * 20 for kind, weight in _FAULTS.items()} | _SLOW_FAULTS)
 """A slow fault is one in some hundred: each takes as long as dozens of other steps."""
 _PLACES = (
     None,
@@ -206,7 +216,7 @@ def _spec(kind: str) -> Mapping[str, Any]:
         return {"kind": "status", "status": int(kind), "retry_after_s": 1}
     if kind.isdigit():
         return {"kind": "status", "status": int(kind)}
-    return {"kind": kind, "delay_s": "beyond"} if kind in ("delay", "slow_body") else {"kind": kind}
+    return {"kind": kind, "delay_s": "beyond"} if "delay_s" in FAULT_KINDS[kind].needs else {"kind": kind}
 
 
 def intents(features: Features) -> st.SearchStrategy[Intent]:

@@ -1,0 +1,78 @@
+"""The kinds of fault: one row each, read by the recorder, the rules, the scenarios and the page on the recorder.
+
+A row says what the kind is. What the recorder does stands in its `faults` (an answer of its own) or in the engine
+(what happens to the connection or to the daemon's own answer).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class FaultKind:
+    """One kind. `parameters` are the members beside `kind`; those in `needs` must be there."""
+
+    name: str
+    does: str
+    parameters: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    spoils: bool = False
+    """After it an answer is no acceptance, whatever its status says."""
+    away: bool = False
+    """To the client it looks as if no daemon were there."""
+    slow: bool = False
+    """It lasts as long as the client waits, or as `delay_s` says."""
+    unreadable: bool = False
+    """The answer has a good status and a body that nobody can read."""
+    share: int = 0
+    """How often generated sessions draw it, against the other kinds as quick or as slow as it is."""
+
+
+RESTART = "restart"
+"""The one fault that is not the recorder's: the kit starts the daemon anew, and marks it."""
+
+_ROWS = (
+    FaultKind("reset", "resets the connection", spoils=True, away=True, share=6),
+    FaultKind("refuse", "closes the listener; takes no match and no count", spoils=True, away=True, share=4),
+    FaultKind(
+        "status",
+        "answers with this status",
+        ("status", "retry_after_s", "body"),
+        needs=("status",),
+        spoils=True,
+        share=14,
+    ),
+    FaultKind("not_json", "answers 200 with a page", spoils=True, unreadable=True, share=2),
+    FaultKind("empty", "answers 200 without a body", spoils=True, unreadable=True, share=2),
+    FaultKind("truncated", "answers 200 and ends before the body does", share=1),
+    FaultKind("shape", "answers 200 with members of wrong types, or with `body`", ("body",), spoils=True, share=2),
+    FaultKind("extra_fields", "adds unknown members, or `fields`, to the daemon's own answer", ("fields",), share=1),
+    FaultKind("delay", "holds the answer back", ("delay_s",), needs=("delay_s",), slow=True, share=2),
+    FaultKind("slow_body", "sends the answer's body in drops", ("delay_s",), needs=("delay_s",), slow=True, share=1),
+    FaultKind(
+        "hang",
+        "never answers: until the client leaves, or the fault goes off and resets it",
+        spoils=True,
+        slow=True,
+        share=1,
+    ),
+)
+
+FAULT_KINDS: Mapping[str, FaultKind] = {kind.name: kind for kind in _ROWS}
+"""Each kind that the recorder knows, by its name in a trace."""
+
+SPOILING = frozenset(kind.name for kind in _ROWS if kind.spoils)
+AWAY = frozenset(kind.name for kind in _ROWS if kind.away)
+SLOW = frozenset(kind.name for kind in _ROWS if kind.slow)
+UNREADABLE = frozenset(kind.name for kind in _ROWS if kind.unreadable)
+
+
+def fault_page() -> str:
+    """The kinds with their parameters as lines of text."""
+    width = max(map(len, FAULT_KINDS))
+    return "\n".join(
+        f"  {kind.name:{width}}  {kind.does}" + (f" ({', '.join(kind.parameters)})" if kind.parameters else "")
+        for kind in _ROWS
+    )
