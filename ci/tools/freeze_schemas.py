@@ -25,6 +25,9 @@ DOCUMENTS = (
     "signet_conformance.outcome.baseline_documents:AuditLine",
     "signet_conformance.outcome.baseline_documents:Baseline",
     "signet_conformance.outcome.baseline_documents:FlakyList",
+    "signet_conformance.targets.face_document:FaceDocument",
+    "signet_conformance.targets.profile:Profile",
+    "signet_conformance.targets.profile:SettingsFile",
 )
 """The models whose JSON Schemas stand in the schemas folder."""
 
@@ -50,11 +53,11 @@ def renew(version: dict[str, Any], schemas: Path) -> list[str]:
 
 def renew_documents(schemas: Path, *, write: bool) -> list[str]:
     """The schemas of documents that differ from their models; with `write` they are written anew."""
-    from signet_conformance.files.documents import schema_text
+    from signet_conformance.files.document_schemas import schema_text
 
     differing = []
     for model in map(pkgutil.resolve_name, DOCUMENTS):
-        path, text = schemas / model.schema_file, schema_text(model)
+        path, text = schemas / model.schema_file, schema_text(model, model.schema_file)
         if path.is_file() and path.read_text("utf-8") == text:
             continue
         differing.append(model.schema_file)

@@ -71,7 +71,7 @@ def test_paths_of_the_adapter_s_own(made: Made, tmp_path: Path) -> None:
     """A method is called under the path that the settings give it."""
     target = made("mine", mode="starts-elsewhere", command=PYTHON, paths={}, **DRIVER)
     assert performed(target, tmp_path / "home", [START]) == [{"skipped": "the adapter serves no onSessionStart"}]
-    target.profile["paths"]["onSessionStart"] = "/begin"  # type: ignore[index]  # a table in a test of our own
+    target.profile.paths["onSessionStart"] = "/begin"
     (started,) = performed(target, tmp_path / "home2", [START])
     assert [call["status"] for call in started["calls"]] == [200]
 
@@ -132,10 +132,10 @@ def test_server_that_is_not_there(own: Mapping[str, Any], message: str, made: Ma
     ("own", "message"),
     [
         ({}, "neither a command nor a url"),
-        ({"url": "http://192.0.2.7:80"}, "no http address on this machine"),
-        ({"url": "https://127.0.0.1:80"}, "no http address on this machine"),
-        ({"url": "http://[::1"}, "no http address on this machine"),
-        ({"url": "http://192.0.2.7:{port}", "command": ["x"]}, "no http address on this machine"),
+        ({"url": "http://192.0.2.7:80"}, "not an http address on this machine"),
+        ({"url": "https://127.0.0.1:80"}, "not an http address on this machine"),
+        ({"url": "http://[::1"}, "not an http address on this machine"),
+        ({"url": "http://192.0.2.7:{port}", "command": ["x"]}, "not an http address on this machine"),
     ],
 )
 def test_address_that_is_refused(own: Mapping[str, Any], message: str, made: Made) -> None:

@@ -58,5 +58,5 @@ def test_server_that_fails_is_the_scenario_s_error(mode: str, message: str, made
 
 def test_only_this_machine_is_spoken_to(made: Made) -> None:
     """An address elsewhere is refused before anything is sent."""
-    with pytest.raises(TargetError, match="no http address on this machine"):
+    with pytest.raises(TargetError, match="not an http address on this machine"):
         command_line(made("mcp", url="http://192.0.2.7/mcp"))

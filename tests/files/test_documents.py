@@ -10,7 +10,8 @@ import pytest
 from pydantic import ConfigDict, Field
 
 from signet_conformance.errors import TargetError, UsageError
-from signet_conformance.files.documents import Document, Items, Maybe, Part, Telling, Text, demand, schema_of
+from signet_conformance.files.document_schemas import schema_of
+from signet_conformance.files.documents import Document, Items, Maybe, Part, Telling, Text, demand
 
 
 class Place(Part):
@@ -72,7 +73,7 @@ def test_a_breach_is_told_by_place_value_and_remedy(data: Any, message: str, rem
     assert caught.value.where == "a.json"
     assert caught.value.message.startswith(message)
     assert remedy in str(caught.value.remedy)
-    assert not jsonschema_rs.validator_for(schema_of(Shelf)).is_valid(data) or "NaN" in message
+    assert not jsonschema_rs.validator_for(schema_of(Shelf, Shelf.schema_file)).is_valid(data) or "NaN" in message
 
 
 @pytest.mark.parametrize("value", ["x" * 9999, ["x" * 9999], "\x1b[31m\u202e", "\ud83d", {"a": "b" * 9999}])
@@ -92,7 +93,7 @@ def test_a_value_nested_deeply_is_told() -> None:
 
 def test_the_schema_says_what_the_model_says() -> None:
     """Names of members bring no titles, null is not offered, and what names must match stands in propertyNames."""
-    schema = schema_of(Shelf)
+    schema = schema_of(Shelf, Shelf.schema_file)
     assert schema["$id"].endswith("/shelf/shelf-1")
     assert (schema["title"], schema["description"]) == ("Shelf (shelf/1)", "A shelf.")
     assert schema["required"] == ["format"]

@@ -24,11 +24,15 @@ FORMATS = {
     "baseline": "baseline/signet-baseline-1.schema.json",
     "flaky": "baseline/signet-flaky-1.schema.json",
     "audit": "baseline/signet-audit-1.schema.json",
+    "settings": "settings/signet-settings.schema.json",
 }
 MODELS = {
     "baseline": "signet_conformance.outcome.baseline_documents:Baseline",
     "flaky": "signet_conformance.outcome.baseline_documents:FlakyList",
     "audit": "signet_conformance.outcome.baseline_documents:AuditLine",
+    "target": "signet_conformance.targets.profile:Profile",
+    "face": "signet_conformance.targets.face_document:FaceDocument",
+    "settings": "signet_conformance.targets.profile:SettingsFile",
 }
 GROUPS = sorted({str(p.parent.relative_to(SCHEMAS / "examples")) for p in (SCHEMAS / "examples").rglob("*.json")})
 

@@ -92,7 +92,7 @@ def lacking(folder: Path, text: str) -> str:
         ('driver = "mcp"\nmodule = "package.json"', "package.json is no program"),
         ('driver = "mcp"\ncommand = ["no-such-program-here"]', "no-such-program-here is not on PATH"),
         ('driver = "http-adapter"', "a server: neither a command nor a url"),
-        ('driver = "http-adapter"\nurl = "http://192.0.2.7:80"', "no http address on this machine"),
+        ('driver = "http-adapter"\nurl = "http://192.0.2.7:80"', "not an http address on this machine"),
         ('command = ["{python}", "{root}/driver.py"]', "driver.py does not exist"),
         ('command = ["{runtime}", "{module}"]\nmodule = "gone.mjs"', "gone.mjs does not exist"),
     ],

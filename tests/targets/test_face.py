@@ -14,7 +14,9 @@ from signet_conformance import targets
 from signet_conformance.contract import document
 from signet_conformance.drivers.launch import HOSTS
 from signet_conformance.errors import TargetError
-from signet_conformance.targets.face import FOLDER, SCHEMA, find_face
+from signet_conformance.targets.face import FOLDER, find_face
+from signet_conformance.targets.face_document import FaceDocument
+from signet_conformance.targets.profile import Profile
 
 FACES = sorted(FOLDER.glob("*.json"))
 PROFILES = sorted(Path(targets.__file__).parent.glob("*.json"))
@@ -34,7 +36,7 @@ def test_every_listed_connector_has_a_profile() -> None:
 def test_shipped_profile_fits_its_schema(path: Path) -> None:
     """A profile fits the schema, says how the connector takes its agent, and is named like its file."""
     data = json.loads(path.read_bytes())
-    assert jsonschema_rs.validator_for(document(targets.SCHEMA)).is_valid(data)
+    assert jsonschema_rs.validator_for(document(Profile.schema_file)).is_valid(data)
     assert data["name"] == path.stem
     assert data["identity"]
 
@@ -43,7 +45,7 @@ def test_shipped_profile_fits_its_schema(path: Path) -> None:
 def test_shipped_face_fits_its_schema(path: Path) -> None:
     """A face fits the schema, is named after its harness, and names code that exists."""
     data = json.loads(path.read_bytes())
-    assert jsonschema_rs.validator_for(document(SCHEMA)).is_valid(data)
+    assert jsonschema_rs.validator_for(document(FaceDocument.schema_file)).is_valid(data)
     assert path.stem.startswith(f"{data['harness']}-")
     assert "code" not in data or (HOSTS / data["code"]).is_file()
     fired = [one["event"] for actions in (*data.get("steps", {}).values(), data.get("turn_end", [])) for one in actions
@@ -51,10 +53,10 @@ def test_shipped_face_fits_its_schema(path: Path) -> None:
     assert set(fired) <= set(data.get("events", ()))
 
 
-@pytest.mark.parametrize("name", [name for name in targets.names() if "face" in targets.load(name).profile])
+@pytest.mark.parametrize("name", [name for name in targets.names() if targets.load(name).profile.face])
 def test_shipped_profile_names_a_face_that_its_driver_plays(name: str) -> None:
     """Every profile with a face finds it."""
-    assert find_face(targets.load(name)).data["format"] == "signet-face/1"
+    assert find_face(targets.load(name)).data.format == "signet-face/1"
 
 
 def own(folder: Path, face: Any, driver: str = "command-hooks") -> targets.Target:

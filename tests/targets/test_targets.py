@@ -115,12 +115,24 @@ def test_repository_s_own_targets_are_among_the_known(tmp_path: Path) -> None:
     ("text", "message", "remedy"),
     [
         ('capabilites = ["health"]', "there is no member 'capabilites'", "did you mean"),
-        ('capabilities = ["session-strt"]', "'session-strt' is no operation of the contract", "session-start"),
+        (
+            'capabilities = ["session-strt"]',
+            "/capabilities/0: the contract has no operation 'session-strt'",
+            "session-start",
+        ),
         ('driver = "comand"', '/driver: is "comand"', "one of command, command-hooks"),
-        ("bounds_s = {start = 0}", "/declared/bounds_s/start: ", "seconds above 0"),
+        ("bounds_s = {start = 0}", "/bounds_s/start: is 0, expected a number above 0", "seconds above 0"),
         ("declared = 7", "/declared: ", ""),
         ("title = 1979-05-27", "/title is a date", "as a string"),
-        ('agents = ["a", "b\\u0000"]', "/declared/agents/1 holds a null character", "as a string"),
+        ('agents = ["a", "b\\u0000"]', "/agents/1 holds a null character", "as a string"),
+        ("declared = {agents = [1]}", "/declared/agents/0: is 1, expected a text", "atlas-agent"),
+        ('name = "mine"', "there is no member 'name'", "did you mean"),
+        ("runtime = []", "/runtime: is a list, expected a list of 1 or more", "bun"),
+        ('capabilities = ["health", "health"]', "/capabilities: names 'health' twice", "once"),
+        ("plugin_config = {a = 1979-05-27}", "/plugin_config/a is a date", "as a string"),
+        ("plugin_config." + "a." * 3000 + "b = 1", "tables deep", "nest at most 100"),
+        ("sessions = 1e400", "/sessions: is ", "a whole number such as 20"),
+        ('title = "\\u202e"\ndriver = "\\u001b[31m"', '/driver: is "\\u001b[31m"', "one of command"),
         ('env = {"A=B" = "x"}', '/env: "A=B" does not match', ""),
     ],
 )
@@ -161,12 +173,12 @@ def test_what_a_shipped_profile_holds_is_no_setting_of_the_author_s(tmp_path: Pa
     target = targets.load("gemini", settings(tmp_path, '[targets.gemini]\ncommand = ["acme", "{root}/x"]\n'))
     assert target.command == ("acme", f"{tmp_path}/x")
     text = '[targets.llama-cpp]\nmodule = "dist/other.js"\nruntime = "node"\n'
-    assert targets.load("llama-cpp", settings(tmp_path, text)).profile["module"] == "dist/other.js"
+    assert targets.load("llama-cpp", settings(tmp_path, text)).profile.module == "dist/other.js"
 
 
 def test_own_memory_server_plays_the_shipped_face(tmp_path: Path) -> None:
     """The face of a driver's own profile is that of every target with the driver, unless it names another."""
-    shipped = targets.load("mcp", tmp_path).profile["face"]
+    shipped = targets.load("mcp", tmp_path).profile.face
     own = '[targets.mine]\ndriver = "mcp"\ncommand = ["acme"]\n'
-    assert targets.load("mine", settings(tmp_path, own)).profile["face"] == shipped
-    assert targets.load("mine", settings(tmp_path, f'{own}face = "other.json"\n')).profile["face"] == "other.json"
+    assert targets.load("mine", settings(tmp_path, own)).profile.face == shipped
+    assert targets.load("mine", settings(tmp_path, f'{own}face = "other.json"\n')).profile.face == "other.json"

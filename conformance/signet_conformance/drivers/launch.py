@@ -20,7 +20,7 @@ from signet_conformance.targets.server import PORT, server_url
 
 HOSTS = Path(__file__).parent / "hosts"
 _HOST_PACKAGE = "signet_conformance.drivers.hosts"
-_OPTIONS = ("tools", "plugin_config", "config")
+_OPTIONS = {"tools", "plugin_config", "config"}
 
 
 class Driver(Protocol):
@@ -55,7 +55,7 @@ def command_line(target: Target) -> tuple[str, ...]:
     if target.driver == "http-adapter":
         return sys.executable, "-m", f"{_HOST_PACKAGE}.http_adapter", json.dumps(_served(target))
     face = str(find_face(target).path)
-    options: dict[str, Any] = {name: target.profile[name] for name in _OPTIONS if name in target.profile}
+    options: dict[str, Any] = target.profile.model_dump(include=_OPTIONS, exclude_unset=True)
     if target.driver == "node-plugin":
         return find_runtime(target), str(HOSTS / "node_host.mjs"), face, str(find_file(target)), json.dumps(options)
     host = sys.executable, "-m", f"{_HOST_PACKAGE}.{target.driver.replace('-', '_')}", face
@@ -74,7 +74,7 @@ def command_line(target: Target) -> tuple[str, ...]:
 
 def _memory_server(target: Target) -> Mapping[str, Any]:
     """How a memory server is reached: by its address, or by the words that start it on standard input and output."""
-    if "url" in target.profile:
+    if target.profile.url is not None:
         _demand_client(target)
         return _served(target)
     if not target.command:
@@ -102,15 +102,13 @@ def _served(target: Target) -> Mapping[str, Any]:
     url = server_url(target)
     if target.command:
         find_program(target)
-    return {"command": target.command, "url": url, "paths": target.profile.get("paths", {})}
+    return {"command": target.command, "url": url, "paths": target.profile.paths}
 
 
 def _given_command(target: Target) -> tuple[str, ...]:
     """The command of the profile, with the connector's file and its runtime in their places."""
     if not target.command:
-        raise TargetError(
-            f"no program drives {target.name} yet", where=target.where, remedy=target.profile.get("build")
-        )
+        raise TargetError(f"no program drives {target.name} yet", where=target.where, remedy=target.profile.build)
     found: Mapping[str, Callable[[], str]] = {
         "{runtime}": lambda: find_runtime(target),
         "{module}": lambda: str(find_file(target)),
@@ -120,5 +118,5 @@ def _given_command(target: Target) -> tuple[str, ...]:
 
 def _programs(target: Target) -> Mapping[str, list[str]]:
     """The connector's own programs by the name under which it installs them; those not found are taken from PATH."""
-    found = {name: first_of(target, places) for name, places in target.profile.get("programs", {}).items()}
+    found = {name: first_of(target, places) for name, places in target.profile.programs.items()}
     return {name: [find_runtime(target), str(path)] for name, path in found.items() if path is not None}

@@ -1,4 +1,4 @@
-"""Documents that people write or exchange: one pydantic model each, its JSON Schema, and what is said of a breach.
+"""Documents that people write or exchange: one pydantic model each, and what is said of a breach.
 
 Import this module, and the modules of models, only where a document is read or written: pydantic takes longer to
 import than many commands take to run.
@@ -9,37 +9,30 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
     ValidationError,
     WithJsonSchema,
 )
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import PydanticCustomError, core_schema
 
 from signet_conformance.errors import SignetConformanceError, UsageError, printable
 
-_HOME = "https://schemas.signet-conformance.invalid/"
-_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _SHOWN = 80
 _REFUSED = "refused"
 
-STRICT = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False)
-"""How every part of a document is read: nothing is converted, and a member that is not known is refused."""
-
 
 class Part(BaseModel):
-    """An object within a document."""
+    """An object within a document. Nothing is converted, and a member that is not known is refused."""
 
-    model_config = STRICT
+    # What reads a model is built when the first document is read, and not while modules are imported.
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
 class Document(Part):
@@ -52,10 +45,9 @@ class Document(Part):
         return self.model_dump(mode="json", exclude_unset=True)
 
     @classmethod
-    def place(cls, where: str, pointer: Sequence[str | int], data: Any) -> str:
-        """What a message names as the place of a problem in `data`; `pointer` leads from there to the value."""
-        del pointer, data
-        return where
+    def place(cls, where: str, pointer: Sequence[str | int]) -> tuple[str, Sequence[str | int]]:
+        """What a message names as the place of a problem, and the pointer that leads from there to the value."""
+        return where, pointer
 
 
 def refusal(message: str, remedy: str = "") -> PydanticCustomError:
@@ -67,10 +59,6 @@ def _refuse_blank(text: str) -> str:
     if not text.strip():
         raise refusal("is blank")
     return text
-
-
-def _as_tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 class _NeverNull:
@@ -85,7 +73,7 @@ class _NeverNull:
 Value = TypeVar("Value")
 Maybe = Annotated[Value | None, _NeverNull()]
 """A member that may be absent, and then is None. A document never says null for it."""
-Items = Annotated[tuple[Value, ...], Field(fail_fast=True), BeforeValidator(_as_tuple)]
+Items = Annotated[tuple[Value, ...], Field(strict=False, fail_fast=True)]
 """A JSON list, kept as a tuple; nothing is read after the first item that is off."""
 Text = Annotated[str, Field(min_length=1)]
 """A text that is not empty."""
@@ -109,17 +97,20 @@ def demand(model: type[Model], data: Any, where: str, *, error: type[SignetConfo
     problem = next((each for each in problems if each["loc"] == ("format",)), None)
     problem = problem or max(problems, key=lambda each: len(_pointer(each["loc"], data)))
     pointer = _pointer(problem["loc"], data)
-    schema = schema_of(model)
+    from signet_conformance.files.document_schemas import schema_of
+
+    schema = schema_of(model, model.schema_file)
     if problem["loc"][-1:] == ("[key]",) or problem["type"] in _UNKNOWN:
         # The name of a member is off, and not its value.
         *pointer, name = pointer
         message, remedy = _told_of_name(problem, name, _part(schema, pointer))
     else:
         message, remedy = _told(problem, _part(schema, pointer))
-    shown = "".join(f"/{printable(str(part).replace('~', '~0').replace('/', '~1'), 60)}" for part in pointer)
+    place, way = model.place(where, pointer)
+    shown = "".join(f"/{printable(str(part).replace('~', '~0').replace('/', '~1'), 60)}" for part in way)
     raise error(
         f"{shown or 'the whole'}: {printable(message, 300)}",
-        where=model.place(where, pointer, data),
+        where=place,
         remedy=printable(remedy or f"write what schemas/{model.schema_file} describes", 600),
     )
 
@@ -151,10 +142,10 @@ _KINDS: Mapping[str, str] = {
 }
 """The type of a problem to what was expected."""
 _BOUNDS: Mapping[str, tuple[str, str]] = {
-    "greater_than": ("a number above", "gt"),
-    "greater_than_equal": ("a number of at least", "ge"),
-    "less_than_equal": ("a number of at most", "le"),
-    "too_short": ("a list with at least this many entries:", "min_length"),
+    "greater_than": ("a number above {}", "gt"),
+    "greater_than_equal": ("a number of {} or more", "ge"),
+    "less_than_equal": ("a number of {} or less", "le"),
+    "too_short": ("a list of {} or more", "min_length"),
 }
 """The type of a problem to what was expected, and to the bound among what pydantic tells of it."""
 
@@ -187,7 +178,7 @@ def _told(problem: Any, part: Mapping[str, Any]) -> tuple[str, str]:
         return f"{value} does not match {context['pattern']}", remedy
     if kind in _BOUNDS:
         phrase, bound = _BOUNDS[kind]
-        return f"is {value}, expected {phrase} {context[bound]}", remedy
+        return f"is {value}, expected {phrase.format(context[bound])}", remedy
     return (f"is {value}, expected {_KINDS[kind]}" if kind in _KINDS else problem["msg"]), remedy
 
 
@@ -209,14 +200,16 @@ def _part(schema: Mapping[str, Any], pointer: Sequence[str | int]) -> Mapping[st
 
 
 def _children(schema: Mapping[str, Any], part: Mapping[str, Any], step: str | int) -> Iterator[Mapping[str, Any]]:
+    # What is said of a list or a table holds for what is in it, unless that says more of itself.
+    told = {"description": part["description"]} if "description" in part else {}
     if isinstance(step, int):
-        yield part.get("items", {})
+        yield {**told, **part.get("items", {})}
         return
     for variant in (part, *(_resolved(schema, each) for each in part.get("oneOf", ()))):
         if step in variant.get("properties", {}):
             yield variant["properties"][step]
         elif isinstance(variant.get("additionalProperties"), Mapping):
-            yield variant["additionalProperties"]
+            yield {**told, **variant["additionalProperties"]}
 
 
 def _resolved(schema: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, Any]:
@@ -225,44 +218,3 @@ def _resolved(schema: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, A
         return dict(part)
     definition = schema["$defs"][part["$ref"].removeprefix("#/$defs/")]
     return {**{name: value for name, value in definition.items() if name != "description"}, **part}
-
-
-class _Schema(GenerateJsonSchema):
-    """JSON Schema as people read it: no titles made from names, and no defaults that only say `nothing`."""
-
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        """Never: the name of a member is title enough."""
-        del schema
-        return False
-
-    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
-        """The schema of a member, with its default where that is a value."""
-        return super().default_schema(schema) if schema.get("default") else self.generate_inner(schema["schema"])
-
-    def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
-        """An object of any members; what their names must match stands in propertyNames."""
-        described = super().dict_schema(schema)
-        if "patternProperties" in described:
-            ((pattern, values),) = described.pop("patternProperties").items()
-            described |= {"propertyNames": {"pattern": pattern}, "additionalProperties": values}
-        return described
-
-
-@cache
-def schema_of(model: type[Document]) -> Mapping[str, Any]:
-    """The JSON Schema of a document, as it stands frozen in the schemas folder."""
-    schema = model.model_json_schema(schema_generator=_Schema)
-    parts = schema.pop("$defs", {})
-    for part in (schema, *parts.values()):
-        if "description" in part:
-            part["description"] = " ".join(part["description"].split())
-    head = {"$schema": _DIALECT, "$id": _HOME + model.schema_file.removesuffix(".schema.json")}
-    told = {name: schema.pop(name) for name in ("title", "description")}
-    for part in parts.values():
-        part.pop("title", None)
-    return {**head, **told, **schema, **({"$defs": parts} if parts else {})}
-
-
-def schema_text(model: type[Document]) -> str:
-    """The JSON Schema of a document as the text of its file."""
-    return json.dumps(schema_of(model), indent=2, ensure_ascii=False) + "\n"

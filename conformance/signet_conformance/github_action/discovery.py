@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from signet_conformance import targets
 from signet_conformance.errors import UsageError
@@ -47,8 +45,8 @@ def discover(folder: Path, wanted: str | None = None) -> Found:
 
 
 def _is_here(name: str, folder: Path) -> bool:
-    places: Sequence[Any] = targets.load(name, folder).profile.get("files", ())
-    if package_name(folder) in {place.get("package") for place in places} - {None}:
+    places = targets.load(name, folder).profile.files
+    if package_name(folder) in {place.package for place in places} - {None}:
         return True
     file = first_of(targets.load(name, folder), places)
     # Looked for upwards too, where a repository of many connectors holds the others.

@@ -89,10 +89,9 @@ class _Entries(Document):
     entries: Items[Entry]
 
     @classmethod
-    def place(cls, where: str, pointer: Sequence[str | int], data: Any) -> str:
+    def place(cls, where: str, pointer: Sequence[str | int]) -> tuple[str, Sequence[str | int]]:
         """The file, and the entry by its number in it."""
-        del data
-        return f"{where}, entry {int(pointer[1]) + 1}" if len(pointer) > 1 else where
+        return (f"{where}, entry {int(pointer[1]) + 1}", pointer[2:]) if len(pointer) > 1 else (where, pointer)
 
 
 class Baseline(_Entries):

@@ -97,7 +97,7 @@ def read(given: Given, target: targets.Target | None, spelt: Spelling, *, record
     if given.daemon is not None:
         _check_daemon(given.daemon, spelt("daemon"))
     scenarios = _scenarios(given.files, spelt("scenario"))
-    own = None if target is None else target.profile.get("sessions")
+    own = None if target is None else target.profile.sessions
     sessions = _sessions(given, own, spelt, driven=not recordings)
     if given.contract is not None:
         _check_version(given.contract, spelt("contract"))

@@ -80,7 +80,7 @@ class Workers:
         declared = self.target.declared.capabilities
         lacks = declared is not None and any(need not in declared for need in scenario.needs)
         # A server that runs already has its environment, and none of a scenario's reaches it.
-        runs_already = "url" in self.target.profile and not self.target.command
+        runs_already = self.target.profile.url is not None and not self.target.command
         restarts = any(step["step"] == "restart_daemon" for step in scenario.steps)
         return lacks or (bool(scenario.env) and runs_already) or (restarts and not self.can_restart)
 

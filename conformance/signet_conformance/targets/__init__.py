@@ -8,16 +8,16 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from signet_conformance.contract import document
 from signet_conformance.errors import TargetError, printable
-from signet_conformance.targets.checking import demand
 from signet_conformance.targets.reads import demand_read
 from signet_conformance.targets.settings import Settings, read_settings
 from signet_conformance.trace import Declared
 
-SCHEMA = "target/signet-target-1.schema.json"
+if TYPE_CHECKING:
+    from signet_conformance.targets.profile import Declarations, Profile
+
 _FOLDER = Path(__file__).parent
 _DECLARED = ("agents", "harness", "bounds_s", "capabilities", "token")
 
@@ -27,10 +27,10 @@ class Target:
     """A named connector.
 
     `command` is what the drivers `command`, `http-adapter` and `mcp` launch, `{python}` replaced by this
-    interpreter and `{root}` by the folder of the settings. `profile` holds what the drivers read (`face`, `files`,
-    `runtime`, `tools`, `url`). `processes` says what shares a connector process: the whole run (`one`), the
-    sessions of an `agent`, or a single `session`. Files are looked for from `root` upwards, the paths of settings
-    start from `folder`. `where` is what a message about the target names as the place.
+    interpreter and `{root}` by the folder of the settings. `profile` is the whole document, of which the drivers read
+    `face`, `files`, `runtime`, `tools`, `url` and more. `processes` says what shares a connector process: the whole
+    run (`one`), the sessions of an `agent`, or a single `session`. Files are looked for from `root` upwards, the
+    paths of settings start from `folder`. `where` is what a message about the target names as the place.
     """
 
     name: str
@@ -38,9 +38,9 @@ class Target:
     driver: str
     command: tuple[str, ...]
     declared: Declared
+    profile: Profile
     processes: str = "one"
     env: Mapping[str, str] = field(default_factory=dict)
-    profile: Mapping[str, Any] = field(default_factory=dict)
     root: Path = field(default_factory=Path.cwd)
     folder: Path = field(default_factory=Path.cwd)
     where: str = "--target"
@@ -63,7 +63,6 @@ def load(name: str, root: Path | None = None, option: str = "--target") -> Targe
     """
     root = Path.cwd() if root is None else root
     settings = read_settings(root)
-    own = settings.targets.get(name, {})
     every = sorted({*names(), *settings.targets})
     if name not in every:
         near = difflib.get_close_matches(name, every, n=3, cutoff=0.4) or every[:5]
@@ -72,7 +71,7 @@ def load(name: str, root: Path | None = None, option: str = "--target") -> Targe
             where=option,
             remedy=f"did you mean {printable(' or '.join(near), 200)}? All: signet-conformance targets",
         )
-    return _made(name, _merged(name, _shipped(name), own), settings, root)
+    return _made(name, _merged(name, _shipped(name), settings.own(name)), settings, root)
 
 
 def _shipped(name: str) -> Mapping[str, Any]:
@@ -84,49 +83,47 @@ def _shipped(name: str) -> Mapping[str, Any]:
 def _merged(name: str, shipped: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """The shipped profile with the repository's own settings in front; what is declared may stand at their top."""
     stated = {name: own[name] for name in _DECLARED if name in own}
-    below = own.get("declared", {})
-    # What is no table is left as it is, for the schema to refuse.
-    declared = {**shipped.get("declared", {}), **below, **stated} if isinstance(below, Mapping) else below
+    declared = {**shipped.get("declared", {}), **own.get("declared", {}), **stated}
     rest = {member: value for member, value in own.items() if member not in _DECLARED}
     driver = rest.get("driver", shipped.get("driver", "command"))
     # A shipped profile that is called like a driver plays the face that every connector of the kind meets.
-    face = _shipped(driver).get("face") if isinstance(driver, str) else None
+    face = _shipped(driver).get("face")
     begun = {"format": "signet-target/1", "name": name, "title": name, **({} if face is None else {"face": face})}
     return {**begun, **shipped, **rest, "driver": driver, "declared": declared}
 
 
 def _made(name: str, data: Mapping[str, Any], settings: Settings, root: Path) -> Target:
+    from signet_conformance.files.documents import demand
+    from signet_conformance.targets.profile import Profile
+
     where = settings.where(name)
-    demand(data, SCHEMA, where)
-    _demand_operations(data["declared"].get("capabilities", ()), where)
-    demand_read(data, settings.targets.get(name, {}), where)
-    if data["driver"] == "command" and not data.get("command") and "build" not in data:
+    profile = demand(Profile, data, where, error=TargetError)
+    demand_read(profile, settings.targets.get(name, {}), where)
+    if profile.driver == "command" and not profile.command and profile.build is None:
         raise TargetError("no command", where=where, remedy='such as command = ["node", "{root}/driver.mjs"]')
     folder = settings.folder or root
     return Target(
         name=name,
-        title=data["title"],
-        driver=data["driver"],
+        title=profile.title,
+        driver=profile.driver,
         command=tuple(
-            part.replace("{python}", sys.executable).replace("{root}", str(folder)) for part in data.get("command", ())
+            part.replace("{python}", sys.executable).replace("{root}", str(folder)) for part in profile.command
         ),
-        declared=Declared.from_json(data["declared"], where),
-        processes=data.get("processes", "one"),
-        env=data.get("env", {}),
-        profile=data,
+        declared=_declared(profile.declared),
+        profile=profile,
+        processes=profile.processes,
+        env=profile.env,
         root=root,
         folder=folder,
         where=where,
     )
 
 
-def _demand_operations(capabilities: Sequence[str], where: str) -> None:
-    operations = sorted(document("operations.json")["operations"])
-    for place, name in enumerate(capabilities):
-        if name not in operations:
-            near = difflib.get_close_matches(name, operations, n=2) or operations
-            raise TargetError(
-                f"/declared/capabilities/{place}: {printable(name, 60)!r} is no operation of the contract",
-                where=where,
-                remedy=f"did you mean {' or '.join(near[:5])}?",
-            )
+def _declared(declared: Declarations) -> Declared:
+    return Declared(
+        agents=tuple(agent.strip() for agent in declared.agents),
+        harness=declared.harness,
+        bounds_s=declared.bounds_s,
+        capabilities=declared.capabilities,
+        token=declared.token,
+    )

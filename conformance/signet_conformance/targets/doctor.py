@@ -34,16 +34,16 @@ class Need:
 
 def examine(target: Target) -> Iterator[Need]:
     """Every need of a target, in the order in which they are met; at least one."""
-    served = "url" in target.profile
+    served = target.profile.url is not None
     if target.driver == "command":
         yield from _program(target, "a program that speaks signet-driver/1")
     elif target.driver == "http-adapter" or served:
         yield from _server(target)
     elif target.driver == "mcp" and target.command:
         yield from _program(target, "a memory server over standard input and output")
-    elif "config" in target.profile:
+    elif target.profile.config is not None:
         yield _need(f"a runtime: {_names(target)}", lambda: find_runtime(target))
-        yield _config(target)
+        yield _config(target.folder / target.profile.config)
     else:
         yield from _loaded(target)
     if target.driver == "mcp" and served:
@@ -62,7 +62,7 @@ def _loaded(target: Target) -> Iterator[Need]:
 
 def _program(target: Target, what: str) -> Iterator[Need]:
     if not target.command:
-        yield Need(what, None, target.profile.get("build"))
+        yield Need(what, None, target.profile.build)
         return
     if "{runtime}" in target.command:
         yield _need(f"a runtime: {_names(target)}", lambda: find_runtime(target))
@@ -100,21 +100,20 @@ def _client() -> Need:
     return Need("the official MCP client", where, "pip install 'signet-conformance[harness]'")
 
 
-def _config(target: Target) -> Need:
-    path = target.folder / str(target.profile["config"])
+def _config(path: Path) -> Need:
     found = str(path) if path.is_file() else None
     return Need("the file of hooks", found, f"{path} does not exist: mend the setting config")
 
 
 def _installed(target: Target) -> Iterator[Need]:
     """The programs that the connector installs by name: those of the profile's places, or else of PATH."""
-    for name, places in target.profile.get("programs", {}).items():
+    for name, places in target.profile.programs.items():
         found = first_of(target, places) or shutil.which(name)
         what = f"the program {name}"
-        if found is None and "config" in target.profile:
+        if found is None and target.profile.config is not None:
             yield Need(what, "not on PATH; needed only where a hook of the file calls it", note=True)
         else:
-            made = target.profile.get("build", "build the connector")
+            made = "build the connector" if target.profile.build is None else target.profile.build
             yield Need(what, None if found is None else str(found), f"{name} is neither built nor on PATH. {made}")
 
 
@@ -125,16 +124,15 @@ def _face(target: Target) -> Iterator[Need]:
     except TargetError as error:
         yield _missing("a face", error)
         return
-    yield Need(f"the harness {face.name}", f"{face.data['checked']}", note=True)
-    for fact in face.data.get("unverified", ()):
+    yield Need(f"the harness {face.name}", face.data.checked, note=True)
+    for fact in face.data.unverified:
         yield Need("not seen in that harness", fact, note=True)
-    if "unverified" in face.data:
+    if face.data.unverified:
         yield Need("where it is otherwise", "set face to a .json file of your own, made from that one", note=True)
 
 
 def _names(target: Target) -> str:
-    runtime = target.profile.get("runtime", "node")
-    return " or ".join(map(str, runtime)) if isinstance(runtime, list) else str(runtime)
+    return " or ".join(target.profile.runtime)
 
 
 def _need(what: str, look: Callable[[], str]) -> Need:

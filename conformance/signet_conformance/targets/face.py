@@ -5,30 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from signet_conformance.errors import TargetError, printable
 from signet_conformance.files.json_file import read_json
 from signet_conformance.targets import Target
-from signet_conformance.targets.checking import demand
+
+if TYPE_CHECKING:
+    from signet_conformance.targets.face_document import FaceDocument
 
 FOLDER = Path(__file__).parent / "faces"
-SCHEMA = "face/signet-face-1.schema.json"
-_KINDS: Mapping[str, str] = {"command-hooks": "settings", "node-plugin": "code", "python-plugin": "calls"}
+_NEEDED: Mapping[str, str] = {"command-hooks": "settings", "node-plugin": "code", "python-plugin": "calls"}
 """The member without which a driver cannot play a face."""
 
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """One face: its file, and what stands in it."""
+    """One face: its file, and the document in it."""
 
     path: Path
-    data: Mapping[str, Any]
+    data: FaceDocument
 
     @property
     def name(self) -> str:
         """The harness and the release of it that is played."""
-        return f"{self.data['harness']}-{self.data['version']}"
+        return f"{self.data.harness}-{self.data.version}"
 
 
 def find_face(target: Target) -> Face:
@@ -36,7 +37,10 @@ def find_face(target: Target) -> Face:
 
     Raises TargetError when there is none, when it breaks its schema, or when the target's driver cannot play it.
     """
-    name = str(target.profile.get("face", ""))
+    from signet_conformance.files.documents import demand
+    from signet_conformance.targets.face_document import FaceDocument
+
+    name = target.profile.face or ""
     shipped = sorted(path.stem for path in FOLDER.glob("*.json"))
     own = name.endswith(".json")
     if not own and name not in shipped:
@@ -47,12 +51,12 @@ def find_face(target: Target) -> Face:
         )
     path = target.folder / name if own else FOLDER / f"{name}.json"
     data = read_json(path, "check the path, or mend the file", error=TargetError)
-    demand(data, SCHEMA, str(path))
-    needed = _KINDS.get(target.driver)
-    if needed is not None and needed not in data:
+    face = demand(FaceDocument, data, str(path), error=TargetError)
+    needed = _NEEDED.get(target.driver)
+    if needed is not None and getattr(face, needed) is None:
         raise TargetError(
             f"the face {printable(name)!r} is not one that the driver {target.driver} plays: it has no {needed!r}",
             where=target.where,
             remedy="name a face of the same kind of harness",
         )
-    return Face(path, data)
+    return Face(path, face)

@@ -6,12 +6,14 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from signet_conformance.errors import TargetError, printable
 from signet_conformance.targets import Target
+
+if TYPE_CHECKING:
+    from signet_conformance.targets.profile import Place
 
 _RUNTIMES: Mapping[str, str] = {
     "node": "install Node.js 20 or later, or set runtime to its path",
@@ -28,28 +30,21 @@ _NAMED: Mapping[str, str] = {
 """Driver to how a connector is named in the settings."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """One place where a file may be: `path` below the package of a name, or below any folder upwards."""
-
-    path: str
-    package: str | None = None
-
-
 def find_file(target: Target) -> Path:
     """The connector's file: the setting `module`, or the first of the profile's places that exists.
 
     Raises TargetError that lists the places and says how the file is made, or that the driver loads no such file.
     """
-    if "module" in target.profile:
-        return _loadable(target, target.folder / str(target.profile["module"]))
-    places = [Place(**one) for one in target.profile.get("files", ())]
-    if (found := first_of(target, target.profile.get("files", ()))) is not None:
-        return found
+    profile = target.profile
+    if profile.module is not None:
+        return _loadable(target, target.folder / profile.module)
+    places = profile.files
+    if (file := first_of(target, places)) is not None:
+        return file
     if not places:
         raise TargetError("no connector is named", where=target.where, remedy=_NAMED.get(target.driver, _NAMED[""]))
     looked = ", ".join(f"{p.path} of package {p.package}" if p.package else p.path for p in places)
-    made = target.profile.get("build", "build the connector")
+    made = "build the connector" if profile.build is None else profile.build
     raise TargetError(
         f"the connector {target.name} is not found at or above {printable(target.root)}: looked for {looked}",
         where=f"--target {target.name}",
@@ -82,10 +77,9 @@ def find_program(target: Target) -> str:
     return str(Path(found).absolute())
 
 
-def first_of(target: Target, places: Sequence[Mapping[str, str]]) -> Path | None:
+def first_of(target: Target, places: Sequence[Place]) -> Path | None:
     """The first of some places that exists, from the target's root upwards; None when there is none."""
-    known = [Place(**one) for one in places]
-    return next((path.resolve() for path in _candidates(target.root, known) if path.exists()), None)
+    return next((path.resolve() for path in _candidates(target.root, places) if path.exists()), None)
 
 
 def _candidates(root: Path, places: Sequence[Place]) -> Iterator[Path]:
@@ -111,17 +105,15 @@ def find_runtime(target: Target) -> str:
 
     Raises TargetError that says how to get one.
     """
-    wanted = target.profile.get("runtime", ["node"])
-    for name in [wanted] if isinstance(wanted, str) else wanted:
-        found = shutil.which(name, path=_search_path(target.root))
-        if found is not None:
-            return found
-    names = wanted if isinstance(wanted, str) else " or ".join(wanted)
-    first = wanted if isinstance(wanted, str) else wanted[0]
+    wanted = target.profile.runtime
+    for name in wanted:
+        program = shutil.which(name, path=_search_path(target.root))
+        if program is not None:
+            return program
     raise TargetError(
-        f"{printable(names)} is not on this machine",
+        f"{printable(' or '.join(wanted))} is not on this machine",
         where=f"--target {target.name}",
-        remedy=_RUNTIMES.get(first, "set runtime to a program that exists"),
+        remedy=_RUNTIMES.get(wanted[0], "set runtime to a program that exists"),
     )
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from signet_conformance.errors import TargetError
+
+if TYPE_CHECKING:
+    from signet_conformance.targets.profile import Profile
 
 _FILE = frozenset({"module", "files"})
 _LOADED = _FILE | {"runtime"}
@@ -27,9 +30,9 @@ _WORDS: Mapping[str, str] = {"module": "{module}", "files": "{module}", "runtime
 """Setting to the word of a driver program's command that stands for it."""
 
 
-def demand_read(data: Mapping[str, Any], own: Mapping[str, Any], where: str) -> None:
-    """Raise TargetError for the first of a repository's `own` settings that the driver of profile `data` ignores."""
-    driver = str(data["driver"])
+def demand_read(profile: Profile, own: Mapping[str, Any], where: str) -> None:
+    """Raise TargetError for the first of a repository's `own` settings that the driver of a profile ignores."""
+    driver = profile.driver
     every = frozenset().union(*_READ.values())
     for name in (name for name in own if name in every):
         if name not in _READ[driver]:
@@ -39,14 +42,14 @@ def demand_read(data: Mapping[str, Any], own: Mapping[str, Any], where: str) -> 
                 where=where,
                 remedy=f'take {name} out, or set driver = "…" to one that reads it: {others}',
             )
-        if driver == "command" and name in _WORDS and _WORDS[name] not in data.get("command", ()):
+        if driver == "command" and name in _WORDS and _WORDS[name] not in profile.command:
             raise TargetError(
                 f"the command does not use {name}",
                 where=where,
                 remedy=f'take {name} out, or put "{_WORDS[name]}" among the words of command',
             )
         for instead, unread in _INSTEAD.get(driver, {}).items():
-            if instead in data and name in unread:
+            if instead in profile.model_fields_set and name in unread:
                 raise TargetError(
                     f"the driver {driver} does not read {name} beside {instead}",
                     where=where,

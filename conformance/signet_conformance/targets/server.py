@@ -20,14 +20,16 @@ def server_url(target: Target) -> str:
 
     Raises TargetError when it is not on this machine, or when it is neither named nor started by a command.
     """
-    url = str(target.profile.get("url", f"http://127.0.0.1:{PORT}"))
+    url = target.profile.url
+    if url is None:
+        url = f"http://127.0.0.1:{PORT}"
     try:
         parts = urlsplit(url.replace(PORT, "80").replace(DAEMON, "http://127.0.0.1"))
     except ValueError:
         parts = urlsplit("")
     if parts.scheme != "http" or parts.hostname not in _LOOPBACK:
         raise TargetError(
-            f"url is {printable(url)!r}, which is no http address on this machine",
+            f"url is {printable(url)!r}, which is not an http address on this machine",
             where=target.where,
             remedy="the kit speaks to loopback only, such as http://127.0.0.1:8080",
         )

@@ -12,7 +12,7 @@ harness = "mine"
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 from signet_conformance.errors import TargetError, printable
 
 FILE = "signet-conformance.toml"
+_DEEPEST = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,21 @@ class Settings:
     def folder(self) -> Path | None:
         """The folder of the file, which relative paths in it start from."""
         return None if self.path is None else self.path.parent
+
+    def own(self, name: str) -> Mapping[str, Any]:
+        """What the repository says of a target. Raises TargetError with the table, JSON pointer and value that is off.
+
+        Other targets are not looked at: what is off with them is no concern of this one.
+        """
+        if name not in self.targets:
+            return {}
+        from signet_conformance.files.documents import demand
+        from signet_conformance.targets.profile import SettingsFile
+
+        own = self.targets[name]
+        _demand_plain(own, self.where(name))
+        demand(SettingsFile, {"targets": {name: own}}, str(self.path), error=TargetError)
+        return own
 
     def where(self, name: str) -> str:
         """What a message about a target names as the place."""
@@ -67,8 +83,39 @@ def _targets(data: Any, path: Path) -> Mapping[str, Mapping[str, Any]]:
     found = data.get("targets", {}) if isinstance(data, dict) else None
     if not isinstance(found, dict) or not all(isinstance(one, dict) for one in found.values()):
         raise TargetError(
-            "targets is no table of tables",
+            "targets is not a table of tables",
             where=printable(path),
             remedy='such as [targets.openclaw] module = "dist/index.js"',
         )
     return found
+
+
+def _demand_plain(own: Mapping[str, Any], where: str) -> None:
+    """Raise TargetError for the first value that TOML has and JSON has not, or that no command line can hold."""
+    for way, value in _values(own):
+        pointer = printable("".join(f"/{part}" for part in way), 200)
+        null = isinstance(value, str) and "\0" in value
+        if null or not isinstance(value, str | int | float):
+            raise TargetError(
+                f"{pointer} holds a null character" if null else f"{pointer} is a {type(value).__name__}",
+                where=where,
+                remedy=f"write {pointer} as a string without control characters",
+            )
+        if len(way) > _DEEPEST:
+            raise TargetError(
+                f"{pointer} lies {len(way)} tables deep", where=where, remedy=f"nest at most {_DEEPEST} tables"
+            )
+
+
+def _values(own: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Every value of a table that is neither a table nor a list, with the way to it; in the order of the file."""
+    # No recursion: a dotted key nests as many tables as it has dots.
+    waiting: list[tuple[tuple[str | int, ...], Any]] = [((), own)]
+    while waiting:
+        way, value = waiting.pop()
+        if isinstance(value, Mapping):
+            waiting += [((*way, name), child) for name, child in reversed([*value.items()])]
+        elif isinstance(value, list):
+            waiting += [((*way, index), child) for index, child in reversed(list(enumerate(value)))]
+        else:
+            yield way, value

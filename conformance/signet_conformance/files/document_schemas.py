@@ -1,0 +1,56 @@
+"""The JSON Schemas of documents, made from their models. They stand frozen in the schemas folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
+_HOME = "https://schemas.signet-conformance.invalid/"
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+class _Schema(GenerateJsonSchema):
+    """JSON Schema as people read it: no titles made from names, and no defaults that only say `nothing`."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        """Never: the name of a member is title enough."""
+        del schema
+        return False
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        """The schema of a member, with its default where that is a value."""
+        return super().default_schema(schema) if schema.get("default") else self.generate_inner(schema["schema"])
+
+    def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
+        """An object of any members; what their names must match stands in propertyNames."""
+        described = super().dict_schema(schema)
+        if "patternProperties" in described:
+            ((pattern, values),) = described.pop("patternProperties").items()
+            described |= {"propertyNames": {"pattern": pattern}, "additionalProperties": values}
+        return described
+
+
+@cache
+def schema_of(model: type[BaseModel], file: str) -> Mapping[str, Any]:
+    """The JSON Schema of a document, as it stands frozen in a file of the schemas folder."""
+    schema = model.model_json_schema(schema_generator=_Schema)
+    parts = schema.pop("$defs", {})
+    for part in (schema, *parts.values()):
+        if "description" in part:
+            part["description"] = " ".join(part["description"].split())
+    head = {"$schema": _DIALECT, "$id": _HOME + file.removesuffix(".schema.json")}
+    told = {name: schema.pop(name) for name in ("title", "description")}
+    for part in parts.values():
+        part.pop("title", None)
+    return {**head, **told, **schema, **({"$defs": parts} if parts else {})}
+
+
+def schema_text(model: type[BaseModel], file: str) -> str:
+    """The JSON Schema of a document as the text of its file."""
+    return json.dumps(schema_of(model, file), indent=2, ensure_ascii=False) + "\n"

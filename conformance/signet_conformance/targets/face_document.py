@@ -1,0 +1,198 @@
+"""A host face as a document: signet-face/1."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
+
+from signet_conformance.files.documents import Document, Items, Maybe, Part, Text, refusal
+from signet_conformance.targets.profile import Seconds
+
+_WITH_SETTINGS = (
+    "timeout_unit_s",
+    "default_timeout_s",
+    "mcp",
+    "constants",
+    "matchers",
+    "events",
+    "steps",
+    "turn_end",
+)
+"""What a face of hooks that run as commands needs beside its settings."""
+_ACTION = "one of {event}, {say}, {model}, {renew}; what stands beside event is a member of its JSON"
+_ACTIONS = ("event", "say", "model", "renew")
+
+Texts = Annotated[Items[str], Field(description="a list of texts")]
+Step = Literal["start", "prompt", "compact", "pre_compaction", "compaction_complete", "clear", "resume", "end"]
+Blocking = Literal["status", "decision", "continue", "permission"]
+
+
+class Fire(Part):
+    """The harness fires an event; the other members are members of its JSON."""
+
+    model_config = ConfigDict(extra="allow")
+
+    event: Text
+
+
+class Say(Part):
+    """Somebody says what the step holds."""
+
+    say: Literal["user", "assistant"]
+
+
+class AskModel(Part):
+    """The harness calls its model."""
+
+    model: Literal[True]
+
+
+class Renew(Part):
+    """The session begins anew."""
+
+    renew: Literal[True]
+
+
+def _kind(action: Any) -> str | None:
+    members = action if isinstance(action, dict) else {}
+    return next((kind for kind in _ACTIONS if kind in members), None)
+
+
+Action = Annotated[
+    Annotated[Fire, Tag("event")]
+    | Annotated[Say, Tag("say")]
+    | Annotated[AskModel, Tag("model")]
+    | Annotated[Renew, Tag("renew")],
+    Discriminator(
+        _kind,
+        custom_error_type="refused",
+        custom_error_message="{told}",
+        custom_error_context={"told": "is not an action", "remedy": _ACTION},
+    ),
+    Field(description=_ACTION),
+]
+
+
+class MemoryServer(Part):
+    """Where the harness finds the memory server."""
+
+    file: Text
+    members: Texts
+
+
+class FaceDocument(Document):
+    """What one release of a harness does with a connector: the events it fires, in which order, with which members.
+
+    A host program of the kit plays it; what a driver needs depends on the kind of harness (settings: hooks run as
+    commands; code: plugins for node or bun; calls: Python providers).
+    """
+
+    model_config = ConfigDict(
+        title="Host face (signet-face/1)",
+        json_schema_extra={"dependentRequired": {"settings": list(_WITH_SETTINGS)}},
+    )
+    schema_file: ClassVar[str] = "face/signet-face-1.schema.json"
+
+    format: Literal["signet-face/1"]
+    harness: Annotated[Text, Field(description="The harness that is played.")]
+    version: Annotated[Text, Field(description="a text such as 2.1.197: the release of the harness")]
+    checked: Annotated[Text, Field(description="a sentence: what the face was checked against, or that it was not")]
+    notes: Texts = ()
+    unverified: Annotated[
+        Texts,
+        Field(description="What nobody has seen the harness do, and the face had to settle: one sentence each."),
+    ] = ()
+
+    code: Annotated[
+        Maybe[Annotated[str, Field(pattern=r"^[a-z_]+\.mjs$")]],
+        Field(description="a file name: the module of the host program that plays the harness"),
+    ] = None
+    events: Annotated[dict[str, Texts], Field(description="a table of lists: event to the members that it carries")] = (
+        Field(default_factory=dict)
+    )
+    hooks: Annotated[dict[str, Texts], Field(description="a table of lists: hook to the members of its input")] = Field(
+        default_factory=dict
+    )
+    budgets_ms: Annotated[
+        dict[str, Annotated[float, Field(gt=0)]],
+        Field(description="Event to the milliseconds after which the harness goes on without its handlers."),
+    ] = Field(default_factory=dict)
+    registration_modes: Annotated[
+        Maybe[Annotated[Items[str], Field(min_length=1)]],
+        Field(
+            description="The modes in which the harness registers a plugin, in order; "
+            "runs fire the handlers of the last."
+        ),
+    ] = None
+    registrars: Texts = ()
+    early_agent_start: Maybe[bool] = None
+    tools_by_manifest: Annotated[
+        bool, Field(description="true where only the tools that the plugin's manifest names are taken")
+    ] = False
+    session_files: Annotated[
+        Maybe[Literal["jsonl", "sqlite"]],
+        Field(description="Where a session's messages are kept, as the plugin is told."),
+    ] = None
+    port: Maybe[Annotated[int, Field(ge=1, le=65535)]] = None
+    session_folder: Maybe[str] = None
+    tools: Maybe[bool] = None
+    replaces_by: Maybe[Literal["session_switch", "session_shutdown"]] = None
+    starts_of_a_replaced_session: Maybe[Annotated[int, Field(ge=1)]] = None
+    before_compaction: Texts = ()
+
+    calls: Annotated[
+        Maybe[Texts], Field(description="a list of texts: the methods of a provider that the harness calls")
+    ] = None
+
+    settings: Annotated[
+        Maybe[Text], Field(description="a path below the home folder: the file that holds the hooks")
+    ] = None
+    mcp: Annotated[
+        Maybe[MemoryServer], Field(description="a table {file, members}: where the harness finds the memory server")
+    ] = None
+    transcript: Maybe[Literal["claude", "codex"]] = None
+    timeout_unit_s: Annotated[
+        Maybe[Seconds], Field(description="a number: the seconds that a hook's timeout of 1 means")
+    ] = None
+    default_timeout_s: Annotated[Maybe[Seconds], Field(description="a number of seconds above 0")] = None
+    project_variables: Texts = ()
+    environment: Annotated[
+        Maybe[Texts],
+        Field(description="The only variables that a hook inherits, where the harness clears the others."),
+    ] = None
+    bracketed_output_is_json: Annotated[
+        bool, Field(description="true where output that begins with [ or {, and is not JSON, is thrown away")
+    ] = False
+    blocked_by: Annotated[
+        dict[str, Annotated[Items[Blocking], Field(json_schema_extra={"uniqueItems": True})]],
+        Field(
+            description="a table of lists: event to what of its hook keeps the harness from going on. status: the exit "
+            "status 2; decision, continue, permission: with the exit status 0 a JSON object in which decision is "
+            "block, continue is false, hookSpecificOutput.permissionDecision is deny"
+        ),
+    ] = Field(default_factory=dict)
+    blocking_needs_reason: Annotated[
+        bool,
+        Field(
+            description="true where the status 2 blocks only with something on standard error, "
+            "and a decision only with a reason"
+        ),
+    ] = False
+    constants: Annotated[dict[str, Any], Field(description="Members with the same value in every hook's JSON.")] = (
+        Field(default_factory=dict)
+    )
+    matchers: Annotated[
+        dict[str, str], Field(description="Event to the member that a hook's matcher is held against.")
+    ] = Field(default_factory=dict)
+    steps: Annotated[
+        dict[Step, Items[Action]], Field(description="a table of lists: step of a scenario to what the harness does")
+    ] = Field(default_factory=dict)
+    turn_end: Annotated[Items[Action], Field(description="What the harness does when a turn has ended.")] = ()
+
+    @model_validator(mode="after")
+    def _whole_with_settings(self) -> Self:
+        lacking = [name for name in _WITH_SETTINGS if name not in self.model_fields_set]
+        if self.settings is not None and lacking:
+            raise refusal(f"has settings and lacks {', '.join(lacking)}", "add what a harness that runs commands needs")
+        return self

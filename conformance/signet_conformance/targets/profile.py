@@ -1,0 +1,191 @@
+"""Target profiles and a repository's settings as documents: signet-target/1, and the tables of `[targets]`."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from signet_conformance.contract import document
+from signet_conformance.errors import printable
+from signet_conformance.files.documents import Document, Items, Maybe, Part, Telling, Text, refusal
+
+DriverKind = Literal["command", "command-hooks", "http-adapter", "mcp", "node-plugin", "python-plugin"]
+Processes = Literal["one", "agent", "session"]
+Method = Literal["onSessionStart", "onUserPromptSubmit", "onSessionEnd", "onPreCompaction", "onCompactionComplete"]
+Seconds = Annotated[float, Field(gt=0, description="a number of seconds above 0")]
+NODE = "node"
+
+
+def _known_operation(name: str) -> str:
+    operations = sorted(document("operations.json")["operations"])
+    if name not in operations:
+        near = difflib.get_close_matches(name, operations, n=2) or operations
+        raise refusal(
+            f"the contract has no operation {printable(name, 60)!r}", f"did you mean {' or '.join(near[:5])}?"
+        )
+    return name
+
+
+def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    if twice is not None:
+        raise refusal(f"names {printable(twice, 60)!r} twice", "name each once")
+    return names
+
+
+def _one_or_more(names: Any) -> Any:
+    return [names] if isinstance(names, str) else names
+
+
+Operation = Annotated[str, AfterValidator(_known_operation), WithJsonSchema({"type": "string"})]
+Runtime = Annotated[
+    Items[Text],
+    Field(min_length=1),
+    BeforeValidator(_one_or_more),
+    WithJsonSchema(
+        {"type": ["string", "array"], "minLength": 1, "minItems": 1, "items": {"type": "string", "minLength": 1}}
+    ),
+]
+
+
+class Place(Part):
+    """A place where a file may be."""
+
+    path: Annotated[Text, Field(description="a path below the package, or below any folder upwards")]
+    package: Annotated[Maybe[Text], Field(description="the name in a package.json")] = None
+
+
+class Declarations(Part):
+    """What the connector says of itself and no recording can show."""
+
+    agents: Annotated[
+        Items[Telling], Field(description='a list of agent ids such as ["atlas-agent", "beacon-agent"]')
+    ] = ()
+    harness: Annotated[Maybe[str], Field(description="a text: the name that the connector sends as its harness")] = None
+    bounds_s: Annotated[
+        dict[str, Seconds], Field(description="a table of seconds such as {start = 15.0, prompt = 5.0}")
+    ] = Field(default_factory=dict)
+    capabilities: Annotated[
+        Maybe[Annotated[Items[Operation], AfterValidator(_distinct)]],
+        Field(
+            description='a list of operations such as ["session-start", "session-end"]; '
+            "signet-conformance contract lists them",
+            json_schema_extra={"uniqueItems": True},
+        ),
+    ] = None
+    token: Annotated[bool, Field(description="true where the connector is to be given a token")] = False
+
+
+class Settable(Part):
+    """The members of a profile that a repository's own settings may put in front of it."""
+
+    driver: Annotated[Maybe[DriverKind], Field(description="the kind of connector")] = None
+    title: Annotated[Maybe[Text], Field(description="what the connector is, in a few words")] = None
+    identity: Annotated[Maybe[Text], Field(description="How the connector takes its agent id, as a sentence.")] = None
+    face: Annotated[
+        Maybe[Text],
+        Field(
+            description="What release of which harness is played: the name of a face of the kit, "
+            "or the path of a .json file."
+        ),
+    ] = None
+    processes: Annotated[
+        Processes, Field(description="what shares a process: the whole run, the sessions of an agent, or one session")
+    ] = "one"
+    sessions: Annotated[
+        Maybe[Annotated[int, Field(ge=0, le=1_000_000)]],
+        Field(
+            description="a whole number such as 20: the generated sessions of a run that is told no number; "
+            "fewer where one is slow"
+        ),
+    ] = None
+    command: Annotated[
+        Items[str], Field(description='a list of words such as ["node", "{root}/driver.mjs"]: what is launched')
+    ] = ()
+    url: Annotated[
+        Maybe[Annotated[str, Field(pattern=r"^(https?://|\{daemon\})")]],
+        Field(
+            description="such as http://127.0.0.1:8080: the address of a server on this machine; "
+            "{port} stands for a free port, {daemon} for the recorder"
+        ),
+    ] = None
+    paths: Annotated[
+        dict[Method, Annotated[str, Field(pattern="^/")]],
+        Field(
+            description='such as {onSessionStart = "/session-start"}: method of a runtime adapter to the path '
+            "that serves it"
+        ),
+    ] = Field(default_factory=dict)
+    env: Annotated[
+        dict[Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")], str],
+        Field(description='such as {SIGNET_ENABLED = "true"}: a table of texts, added to the connector\'s environment'),
+    ] = Field(default_factory=dict)
+    runtime: Annotated[
+        Runtime,
+        Field(description='such as ["bun", "node"]: what runs the connector\'s module: the first that is found'),
+    ] = (NODE,)
+    module: Annotated[Maybe[Text], Field(description="a path: the connector's file, instead of looking for one")] = None
+    files: Annotated[Items[Place], Field(description="Places of the connector's file, the best first.")] = ()
+    build: Annotated[
+        Maybe[str], Field(description="How the file is made, or what is still to be provided, as an instruction.")
+    ] = None
+    programs: Annotated[
+        dict[str, Items[Place]],
+        Field(description="Programs that the connector installs by name, with the places of each."),
+    ] = Field(default_factory=dict)
+    tools: Annotated[
+        dict[str, str],
+        Field(
+            description='such as {memory_store = "signet_remember"}: tool of the scenarios to the connector\'s own name'
+        ),
+    ] = Field(default_factory=dict)
+    config: Annotated[
+        Maybe[Text], Field(description="a path: the file of hooks, instead of what the installer writes")
+    ] = None
+    plugin_config: Annotated[
+        Maybe[dict[str, Any]], Field(description="a table: what the harness gives to the plugin as its settings")
+    ] = None
+
+
+class Profile(Document, Settable):
+    """A named connector: which driver performs scenarios with it, how its files are found, what it declares.
+
+    The profiles that come with the kit are files of this form; a repository's own settings are put in front of them,
+    with the members of declared at their top.
+    """
+
+    model_config = ConfigDict(title="Target profile (signet-target/1)")
+    schema_file: ClassVar[str] = "target/signet-target-1.schema.json"
+
+    format: Literal["signet-target/1"]
+    name: Annotated[
+        str, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$", description="such as mine: letters, digits, - and .")
+    ]
+    title: Text
+    driver: DriverKind
+    declared: Declarations
+
+
+class OwnTarget(Settable, Declarations):
+    """What a repository says of one target; what is declared may stand at the top or below declared."""
+
+    declared: Maybe[Declarations] = None
+
+
+class SettingsFile(Document):
+    """A repository's own settings: signet-conformance.toml, or [tool.signet-conformance] of pyproject.toml."""
+
+    model_config = ConfigDict(title="Settings", extra="ignore")
+    schema_file: ClassVar[str] = "settings/signet-settings.schema.json"
+
+    targets: Annotated[
+        dict[str, OwnTarget], Field(description='such as [targets.openclaw] module = "dist/index.js"')
+    ] = Field(default_factory=dict)
+
+    @classmethod
+    def place(cls, where: str, pointer: Sequence[str | int]) -> tuple[str, Sequence[str | int]]:
+        """The table of the target, and what is off within it."""
+        return (f"{where}: targets.{pointer[1]}", pointer[2:]) if len(pointer) > 1 else (where, pointer)
