@@ -9,7 +9,7 @@ import pytest
 from signet_conformance.contract import requirements
 from signet_conformance.engine import Judged, judge
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
-from signet_conformance.reports.layout import MIN_WIDTH
+from signet_conformance.reports.terminal import MIN_WIDTH
 from signet_conformance.reports.text import (
     breach_names,
     closing_line,
@@ -135,7 +135,7 @@ def test_colours_come_only_on_request(judged: Judged) -> None:
     """Escape sequences are in the text with colour, and nowhere without."""
     plain = [failure_text(judged, AGENT), *heading_lines(judged, 80, False), *undecided_lines(judged, 80, False)]
     assert not any("\x1b" in text for text in plain)
-    assert "\x1b[31m" in failure_text(judged, AGENT, colour=True)
+    assert "\x1b[1;31m" in failure_text(judged, AGENT, colour=True)
 
 
 def test_breaches_come_in_the_order_of_their_weight(tmp_path: Path) -> None:

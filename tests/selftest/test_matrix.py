@@ -47,7 +47,7 @@ def test_colour_only_on_request() -> None:
     """Without colour there is no escape; with it a survivor is coloured and no word changes."""
     plain, coloured = matrix_lines(SELFTEST, {}), matrix_lines(SELFTEST, {}, colour=True)
     assert "\x1b" not in "".join(plain)
-    assert "\x1b[31m" in "".join(coloured)
+    assert "\x1b[1;31m" in "".join(coloured)
     import click
 
     assert [click.unstyle(line) for line in coloured] == plain

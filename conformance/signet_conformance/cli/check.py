@@ -14,7 +14,7 @@ from signet_conformance.cli.declared import Overrides, declared_options, merged
 from signet_conformance.cli.inputs import trace_files
 from signet_conformance.cli.judging import UNREADABLE, Run, Settings
 from signet_conformance.cli.known import known_options
-from signet_conformance.cli.output import demand_apart, report_stream, terminal_width, wants_colour
+from signet_conformance.cli.output import demand_apart, report_stream
 from signet_conformance.cli.report_files import ReportFiles, report_options
 from signet_conformance.cli.selection import selected
 from signet_conformance.contract import version_document
@@ -23,8 +23,6 @@ from signet_conformance.errors import printable
 from signet_conformance.outcome.coverage import percentage
 from signet_conformance.outcome.known_failures import KnownFailures, target_of
 from signet_conformance.outcome.together import run_level_breaches, verdicts_of
-from signet_conformance.reports import text
-from signet_conformance.reports.known import known_lines
 from signet_conformance.rules import rules
 from signet_conformance.trace import Declared
 
@@ -153,6 +151,11 @@ def _judge_all(run: Run, files: Sequence[str]) -> int:
 
 
 def _write_text(run: Run, files: Sequence[str], stream: TextIO) -> int:
+    # Imported when there is something to draw: a document for programs needs no terminal.
+    from signet_conformance.reports import text
+    from signet_conformance.reports.known import known_lines
+    from signet_conformance.reports.terminal import terminal_width, wants_colour
+
     settings = run.settings
     width, colour = terminal_width(), wants_colour(stream)
     explained: set[str] = set()
@@ -186,6 +189,8 @@ def _write_text(run: Run, files: Sequence[str], stream: TextIO) -> int:
 
 
 def _blocks(judged: Judged, settings: Settings, explained: set[str], width: int, colour: bool) -> Iterator[str]:
+    from signet_conformance.reports import text
+
     yield "\n".join(text.heading_lines(judged, width, colour))
     known = settings.known.reasons(target_of(judged, settings.target), judged.verdicts)
     for name in text.breach_names(judged):
@@ -205,6 +210,9 @@ def _blocks(judged: Judged, settings: Settings, explained: set[str], width: int,
 
 
 def _closing(run: Run, status: int, stream: TextIO) -> str:
+    from signet_conformance.reports import text
+    from signet_conformance.reports.terminal import wants_colour
+
     return text.closing_line(
         verdicts_of(run.judged), len(run.judged), status, wants_colour(stream), len(run.complaints), run.because()
     )

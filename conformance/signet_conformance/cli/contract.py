@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import click
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
 
-from signet_conformance.cli.output import terminal_width
 from signet_conformance.contract import contract_versions, requirements, version_document, version_key
 from signet_conformance.errors import ContractError, UsageError
-from signet_conformance.reports.layout import paragraph, usable_width
+from signet_conformance.reports.terminal import STRONG, Paragraph, drawn, terminal_width, wants_colour
 
 _DIFF = "contract diff"
 
@@ -24,12 +27,19 @@ def command() -> None:
 @command.command("list")
 def list_versions() -> None:
     """List the versions with the daemon each is judged by."""
+    table = Table.grid(padding=(0, 2, 0, 0))
     for version in contract_versions():
         frozen = version_document(version)
-        click.echo(
-            f"{version:<8} daemon {frozen['daemon_versions']['reference']:<10}"
-            f"{len(frozen['requirements']):>3} requirements, {len(frozen['operations'])} operations"
+        table.add_row(
+            Text(version),
+            Text(f"daemon {frozen['daemon_versions']['reference']}"),
+            Text(f"{len(frozen['requirements']):>3} requirements, {len(frozen['operations'])} operations"),
         )
+    _print([table])
+
+
+def _print(things: Iterable[RenderableType]) -> None:
+    click.echo("\n".join(drawn(things, terminal_width(), wants_colour(sys.stdout))), color=True)
 
 
 @command.command("diff")
@@ -43,33 +53,30 @@ def diff(old: str, new: str, as_json: bool) -> None:
     Example:
       signet-conformance contract diff 0.58 0.145
     """
-    found = difference(old, new)
+    changed = difference(old, new)
     if as_json:
-        click.echo(json.dumps(found, indent=2))
-        return
-    for line in _lines(found):
-        click.echo(line)
+        click.echo(json.dumps(changed, indent=2))
+    else:
+        _print(_told(changed))
 
 
-def _lines(found: Mapping[str, Any]) -> Iterator[str]:
-    """A difference for people, as wide as the terminal."""
-    width = usable_width(terminal_width())
-    yield f"From contract {found['from']} to {found['to']}"
+def _told(changed: Mapping[str, Any]) -> Iterator[RenderableType]:
+    """A difference for people."""
+    yield Text(f"From contract {changed['from']} to {changed['to']}", STRONG)
     for title, members in (("Requirements that come into force", "added"), ("Requirements that fall away", "removed")):
-        rows = found["requirements"][members]
-        yield f"\n{title}: {len(rows)}"
+        rows = changed["requirements"][members]
+        yield Text(f"\n{title}: {len(rows)}")
         for row in rows:
-            yield from paragraph(f"{row['level']:<6} {row['id']}  {row['title']}", width, "  ", " " * 9)
-    changes = found["changes"]
-    yield f"\nOperations and fields: {len(changes)}"
+            yield Paragraph(f"{row['level']:<6} {row['id']}  {row['title']}", 2, 9)
+    changes = changed["changes"]
+    yield Text(f"\nOperations and fields: {len(changes)}")
     place = None
     for change in changes:
         if change["operation"] != place:
             place = change["operation"]
-            yield f"  {place or 'every operation'}"
+            yield Text(f"  {place or 'every operation'}")
         note = f"  {change['note']}" if change.get("note") else ""
-        what = f"{change['change']:<8} {change['field'] or 'the operation itself'}{note}"
-        yield from paragraph(what, width, "    ", " " * 13)
+        yield Paragraph(f"{change['change']:<8} {change['field'] or 'the operation itself'}{note}", 4, 13)
 
 
 def _version(name: str) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ import click
 from signet_conformance.cli.declared import Overrides
 from signet_conformance.cli.recordings import read_recording
 from signet_conformance.errors import UsageError, printable
-from signet_conformance.reports.layout import shell_command
+from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.trace import Trace
 
 TRACE, HAR, FLOWS = "trace", "har", "flows"

@@ -7,13 +7,14 @@ import sys
 
 import click
 
-from signet_conformance.cli.output import demand_apart, report_stream, terminal_width, wants_colour
+from signet_conformance.cli.output import demand_apart, report_stream
 from signet_conformance.cli.recordings import read_recording
 from signet_conformance.diff import document, text
 from signet_conformance.diff.recordings import compare
 from signet_conformance.diff.volatile import NAMES, Volatile, own_classes
 from signet_conformance.errors import NothingTestedError, printable
 from signet_conformance.facts import Recording
+from signet_conformance.reports.terminal import terminal_width, wants_colour
 
 _EPILOG = f"""\b
 Examples:

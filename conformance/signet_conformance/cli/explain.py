@@ -8,12 +8,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
+from rich.console import RenderableType
+from rich.highlighter import JSONHighlighter
+from rich.table import Table
+from rich.text import Text
 
-from signet_conformance.cli.output import terminal_width, wants_colour
 from signet_conformance.cli.selection import unknown
 from signet_conformance.contract import Requirement, document, requirements
-from signet_conformance.reports.layout import command_line, labelled, paragraph, strong, usable_width
 from signet_conformance.reports.requirement_pages import page_address
+from signet_conformance.reports.terminal import (
+    STRONG,
+    Paragraph,
+    drawn,
+    labelled,
+    labelled_command,
+    terminal_width,
+    wants_colour,
+)
 from signet_conformance.rules.daemon import daemon_requirements
 
 _EPILOG = """\b
@@ -39,8 +50,7 @@ def command(named: tuple[str, ...], as_json: bool) -> int:
             _write(document("requirements.json")["requirements"])
         else:
             first, *_, last = daemon_requirements()
-            print(*_list(requirements()), sep="\n")
-            print(f"and on the daemon's side {first} to {last}")
+            _print([_list(requirements()), Text(f"and on the daemon's side {first} to {last}")])
         return 0
     names = [name.strip().upper() for name in named]
     for given, name in zip(named, names, strict=True):
@@ -51,12 +61,12 @@ def command(named: tuple[str, ...], as_json: bool) -> int:
         _write(entries[0] if len(entries) == 1 else entries)
         return 0
     for place, name in enumerate(names):
-        print(
-            *([""] if place else []),
-            *_page(known[name], usable_width(terminal_width()), wants_colour(sys.stdout)),
-            sep="\n",
-        )
+        _print([*([Text()] if place else []), *_page(known[name])])
     return 0
+
+
+def _print(things: Sequence[RenderableType]) -> None:
+    print(*drawn(things, terminal_width(), wants_colour(sys.stdout)), sep="\n")
 
 
 def _write(value: Any) -> None:
@@ -69,20 +79,18 @@ def _entry(name: str) -> Mapping[str, Any]:
     return entry
 
 
-def _list(known: Mapping[str, Requirement]) -> Iterator[str]:
-    width = max(map(len, known))
-    margin = " " * (width + 10)
+def _list(known: Mapping[str, Requirement]) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
     for name, requirement in known.items():
-        yield from paragraph(
-            f"{name:<{width}} {requirement.level:<7}  {requirement.title}", usable_width(terminal_width()), "", margin
-        )
+        table.add_row(Text(name), Text(requirement.level), Text(requirement.title))
+    return table
 
 
-def _page(requirement: Requirement, width: int, colour: bool) -> Iterator[str]:
+def _page(requirement: Requirement) -> Iterator[RenderableType]:
     entry = _entry(requirement.id)
-    yield f"{strong(requirement.id, colour)} {_levels(requirement)}"
-    yield from paragraph(requirement.title, width, "  ")
-    yield ""
+    yield Text.assemble((requirement.id, STRONG), f" {_levels(requirement)}")
+    yield Paragraph(requirement.title, 2)
+    yield Text()
     since = f"daemon {requirement.since}" if requirement.since else "every daemon version"
     facts = [
         ("since", ". ".join([since, *([entry["since_note"]] if entry.get("since_note") else [])])),
@@ -95,18 +103,18 @@ def _page(requirement: Requirement, width: int, colour: bool) -> Iterator[str]:
         ("unseen", requirement.undecided or "nothing: a recording decides it"),
         ("needs", _DECIDES[entry["decides"]] if "decides" in entry else _DAEMON),
     ]
-    for label, text in facts:
-        yield from labelled(label, text, width, colour)
-    yield from labelled("page", _documented(requirement.id), width, colour)
-    yield ""
+    yield from (labelled(label, text) for label, text in facts)
+    yield labelled("page", _documented(requirement.id))
+    yield Text()
     if "example" not in entry:
-        yield command_line("check", ["signet-conformance", "check", "TRACE"], colour)
+        yield labelled_command("check", ["signet-conformance", "check", "TRACE"])
         return
-    yield "  A recording that breaches it:"
-    for line in _example(entry["example"], entry.get("example_context")):
-        yield f"    {line}"
-    yield ""
-    yield command_line("check", ["signet-conformance", "check", "TRACE", "-k", requirement.id], colour)
+    yield Text("  A recording that breaches it:")
+    example = Text("\n".join(_example(entry["example"], entry.get("example_context"))))
+    JSONHighlighter().highlight(example)
+    yield from (Text.assemble("    ", line, no_wrap=True, overflow="ignore") for line in example.split("\n"))
+    yield Text()
+    yield labelled_command("check", ["signet-conformance", "check", "TRACE", "-k", requirement.id])
 
 
 _DAEMON = "a recording; it is judged on the daemon's side and changes no verdict of the connector"

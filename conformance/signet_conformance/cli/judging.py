@@ -25,8 +25,6 @@ from signet_conformance.outcome.known_failures import (
 from signet_conformance.outcome.together import essence
 from signet_conformance.reports import json_document
 from signet_conformance.reports.ending import Ending, Report
-from signet_conformance.reports.known import known_lines
-from signet_conformance.reports.layout import MAX_WIDTH
 from signet_conformance.trace import Declared, Trace
 
 UNREADABLE = UsageError.exit_status
@@ -111,7 +109,7 @@ class Run:
     def close_reports(self, status: int) -> None:
         """Write the end of every report."""
         warnings = ["; ".join(map(str.strip, str(complaint).split("\n"))) for complaint in self.complaints]
-        notes = [*self.notes, *known_lines(self.known, MAX_WIDTH, colour=False), *self._too_little_lines()]
+        notes = [*self.notes, *self._known_notes(), *self._too_little_lines()]
         measured = None if self.meter is None else self.meter.coverage()
         settings = self.settings
         ending = Ending(
@@ -127,6 +125,15 @@ class Run:
         )
         for report in self.reports:
             report.close(ending)
+
+    def _known_notes(self) -> Sequence[str]:
+        if not (self.known.covered or self.known.fails):
+            return ()
+        # Imported when there is something to tell: a document for programs needs no terminal.
+        from signet_conformance.reports.known import known_lines
+        from signet_conformance.reports.terminal import MAX_WIDTH
+
+        return known_lines(self.known, MAX_WIDTH, colour=False)
 
     def status(self) -> int:
         """The exit status: that of unreadable input before that of the verdicts, that of their entries last."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from signet_conformance.cli.output import demand_apart, report_stream, wants_colour
+from signet_conformance.cli.output import demand_apart, report_stream
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.reports.matrix import badge
 from signet_conformance.reports.matrix import document as matrix
@@ -68,8 +68,11 @@ def command(
     if as_json:
         print(json.dumps(matrix.to_json(columns), indent=2))
     else:
-        for line in matrix.lines(columns, wants_colour(sys.stdout)):
-            print(line)
+        # Imported when asked for: JSON and pages need no terminal.
+        from signet_conformance.reports.matrix.text import matrix_lines
+        from signet_conformance.reports.terminal import table_width, wants_colour
+
+        print(*matrix_lines(columns, table_width(sys.stdout), wants_colour(sys.stdout)), sep="\n")
     return 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -12,16 +11,6 @@ from typing import Literal, TextIO
 
 from signet_conformance.errors import UsageError
 from signet_conformance.files.private_files import private_opener
-
-
-def terminal_width() -> int:
-    """The width of the terminal in columns; 80 where there is none."""
-    return shutil.get_terminal_size((80, 24)).columns
-
-
-def wants_colour(stream: TextIO) -> bool:
-    """Whether the stream is a terminal that shows colours, and the user did not ask for none (NO_COLOR)."""
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def demand_apart(written: Sequence[str | None], read: Iterable[str | None]) -> None:

@@ -13,7 +13,7 @@ import click
 from signet_conformance.children.processes import ChildEndedError, ChildTimeoutError, LineProcess
 from signet_conformance.cli.declared import Overrides, declared_options
 from signet_conformance.errors import KitError, UsageError, printable
-from signet_conformance.reports.layout import shell_command
+from signet_conformance.reports.command_lines import shell_command
 
 _START_S = 60.0
 _ANSWER_S = 10.0

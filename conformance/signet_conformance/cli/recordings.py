@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from signet_conformance.errors import TraceError, printable
-from signet_conformance.reports.layout import shell_command
+from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.trace import FORMAT, Trace, read
 
 _FAMILY = FORMAT.partition("/")[0]

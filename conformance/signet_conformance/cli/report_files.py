@@ -81,7 +81,7 @@ class ReportFiles:
         if selftest is not None:
             if not any("selftest" in kind.shows for kind in kinds):
                 raise UsageError("is shown in the page", where="--selftest", remedy="add --html FILE")
-            from signet_conformance.reports.matrix import kill_matrix
+            from signet_conformance.reports.html import kill_matrix
 
             matrix = kill_matrix.read(selftest)
         return cls(instead[0] if instead else None, output, beside, matrix, selftest)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import click
 
-from signet_conformance.cli.output import terminal_width, wants_colour
 from signet_conformance.engine import Judged
 from signet_conformance.errors import UsageError, printable
+from signet_conformance.reports.terminal import terminal_width, wants_colour
 from signet_conformance.rules import run_rules
 from signet_conformance.scenarios.script import scripted
 from signet_conformance.selftest import matrix
@@ -59,8 +59,7 @@ def command(*, only: tuple[str, ...], workers: int, as_json: bool, folder: str |
         return 0 if found.green else RED
     width, colour = terminal_width(), wants_colour(sys.stdout)
     print(*matrix.matrix_lines(found, exempt, width, colour), sep="\n", end="\n\n")
-    complaints = list(matrix.complaint_lines(found, width, colour))
-    if complaints:
+    if complaints := matrix.complaint_lines(found, width, colour):
         print(*complaints, sep="\n", end="\n\n")
     print(matrix.closing_line(found, seconds, colour))
     return 0 if found.green else RED

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
 
-from signet_conformance.cli.output import terminal_width, wants_colour
 from signet_conformance.cli.recordings import read_recording
 from signet_conformance.cli.selection import selected
 from signet_conformance.engine import judge
 from signet_conformance.errors import TraceError, UsageError, printable
 from signet_conformance.facts import Recording
-from signet_conformance.reports.layout import shell_command
+from signet_conformance.reports.command_lines import shell_command
+from signet_conformance.reports.terminal import Paragraph, drawn, terminal_width, wants_colour
 from signet_conformance.reports.timeline import Filter, Timeline, findings_of
 from signet_conformance.rules import rules
 from signet_conformance.trace import Trace
@@ -100,20 +100,20 @@ def _show(trace: Trace, timeline: Timeline, chosen: Filter, only: frozenset[str]
     _print(timeline.heading(recording))
     _print(timeline.lines(recording, chosen.admits, beside, marks=marks))
     if not any(map(chosen.admits, recording.calls)):
-        _print(_nothing(recording, chosen, only))
-    elsewhere = [found for number, group in beside.items() if number not in numbers for found in group]
+        _print(drawn(_nothing(recording, chosen, only), terminal_width()))
+    elsewhere = [finding for number, group in beside.items() if number not in numbers for finding in group]
     if elsewhere and (marks or only is not None):
         print("beside no exchange:")
         _print(timeline.finding_lines(elsewhere))
     return 0
 
 
-def _nothing(recording: Recording, chosen: Filter, only: frozenset[str] | None) -> Iterator[str]:
+def _nothing(recording: Recording, chosen: Filter, only: frozenset[str] | None) -> Iterator[Paragraph]:
     """Why no exchange is shown, and what the filters could have said."""
     if not recording.calls:
-        yield "the recording holds no exchange"
+        yield Paragraph("the recording holds no exchange")
         return
-    yield "no exchange is shown: none has all that was asked for"
+    yield Paragraph("no exchange is shown: none has all that was asked for")
     asked = (
         ("--session", chosen.session, [call.key for call in recording.calls]),
         ("--agent", chosen.agent, [call.agent for call in recording.calls]),
@@ -123,9 +123,9 @@ def _nothing(recording: Recording, chosen: Filter, only: frozenset[str] | None) 
         if wanted is not None:
             known = [printable(name or "-", 60) for name in dict.fromkeys(names)]
             more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
-            yield f"  {option} is one of {', '.join(known[:_NAMED])}{more}"
+            yield Paragraph(f"{option} is one of {', '.join(known[:_NAMED])}{more}", 2, 4)
     if only is not None:
-        yield "  --requirement: nothing was found about it at these exchanges"
+        yield Paragraph("--requirement: nothing was found about it at these exchanges", 2, 4)
 
 
 def _follow(path: str, timeline: Timeline, chosen: Filter, until_idle: float | None) -> int:
@@ -168,6 +168,6 @@ def _size(path: str) -> int:
         ) from None
 
 
-def _print(lines: Iterator[str]) -> None:
+def _print(lines: Iterable[str]) -> None:
     for line in lines:
         print(line)

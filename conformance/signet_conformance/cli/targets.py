@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import sys
 
 import click
+from rich.table import Table
+from rich.text import Text
 
 from signet_conformance import targets
-from signet_conformance.cli.output import terminal_width
 from signet_conformance.errors import printable
-from signet_conformance.reports.layout import paragraph, usable_width
+from signet_conformance.finding import Verdict
+from signet_conformance.reports.terminal import VERDICT_STYLES, drawn, terminal_width, wants_colour
 from signet_conformance.targets.doctor import Need, examine
 from signet_conformance.trace import Declared
 
@@ -22,32 +24,47 @@ def command(as_json: bool, doctor: str | None) -> int:
     """Print the list, or what one target needs."""
     if doctor is not None:
         needs = list(examine(targets.load(doctor, option="--doctor")))
-        print(*_needs(needs), sep="\n")
+        _print(_needs(needs))
         return 2 if any(need.found is None for need in needs) else 0
     declared: dict[str, Declared] = {name: targets.load(name).declared for name in targets.known()}
     if as_json:
-        print(json.dumps({name: one.to_json() for name, one in declared.items()}, indent=2))
+        print(json.dumps({name: declaration.to_json() for name, declaration in declared.items()}, indent=2))
     else:
-        print(*_list(declared), sep="\n")
+        _print(_list(declared))
     return 0
 
 
-def _needs(needs: list[Need]) -> Iterator[str]:
+def _print(table: Table) -> None:
+    print(*drawn([table], terminal_width(), wants_colour(sys.stdout)), sep="\n")
+
+
+def _needs(needs: list[Need]) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(width=len("missing"))
+    table.add_column()
     for need in needs:
-        label = "missing" if need.found is None else "note" if need.note else "found"
-        said = f"{label:<9}{need.what}: {need.remedy if need.found is None else need.found}"
-        yield from paragraph(said, usable_width(terminal_width()), "", " " * 9)
+        verdict, word = (
+            (Verdict.FAIL, "missing")
+            if need.found is None
+            else (Verdict.WARN, "note")
+            if need.note
+            else (Verdict.PASS, "found")
+        )
+        said = f"{need.what}: {need.remedy if need.found is None else need.found}"
+        table.add_row(Text.assemble((word, VERDICT_STYLES[verdict])), Text(said))
+    return table
 
 
-def _list(declared: dict[str, Declared]) -> Iterator[str]:
-    shown = {printable(name, 60): one for name, one in declared.items()}
-    width = max(map(len, shown), default=0)
-    for name, one in shown.items():
+def _list(declared: dict[str, Declared]) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for name, declaration in declared.items():
+        bounds = ", ".join(f"{kind} {bound:g} s" for kind, bound in declaration.bounds_s.items())
         facts = [
-            f"harness {one.harness}" if one.harness else "",
-            f"agents {', '.join(one.agents)}" if one.agents else "",
-            "gives up after " + ", ".join(f"{k} {v:g} s" for k, v in one.bounds_s.items()) if one.bounds_s else "",
-            f"{len(one.capabilities)} operations declared" if one.capabilities is not None else "",
+            f"harness {declaration.harness}" if declaration.harness else "",
+            f"agents {', '.join(declaration.agents)}" if declaration.agents else "",
+            f"gives up after {bounds}" if bounds else "",
+            f"{len(declaration.capabilities)} operations declared" if declaration.capabilities is not None else "",
         ]
         said = printable("; ".join(fact for fact in facts if fact) or "declares nothing", 2000)
-        yield from paragraph(f"{name:<{width}}  {said}", usable_width(terminal_width()), "", " " * (width + 2))
+        table.add_row(Text(printable(name, 60)), Text(said))
+    return table

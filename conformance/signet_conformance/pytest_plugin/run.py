@@ -38,10 +38,10 @@ from signet_conformance.pytest_plugin.recordings import Recordings
 from signet_conformance.pytest_plugin.reports import write_reports
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.known import known_lines
-from signet_conformance.reports.layout import MAX_WIDTH
 from signet_conformance.reports.registry import FORMATS
 from signet_conformance.reports.remarks import remarks
 from signet_conformance.reports.requirement_pages import explain_note
+from signet_conformance.reports.terminal import MAX_WIDTH
 from signet_conformance.reports.text import closing_line, daemon_summary_lines, failure_text, summary_lines
 from signet_conformance.running.request import Request
 from signet_conformance.trace.marks import SkippedMark, marks_of

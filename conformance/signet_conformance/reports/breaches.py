@@ -9,9 +9,9 @@ from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.finding import FOLDING_ORDER, Judgement, Verdict
 from signet_conformance.outcome.together import run_level_breaches
+from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.evidence import BREACHES, MAX_KINDS, Evidence, evidence, kinds, known_requirement
-from signet_conformance.reports.layout import shell_command
 
 MAX_TRACES = 3
 """Traces whose evidence is kept for one requirement; the others are counted."""

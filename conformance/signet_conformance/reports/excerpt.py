@@ -27,14 +27,18 @@ def _place(trace: Trace, seq: int) -> int:
 
 
 def exchange_line(exchange: Exchange, daemon_version: str) -> str:
-    """One exchange as one printable line: `#12 POST /api/hooks/session-end key=… agent=… -> 200`."""
-    call = Call(exchange, routes_of(daemon_version), operation_table())
-    parts = [f"#{exchange.seq}", printable(call.method, 16), printable(call.path, 100)]
+    """One exchange as one printable line."""
+    return call_line(Call(exchange, routes_of(daemon_version), operation_table()))
+
+
+def call_line(call: Call) -> str:
+    """One call as one printable line: `#12 POST /api/hooks/session-end key=… agent=… -> 200`."""
+    parts = [f"#{call.seq}", printable(call.method, 16), printable(call.path, 100)]
     if call.key is not None:
         parts.append(f"key={printable(call.key, 40)}")
     if names_agent(call):
         parts.append(f"agent={printable(call.agent, 40)}")
-    parts.append(f"-> {_answer(exchange)}")
+    parts.append(f"-> {_answer(call.exchange)}")
     if call.fault is not None:
         parts.append(f"[fault: {printable(call.fault, 20)}]")
     return " ".join(parts)

@@ -5,25 +5,32 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from rich.cells import cell_len
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
 from signet_conformance.contract import requirements
 from signet_conformance.engine import Judged
 from signet_conformance.errors import NothingTestedError, printable
 from signet_conformance.finding import FOLDING_ORDER, Finding, Judgement, Verdict
 from signet_conformance.outcome.broken_off import warnings_of
 from signet_conformance.reports.evidence import BREACHES, MAX_KINDS, evidence, kinds
-from signet_conformance.reports.layout import (
-    LABEL_WIDTH,
-    command_line,
-    faint,
-    labelled,
-    painted,
-    paragraph,
-    strong,
-    usable_width,
-)
 from signet_conformance.reports.remarks import remarks
 from signet_conformance.reports.requirement_pages import explain_note
 from signet_conformance.reports.settling import settled_by
+from signet_conformance.reports.terminal import (
+    MAX_WIDTH,
+    STRONG,
+    VERDICT_STYLES,
+    Paragraph,
+    drawn,
+    labelled,
+    labelled_command,
+    one_line,
+    usable_width,
+    verdict_text,
+)
 from signet_conformance.rules.daemon import daemon_requirements
 
 _COLUMNS = {
@@ -34,6 +41,8 @@ _COLUMNS = {
     Verdict.INCONCLUSIVE: "INC",
     Verdict.NOT_APPLICABLE: "N/A",
 }
+_COLUMN_WIDTH = 6
+_LEAST_NAME_WIDTH = 16
 
 
 def failure_text(
@@ -52,91 +61,88 @@ def failure_text(
     they are others than the judged trace's own. With `explained` false the reason and the remedy are left out: an
     earlier block has said them.
     """
-    width = usable_width(width)
     judgement = judged.judgements[name]
     requirement = requirements().get(name)
     level = f" {requirement.level_at(judged.daemon_version)}" if requirement is not None else ""
-    lines = [f"{painted(judgement.verdict, judgement.verdict, colour)} {strong(name, colour)}{level}"]
+    block: list[RenderableType] = [_head(judgement, level)]
     if requirement is not None:
-        lines += paragraph(requirement.title, width, "  ")
+        block.append(Paragraph(requirement.title, 2))
     if not judgement.findings:
-        lines += labelled("what", printable(judgement.message, 400), width, colour)
-    found = kinds(judgement.findings)
-    for number, kind in enumerate(found[:MAX_KINDS]):
-        lines += [""] * (number > 0) + list(_kind_lines(judged, kind, width, colour))
-    if rest := found[MAX_KINDS:]:
+        block.append(labelled("what", printable(judgement.message, 400)))
+    groups = kinds(judgement.findings)
+    for number, kind in enumerate(groups[:MAX_KINDS]):
+        block += [Text()] * (number > 0)
+        block += _kind(judged, kind)
+    if rest := groups[MAX_KINDS:]:
         count = sum(len(kind) for kind in rest)
-        lines += ["", *labelled("more", f"{len(rest)} other kinds, {count} findings: --json lists them", width, colour)]
+        block += [Text(), labelled("more", f"{len(rest)} other kinds, {count} findings: --json lists them")]
     if requirement is not None and explained:
-        lines += labelled("why", requirement.why, width, colour)
-        lines += labelled("change", requirement.fix, width, colour)
+        block += [labelled("why", requirement.why), labelled("change", requirement.fix)]
     files = replayed or [judged.trace.path or "TRACE"]
-    lines.append(command_line("replay", ["signet-conformance", "check", *files, *options, "-k", name], colour))
+    block.append(labelled_command("replay", ["signet-conformance", "check", *files, *options, "-k", name]))
     if requirement is not None:
-        lines.append(command_line("page", ["signet-conformance", "explain", name], colour))
-    return "\n".join(lines)
+        block.append(labelled_command("page", ["signet-conformance", "explain", name]))
+    return "\n".join(drawn(block, width, colour))
 
 
 def daemon_text(judged: Judged, width: int, colour: bool) -> str | None:
     """What the daemon breaches, as one block; None when it breaches nothing. No verdict changes by it."""
-    breaches = [found for found in judged.daemon.values() if found.verdict in BREACHES]
+    breaches = [judgement for judgement in judged.daemon.values() if judgement.verdict in BREACHES]
     if not breaches:
         return None
-    width = usable_width(width)
-    lines = paragraph("On the daemon's side, apart from the connector's verdicts and the exit status:", width)
+    block: list[RenderableType] = [
+        Paragraph("On the daemon's side, apart from the connector's verdicts and the exit status:")
+    ]
     for judgement in breaches:
         requirement = daemon_requirements()[judgement.requirement]
-        head = f"{painted(judgement.verdict, judgement.verdict, colour)} {strong(requirement.id, colour)}"
-        lines += ["", f"{head} {requirement.level}", *paragraph(requirement.title, width, "  ")]
+        block += [Text(), _head(judgement, f" {requirement.level}"), Paragraph(requirement.title, 2)]
         if not judgement.findings:
-            lines += labelled("what", printable(judgement.message, 400), width, colour)
+            block.append(labelled("what", printable(judgement.message, 400)))
         for kind in kinds(judgement.findings)[:MAX_KINDS]:
-            lines += _kind_lines(judged, kind, width, colour)
-        lines += labelled("why", requirement.why, width, colour)
-        lines.append(command_line("page", ["signet-conformance", "explain", requirement.id], colour))
-    return "\n".join(lines)
+            block += _kind(judged, kind)
+        block.append(labelled("why", requirement.why))
+        block.append(labelled_command("page", ["signet-conformance", "explain", requirement.id]))
+    return "\n".join(drawn(block, width, colour))
 
 
 def daemon_summary_lines(judged: Sequence[Judged], width: int = 80) -> list[str]:
     """What the daemon breaches over several traces, one paragraph a requirement."""
-    lines: list[str] = []
+    paragraphs = []
     for name in daemon_requirements():
-        breaches = [
-            found for one in judged if (found := one.daemon.get(name)) is not None and found.verdict in BREACHES
-        ]
+        judgements = [trace.daemon[name] for trace in judged if name in trace.daemon]
+        breaches = [judgement for judgement in judgements if judgement.verdict in BREACHES]
         if breaches:
             where = _count(len(breaches), "trace")
             message = printable(breaches[0].message, 200)
             text = f"on the daemon's side: {breaches[0].verdict} {name} {message} ({where}){explain_note(name)}"
-            lines += paragraph(text, usable_width(width), "", "    ")
-    return lines
+            paragraphs.append(Paragraph(text, 0, 4))
+    return drawn(paragraphs, width)
 
 
-def _kind_lines(judged: Judged, kind: Sequence[Finding], width: int, colour: bool) -> Iterator[str]:
-    found = evidence(judged, kind)
+def _head(judgement: Judgement, level: str) -> Text:
+    return Text.assemble(verdict_text(judgement.verdict), " ", (judgement.requirement, STRONG), level)
+
+
+def _kind(judged: Judged, kind: Sequence[Finding]) -> Iterator[RenderableType]:
+    """One kind of breach: what, where, with, at, expected, received, trace, again."""
+    shown = evidence(judged, kind)
     for label, text in (
-        ("what", found.what),
-        ("where", found.where),
-        *(("with", other) for other in found.others),
-        ("at", found.pointer),
-        ("expected", found.expected),
-        ("received", found.received),
+        ("what", shown.what),
+        ("where", shown.where),
+        *(("with", other) for other in shown.others),
+        ("at", shown.pointer),
+        ("expected", shown.expected),
+        ("received", shown.received),
     ):
         if text:
-            yield from labelled(label, text, width, colour)
-    yield from _excerpt_lines(found.around, width, colour)
-    if found.repeats:
-        yield from labelled("again", found.repeated, width, colour)
-
-
-def _excerpt_lines(around: Sequence[tuple[bool, str]], width: int, colour: bool) -> Iterator[str]:
+            yield labelled(label, text)
     label = "trace"
-    for breaching, line in around:
-        first, *rest = paragraph(f"{'>' if breaching else ' '} {line}", width - LABEL_WIDTH - 2, "", "    ")
-        yield f"  {faint(f'{label:<{LABEL_WIDTH}}', colour)}{strong(first, colour) if breaching else first}"
-        for more in rest:
-            yield f"  {' ' * LABEL_WIDTH}{strong(more, colour) if breaching else more}"
+    for breaching, line in shown.around:
+        marked = Text(f"{'>' if breaching else ' '} {line}", STRONG if breaching else "")
+        yield labelled(label, marked, hanging=4)
         label = ""
+    if shown.repeats:
+        yield labelled("again", shown.repeated)
 
 
 def heading_lines(judged: Judged, width: int, colour: bool) -> list[str]:
@@ -149,45 +155,47 @@ def heading_lines(judged: Judged, width: int, colour: bool) -> list[str]:
     facts.append(
         f"agents {', '.join(printable(a, 60) for a in declared.agents)}" if declared.agents else "no agent declared"
     )
-    lines = [strong(printable(trace.path or "trace", 400), colour)]
-    lines += paragraph(", ".join(facts), usable_width(width), "  ")
-    for warning in (*warnings_of(trace), *remarks([trace])):
-        lines += paragraph(f"note: {printable(warning, 600)}", usable_width(width), "  ")
-    return lines
+    block: list[RenderableType] = [one_line(Text.assemble((printable(trace.path or "trace", 400), STRONG)))]
+    block.append(Paragraph(", ".join(facts), 2))
+    notes = (*warnings_of(trace), *remarks([trace]))
+    block += [Paragraph(f"note: {printable(note, 600)}", 2) for note in notes]
+    return drawn(block, width, colour)
 
 
 def breach_names(judged: Judged) -> list[str]:
     """The requirements to show in full: errors of the kit first, then FAIL, then WARN."""
-    return [name for verdict in BREACHES for name, found in judged.judgements.items() if found.verdict is verdict]
+    return [
+        name for verdict in BREACHES for name, judged_by in judged.judgements.items() if judged_by.verdict is verdict
+    ]
 
 
 def undecided_lines(judged: Judged, width: int, colour: bool) -> list[str]:
     """The requirements that the trace leaves open, each with what would settle it."""
-    lines = []
+    paragraphs = []
     for name, judgement in judged.judgements.items():
         if judgement.verdict is Verdict.INCONCLUSIVE:
             why = printable(judgement.message, 200)
             text = f"{why}. To settle it: {settled_by(judged, judgement)}.{explain_note(name)}"
-            lines += _listed(judgement, text, name, width, colour)
-    return lines
+            paragraphs.append(_listed(judgement, text))
+    return drawn(paragraphs, width, colour)
 
 
 def settled_lines(judged: Judged, width: int, colour: bool) -> list[str]:
-    """The requirements that are met, or that nothing in the trace is subject to: one line each."""
+    """The requirements that are met, or that nothing in the trace is subject to: one paragraph each."""
     known = requirements()
-    lines = []
+    paragraphs = []
     for verdict in (Verdict.PASS, Verdict.NOT_APPLICABLE):
         for name, judgement in judged.judgements.items():
             if judgement.verdict is verdict:
                 sentence = known[name].title if name in known else ""
                 text = f"{sentence} ({printable(judgement.message, 120)}){explain_note(name)}".strip()
-                lines += _listed(judgement, text, name, width, colour)
-    return lines
+                paragraphs.append(_listed(judgement, text))
+    return drawn(paragraphs, width, colour)
 
 
-def _listed(judgement: Judgement, text: str, name: str, width: int, colour: bool) -> list[str]:
-    first, *rest = paragraph(f"{judgement.verdict} {name} {text}", usable_width(width), "", "    ")
-    return [first.replace(judgement.verdict, painted(judgement.verdict, judgement.verdict, colour), 1), *rest]
+def _listed(judgement: Judgement, text: str) -> Paragraph:
+    head = verdict_text(judgement.verdict)
+    return Paragraph(Text.assemble(head, f" {judgement.requirement} {text}"), 0, 4)
 
 
 def summary_lines(
@@ -197,35 +205,33 @@ def summary_lines(
 
     INC counts INCONCLUSIVE, N/A counts NOT-APPLICABLE. Too narrow a terminal gets sentences, not columns.
     """
-    width = usable_width(width)
-    tallies = [(name, Counter(verdicts.values())) for name, verdicts in rows]
-    room = width - 6 * len(_COLUMNS)
-    if room < 16:
-        return [
-            line
+    tallies = [(printable(name, 400), Counter(verdicts.values())) for name, verdicts in rows]
+    room = usable_width(width) - _COLUMN_WIDTH * len(_COLUMNS)
+    if room < _LEAST_NAME_WIDTH:
+        sentences = (
+            f"{name}: "
+            + ", ".join(f"{tally[verdict]} {title}" for verdict, title in _COLUMNS.items() if tally[verdict])
             for name, tally in tallies
-            for line in paragraph(
-                f"{printable(name, 400)}: "
-                + ", ".join(f"{tally[verdict]} {title}" for verdict, title in _COLUMNS.items() if tally[verdict]),
-                width,
-                "",
-                "  ",
-            )
-        ]
-    wide = min(room, max([8, *(len(printable(name, 400)) for name, _ in tallies)]))
-    lines = [" " * wide + "".join(f"{title:>6}" for title in _COLUMNS.values())]
+        )
+        return drawn([Paragraph(sentence, 0, 2) for sentence in sentences], width, colour)
+    table = Table.grid()
+    table.add_column(width=min(room, max([8, *(cell_len(name) for name, _ in tallies)])))
+    for _ in _COLUMNS:
+        table.add_column(justify="right", width=_COLUMN_WIDTH)
+    table.add_row("", *_COLUMNS.values())
     for name, tally in tallies:
-        cells = "".join(_cell(verdict, tally[verdict], colour) for verdict in _COLUMNS)
-        lines.append(f"{_tail(printable(name, 400), wide):<{wide}}{cells}")
-    return lines
-
-
-def _cell(verdict: Verdict, count: int, colour: bool) -> str:
-    return painted(f"{count:>6}", verdict, colour and count > 0)
+        counts = (Text.assemble((str(tally[v]), VERDICT_STYLES[v] if tally[v] else "")) for v in _COLUMNS)
+        table.add_row(Text(_tail(name, room), no_wrap=True), *counts)
+    return drawn([table], width, colour)
 
 
 def _tail(name: str, width: int) -> str:
-    return name if len(name) <= width else f"…{name[1 - width :]}"
+    """The end of a name that is too wide: files differ by their ends."""
+    if cell_len(name) <= width:
+        return name
+    while cell_len(name) >= width:
+        name = name[1:]
+    return f"…{name}"
 
 
 def closing_line(
@@ -258,7 +264,9 @@ def closing_line(
         text = counted or "nothing is breached"
     else:
         text = f"conforming{with_counted}"
-    return f"{painted(text, worst, colour)}; {_count(tested, 'requirement')} tested in {where} (exit {status})"
+    tail = f"; {_count(tested, 'requirement')} tested in {where} (exit {status})"
+    (line,) = drawn([one_line(Text.assemble((text, VERDICT_STYLES[worst]), tail))], MAX_WIDTH, colour)
+    return line
 
 
 def _count(number: int, noun: str) -> str:

@@ -8,20 +8,35 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
+from rich.console import Group, RenderableType
+from rich.highlighter import JSONHighlighter
+from rich.text import Text
+
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.facts import Call, Recording
 from signet_conformance.finding import Finding, Verdict
 from signet_conformance.outcome.broken_off import warnings_of
-from signet_conformance.reports.excerpt import exchange_line
-from signet_conformance.reports.layout import command_line, faint, painted, paragraph, strong, usable_width
+from signet_conformance.reports.excerpt import call_line
+from signet_conformance.reports.terminal import (
+    FAINT,
+    STRONG,
+    Paragraph,
+    drawn,
+    labelled_command,
+    usable_width,
+    verdict_text,
+)
 from signet_conformance.reports.values import as_text
 from signet_conformance.trace import Body, Mark, Message
 
 SHOWN = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
 MAX_BODY_LINES = 400
 MAX_LINE = 2000
-_TIMES_WIDTH = 20
+_TIMES_WIDTH = 22
+_BESIDE_LEAST = 70
+"""In a narrower window an exchange stands below its times: one word would be all that fits beside them."""
+_BODY_INDENT = 6
 
 Beside = Mapping[int, Sequence[tuple[str, Finding]]]
 """Exchange number to the findings that begin there, each with its requirement."""
@@ -82,13 +97,12 @@ class Timeline:
         self._bodies = bodies
         self._explained: set[str] = set()
 
-    def heading(self, recording: Recording) -> Iterator[str]:
+    def heading(self, recording: Recording) -> list[str]:
         """Which recording it is, and the sessions in it."""
         trace = recording.trace
         facts = [printable(trace.path or "trace", 400), f"daemon {printable(recording.daemon_version, 40)}"]
         facts.append(f"{len(recording.calls)} exchange{'' if len(recording.calls) == 1 else 's'}")
-        yield from paragraph(", ".join(facts), self._width)
-        yield from (line for warning in warnings_of(trace) for line in paragraph(printable(warning, 600), self._width))
+        return self._drawn([Paragraph(", ".join(facts)), *(Paragraph(printable(w, 600)) for w in warnings_of(trace))])
 
     def lines(
         self,
@@ -106,62 +120,67 @@ class Timeline:
             calls.sort(key=lambda entry: entry.seq)
         for entry in calls:
             if isinstance(entry, Mark):
-                yield from self._mark_lines(entry)
+                yield from self._drawn([self._mark(entry)])
             else:
-                yield from self._call_lines(entry, recording.daemon_version)
-                yield from self.finding_lines(beside.get(entry.seq, ()))
+                yield from self._drawn([*self._call(entry), *self._findings(beside.get(entry.seq, ()))])
 
-    def finding_lines(self, findings: Sequence[tuple[str, Finding]]) -> Iterator[str]:
+    def finding_lines(self, findings: Sequence[tuple[str, Finding]]) -> list[str]:
         """One paragraph a finding: verdict, requirement, what is wrong; and once the command that explains it."""
+        return self._drawn([*self._findings(findings)])
+
+    def _drawn(self, things: Sequence[RenderableType]) -> list[str]:
+        return drawn(things, self._width, self._colour)
+
+    def _findings(self, findings: Sequence[tuple[str, Finding]]) -> Iterator[RenderableType]:
         for name, finding in findings:
-            head = f"{finding.verdict.value} {name} "
-            first, *rest = paragraph(head + printable(finding.message, 300), self._width - 4, "", "  ")
-            yield "    " + first.replace(
-                finding.verdict.value, painted(finding.verdict, finding.verdict, self._colour), 1
-            )
-            yield from (f"    {line}" for line in rest)
+            head = verdict_text(finding.verdict)
+            yield Paragraph(Text.assemble(head, f" {name} {printable(finding.message, 300)}"), 4, 6)
             if finding.pointer:
-                yield from paragraph(f"at {printable(finding.pointer, 200)}", self._width, "      ")
-            if name in self._explained:
-                continue
-            self._explained.add(name)
-            yield "  " + command_line("explain", ["signet-conformance", "explain", name], self._colour)
+                yield Paragraph(f"at {printable(finding.pointer, 200)}", 6)
+            if name not in self._explained:
+                self._explained.add(name)
+                command = labelled_command("explain", ["signet-conformance", "explain", name])
+                yield Text.assemble("  ", command, no_wrap=True, overflow="ignore")
 
-    def _mark_lines(self, mark: Mark) -> Iterator[str]:
+    def _mark(self, mark: Mark) -> RenderableType:
         data = f" {as_text(dict(mark.data), 120)}" if mark.data else ""
-        times = f"{_seconds(mark.t):>10} {'':>9}"
-        for line in self._beside(times, f"#{mark.seq} mark {printable(mark.name, 40)}{data}"):
-            yield faint(line, self._colour)
+        times = Text(f"{_seconds(mark.t):>10}", FAINT)
+        return self._beside(times, Text(f"#{mark.seq} mark {printable(mark.name, 40)}{data}", FAINT))
 
-    def _call_lines(self, call: Call, version: str) -> Iterator[str]:
-        times = f"{_seconds(call.t0):>10} {_took(call.t1 - call.t0):>9}"
-        first, *rest = self._beside(times, exchange_line(call.exchange, version))
-        yield first if _went_well(call) else strong(first, self._colour)
-        yield from rest
+    def _call(self, call: Call) -> Iterator[RenderableType]:
+        times = Text(f"{_seconds(call.t0):>10} {_took(call.t1 - call.t0):>9}")
+        yield self._beside(times, Text(call_line(call), "" if _went_well(call) else STRONG))
         if self._bodies:
-            yield from self._message_lines("request", call.exchange.request, call.exchange.request.query)
+            yield from self._message("request", call.exchange.request, call.exchange.request.query)
             if call.exchange.response is not None:
-                yield from self._message_lines("answer", call.exchange.response)
+                yield from self._message("answer", call.exchange.response)
 
-    def _beside(self, times: str, text: str) -> list[str]:
-        # In a narrow window the text stands below its times, or a word would be all that fits beside them.
-        if self._width < 70:
-            return [times.strip(), *paragraph(text, self._width, "  ", "    ")]
-        margin = " " * (_TIMES_WIDTH + 2)
-        first, *rest = paragraph(text, self._width, margin, margin + "  ")
-        return [f"{times}  {first[len(margin) :]}", *rest]
+    def _beside(self, times: Text, text: Text) -> RenderableType:
+        if self._width < _BESIDE_LEAST:
+            times.plain = times.plain.strip()
+            return Group(times, Paragraph(text, 2, 4))
+        return Paragraph(text, _TIMES_WIDTH, _TIMES_WIDTH + 2, beside=times)
 
-    def _message_lines(self, label: str, message: Message, query: Sequence[Sequence[str]] = ()) -> Iterator[str]:
-        yield f"    {faint(label, self._colour)}"
-        for name, value in query:
-            yield f"      ?{printable(name, 100)}={printable(value, MAX_LINE)}"
-        for name, value in message.headers:
-            yield f"      {faint(f'{printable(name, 100)}: {printable(value, MAX_LINE)}', self._colour)}"
+    def _message(self, label: str, message: Message, query: Sequence[Sequence[str]] = ()) -> Iterator[RenderableType]:
+        """Headers and body, a line each however long: they are copied from here."""
+        yield Text.assemble("    ", (label, FAINT))
+        lines = [Text(f"?{printable(name, 100)}={printable(value, MAX_LINE)}") for name, value in query]
+        lines += [
+            Text.assemble((f"{printable(name, 100)}: {printable(value, MAX_LINE)}", FAINT))
+            for name, value in message.headers
+        ]
         if message.body is not None:
-            lines = _body_lines(message.body)
-            yield from (f"      {printable(line, MAX_LINE)}" for line in lines[:MAX_BODY_LINES])
-            if len(lines) > MAX_BODY_LINES:
-                yield f"      {faint(f'… {len(lines) - MAX_BODY_LINES} more lines', self._colour)}"
+            lines += self._body(message.body)
+        yield from (Text.assemble(" " * _BODY_INDENT, line, no_wrap=True, overflow="ignore") for line in lines)
+
+    def _body(self, body: Body) -> list[Text]:
+        lines = _body_lines(body)
+        shown = Text("\n".join(printable(line, MAX_LINE) for line in lines[:MAX_BODY_LINES]))
+        if self._colour and body.kind == "json":
+            JSONHighlighter().highlight(shown)
+        more = len(lines) - MAX_BODY_LINES
+        rest = [Text.assemble((f"… {more} more lines", FAINT))] if more > 0 else []
+        return [*shown.split("\n", allow_blank=True), *rest]
 
 
 def _body_lines(body: Body) -> list[str]:

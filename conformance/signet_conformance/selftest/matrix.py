@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from rich.text import Text
 
 from signet_conformance.errors import printable
 from signet_conformance.finding import Verdict
-from signet_conformance.reports.layout import painted, paragraph, strong, usable_width
+from signet_conformance.reports.terminal import MAX_WIDTH, STRONG, VERDICT_STYLES, Paragraph, drawn, one_line
 from signet_conformance.selftest.grading import Grade, Selftest, all_requirements
 
 FORMAT = "signet-selftest/1"
+_RED = VERDICT_STYLES[Verdict.FAIL]
 
 
 def matrix_lines(selftest: Selftest, exempt: Mapping[str, str], width: int = 80, colour: bool = False) -> list[str]:
@@ -18,22 +21,22 @@ def matrix_lines(selftest: Selftest, exempt: Mapping[str, str], width: int = 80,
 
     A mutant that survived stands with a `!`.
     """
-    width = usable_width(width)
     own = _by_requirement(selftest.mutants)
-    lines = []
+    paragraphs = []
     for name, requirement in all_requirements().items():
-        cells = [_cell(grade, colour) for grade in own.get(name, ())]
+        cells = [_cell(grade) for grade in own.get(name, ())]
         beside = [
             grade.trial.name
             for grade in selftest.mutants
             if name in grade.breached and grade.trial.mutant is not None and grade.trial.mutant.breaks != name
         ]
-        cells += [f"({mutant})" for mutant in beside]
+        cells += [Text(f"({mutant})") for mutant in beside]
         if name in exempt:
-            cells.append(f"exempt: {exempt[name]}")
+            cells.append(Text(f"exempt: {exempt[name]}"))
         if cells:
-            lines += paragraph(f"{name:<15} {requirement.level:<6} {' '.join(cells)}", width, "", " " * 4)
-    return [line.replace(name := line.split(" ")[0], strong(name, colour), 1) for line in lines]
+            head = Text.assemble((name, STRONG), f"{'':<{15 - len(name)}} {requirement.level:<6} ")
+            paragraphs.append(Paragraph(Text.assemble(head, Text(" ").join(cells)), 0, 4))
+    return drawn(paragraphs, width, colour)
 
 
 def _by_requirement(grades: Sequence[Grade]) -> Mapping[str, Sequence[Grade]]:
@@ -44,23 +47,19 @@ def _by_requirement(grades: Sequence[Grade]) -> Mapping[str, Sequence[Grade]]:
     return found
 
 
-def _cell(grade: Grade, colour: bool) -> str:
-    if not grade.killed:
-        return painted(f"!{grade.trial.name}", Verdict.FAIL, colour)
-    return f"{grade.trial.name}"
+def _cell(grade: Grade) -> Text:
+    return Text(grade.trial.name) if grade.killed else Text.assemble((f"!{grade.trial.name}", _RED))
 
 
-def complaint_lines(selftest: Selftest, width: int = 80, colour: bool = False) -> Iterator[str]:
+def complaint_lines(selftest: Selftest, width: int = 80, colour: bool = False) -> list[str]:
     """What keeps the selftest from being green, most general first."""
-    width = usable_width(width)
-    for complaint in selftest.complaints:
-        yield from paragraph(f"{painted('RED', Verdict.FAIL, colour)} {printable(complaint, 600)}", width, "", "    ")
+    complaints = [printable(complaint, 600) for complaint in selftest.complaints]
     for grade in selftest.grades:
         mutant = grade.trial.mutant
         what = f"reference, {grade.trial.scenario.name}" if mutant is None else f"{mutant.id}, which {mutant.title}"
-        for complaint in grade.complaints:
-            text = f"{painted('RED', Verdict.FAIL, colour)} {what}: {printable(complaint, 600)}"
-            yield from paragraph(text, width, "", "    ")
+        complaints += [f"{what}: {printable(complaint, 600)}" for complaint in grade.complaints]
+    red = Text.assemble(("RED", _RED), " ")
+    return drawn((Paragraph(Text.assemble(red, complaint), 0, 4) for complaint in complaints), width, colour)
 
 
 def progress_line(grade: Grade, number: int, total: int) -> str:
@@ -78,11 +77,13 @@ def progress_line(grade: Grade, number: int, total: int) -> str:
 def closing_line(selftest: Selftest, seconds: float, colour: bool = False) -> str:
     """The outcome in one line."""
     passing = sum(not grade.complaints for grade in selftest.controls)
-    word = painted("green", Verdict.PASS, colour) if selftest.green else painted("red", Verdict.FAIL, colour)
-    return (
-        f"{word}: {len(selftest.killed)} of {len(selftest.mutants)} mutants killed, "
+    word = Text.assemble(("green", VERDICT_STYLES[Verdict.PASS]) if selftest.green else ("red", _RED))
+    counts = (
+        f": {len(selftest.killed)} of {len(selftest.mutants)} mutants killed, "
         f"the reference passes {passing} of {len(selftest.controls)} scenarios, {seconds:.1f} s"
     )
+    (line,) = drawn([one_line(Text.assemble(word, counts))], MAX_WIDTH, colour)
+    return line
 
 
 def as_json(selftest: Selftest, exempt: Mapping[str, str], seconds: float) -> dict[str, Any]:

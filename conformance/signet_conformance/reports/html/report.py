@@ -17,6 +17,7 @@ from signet_conformance.finding import FOLDING_ORDER, Verdict
 from signet_conformance.reports.breaches import Breach, Breaches, Shown
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.evidence import Evidence, known_requirement
+from signet_conformance.reports.html import kill_matrix
 from signet_conformance.reports.html.exchange_data import Budget, exchange_data
 from signet_conformance.reports.html.markup import Markup, element, joined
 from signet_conformance.reports.html.page import (
@@ -27,7 +28,6 @@ from signet_conformance.reports.html.page import (
     verdict_tag,
     write_page,
 )
-from signet_conformance.reports.matrix import kill_matrix
 from signet_conformance.reports.remarks import remarks
 from signet_conformance.reports.text import closing_line
 from signet_conformance.reports.values import cell

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,6 @@ from signet_conformance.contract import contract_versions, document, version_doc
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.files.json_file import read_json
 from signet_conformance.finding import FOLDING_ORDER, Verdict
-from signet_conformance.reports.layout import painted, strong
-from signet_conformance.reports.requirement_pages import explain_command
 from signet_conformance.reports.values import cell
 from signet_conformance.rules import run_rules
 
@@ -147,44 +145,8 @@ def operations(columns: Sequence[Column]) -> list[str]:
     return [*surface(), *(cell(name, 60) for name in others)]
 
 
-def lines(columns: Sequence[Column], colour: bool) -> Iterator[str]:
-    """Both tables, and the parity of each connector in a sentence."""
-    heads = [f"{cell(column.name, 24)} {column.contract}" for column in columns]
-    yield from _table("operation", heads, [(n, [c.operation(n) for c in columns]) for n in operations(columns)], colour)
-    yield ""
-    names = dict.fromkeys(name for column in columns for name in column.verdicts)
-    cells = [(name, [_verdict(column, name) for column in columns]) for name in names]
-    yield from _table("requirement", heads, cells, colour)
-    yield f"the page of a requirement: {explain_command('ID')}"
-    yield ""
-    for column in columns:
-        yield parity_line(column)
-
-
 def parity_line(column: Column) -> str:
     """How much of the integration surface a connector uses, exactly."""
     missing = column.missing
     head = f"{cell(column.name, 60)} ({column.contract}): {len(column.rows)} of {len(surface())} operations"
     return f"{head}, full parity" if not missing else f"{head}, partial: without {', '.join(missing)}"
-
-
-def _verdict(column: Column, name: str) -> str:
-    verdict = column.verdicts.get(name)
-    return "" if verdict is None else verdict.value
-
-
-def _table(corner: str, heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]], colour: bool) -> Iterator[str]:
-    first = max([len(corner), *(len(name) for name, _ in rows)])
-    widths = [max([len(head), *(len(cells[number]) for _, cells in rows)]) for number, head in enumerate(heads)]
-    yield strong(f"{corner:<{first}}  " + "  ".join(f"{h:<{w}}" for h, w in zip(heads, widths, strict=True)), colour)
-    for name, cells in rows:
-        shown = (_painted(f"{cell:<{width}}", cell, colour) for cell, width in zip(cells, widths, strict=True))
-        yield f"{name:<{first}}  {'  '.join(shown)}".rstrip()
-
-
-_MEANING = {USED: Verdict.PASS, UNUSED: Verdict.FAIL, DRIFT: Verdict.WARN, ABSENT: Verdict.NOT_APPLICABLE}
-
-
-def _painted(text: str, cell: str, colour: bool) -> str:
-    verdict = _MEANING.get(cell) or (Verdict(cell) if cell in set(Verdict) else None)
-    return text if verdict is None else painted(text, verdict, colour)

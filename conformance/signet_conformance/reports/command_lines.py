@@ -1,0 +1,21 @@
+"""Commands that a message names, as lines that can be pasted into a shell."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+
+
+def shell_command(words: Sequence[str]) -> str:
+    """The words as one line for a POSIX shell; what a terminal must not see is written as escapes ($'…')."""
+    return " ".join(_shell_word(word) for word in words)
+
+
+def _shell_word(word: str) -> str:
+    if word.isprintable():
+        return shlex.quote(word)
+    escaped = (
+        f"\\x{byte:02x}" if not 0x20 <= byte < 0x7F or byte in b"'\\" else chr(byte) for byte in os.fsencode(word)
+    )
+    return f"$'{''.join(escaped)}'"

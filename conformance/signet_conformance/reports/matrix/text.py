@@ -1,0 +1,54 @@
+"""The matrix in a terminal: connector by operation, connector by requirement, and the parity of each in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from signet_conformance.finding import Verdict
+from signet_conformance.reports.matrix.document import (
+    ABSENT,
+    DRIFT,
+    UNUSED,
+    USED,
+    Column,
+    operations,
+    parity_line,
+)
+from signet_conformance.reports.requirement_pages import explain_command
+from signet_conformance.reports.terminal import MAX_WIDTH, STRONG, VERDICT_STYLES, Paragraph, drawn, drawn_table
+from signet_conformance.reports.values import cell
+
+_MEANING = {USED: Verdict.PASS, UNUSED: Verdict.FAIL, DRIFT: Verdict.WARN, ABSENT: Verdict.NOT_APPLICABLE}
+_STYLES = {word: VERDICT_STYLES[verdict] for word, verdict in _MEANING.items()}
+_STYLES |= {verdict.value: style for verdict, style in VERDICT_STYLES.items()}
+
+
+def matrix_lines(columns: Sequence[Column], width: int | None, colour: bool) -> Iterator[str]:
+    """Both tables, then the parity of each connector. `width` is as for `drawn_table`."""
+    heads = [f"{cell(column.name, 24)} {column.contract}" for column in columns]
+    by_operation = ((name, [column.operation(name) for column in columns]) for name in operations(columns))
+    yield from drawn_table(_table("operation", heads, by_operation), width, colour)
+    yield ""
+    names = dict.fromkeys(name for column in columns for name in column.verdicts)
+    by_requirement = ((name, [_verdict(column, name) for column in columns]) for name in names)
+    yield from drawn_table(_table("requirement", heads, by_requirement), width, colour)
+    yield f"the page of a requirement: {explain_command('ID')}"
+    yield ""
+    yield from drawn((Paragraph(parity_line(column), 0, 4) for column in columns), width or MAX_WIDTH, colour)
+
+
+def _verdict(column: Column, name: str) -> str:
+    verdict = column.verdicts.get(name)
+    return "" if verdict is None else verdict.value
+
+
+def _table(corner: str, heads: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style=STRONG)
+    for head in (corner, *heads):
+        table.add_column(Text(head), overflow="fold")
+    for name, cells in rows:
+        table.add_row(Text(name), *(Text.assemble((word, _STYLES.get(word, ""))) for word in cells))
+    return table

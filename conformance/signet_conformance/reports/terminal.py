@@ -1,0 +1,182 @@
+"""What a person sees in a terminal, drawn by rich: the consoles, and the few shapes that every report is made of.
+
+Whatever a trace says is drawn as text: no console of ours looks for markup, emoji codes or links in it. Escaping what a
+terminal would obey is up to `errors.printable`, which every report calls where it takes a text from a trace.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import TextIO
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.segment import Segment
+from rich.table import Table
+from rich.text import Text
+
+from signet_conformance.finding import Verdict
+from signet_conformance.reports.command_lines import shell_command
+
+MIN_WIDTH = 40
+MAX_WIDTH = 120
+LABEL_WIDTH = 10
+STRONG = "bold"
+FAINT = "bright_black"
+VERDICT_STYLES = {
+    Verdict.ERROR: "bold magenta",
+    Verdict.FAIL: "bold red",
+    Verdict.WARN: "bold yellow",
+    Verdict.PASS: "bold green",
+    Verdict.INCONCLUSIVE: "bold cyan",
+    Verdict.NOT_APPLICABLE: "bold bright_black",
+}
+
+_MARGIN = 2 + LABEL_WIDTH
+_NO_LIMIT = 10_000
+_DUMB = ("dumb", "unknown")
+_TRAILING = re.compile(r" +((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
+
+
+def terminal_width() -> int:
+    """The width of the terminal in columns; 80 where there is none."""
+    return shutil.get_terminal_size((80, 24)).columns
+
+
+def table_width(stream: TextIO) -> int | None:
+    """The columns that a table on `stream` must keep to; None for a pipe or a file, which take lines of any length."""
+    return terminal_width() if stream.isatty() else None
+
+
+def usable_width(width: int) -> int:
+    """`width` in columns, kept between what can be read and what is comfortable."""
+    return max(MIN_WIDTH, min(width, MAX_WIDTH))
+
+
+def wants_colour(stream: TextIO) -> bool:
+    """Whether a stream gets colours: a terminal that can show them does, unless its user says otherwise.
+
+    NO_COLOR asks for none, FORCE_COLOR for colours in a pipe too; NO_COLOR has the last word.
+    """
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and os.environ.get("TERM", "").lower() not in _DUMB
+
+
+def is_live(stream: TextIO) -> bool:
+    """Whether a line on the stream can be drawn over: a terminal can, a pipe, a log and a dumb terminal cannot."""
+    return stream.isatty() and os.environ.get("TERM", "").lower() not in _DUMB
+
+
+def console(stream: TextIO) -> Console:
+    """The console of a stream, as wide as the terminal and coloured as its user wants it."""
+    return _console(stream, terminal_width(), wants_colour(stream), live=is_live(stream))
+
+
+def _console(stream: TextIO, width: int, colour: bool, *, live: bool = False) -> Console:
+    return Console(
+        file=stream,
+        width=width,
+        color_system="standard" if colour else None,
+        no_color=not colour,
+        force_terminal=live,
+        force_interactive=live,
+        force_jupyter=False,
+        legacy_windows=False,
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
+
+
+@lru_cache(maxsize=8)
+def _drawing_console(width: int, colour: bool) -> Console:
+    return _console(io.StringIO(), width, colour)
+
+
+def drawn(things: Iterable[RenderableType], width: int, colour: bool = False) -> list[str]:
+    """`things` as lines, one thing below the other, without trailing blanks.
+
+    `width` is that of the terminal in columns; text is drawn no wider than what can be read with comfort.
+    """
+    return _drawn(things, usable_width(width), colour)
+
+
+def drawn_table(table: Table, width: int | None, colour: bool = False) -> list[str]:
+    """A table as lines: as wide as its cells, and no wider than `width` columns unless that is None."""
+    return _drawn([table], _NO_LIMIT if width is None else max(MIN_WIDTH, width), colour)
+
+
+def _drawn(things: Iterable[RenderableType], width: int, colour: bool) -> list[str]:
+    console = _drawing_console(width, colour)
+    with console.capture() as capture:
+        console.print(Group(*things), crop=False)
+    return _TRAILING.sub(r"\1", capture.get()).split("\n")[:-1]
+
+
+class Paragraph:
+    """Text wrapped at words: its first line indented by `indent` columns, the others by `hanging` (default: `indent`).
+
+    `beside` stands in the indentation of the first line.
+    """
+
+    def __init__(
+        self, text: Text | str, indent: int = 0, hanging: int | None = None, *, beside: Text | str = ""
+    ) -> None:
+        self._text = Text(text) if isinstance(text, str) else text
+        self._indent = indent
+        self._hanging = indent if hanging is None else hanging
+        self._beside = Text(beside) if isinstance(beside, str) else beside
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw the lines."""
+        margin = self._indent - self._beside.cell_len
+        yield from self._beside.render(console)
+        for line in self._lines(console, options.max_width):
+            yield Segment(" " * margin)
+            yield from line.render(console)
+            yield Segment.line()
+            margin = self._hanging
+
+    def _lines(self, console: Console, width: int) -> Sequence[Text]:
+        first_room, room = (max(1, width - indent) for indent in (self._indent, self._hanging))
+        if cell_len(self._text.plain) <= first_room:
+            return [self._text]
+        lines = self._text.wrap(console, first_room)
+        if first_room == room:
+            return list(lines)
+        rest = self._text[len(lines[0].plain) :]
+        return [lines[0], *rest[len(rest.plain) - len(rest.plain.lstrip()) :].wrap(console, room)]
+
+
+def verdict_text(verdict: Verdict) -> Text:
+    """A verdict in its colour."""
+    return Text.assemble((verdict.value, VERDICT_STYLES[verdict]))
+
+
+def labelled(label: str, text: Text | str, hanging: int = 0) -> Paragraph:
+    """A label in its own column with wrapped text beside it, its other lines indented further by `hanging`."""
+    return Paragraph(text, _MARGIN, _MARGIN + hanging, beside=_label(label))
+
+
+def labelled_command(label: str, words: Sequence[str]) -> Text:
+    """A label and a command on one line, however long: a command that is broken cannot be pasted."""
+    return one_line(Text.assemble(_label(label), " " * (LABEL_WIDTH - len(label)), shell_command(words)))
+
+
+def one_line(text: Text | str) -> Text:
+    """`text` on one line, however long: a name or a command to be copied."""
+    line = Text(text) if isinstance(text, str) else text
+    line.no_wrap, line.overflow = True, "ignore"
+    return line
+
+
+def _label(label: str) -> Text:
+    return Text.assemble("  ", (label, FAINT))
