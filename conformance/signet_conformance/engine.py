@@ -33,6 +33,23 @@ class Judged:
     daemon_version: str
     judgements: Mapping[str, Judgement]
     daemon: Mapping[str, Judgement] = field(default_factory=dict)
+    # Not handed on by dataclasses.replace, so that a trace that was replaced has its own.
+    _recording: Recording | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def recording(self) -> Recording:
+        """The trace as rules read it, built once: the one that was judged."""
+        if self._recording is None:
+            object.__setattr__(self, "_recording", Recording(self.trace, self.daemon_version))
+        return self._recording  # type: ignore[return-value]  # set just above
+
+    @classmethod
+    def of(cls, recording: Recording, judgements: Mapping[str, Judgement], daemon: Mapping[str, Judgement]) -> Judged:
+        """What came of judging a recording."""
+        recording.memo.clear()  # what rules remembered: only they read it
+        judged = cls(recording.trace, recording.daemon_version, judgements, daemon)
+        object.__setattr__(judged, "_recording", recording)
+        return judged
 
     @property
     def verdicts(self) -> Mapping[str, Verdict]:
@@ -59,9 +76,8 @@ def judge(trace: Trace, only: frozenset[str] | None = None, contract: str | None
         if judgement.verdict is Verdict.FAIL
         for finding in judgement.findings
     }
-    return Judged(
-        trace,
-        recording.daemon_version,
+    return Judged.of(
+        recording,
         {name: _judge_one(name, catalogue.get(name), known.get(name), recording, broken) for name in names},
         daemon,
     )

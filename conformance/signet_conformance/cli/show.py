@@ -85,14 +85,15 @@ def command(
 
 
 def _show(trace: Trace, timeline: Timeline, chosen: Filter, only: frozenset[str] | None) -> int:
-    recording = Recording(trace)
+    judged = judge(trace, only)
+    recording = judged.recording
     numbers = {call.seq for call in recording.calls}
     if unknown := sorted(chosen.exchanges - numbers):
         last = max(numbers, default=0)
         raise UsageError(
             f"there is no exchange {unknown[0]}", where="--exchange", remedy=f"a number of an exchange, up to {last}"
         )
-    beside = findings_of(judge(trace, only), only)
+    beside = findings_of(judged, only)
     marks = chosen.everything
     if only is not None:
         chosen = Filter(chosen.session, chosen.agent, chosen.operation, chosen.exchanges, frozenset(beside))

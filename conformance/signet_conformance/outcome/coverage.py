@@ -22,7 +22,7 @@ from signet_conformance.contract import (
 )
 from signet_conformance.engine import Judged
 from signet_conformance.errors import UsageError, printable
-from signet_conformance.facts import Call, Recording
+from signet_conformance.facts import Call
 from signet_conformance.finding import Verdict
 
 _DECIDED = frozenset({Verdict.PASS, Verdict.FAIL, Verdict.WARN})
@@ -108,7 +108,7 @@ class Meter:
         files = version_document(self._contract)["operations"]
         self._declared.update(name for name in judged.trace.header.declared.capabilities or () if name in files)
         self._decided.update(name for name, found in judged.judgements.items() if found.verdict in _DECIDED)
-        for call in Recording(judged.trace).calls:
+        for call in judged.recording.calls:
             if call.operation is not None and call.operation in files:
                 self._operations.add(call.operation)
                 self._fields.update(f"{call.operation}.{name}" for name in (*call.body, *call.query))

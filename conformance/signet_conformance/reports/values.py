@@ -6,11 +6,11 @@ import json
 from math import isfinite
 from typing import Any
 
-from pydantic_core import from_json
+from msgspec import UNSET, Struct
 
 from signet_conformance.errors import printable
 from signet_conformance.finding import Finding
-from signet_conformance.trace import Exchange
+from signet_conformance.trace import Body, Exchange
 
 MAX_TEXT = 400
 MAX_ITEMS = 20
@@ -75,24 +75,24 @@ def received_text(finding: Finding, exchange: Exchange | None, limit: int = 300)
         return as_text(finding.received, limit)
     if exchange is None or not finding.pointer:
         return ""
-    found = _at(exchange.raw, finding.pointer)
-    return "nothing: the member is absent" if found is _ABSENT else as_text(found, limit)
+    member = _at(exchange, finding.pointer)
+    return "nothing: the member is absent" if member is _ABSENT else as_text(member, limit)
 
 
-def _at(raw: bytes, pointer: str) -> Any:
-    try:
-        value = from_json(raw)
-    except ValueError:
-        try:
-            value = json.loads(raw)
-        except (ValueError, RecursionError):
-            return _ABSENT
+def _at(exchange: Exchange, pointer: str) -> Any:
+    """What stands at a pointer into the line of an exchange."""
+    value: Any = exchange
     for part in pointer.split("/")[1:]:
         name = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(value, dict) and name in value:
+        if isinstance(value, Struct) and name in value.__struct_fields__:
+            value = getattr(value, name)
+        elif isinstance(value, dict) and name in value:
             value = value[name]
-        elif isinstance(value, list) and name.isdecimal() and name.isascii() and int(name[:9]) < len(value):
+        elif isinstance(value, list | tuple) and name.isdecimal() and name.isascii() and int(name[:9]) < len(value):
             value = value[int(name[:9])]
         else:
             return _ABSENT
-    return value
+    if isinstance(value, Body):
+        shown = {str(value.kind): value.value, "media_type": value.media_type, "size": value.size}
+        return {name: part for name, part in shown.items() if part is not None}
+    return _ABSENT if value is UNSET else value

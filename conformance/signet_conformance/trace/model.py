@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import force_setattr
 
 from signet_conformance.errors import TraceError, printable
 from signet_conformance.trace.parsing import JSONValue, NotJSONError, parse
@@ -34,6 +35,12 @@ class Body(Struct, frozen=True, gc=False):
     media_type: str | None = None
     size: int | None = None
     sha256: str | None = None
+    object: dict[str, JSONValue] | None = None
+    """The JSON object this body is, or None. Text that parses as an object is one: the daemon parses too."""
+
+    def __post_init__(self) -> None:
+        # Whatever stands in the line: the body is parsed once, here.
+        force_setattr(self, "object", self._object())
 
     @property
     def kind(self) -> str | None:
@@ -55,9 +62,7 @@ class Body(Struct, frozen=True, gc=False):
             return self.text
         return "" if self.cut else self.base64
 
-    @property
-    def object(self) -> dict[str, JSONValue] | None:
-        """The JSON object this body is, or None. Text that parses as an object is one: the daemon parses too."""
+    def _object(self) -> dict[str, JSONValue] | None:
         if self.json is not UNSET:
             return self.json if isinstance(self.json, dict) and not self.cut else None
         if isinstance(self.text, str) and not self.cut and self.text.lstrip("\ufeff \t\r\n").startswith("{"):

@@ -59,7 +59,7 @@ class _Kept:
 
 def exchange_data(judged: Judged, budget: Budget) -> str:
     """The data of a trace for the page's script, to be put into a block of it. `budget` is drawn on."""
-    recording = Recording(judged.trace, judged.daemon_version)
+    recording = judged.recording
     strings = Strings()
     beside = findings_of(judged)
     breaching = {seq for findings in beside.values() for _, finding in findings for seq in finding.exchanges}
