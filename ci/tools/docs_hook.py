@@ -36,7 +36,10 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         {
             "Requirements": [
                 "requirements/README.md",
-                *({heading: [_path(one["id"]) for one in entries]} for heading, entries in requirement_pages.areas()),
+                *(
+                    {area["heading"]: [_path(entry["id"]) for entry in area["requirements"]]}
+                    for area in requirement_pages.areas()
+                ),
             ],
             "Connectors driven live": [
                 "connectors/README.md",

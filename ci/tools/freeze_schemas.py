@@ -1,7 +1,7 @@
 """Renews what in the schemas folder follows from something else.
 
-That is the SHA-256 of every file that a frozen contract version names, and the JSON Schema of every document
-that the kit has a model of.
+That is the requirement ids of a frozen contract version and the SHA-256 of every file that it names, and the
+JSON Schema of every document that the kit has a model of.
 
     python ci/tools/freeze_schemas.py            write schemas/versions/*.json and the schemas of documents anew
     python ci/tools/freeze_schemas.py --check    write nothing; exit 1 and name the files that differ
@@ -40,15 +40,35 @@ def frozen_entries(version: dict[str, Any]) -> Iterator[tuple[dict[str, Any], st
             yield entry, "file", "sha256"
 
 
-def renew(version: dict[str, Any], schemas: Path) -> list[str]:
-    """Set the hashes of `version` to those of the files; return the names of the files whose hash differed."""
-    differing = []
+def requirement_lists(version: dict[str, Any], schemas: Path) -> dict[str, list[str]]:
+    """The ids in force at the version's reference daemon, and those that begin later, area by area."""
+    areas = [json.loads(file.read_bytes()) for file in (schemas / "requirements").glob("*.json")]
+    areas.sort(key=lambda area: area["place"])
+    entries = [entry for area in areas if area["side"] == "connector" for entry in area["requirements"]]
+    reference = _numbers(version["daemon_versions"]["reference"])
+    begun = [entry["since"] is None or _numbers(entry["since"]) <= reference for entry in entries]
+    return {
+        "requirements": [entry["id"] for entry, is_in_force in zip(entries, begun, strict=True) if is_in_force],
+        "unscored": [entry["id"] for entry, is_in_force in zip(entries, begun, strict=True) if not is_in_force],
+    }
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in (*version.split("."), "0", "0")[:3]]
+
+
+def renew(version: dict[str, Any], schemas: Path) -> Iterator[str]:
+    """Bring `version` up to date with the files; yields what differed."""
+    for member, ids in requirement_lists(version, schemas).items():
+        if version[member] != ids:
+            moved = sorted(set(ids) ^ set(version[member]))
+            yield f"{member} differs from what schemas/requirements says: {', '.join(moved) or 'the order'}"
+            version[member] = ids
     for entry, name, digest in frozen_entries(version):
         actual = hashlib.sha256((schemas / entry[name]).read_bytes()).hexdigest()
         if entry[digest] != actual:
-            differing.append(entry[name])
+            yield f"{entry[name]} differs from its frozen hash"
             entry[digest] = actual
-    return differing
 
 
 def renew_documents(schemas: Path, *, write: bool) -> list[str]:
@@ -69,21 +89,21 @@ def renew_documents(schemas: Path, *, write: bool) -> list[str]:
 
 def main(arguments: list[str] | None = None, schemas: Path = SCHEMAS) -> int:
     """Freeze or check every version of `schemas`; return the exit status."""
-    parser = argparse.ArgumentParser(description="Renew the hashes of the frozen contract versions.")
+    parser = argparse.ArgumentParser(description="Renew what the frozen contract versions hold.")
     parser.add_argument("--check", action="store_true", help="write nothing, fail on a difference")
     check = parser.parse_args(arguments).check
     differences = 0
     for path in sorted((schemas / "versions").glob("*.json")):
         version = json.loads(path.read_text("utf-8"))
         try:
-            differing = renew(version, schemas)
+            differing = list(renew(version, schemas))
         except FileNotFoundError as missing:
             gone = Path(missing.filename).relative_to(schemas)
             print(f"{path.name}: {gone} is missing: restore it, or take it out of {path.name}", file=sys.stderr)
             return 2
         differences += len(differing)
-        for name in differing:
-            print(f"{path.name}: {name} {'differs from its frozen hash' if check else 'renewed'}")
+        for difference in differing:
+            print(f"{path.name}: {difference}{'' if check else ': renewed'}")
         if differing and not check:
             path.write_text(json.dumps(version, indent=2, ensure_ascii=False) + "\n", "utf-8")
     differing = renew_documents(schemas, write=not check)

@@ -1,4 +1,4 @@
-"""One page a requirement, from the catalogue in schemas/; and the index of them that GitHub shows too.
+"""One page a requirement, from schemas/requirements; and the index of them that GitHub shows too.
 
 `python ci/tools/requirement_pages.py` writes docs/requirements/README.md anew, `--check` only says whether it is so.
 The pages themselves are made when the documentation is built (docs_hook.py) and are committed nowhere.
@@ -11,33 +11,11 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 INDEX = Path(__file__).parents[2] / "docs" / "requirements" / "README.md"
-
-_AREAS: Mapping[str, str] = {
-    "transport": "Requests as such",
-    "health": "Health",
-    "start": "The start of a session",
-    "prompt": "Prompts",
-    "end": "The end of a session",
-    "checkpoint": "Checkpoints",
-    "compaction": "Compaction",
-    "recall": "Recall",
-    "remember": "Remembering",
-    "memory": "Single memories",
-    "secrets": "Secrets",
-    "identity": "Agents",
-    "session": "Sessions",
-    "robustness": "When the daemon fails",
-    "notifications": "Notifications",
-    "coverage": "What is declared",
-    "daemon": "On the daemon's side",
-}
-"""Area of the catalogue to the heading of its pages, in the order of a session."""
 
 _DECIDED = {
     "trace": "A recording decides, however it was made.",
@@ -51,24 +29,17 @@ def read(name: str) -> Any:
     return json.loads((SCHEMAS / name).read_bytes())
 
 
+def areas() -> list[dict[str, Any]]:
+    """The files of schemas/requirements in the order of their areas; each entry has the area and side of its file."""
+    files = [read(f"requirements/{file.name}") for file in (SCHEMAS / "requirements").glob("*.json")]
+    for area in files:
+        area["requirements"] = [{**entry, "area": area["area"], "side": area["side"]} for entry in area["requirements"]]
+    return sorted(files, key=lambda area: int(area["place"]))
+
+
 def catalogue() -> list[dict[str, Any]]:
-    """The entries of both catalogues, the connector's first; every one has an area."""
-    daemon = [{**entry, "area": "daemon"} for entry in read("daemon-requirements.json")["requirements"]]
-    return [*read("requirements.json")["requirements"], *daemon]
-
-
-def areas() -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """The heading of each area with its entries. Raises KeyError for an area without a heading."""
-    order = list(_AREAS)
-    entries = sorted(catalogue(), key=lambda entry: order.index(_known(entry["area"])))
-    for area, group in groupby(entries, key=lambda entry: entry["area"]):
-        yield _AREAS[area], list(group)
-
-
-def _known(area: str) -> str:
-    if area not in _AREAS:
-        raise KeyError(f"the area {area} has no heading in {Path(__file__).name}")
-    return area
+    """The entries of all areas; those on the daemon's side are the last."""
+    return [entry for area in areas() for entry in area["requirements"]]
 
 
 def index() -> str:
@@ -76,14 +47,14 @@ def index() -> str:
     lines = [
         "# Requirements",
         "",
-        "<!-- Written by ci/tools/requirement_pages.py from schemas/; a test holds it against them. -->",
+        "<!-- Written by ci/tools/requirement_pages.py from schemas/requirements; a test holds it against them. -->",
         "",
         "One sentence each, with the level at which it holds: a broken MUST fails, a broken SHOULD warns. On the built",
         "site every id leads to its page; in a terminal `signet-conformance explain ID` shows the same.",
     ]
-    for heading, entries in areas():
-        lines += ["", f"## {heading}", "", "| id | level | sentence |", "|---|---|---|"]
-        lines += [f"| `{entry['id']}` | {_level(entry)} | {_plain(entry['title'])} |" for entry in entries]
+    for area in areas():
+        lines += ["", f"## {area['heading']}", "", "| id | level | sentence |", "|---|---|---|"]
+        lines += [f"| `{entry['id']}` | {_level(entry)} | {_plain(entry['title'])} |" for entry in area["requirements"]]
     return "\n".join(lines) + "\n"
 
 
@@ -109,12 +80,12 @@ def _page(entry: Mapping[str, Any]) -> Iterator[str]:
         if "example_context" in entry:
             yield from ("The recording declares:", "", *_json(entry["example_context"]), "")
         yield from _json(entry["example"])
-    check = read("checks.json")["checks"].get(name)
-    if check is not None:
-        yield from _section("The check", "JSON Schema over the request, from `schemas/checks.json`:")
-        yield from ("", *_json(check))
-    yield from _mutants(name)
-    only = "" if name.startswith("SIG-DAEMON-") else f" -k {name}"
+    if "check" in entry:
+        file = f"schemas/requirements/{name.split('-')[1]}.json"
+        yield from _section("The check", f"JSON Schema over the request, from `{file}`:")
+        yield from ("", *_json(entry["check"]))
+    yield from _mutants(entry)
+    only = "" if entry["side"] == "daemon" else f" -k {name}"
     yield from _section("In a terminal", "")
     yield from ("```text", f"signet-conformance explain {name}", f"signet-conformance check TRACE{only}", "```")
 
@@ -127,18 +98,18 @@ def _facts(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "since", f"daemon {entry['since']}" if entry["since"] else "every daemon"
     if entry.get("since_note"):
         yield "about that", _plain(entry["since_note"])
-    yield "in force", _in_force(entry["id"])
-    yield "decided by", _DECIDED.get(entry.get("decides", ""), _DAEMON_SIDE)
+    yield "in force", _in_force(entry)
+    yield "decided by", _DAEMON_SIDE if entry["side"] == "daemon" else _DECIDED[entry["decides"]]
     yield "source", _plain(entry["source"])
 
 
-def _in_force(name: str) -> str:
+def _in_force(entry: Mapping[str, Any]) -> str:
     """The frozen versions that name a requirement: it is in force as long as the newest of them does."""
-    if name.startswith("SIG-DAEMON-"):
+    if entry["side"] == "daemon":
         return "in every contract version"
     versions = [read(f"versions/{path.name}") for path in (SCHEMAS / "versions").glob("*.json")]
-    versions.sort(key=lambda one: [int(part) for part in one["version"].split(".")])
-    named = [one["version"] for one in versions if name in one["requirements"]]
+    versions.sort(key=lambda frozen: [int(part) for part in frozen["version"].split(".")])
+    named = [frozen["version"] for frozen in versions if entry["id"] in frozen["requirements"]]
     if not named:
         return "in no frozen version"
     held = f"in contract {', '.join(named)}"
@@ -150,16 +121,17 @@ def _level(entry: Mapping[str, Any]) -> str:
     return ", ".join([entry["level"], *later])
 
 
-def _mutants(name: str) -> Iterator[str]:
-    document = read("mutants.json")
-    breaking = [one for one in document["mutants"] if one["breaks"] == name]
+def _mutants(entry: Mapping[str, Any]) -> Iterator[str]:
+    name = entry["id"]
+    breaking = [mutant for mutant in read("mutants.json")["mutants"] if mutant["breaks"] == name]
     yield from _section("Proven by", "")
     if not breaking:
-        yield _plain(document["exempt"].get(name, "No mutant."))
+        yield _plain(entry.get("no_mutant", "No mutant."))
         return
     yield f"`signet-conformance selftest --only {name}` breaks the reference so, and holds that it is noticed:"
     yield ""
-    yield from (f"- `{one['id']}`: the {one['side']} {_plain(one['title'])} ({one['verdict']})" for one in breaking)
+    for mutant in breaking:
+        yield f"- `{mutant['id']}`: the {mutant['side']} {_plain(mutant['title'])} ({mutant['verdict']})"
 
 
 def _section(heading: str, text: str) -> Iterator[str]:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
 
-from signet_conformance.contract import Requirement, reference_daemon, requirements, version_key
+from signet_conformance.contract import Requirement, daemon_requirements, reference_daemon, requirements, version_key
 from signet_conformance.facts import Recording
 from signet_conformance.finding import FOLDING_ORDER, Finding, Judgement, Reason, Verdict
 from signet_conformance.rules import rules, run_rules
-from signet_conformance.rules.daemon import DAEMON_RULES, daemon_requirements
+from signet_conformance.rules.daemon import DAEMON_RULES
 from signet_conformance.rules.outcome import Outcome, Rule
 from signet_conformance.rules.reliance import excused
 from signet_conformance.rules.whole_run import WholeRun

@@ -1,7 +1,7 @@
 """What one exchange means to the daemon: operation, session key, effective agent, runtime path, acceptance.
 
 A :class:`Call` is an exchange with these facts worked out once, by the daemon's own precedence
-(schemas/requirements.json, subject terms; 0.145.7). A :class:`Recording` is a trace with its calls in
+(the subject terms of schemas/requirements; 0.145.7). A :class:`Recording` is a trace with its calls in
 order and the indexes that rules read. Both are read-only.
 """
 

@@ -1,4 +1,4 @@
-"""schemas/reads.json: complete against the operations' schemas, the field checks and the catalogue."""
+"""What requirements read: complete against the operations' schemas, the field checks and the catalogue."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import jsonschema_rs
-
-from signet_conformance.contract import checks, document, requirements
+from signet_conformance.contract import document, operation_groups, requirements
 from signet_conformance.diff.reads import read
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
@@ -50,14 +48,8 @@ def bodies(schema: Any, defs: Mapping[str, Any]) -> Iterator[str]:
     yield from bodies(defs.get(schema.get("$ref", "").rpartition("/")[2]), defs)
 
 
-def test_the_table_satisfies_its_schema() -> None:
-    """reads.json is what its schema describes."""
-    jsonschema_rs.validator_for(load("reads.schema.json")).validate(load("reads.json"))
-
-
 def test_every_named_member_is_read_or_listed_as_unread() -> None:
-    """Each member that an operation's schemas name is read by a requirement or stands under unread, never both."""
-    unread = load("reads.json")["unread"]
+    """Each member that an operation's schemas name is read by a requirement or stands under its unread, never both."""
     for operation, row in document("operations.json")["operations"].items():
         request, response = load(row["request"]), load(row["response"])
         sides = {
@@ -65,24 +57,26 @@ def test_every_named_member_is_read_or_listed_as_unread() -> None:
             "answer": (set(bodies(response, response.get("$defs", {}))), ("answer",)),
         }
         for side, (named, parts) in sides.items():
-            listed = set(unread.get(operation, {}).get(side, ()))
+            listed = set(row.get("unread", {}).get(side, ()))
             seen = {name for name in named if any(read(part, operation, name) for part in parts)}
             assert listed == named - seen, (operation, side)
 
 
 def test_every_requirement_reads_something() -> None:
-    """Each requirement of the catalogue stands in the table, but for those that read everything or marks."""
-    named = {name for row in load("reads.json")["reads"] for name in row["requirements"]}
-    assert named == set(requirements()) - set(EVERYWHERE)
+    """Each requirement on the connector says what it reads, but for those that read everything or marks."""
+    silent = [name for name, entry in requirements().items() if not entry.reads]
+    assert silent == list(EVERYWHERE), "say under reads of the entry in schemas/requirements what it reads"
 
 
 def test_a_field_check_is_read_where_it_looks() -> None:
     """Each member that a requirement's field check names is read by that requirement, in each of its operations."""
-    for name, check in checks().items():
+    for name, entry in requirements().items():
+        if (check := entry.check) is None:
+            continue
         looked_at: set[str] = set()
         for part in (check.when, check.must, check.should):
             looked_at |= set(members(part, {}))
-        for operation in check.operations:
+        for operation in entry.operations:
             for member in looked_at:
                 readers = {
                     *read("body", operation, member).requirements(),
@@ -92,10 +86,12 @@ def test_a_field_check_is_read_where_it_looks() -> None:
 
 
 def test_operations_and_groups_exist() -> None:
-    """Every operation that a row or a group names is one of the index."""
-    table, known = load("reads.json"), set(document("operations.json")["operations"])
-    for names in table["groups"].values():
+    """Every operation that a requirement or a group names is one of the index."""
+    known, groups = set(document("operations.json")["operations"]), operation_groups()
+    for names in groups.values():
         assert set(names) <= known
-    for row in table["reads"]:
-        for name in row["operations"]:
-            assert name == "*" or name in known or name.removeprefix("@") in table["groups"], row
+    for entry in requirements().values():
+        assert {*entry.operations, *(entry.rests_on or ())} <= known, entry.id
+        for reading in entry.reads:
+            for name in reading.operations:
+                assert name == "*" or name in known or name.removeprefix("@") in groups, (entry.id, name)

@@ -71,5 +71,5 @@ def test_the_catalogues_text_is_no_markup() -> None:
 
 def test_every_area_has_a_heading() -> None:
     """No requirement is left out of the index."""
-    listed = [one["id"] for _, entries in pages.areas() for one in entries]
+    listed = [entry["id"] for area in pages.areas() if area["heading"] for entry in area["requirements"]]
     assert sorted(listed) == sorted(one["id"] for one in pages.catalogue())

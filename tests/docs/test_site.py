@@ -53,7 +53,7 @@ def test_each_requirement_has_a_page(site: Path) -> None:
 def test_a_link_out_of_the_site_is_a_path(site: Path) -> None:
     """What is a link on GitHub, into the repository, is the path as text here."""
     page = (site / "add-a-rule" / "index.html").read_text("utf-8")
-    assert "<code>schemas/requirements.json</code>" in page
+    assert "<code>schemas/requirements/START.json</code>" in page
     assert "../schemas" not in page
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from signet_conformance.contract import requirements
+from signet_conformance.contract import daemon_requirements, requirements
 from signet_conformance.engine import Judged, exit_status, judge
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
 from signet_conformance.outcome.coverage import Meter
@@ -23,7 +23,6 @@ from signet_conformance.reports.html.exchange_data import MAX_BODY, Budget, exch
 from signet_conformance.reports.html.report import HtmlReport
 from signet_conformance.reports.markdown import MAX_BYTES, MarkdownReport, code, inline
 from signet_conformance.reports.sarif import SarifReport, literal
-from signet_conformance.rules.daemon import daemon_requirements
 from signet_conformance.trace import Declared, Header, Mark, Trace, read
 from tests.cli.traces import BREACHING, CONFORMING, health, post, recall, start, write
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from signet_conformance.contract import document, requirements
+from signet_conformance.contract import requirements
 from signet_conformance.engine import judge
 from signet_conformance.finding import Verdict
 
@@ -15,18 +16,17 @@ from .builder import build
 
 UNDECIDED_ALONE = {"SIG-FAIL-001", "SIG-FAIL-003", "SIG-FAIL-005"}
 """Their breach is that nothing follows, which a trace alone cannot tell from its end."""
-ROWS = {row["id"]: row for row in document("requirements.json")["requirements"]}
 
 
-def _items(example: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _items(example: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return [item["mark"] | {"mark": item["mark"]["name"]} if "mark" in item else item for item in example]
 
 
 @pytest.mark.parametrize("requirement", requirements())
 def test_the_example_of_a_requirement_breaches_it(requirement: str, tmp_path: Path) -> None:
     """A requirement's own example is found in breach, naming an exchange of the example."""
-    row = ROWS[requirement]
-    trace = build(tmp_path / "example.jsonl", _items(row["example"]), row.get("example_context"))
+    entry = requirements()[requirement]
+    trace = build(tmp_path / "example.jsonl", _items(entry.example), entry.example_context)
     found = judge(trace).judgements[requirement]
     if requirement in UNDECIDED_ALONE:
         assert found.verdict is Verdict.INCONCLUSIVE, found.message

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from signet_conformance.contract import requirements
+
 VERSIONS = ("0.58", "0.145", "0.205")
 FREEZE = Path(__file__).resolve().parents[2] / "ci" / "tools" / "freeze_schemas.py"
 
@@ -54,11 +56,10 @@ def test_hashes_are_those_of_the_files(freeze: ModuleType) -> None:
 def test_requirements_of_a_version_follow_from_its_daemon(load: Any, version: str) -> None:
     """In force is what began with the reference daemon or before; the rest of the catalogue is unscored."""
     frozen = load(f"versions/{version}.json")
-    catalogue = load("requirements.json")["requirements"]
     reference = key(frozen["daemon_versions"]["reference"])
-    in_force = [r["id"] for r in catalogue if r["since"] is None or key(r["since"]) <= reference]
+    in_force = [r.id for r in requirements().values() if r.since is None or key(r.since) <= reference]
     assert frozen["requirements"] == in_force
-    assert frozen["unscored"] == [r["id"] for r in catalogue if r["id"] not in in_force]
+    assert frozen["unscored"] == [name for name in requirements() if name not in in_force]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -121,6 +122,25 @@ def test_freezing_again_settles_an_edit(freeze: ModuleType, copied: Path) -> Non
     assert freeze.main(["--check"], copied) == 0
     after = json.loads((copied / "versions" / "0.58.json").read_text("utf-8"))
     assert {member for member in after if after[member] != before[member]} == {"routes_sha256"}
+
+
+def test_a_requirement_that_no_version_names_is_found(
+    freeze: ModuleType, copied: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An entry that was added fails the check by name in the versions it concerns, and freezing puts it there."""
+    file = copied / "requirements" / "NOTE.json"
+    area = json.loads(file.read_text("utf-8"))
+    area["requirements"].append({**area["requirements"][0], "id": "SIG-NOTE-002", "since": "0.145"})
+    file.write_text(json.dumps(area), "utf-8")
+    assert freeze.main(["--check"], copied) == 1
+    printed = capsys.readouterr()
+    assert "0.145.json: requirements differs from what schemas/requirements says: SIG-NOTE-002" in printed.out
+    assert "0.58.json: unscored differs from what schemas/requirements says: SIG-NOTE-002" in printed.out
+    assert freeze.main([], copied) == 0
+    assert freeze.main(["--check"], copied) == 0
+    frozen = json.loads((copied / "versions" / "0.145.json").read_text("utf-8"))
+    assert "SIG-NOTE-002" in frozen["requirements"]
+    assert "SIG-NOTE-001" in frozen["unscored"]
 
 
 def test_a_missing_file_is_named(freeze: ModuleType, copied: Path, capsys: pytest.CaptureFixture[str]) -> None:

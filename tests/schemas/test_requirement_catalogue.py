@@ -4,24 +4,35 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from signet_conformance.contract import catalogue as known
+from signet_conformance.contract.requirements import read_area
+from signet_conformance.errors import ContractError
 from tests.support.evidence import LAW
 
 LATER = {"SIG-START-004": "exception B", "SIG-END-003": "transcript B"}
 AREAS = {
     "HTTP": "transport", "HEALTH": "health", "START": "start", "PROMPT": "prompt", "END": "end", "CKPT": "checkpoint",
     "CMP": "compaction", "REC": "recall", "REM": "remember", "MEM": "memory", "SEC": "secrets", "AGENT": "identity",
-    "SESS": "session", "FAIL": "robustness", "NOTE": "notifications", "COV": "coverage",
+    "SESS": "session", "FAIL": "robustness", "NOTE": "notifications", "COV": "coverage", "DAEMON": "daemon",
 }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def catalogue(load: Any) -> list[dict[str, Any]]:
-    """The requirements, in their order."""
-    return load("requirements.json")["requirements"]  # type: ignore[no-any-return]  # JSON
+def areas(folder: Path) -> dict[str, dict[str, Any]]:
+    """The files of requirements, by name, in the order of their areas."""
+    files = {file.stem: json.loads(file.read_text("utf-8")) for file in (folder / "requirements").glob("*.json")}
+    return dict(sorted(files.items(), key=lambda file: int(file[1]["place"])))
+
+
+@pytest.fixture(scope="module")
+def catalogue(areas: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """The requirements on the connector, in their order."""
+    return [entry for area in areas.values() if area["side"] == "connector" for entry in area["requirements"]]
 
 
 @pytest.fixture(scope="module")
@@ -30,16 +41,64 @@ def law() -> dict[str, dict[str, str]]:
     return {row["id"]: row for row in json.loads(LAW.read_text("utf-8"))}
 
 
-def test_the_catalogue_satisfies_its_schema(schema: Any, load: Any) -> None:
-    """The catalogue is what its own schema describes."""
-    schema("requirements.schema.json").demand(load("requirements.json"), "requirements.json")
+def test_the_catalogue_satisfies_its_schema(schema: Any, areas: dict[str, dict[str, Any]]) -> None:
+    """Every file of requirements is what the schema describes."""
+    for name, area in areas.items():
+        schema("requirements.schema.json").demand(area, f"requirements/{name}.json")
 
 
-def test_ids_are_unique_and_name_their_area(catalogue: list[dict[str, Any]]) -> None:
-    """No id stands twice, and its middle part tells the area."""
-    ids = [requirement["id"] for requirement in catalogue]
-    assert len(ids) == len(set(ids))
-    assert {r["id"]: r["area"] for r in catalogue} == {i: AREAS[i.split("-")[1]] for i in ids}
+def test_a_file_is_named_like_the_ids_in_it(areas: dict[str, dict[str, Any]]) -> None:
+    """The middle part of an id tells the area, and within an area the numbers rise."""
+    assert {name: area["area"] for name, area in areas.items()} == AREAS
+    assert [area["place"] for area in areas.values()] == list(range(1, len(areas) + 1))
+    for name, area in areas.items():
+        ids = [entry["id"] for entry in area["requirements"]]
+        assert ids == sorted(set(ids))
+        assert all(i.startswith(f"SIG-{name}-") for i in ids)
+
+
+def test_the_kit_reads_what_the_files_say(areas: dict[str, dict[str, Any]]) -> None:
+    """Sentence, area and side of each requirement are those of its entry and its file, in their order."""
+    assert [(r.id, r.title, r.area, r.side) for r in known().values()] == [
+        (entry["id"], entry["title"], area["area"], area["side"])
+        for area in areas.values()
+        for entry in area["requirements"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"fixx": "x"}, "SIG-NOTE-001: Object contains unknown field `fixx`"),
+        ({"why": None}, "SIG-NOTE-001: Expected `str`, got `null` - at `$.requirements[0].why`"),
+        ({"level": "must"}, "SIG-NOTE-001: Invalid enum value 'must'"),
+        ({"id": "SIG-HTTP-001"}, "SIG-HTTP-001 does not belong in this file: its ids are SIG-NOTE-001 and so on"),
+        ({"check": {"must": {}}}, "SIG-NOTE-001: Object missing required field `expected`"),
+    ],
+)
+def test_an_entry_that_is_off_is_named(folder: Path, tmp_path: Path, change: dict[str, Any], complaint: str) -> None:
+    """The complaint about an entry names the file, the id, the member and what describes an entry."""
+    area = json.loads((folder / "requirements" / "NOTE.json").read_text("utf-8"))
+    area["requirements"][0] |= change
+    file = tmp_path / "NOTE.json"
+    file.write_text(json.dumps(area), "utf-8")
+    with pytest.raises(ContractError) as raised:
+        read_area(file)
+    assert complaint in raised.value.message
+    assert raised.value.where == str(file)
+    assert "requirements.schema.json" in str(raised.value.remedy)
+
+
+def test_an_id_that_stands_twice_and_a_torn_file_are_named(folder: Path, tmp_path: Path) -> None:
+    """So are an id that two entries have, and a file that is not JSON."""
+    area = json.loads((folder / "requirements" / "NOTE.json").read_text("utf-8"))
+    file = tmp_path / "NOTE.json"
+    file.write_text(json.dumps({**area, "requirements": area["requirements"] * 2}), "utf-8")
+    with pytest.raises(ContractError, match="SIG-NOTE-001 stands in it twice"):
+        read_area(file)
+    file.write_text("{", "utf-8")
+    with pytest.raises(ContractError, match="cannot be read"):
+        read_area(file)
 
 
 def test_operations_are_known(catalogue: list[dict[str, Any]], load: Any) -> None:
@@ -69,11 +128,12 @@ def test_examples_call_served_routes(catalogue: list[dict[str, Any]], find_opera
 
 
 def test_every_requirement_of_the_law_is_there_in_its_order(
-    catalogue: list[dict[str, Any]], law: dict[str, Any]
+    areas: dict[str, dict[str, Any]], catalogue: list[dict[str, Any]], law: dict[str, Any]
 ) -> None:
-    """No id of the law is missing, none is added, and the order is the law's."""
+    """No id of the law is missing, none is added, and within an area the order is the law's."""
     assert len(law) >= 84
-    assert [r["id"] for r in catalogue] == list(law)
+    order = list(areas)
+    assert [r["id"] for r in catalogue] == sorted(law, key=lambda name: order.index(name.split("-")[1]))
 
 
 def test_level_wording_and_since_are_those_of_the_law(catalogue: list[dict[str, Any]], law: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from signet_conformance.cli.selection import unknown
-from signet_conformance.contract import Requirement, document, requirements
+from signet_conformance.contract import Requirement, catalogue, daemon_requirements, entries, requirements
 from signet_conformance.reports.requirement_pages import page_address
 from signet_conformance.reports.terminal import (
     STRONG,
@@ -25,7 +25,6 @@ from signet_conformance.reports.terminal import (
     terminal_width,
     wants_colour,
 )
-from signet_conformance.rules.daemon import daemon_requirements
 
 _EPILOG = """\b
 Examples:
@@ -44,10 +43,10 @@ Examples:
 @click.option("--json", "as_json", is_flag=True, help="Write the catalogue's own entry, or a list of entries.")
 def command(named: tuple[str, ...], as_json: bool) -> int:
     """Print pages or the list."""
-    known = {**requirements(), **daemon_requirements()}
+    known = catalogue()
     if not named:
         if as_json:
-            _write(document("requirements.json")["requirements"])
+            _write([entry for name, entry in entries().items() if name in requirements()])
         else:
             first, *_, last = daemon_requirements()
             _print([_list(requirements()), Text(f"and on the daemon's side {first} to {last}")])
@@ -57,8 +56,8 @@ def command(named: tuple[str, ...], as_json: bool) -> int:
         if name not in known:
             raise unknown(given, list(known))
     if as_json:
-        entries = [_entry(name) for name in names]
-        _write(entries[0] if len(entries) == 1 else entries)
+        asked = [entries()[name] for name in names]
+        _write(asked[0] if len(asked) == 1 else asked)
         return 0
     for place, name in enumerate(names):
         _print([*([Text()] if place else []), *_page(known[name])])
@@ -73,12 +72,6 @@ def _write(value: Any) -> None:
     print(json.dumps(value, indent=2))
 
 
-def _entry(name: str) -> Mapping[str, Any]:
-    catalogue = "daemon-requirements.json" if name in daemon_requirements() else "requirements.json"
-    entry: Mapping[str, Any] = next(row for row in document(catalogue)["requirements"] if row["id"] == name)
-    return entry
-
-
 def _list(known: Mapping[str, Requirement]) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     for name, requirement in known.items():
@@ -87,13 +80,12 @@ def _list(known: Mapping[str, Requirement]) -> Table:
 
 
 def _page(requirement: Requirement) -> Iterator[RenderableType]:
-    entry = _entry(requirement.id)
     yield Text.assemble((requirement.id, STRONG), f" {_levels(requirement)}")
     yield Paragraph(requirement.title, 2)
     yield Text()
     since = f"daemon {requirement.since}" if requirement.since else "every daemon version"
     facts = [
-        ("since", ". ".join([since, *([entry["since_note"]] if entry.get("since_note") else [])])),
+        ("since", ". ".join([since, *filter(None, [requirement.since_note])])),
         ("speaks of", ", ".join(requirement.operations) or "any exchange"),
         ("subject", requirement.subject),
         ("verdict", _conditions(requirement)),
@@ -101,16 +93,16 @@ def _page(requirement: Requirement) -> Iterator[RenderableType]:
         ("why", requirement.why),
         ("change", requirement.fix),
         ("unseen", requirement.undecided or "nothing: a recording decides it"),
-        ("needs", _DECIDES[entry["decides"]] if "decides" in entry else _DAEMON),
+        ("needs", _DAEMON if requirement.side == "daemon" else _DECIDES[requirement.decides]),
     ]
     yield from (labelled(label, text) for label, text in facts)
     yield labelled("page", _documented(requirement.id))
     yield Text()
-    if "example" not in entry:
+    if not requirement.example:
         yield labelled_command("check", ["signet-conformance", "check", "TRACE"])
         return
     yield Text("  A recording that breaches it:")
-    example = Text("\n".join(_example(entry["example"], entry.get("example_context"))))
+    example = Text("\n".join(_example(requirement.example, requirement.example_context)))
     JSONHighlighter().highlight(example)
     yield from (Text.assemble("    ", line, no_wrap=True, overflow="ignore") for line in example.split("\n"))
     yield Text()

@@ -1,4 +1,4 @@
-"""Which requirement reads which part of an exchange: `schemas/reads.json`, indexed by operation.
+"""Which requirement reads which part of an exchange: what their entries say, indexed by operation.
 
 A part that a requirement reads makes a difference contract-relevant; what nobody reads is cosmetic.
 """
@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
-from signet_conformance.contract import document
+from signet_conformance.contract import Reading, operation_groups, requirements
 
 VALUE, TEXT, ORDER, PRESENCE = "value", "text", "order", "presence"
 EVERY = "*"
@@ -23,7 +22,7 @@ class Read:
     by_mode: Mapping[str, tuple[str, ...]]
 
     def requirements(self, *modes: str) -> tuple[str, ...]:
-        """The ids that read it in one of these ways, the most telling first; in any way when none is named."""
+        """The ids that read it in one of these ways, in the catalogue's order; in any way when no mode is named."""
         return tuple(dict.fromkeys(name for mode in modes or self.by_mode for name in self.by_mode.get(mode, ())))
 
     def __bool__(self) -> bool:
@@ -38,22 +37,23 @@ def read(where: str, operation: str | None, name: str = "") -> Read:
     """Who reads part `where` (exchange, path, query, header, body, answer, …), member `name`, of an operation."""
     found: dict[str, list[str]] = {}
     for key in ((where, name, operation), (where, name, EVERY)):
-        for mode, ids in _index().get(key, ()):
-            found.setdefault(mode, []).extend(ids)
+        for mode, requirement in _index().get(key, ()):
+            found.setdefault(mode, []).append(requirement)
     return Read({mode: tuple(ids) for mode, ids in found.items()}) if found else NOBODY
 
 
 @cache
-def _index() -> Mapping[tuple[str, str, str | None], list[tuple[str, tuple[str, ...]]]]:
-    data = document("reads.json")
-    index: dict[tuple[str, str, str | None], list[tuple[str, tuple[str, ...]]]] = {}
-    for row in data["reads"]:
-        for operation in _operations(row, data["groups"]):
-            for name in row.get("names", [""]):
-                index.setdefault((row["in"], name, operation), []).append((row["as"], tuple(row["requirements"])))
+def _index() -> Mapping[tuple[str, str, str | None], list[tuple[str, str]]]:
+    """(part, member, operation) to (mode, requirement id) of each that reads it."""
+    index: dict[tuple[str, str, str | None], list[tuple[str, str]]] = {}
+    for requirement in requirements().values():
+        for reading in requirement.reads:
+            for operation in _operations(reading):
+                for name in reading.names:
+                    index.setdefault((reading.part, name, operation), []).append((reading.mode, requirement.id))
     return index
 
 
-def _operations(row: Mapping[str, Any], groups: Mapping[str, list[str]]) -> Iterator[str]:
-    for name in row["operations"]:
-        yield from groups[name[1:]] if name.startswith("@") else (name,)
+def _operations(reading: Reading) -> Iterator[str]:
+    for name in reading.operations:
+        yield from operation_groups()[name[1:]] if name.startswith("@") else (name,)

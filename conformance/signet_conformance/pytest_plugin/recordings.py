@@ -7,10 +7,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from signet_conformance import trace
-from signet_conformance.contract import requirements
+from signet_conformance.contract import daemon_requirements, requirements
 from signet_conformance.outcome.broken_off import Shortfall
 from signet_conformance.outcome.generated_summary import Summary
-from signet_conformance.rules.daemon import daemon_requirements
 from signet_conformance.running.request import Request
 
 

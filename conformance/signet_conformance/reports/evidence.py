@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from signet_conformance.contract import Requirement, requirements
+from signet_conformance.contract import Requirement, catalogue
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.finding import Finding, Verdict
 from signet_conformance.reports.excerpt import excerpt, exchange_line, exchange_numbered
 from signet_conformance.reports.values import received_text
-from signet_conformance.rules.daemon import daemon_requirements
 
 BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
 MAX_KINDS = 4
@@ -47,7 +46,7 @@ class Evidence:
 
 def known_requirement(name: str) -> Requirement | None:
     """A requirement of the connector's or the daemon's side; None for a rule of somebody's own."""
-    return requirements().get(name) or daemon_requirements().get(name)
+    return catalogue().get(name)
 
 
 def kinds(findings: Sequence[Finding]) -> list[list[Finding]]:

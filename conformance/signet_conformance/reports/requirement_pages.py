@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from signet_conformance.contract import requirements
+from signet_conformance.contract import daemon_requirements, requirements
 from signet_conformance.reports.command_lines import shell_command
-from signet_conformance.rules.daemon import daemon_requirements
 
 _DISTRIBUTION = "signet-conformance"
 _LABEL = "documentation"

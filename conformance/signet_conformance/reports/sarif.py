@@ -14,7 +14,7 @@ from typing import Any, TextIO
 from urllib.parse import quote
 
 from signet_conformance import __version__
-from signet_conformance.contract import MUST, Requirement, requirements
+from signet_conformance.contract import MUST, Requirement, daemon_requirements, requirements
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
@@ -25,7 +25,6 @@ from signet_conformance.reports.excerpt import exchange_line, exchange_numbered
 from signet_conformance.reports.json_document import encoded
 from signet_conformance.reports.requirement_pages import explain_command, page_address
 from signet_conformance.rules import rules
-from signet_conformance.rules.daemon import daemon_requirements
 
 VERSION = "2.1.0"
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"

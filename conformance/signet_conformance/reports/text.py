@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from signet_conformance.contract import requirements
+from signet_conformance.contract import daemon_requirements, requirements
 from signet_conformance.engine import Judged
 from signet_conformance.errors import NothingTestedError, printable
 from signet_conformance.finding import FOLDING_ORDER, Finding, Judgement, Verdict
@@ -31,7 +31,6 @@ from signet_conformance.reports.terminal import (
     usable_width,
     verdict_text,
 )
-from signet_conformance.rules.daemon import daemon_requirements
 
 _COLUMNS = {
     Verdict.ERROR: "ERROR",

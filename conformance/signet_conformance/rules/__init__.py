@@ -8,8 +8,9 @@ yields nothing had no subject.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 
-from signet_conformance.contract import checks, requirements
+from signet_conformance.contract import requirements
 from signet_conformance.errors import UsageError
 from signet_conformance.rules import (
     compaction,
@@ -101,16 +102,18 @@ _OVER_A_RUN: Mapping[str, RunRule] = {
 _added: dict[str, Rule] = {}
 
 
+@cache
 def builtin_rules() -> Mapping[str, Rule]:
     """Every built-in rule by requirement id: those that are field checks, and those written in Python."""
-    return {**{name: check_fields(name) for name in checks()}, **_WRITTEN}
+    checked = {name: check_fields(name) for name, entry in requirements().items() if entry.check is not None}
+    return {**checked, **_WRITTEN}
 
 
 def rule_for(requirement: str) -> Callable[[Rule], Rule]:
     """Register a rule of one's own for a requirement id; an id that has a rule already is refused."""
 
     def register(rule: Rule) -> Rule:
-        if requirement in _WRITTEN or requirement in checks() or requirement in _added:
+        if requirement in rules():
             raise UsageError(
                 f"{requirement} has a rule already", remedy="choose an id of your own, such as ACME-HTTP-001"
             )

@@ -3,23 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 
-from signet_conformance.contract import Requirement, document
 from signet_conformance.rules import daemon_answers, daemon_sessions
 from signet_conformance.rules.outcome import Rule
-
-
-@cache
-def daemon_requirements() -> Mapping[str, Requirement]:
-    """The catalogue of the daemon's side, by id, in its own order."""
-    return {
-        row["id"]: Requirement(
-            **{**row, "operations": tuple(row["operations"])}, area="daemon", example=(), level_from={}
-        )
-        for row in document("daemon-requirements.json")["requirements"]
-    }
-
 
 DAEMON_RULES: Mapping[str, Rule] = {
     "SIG-DAEMON-001": daemon_answers.success_has_its_shape,

@@ -1,4 +1,4 @@
-"""Requirements on the fields of one request: JSON Schema fragments of the catalogue decide them.
+"""Requirements on the fields of one request: the JSON Schema fragments of their entries decide them.
 
 The fast engine decides; `jsonschema` is asked only for a breach, to say where and why.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from signet_conformance.contract import Check, checks
+from signet_conformance.contract import Check, requirements
 from signet_conformance.facts import Call, Recording
 from signet_conformance.finding import Finding, Verdict
 from signet_conformance.rules.outcome import PASS, Outcome, Rule, in_body, undecided
@@ -22,10 +22,18 @@ MOST_EXPLAINED = 200
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-@cache
-def _decider(requirement: str, part: str, daemon_version: str) -> Any:
-    schema = getattr(checks()[requirement].at(daemon_version), part)
+def _decider(schema: Mapping[str, Any] | None) -> Any:
     return None if schema is None else jsonschema_rs.validator_for({"$schema": _DIALECT, **schema})
+
+
+class _Deciders:
+    """A check as it is in force at one daemon version, its schemas compiled."""
+
+    def __init__(self, check: Check) -> None:
+        self.check = check
+        self.applies = _decider(check.when)
+        parts = ((check.must, Verdict.FAIL), (check.should, Verdict.WARN))
+        self.parts = [(_decider(schema), schema, verdict) for schema, verdict in parts if schema is not None]
 
 
 def _valid(decider: Any, document: object) -> bool:
@@ -67,27 +75,32 @@ def explain(schema: Mapping[str, Any], document: object) -> tuple[tuple[str | in
     return path, error.message, error.instance
 
 
+@cache
 def check_fields(requirement: str) -> Rule:
-    """The rule that judges a requirement by its entry in schemas/checks.json."""
+    """The rule that the `check` of a requirement's entry stands for. Raises ValueError for an entry without one."""
+    entry = requirements()[requirement]
+    operations, check = entry.operations, entry.check
+    if check is None:
+        raise ValueError(f"{requirement} has no check")
+
+    @cache
+    def in_force(daemon_version: str) -> _Deciders:
+        return _Deciders(check.at(daemon_version))
 
     def rule(recording: Recording) -> Iterator[Outcome]:
-        version = recording.daemon_version
-        check = checks()[requirement].at(version)
-        parts = (("must", Verdict.FAIL), ("should", Verdict.WARN))
-        deciders = [(d, v, p) for p, v in parts if (d := _decider(requirement, p, version)) is not None]
-        applies = _decider(requirement, "when", version)
+        deciders = in_force(recording.daemon_version)
         breaches = 0
-        for call in recording.of(*check.operations, cut=check.accepted_when_cut):
+        for call in recording.of(*operations, cut=check.accepted_when_cut):
             if call.cut:
                 yield PASS if call.accepted else undecided(call, message="the body was recorded in part only")
                 continue
             body = call.body
-            if applies is not None and not _valid(applies, body):
+            if deciders.applies is not None and not _valid(deciders.applies, body):
                 continue
-            for decider, verdict, part in deciders:
+            for decider, schema, verdict in deciders.parts:
                 if not _valid(decider, body):
                     breaches += 1
-                    yield _breach(check, part, verdict, call, explained=breaches <= MOST_EXPLAINED)
+                    yield _breach(deciders.check, schema, verdict, call, explained=breaches <= MOST_EXPLAINED)
                     break
             else:
                 yield PASS
@@ -95,10 +108,10 @@ def check_fields(requirement: str) -> Rule:
     return rule
 
 
-def _breach(check: Check, part: str, verdict: Verdict, call: Call, *, explained: bool) -> Finding:
+def _breach(check: Check, schema: Mapping[str, Any], verdict: Verdict, call: Call, *, explained: bool) -> Finding:
     if not explained:
         return Finding(verdict, (call.seq,), "not as required", in_body(), check.expected, fold=str(call.operation))
-    path, why, received = explain(getattr(check, part), dict(call.body))
+    path, why, received = explain(schema, dict(call.body))
     name = ".".join(str(p) for p in path) or "the body"
     problem = f"{name} is absent" if why == "absent" else f"{name} is not as required: {why[:200]}"
     return Finding(

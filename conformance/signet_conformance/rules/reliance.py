@@ -4,44 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from signet_conformance.facts import (
-    COMPLETE,
-    END,
-    EXEC,
-    EXEC_JOB,
-    FORGET,
-    HEALTH,
-    HOOK_REMEMBER,
-    PROMPT,
-    REMEMBER,
-    START,
-    Recording,
-)
+from signet_conformance.contract import requirements
+from signet_conformance.facts import Recording
 from signet_conformance.finding import Finding, Verdict
 from signet_conformance.rules.outcome import undecided
 from signet_conformance.trace.marks import StepMark
-
-_NAMED: frozenset[str] = frozenset()
-"""The answers concerned are those that the finding itself names, whatever their operation."""
-
-RESTS_ON: Mapping[str, frozenset[str]] = {
-    "SIG-HTTP-010": _NAMED,
-    "SIG-HTTP-011": _NAMED,
-    "SIG-HTTP-012": _NAMED,
-    "SIG-HEALTH-001": frozenset({HEALTH}),
-    "SIG-START-004": frozenset({PROMPT}),
-    "SIG-START-005": frozenset({START, PROMPT, COMPLETE}),
-    "SIG-PROMPT-005": frozenset({PROMPT}),
-    "SIG-PROMPT-006": frozenset({PROMPT}),
-    "SIG-PROMPT-007": _NAMED,
-    "SIG-END-006": frozenset({END}),
-    "SIG-CMP-003": frozenset({COMPLETE}),
-    "SIG-CMP-004": frozenset({COMPLETE}),
-    "SIG-REM-002": frozenset({REMEMBER, HOOK_REMEMBER}),
-    "SIG-MEM-005": frozenset({FORGET}),
-    "SIG-SEC-002": frozenset({EXEC, EXEC_JOB}),
-}
-"""The operations whose answers a requirement's verdict is drawn from."""
 
 
 def excused(requirement: str, finding: Finding, recording: Recording, broken: Mapping[int, str]) -> Finding:
@@ -53,9 +20,10 @@ def excused(requirement: str, finding: Finding, recording: Recording, broken: Ma
     """
     if not recording.marks(StepMark):
         return finding
-    if finding.verdict not in (Verdict.FAIL, Verdict.WARN) or requirement not in RESTS_ON or not finding.exchanges:
+    operations = _operations(requirement)
+    if finding.verdict not in (Verdict.FAIL, Verdict.WARN) or operations is None or not finding.exchanges:
         return finding
-    seq = next((s for s in broken if s in finding.exchanges or _concerns(requirement, s, finding, recording)), None)
+    seq = next((s for s in broken if s in finding.exchanges or _concerns(operations, s, finding, recording)), None)
     if seq is None:
         return finding
     return undecided(
@@ -64,9 +32,15 @@ def excused(requirement: str, finding: Finding, recording: Recording, broken: Ma
     )
 
 
-def _concerns(requirement: str, seq: int, finding: Finding, recording: Recording) -> bool:
+def _operations(requirement: str) -> frozenset[str] | None:
+    """The operations whose answers a verdict rests on; None when it rests on no answer, as an id of a user's own."""
+    entry = requirements().get(requirement)
+    return None if entry is None else entry.rests_on
+
+
+def _concerns(operations: Collection[str], seq: int, finding: Finding, recording: Recording) -> bool:
     call = recording.by_seq[seq]
-    if call.operation not in RESTS_ON[requirement] or seq > max(finding.exchanges):
+    if call.operation not in operations or seq > max(finding.exchanges):
         return False
     return call.key is None or call.key in _keys(finding.exchanges, recording)
 

@@ -7,16 +7,14 @@ from pathlib import Path
 from typing import Any, Self
 
 from signet_conformance import engine, trace
+from signet_conformance.contract import requirements
 from signet_conformance.drivers.launch import Driver
 from signet_conformance.drivers.watched import Watched
 from signet_conformance.errors import SignetConformanceError
-from signet_conformance.rules import rules, run_rules
+from signet_conformance.rules import rules
 from signet_conformance.running.patience import Patience, perform
 from signet_conformance.running.station import Station
 from signet_conformance.scenarios.script import Scenario
-
-OF_A_WHOLE_PROCESS = frozenset({"SIG-HEALTH-001", *run_rules()})
-"""Requirements on what a connector does once a process, which one session in the middle does not show."""
 
 
 class Connector:
@@ -79,7 +77,9 @@ class Connector:
     def _judged_by(self, apart: str | None) -> frozenset[str] | None:
         if apart is None:
             return self._only
-        return (frozenset(rules()) if self._only is None else self._only) - OF_A_WHOLE_PROCESS
+        asked = frozenset(rules()) if self._only is None else self._only
+        # One session in the middle does not show what a connector does once a process, or once a run.
+        return asked - {name for name, entry in requirements().items() if entry.scope != "trace"}
 
     def _close(self) -> None:
         if self._driver is not None:

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from signet_conformance import engine
+from signet_conformance.contract import daemon_requirements
 from signet_conformance.errors import SignetConformanceError
 from signet_conformance.finding import Verdict
 from signet_conformance.outcome.broken_off import BrokenOff
 from signet_conformance.outcome.generated_summary import BREACHES, Summary
 from signet_conformance.rules import rules
-from signet_conformance.rules.daemon import daemon_requirements
 from signet_conformance.running.chunk import Chunk
 from signet_conformance.running.connector import Connector
 from signet_conformance.running.events import FollowingUp, SessionPerformed, Tell, unheard

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as member
 
-from signet_conformance.contract import MUST, Requirement, requirements
+from signet_conformance.contract import MUST, catalogue
 from signet_conformance.engine import Judged, run_judgements
 from signet_conformance.finding import Verdict
 from signet_conformance.rules import rules, run_rules
-from signet_conformance.rules.daemon import DAEMON_RULES, daemon_requirements
+from signet_conformance.rules.daemon import DAEMON_RULES
 from signet_conformance.selftest.mutants import Mutant, Mutants, mutants
 from signet_conformance.selftest.performing import Performed
 from signet_conformance.selftest.trials import CONTRACT, Trial
@@ -71,17 +71,12 @@ class Selftest:
         return [grade for grade in self.grades if grade.trial.mutant is None]
 
 
-def all_requirements() -> Mapping[str, Requirement]:
-    """The requirements of both sides, by id, the connector's first."""
-    return {**requirements(), **daemon_requirements()}
-
-
 def completeness(known: Mutants) -> Iterator[str]:
     """What is missing: rules that no mutant breaks, mutants and exemptions without a rule."""
     judged = {*rules(), *DAEMON_RULES}
     broken = {one.breaks for one in known.mutants.values()}
     for name in sorted(judged - broken - set(known.exempt)):
-        yield f"{name} has a rule and no mutant: add one to schemas/mutants.json, or say under exempt why none can be"
+        yield f"{name} has a rule and no mutant: add one to schemas/mutants.json, or a reason under its no_mutant"
     for one in known.mutants.values():
         for name in sorted({one.breaks, *one.also} - judged):
             yield f"mutant {one.id} names {name}, which has no rule"
@@ -131,7 +126,7 @@ def _complaints(mutant: Mutant, breached: Mapping[str, Verdict], version: str) -
     own = breached.get(mutant.breaks)
     if own != mutant.verdict:
         yield f"survived: {mutant.breaks} is {own or 'not in breach'}, not {mutant.verdict}"
-    known = all_requirements()
+    known = catalogue()
     for name, verdict in breached.items():
         if name == mutant.breaks or name in mutant.also:
             continue

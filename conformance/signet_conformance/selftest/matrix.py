@@ -7,10 +7,11 @@ from typing import Any
 
 from rich.text import Text
 
+from signet_conformance.contract import catalogue
 from signet_conformance.errors import printable
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.terminal import MAX_WIDTH, STRONG, VERDICT_STYLES, Paragraph, drawn, one_line
-from signet_conformance.selftest.grading import Grade, Selftest, all_requirements
+from signet_conformance.selftest.grading import Grade, Selftest
 
 FORMAT = "signet-selftest/1"
 _RED = VERDICT_STYLES[Verdict.FAIL]
@@ -23,7 +24,7 @@ def matrix_lines(selftest: Selftest, exempt: Mapping[str, str], width: int = 80,
     """
     own = _by_requirement(selftest.mutants)
     paragraphs = []
-    for name, requirement in all_requirements().items():
+    for name, requirement in catalogue().items():
         cells = [_cell(grade) for grade in own.get(name, ())]
         beside = [
             grade.trial.name
@@ -124,6 +125,6 @@ def as_json(selftest: Selftest, exempt: Mapping[str, str], seconds: float) -> di
                 "survived": [grade.trial.name for grade in own.get(name, ()) if not grade.killed],
                 **({"exempt": exempt[name]} if name in exempt else {}),
             }
-            for name in all_requirements()
+            for name in catalogue()
         },
     }

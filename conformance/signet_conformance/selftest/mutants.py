@@ -9,7 +9,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from signet_conformance.contract import document
+from signet_conformance.contract import catalogue, document
 from signet_conformance.errors import UsageError, printable
 
 CONNECTOR, DAEMON = "connector", "daemon"
@@ -46,10 +46,10 @@ class Mutant:
 
 @dataclass(frozen=True, slots=True)
 class Mutants:
-    """The whole of schemas/mutants.json.
+    """The whole of schemas/mutants.json, with the reasons why some requirements have no mutant.
 
-    `exempt` is requirement id to the reason why no mutant can break it; `tolerated` is scenario to the
-    requirements that even the reference breaches there, with the reason.
+    `exempt` is requirement id to the reason why no mutant can break it, its entry's `no_mutant`; `tolerated` is
+    scenario to the requirements that even the reference breaches there, with the reason.
     """
 
     mutants: Mapping[str, Mutant]
@@ -65,7 +65,7 @@ def mutants() -> Mutants:
     return Mutants(
         {row["id"]: Mutant(**row) for row in data["mutants"]},
         tuple(data["scenarios"]),
-        data["exempt"],
+        {name: entry.no_mutant for name, entry in catalogue().items() if entry.no_mutant is not None},
         data["tolerated"],
     )
 

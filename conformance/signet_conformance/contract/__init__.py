@@ -1,0 +1,70 @@
+"""The contract is data: requirements, routes, schemas and frozen versions, read from the `schemas` folder.
+
+A contract version is named by the daemon release that introduced it. The requirements in force for a
+trace follow from its daemon's own version: a requirement whose `since` is later is gated.
+"""
+
+from __future__ import annotations
+
+from signet_conformance.contract.folder import document, schemas_folder
+from signet_conformance.contract.operations import operation_groups
+from signet_conformance.contract.requirements import (
+    MAY,
+    MUST,
+    SHOULD,
+    Check,
+    Reading,
+    Requirement,
+    Scope,
+    Side,
+    catalogue,
+    daemon_requirements,
+    entries,
+    requirements,
+)
+from signet_conformance.contract.routes import (
+    Route,
+    RouteTable,
+    contract_set,
+    operation_table,
+    route_table,
+    routes_of,
+)
+from signet_conformance.contract.versions import (
+    REFERENCE_DAEMON,
+    contract_version_of,
+    contract_versions,
+    reference_daemon,
+    version_document,
+    version_key,
+)
+
+__all__ = [
+    "MAY",
+    "MUST",
+    "REFERENCE_DAEMON",
+    "SHOULD",
+    "Check",
+    "Reading",
+    "Requirement",
+    "Route",
+    "RouteTable",
+    "Scope",
+    "Side",
+    "catalogue",
+    "contract_set",
+    "contract_version_of",
+    "contract_versions",
+    "daemon_requirements",
+    "document",
+    "entries",
+    "operation_groups",
+    "operation_table",
+    "reference_daemon",
+    "requirements",
+    "route_table",
+    "routes_of",
+    "schemas_folder",
+    "version_document",
+    "version_key",
+]

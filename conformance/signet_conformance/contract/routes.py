@@ -1,0 +1,102 @@
+"""Routes: which operation a method and path are, and whether a daemon serves them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from signet_conformance.contract.folder import document
+from signet_conformance.contract.versions import contract_version_of, contract_versions, reference_daemon, version_key
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One served route. `path` has `:name` for one segment; `method` may be `*`."""
+
+    method: str
+    path: str
+    operation: str | None
+
+
+class RouteTable:
+    """Which operation a method and path are, and whether the daemon serves them at all."""
+
+    def __init__(self, routes: tuple[Route, ...], *, complete: bool = True) -> None:
+        self.complete = complete
+        self._literal: dict[tuple[str, str], Route] = {}
+        self._patterns: dict[int, list[tuple[str, tuple[str, ...], Route]]] = {}
+        for route in routes:
+            if ":" in route.path:
+                parts = tuple(route.path.split("/"))
+                self._patterns.setdefault(len(parts), []).append((route.method, parts, route))
+            else:
+                self._literal[route.method, route.path] = route
+        self._known: dict[tuple[str, str], Route | None] = {}
+
+    def find(self, method: str, path: str) -> Route | None:
+        """The route that serves method and path, a literal one before a pattern; None when none does."""
+        try:
+            return self._known[method, path]
+        except KeyError:
+            route = self._find(method, path)
+            if len(self._known) < 50_000:
+                self._known[method, path] = route
+            return route
+
+    def _find(self, method: str, path: str) -> Route | None:
+        # A real daemon answers HEAD wherever it serves GET, and a CORS preflight wherever it serves anything.
+        methods = {"HEAD": ("HEAD", "GET", "*"), "OPTIONS": ("OPTIONS", "POST", "GET", "PATCH", "DELETE", "PUT", "*")}
+        wanted = methods.get(method, (method, "*"))
+        for candidate in wanted:
+            if (route := self._literal.get((candidate, path))) is not None:
+                return route
+        segments = path.split("/")
+        for served, parts, route in self._patterns.get(len(segments), ()):
+            if served in wanted and all(
+                part == segment or (part.startswith(":") and segment)
+                for part, segment in zip(parts, segments, strict=True)
+            ):
+                return route
+        return None
+
+
+@cache
+def route_table(version: str = "0.145") -> RouteTable:
+    """The routes that the daemons of a contract version serve."""
+    return _merged(version)
+
+
+@cache
+def operation_table() -> RouteTable:
+    """Every operation of any version: what a request is does not depend on whether a daemon serves it."""
+    return _merged(*contract_versions(), complete=False)
+
+
+@cache
+def routes_of(daemon_version: str) -> RouteTable:
+    """The routes that a daemon may serve.
+
+    Between two frozen versions nobody wrote down when each route came: such a daemon is given the routes
+    of both, and its table counts as incomplete.
+    """
+    versions = contract_versions()
+    version = contract_version_of(daemon_version)
+    place = versions.index(version)
+    newer = version_key(daemon_version)[:2] > version_key(reference_daemon(version))[:2]
+    if newer and place + 1 < len(versions):
+        return _merged(version, versions[place + 1])
+    return route_table(version) if not newer else _merged(version, complete=False)
+
+
+def _merged(*versions: str, complete: bool | None = None) -> RouteTable:
+    documents = [document(f"routes/{version}.json") for version in versions]
+    rows = [Route(row["method"], row["path"], row.get("operation")) for d in documents for row in d["routes"]]
+    if complete is None:
+        complete = len(documents) == 1 and documents[0].get("complete") is True
+    return RouteTable(tuple(rows), complete=complete)
+
+
+@cache
+def contract_set(version: str = "0.145") -> tuple[str, ...]:
+    """The path patterns that make up the contract; `/**` at the end means 'and below'."""
+    return tuple(document(f"routes/{version}.json")["contract_set"])
