@@ -162,8 +162,13 @@ class JudgedRun:
 def judge_run(traces: Sequence[Trace], only: frozenset[str] | None = None, contract: str | None = None) -> JudgedRun:
     """The verdict of every requirement over each trace, and over all together."""
     judged = [judge(one, only, contract) for one in traces]
+    return JudgedRun(judged, fold_run(judged))
+
+
+def fold_run(judged: Sequence[Judged], *, whole: bool = True) -> Mapping[str, Judgement]:
+    """The judgement of each requirement over several traces; `whole` is off where traces of the run are missing."""
     together = {name: _together(name, judged) for name, _ in fold_verdicts(judged)}
-    return JudgedRun(judged, {**together, **run_judgements(judged)})
+    return {**together, **run_judgements(judged)} if whole else together
 
 
 def _together(name: str, judged: Sequence[Judged]) -> Judgement:

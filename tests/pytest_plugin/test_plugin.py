@@ -34,6 +34,7 @@ def test_run_without_the_flag_imports_nothing_but_the_hooks(repository: Reposito
     assert [name for name in loaded if name.partition(".")[0] in EXPENSIVE] == []
     assert {name for name in loaded if name.startswith("signet_")} == {
         "signet_conformance",
+        "signet_conformance.pytest_plugin",
         "signet_conformance.pytest_plugin.hooks",
     }
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from signet_conformance.cli.declared import Overrides
 from signet_conformance.cli.recordings import read_recording
 from signet_conformance.errors import UsageError, printable
+from signet_conformance.outcome.declared import words as declared_words
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.trace import Trace
 
@@ -67,13 +67,7 @@ def _lost(trace: Trace) -> Iterator[str]:
     declared = trace.header.declared
     if trace.marks:
         yield f"left out: {len(trace.marks)} mark{'' if len(trace.marks) == 1 else 's'}, which say what the user did"
-    words = Overrides(
-        tuple(declared.agents),
-        declared.harness,
-        tuple(declared.bounds_s.items()),
-        tuple(declared.capabilities or ()),
-        declared.token,
-    ).words()
+    words = declared_words(declared)
     if words:
         yield "left out: what the recording declares. To judge it after its way back, add:"
         yield f"  {shell_command(words)}"

@@ -1,9 +1,8 @@
-"""What the command line declares of a connector, in place of or beside what a trace's header says."""
+"""The options that declare what a trace cannot show of a connector."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from math import isfinite
 from typing import Any, TypeVar
@@ -46,59 +45,21 @@ def declared_options(command: _Command) -> _Command:
     return command
 
 
-@dataclass(frozen=True, slots=True)
-class Overrides:
-    """The declarations of a command line. An empty or None member leaves the header's as it is."""
-
-    agents: tuple[str, ...] = ()
-    harness: str | None = None
-    bounds: tuple[tuple[str, float], ...] = ()
-    capabilities: tuple[str, ...] = ()
-    token: bool = False
-
-    @classmethod
-    def parse(
-        cls, agents: Sequence[str], harness: str | None, bounds: Sequence[str], capabilities: Sequence[str], token: bool
-    ) -> Overrides:
-        """Read the options; raise UsageError naming the option and the value that is off."""
-        for option, values in (("--agent", agents), ("--harness", () if harness is None else (harness,))):
-            if not all(value.strip() for value in values):
-                raise UsageError("the value is blank", where=option, remedy=f"leave {option} out, or give a name")
-        for name in capabilities:
-            _check_operation(name)
-        return cls(
-            tuple(agent.strip() for agent in agents), harness, tuple(map(_bound, bounds)), tuple(capabilities), token
-        )
-
-    def applied_to(self, declared: Declared) -> Declared:
-        """`declared` with these declarations in front: lists replace, bounds merge by name."""
-        return replace(
-            declared,
-            agents=self.agents or declared.agents,
-            harness=declared.harness if self.harness is None else self.harness,
-            bounds_s={**declared.bounds_s, **dict(self.bounds)},
-            capabilities=self.capabilities or declared.capabilities,
-            token=self.token or declared.token,
-        )
-
-    def words(self) -> list[str]:
-        """The options as words of a command line that says the same."""
-        words = [f"--agent={agent}" for agent in self.agents]
-        words += [] if self.harness is None else [f"--harness={self.harness}"]
-        words += [f"--bound={name}={seconds:g}" for name, seconds in self.bounds]
-        words += [f"--capability={name}" for name in self.capabilities]
-        return [*words, "--token"] if self.token else words
-
-
-def merged(first: Declared, second: Declared) -> Declared:
-    """`first` completed by `second`: what the first says counts, canaries of both."""
+def parse_declared(
+    agents: Sequence[str], harness: str | None, bounds: Sequence[str], capabilities: Sequence[str], token: bool
+) -> Declared:
+    """What the options declare; raises UsageError naming the option and the value that is off."""
+    for option, values in (("--agent", agents), ("--harness", () if harness is None else (harness,))):
+        if not all(value.strip() for value in values):
+            raise UsageError("the value is blank", where=option, remedy=f"leave {option} out, or give a name")
+    for name in capabilities:
+        _check_operation(name)
     return Declared(
-        agents=first.agents or second.agents,
-        harness=second.harness if first.harness is None else first.harness,
-        bounds_s={**second.bounds_s, **first.bounds_s},
-        capabilities=second.capabilities if first.capabilities is None else first.capabilities,
-        token=first.token or second.token,
-        canaries={**second.canaries, **first.canaries},
+        agents=tuple(agent.strip() for agent in agents),
+        harness=harness,
+        bounds_s=dict(map(_bound, bounds)),
+        capabilities=tuple(capabilities) or None,
+        token=token,
     )
 
 
@@ -110,7 +71,7 @@ def _bound(text: str) -> tuple[str, float]:
         value = 0.0
     if name not in BOUNDS or not isfinite(value) or value <= 0:
         raise UsageError(
-            f"{printable(text, 60)!r} is no bound",
+            f"{printable(text, 60)!r} is not a bound",
             where="--bound",
             remedy=f"write --bound start=15: a name of {', '.join(BOUNDS)}, then seconds above zero",
         )

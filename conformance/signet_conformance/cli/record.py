@@ -11,8 +11,9 @@ from typing import Any
 import click
 
 from signet_conformance.children.processes import ChildEndedError, ChildTimeoutError, LineProcess
-from signet_conformance.cli.declared import Overrides, declared_options
+from signet_conformance.cli.declared import declared_options, parse_declared
 from signet_conformance.errors import KitError, UsageError, printable
+from signet_conformance.outcome.declared import words as declared_words
 from signet_conformance.reports.command_lines import shell_command
 
 _START_S = 60.0
@@ -70,7 +71,7 @@ def command(
     words += [f"--canary-env={name}" for name in canaries]
     words += [] if body_limit is None else [f"--body-limit={body_limit}"]
     words += [] if target is None else [f"--target={target}"]
-    words += ["--token-declared" if word == "--token" else word for word in Overrides.parse(**declared).words()]
+    words += ["--token-declared" if word == "--token" else word for word in declared_words(parse_declared(**declared))]
     # A terminated recording ends like an interrupted one: with a whole trace and no process left behind.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     # -P keeps a folder that happens to be called like the recorder from being run in its place.

@@ -44,7 +44,7 @@ class Outcome:
     target: str
     together: Mapping[str, Any]
     verdicts: Mapping[str, Verdict]
-    known: baseline.Outcome
+    known: baseline.KnownInRun
     status: int
 
     def counts(self) -> dict[str, int]:
@@ -79,7 +79,7 @@ def read_outcome(report: Path, target: str, known: Sequence[Known] = (), today: 
             where=str(report),
             remedy="look into the log above: the run ended before its report was written",
         ) from None
-    found = baseline.outcome({target: verdicts}, known, today or datetime.now(UTC).date())
+    found = baseline.held({target: verdicts}, known, today or datetime.now(UTC).date())
     return Outcome(target, together, verdicts, found, status)
 
 

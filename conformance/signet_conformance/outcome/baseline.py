@@ -36,7 +36,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class KnownInRun:
     """What some files of known failures say of a run. `covered` are failures with the entry that lets them pass."""
 
     covered: Mapping[tuple[str, str], tuple[Known, Entry]] = field(default_factory=dict)
@@ -62,7 +62,7 @@ def covers(entry: Entry, target: str, verdict: Verdict | None) -> bool:
     return entry.target in (target, EVERY_TARGET) and verdict in (Verdict.WARN, entry.verdict)
 
 
-def outcome(verdicts: Verdicts, known: Sequence[Known], today: date) -> Outcome:
+def held(verdicts: Verdicts, known: Sequence[Known], today: date) -> KnownInRun:
     """Hold the verdicts of a run against the files. Entries of targets that did not run say nothing."""
     covered: dict[tuple[str, str], tuple[Known, Entry]] = {}
     stale: list[tuple[Known, Entry]] = []
@@ -83,7 +83,7 @@ def outcome(verdicts: Verdicts, known: Sequence[Known], today: date) -> Outcome:
             # Only a PASS shows that it is mended: what was not tested, or cannot be told, may still fail.
             if not file.flaky and not failing and Verdict.PASS in found.values():
                 stale.append((file, entry))
-    return Outcome(covered, stale, expired)
+    return KnownInRun(covered, stale, expired)
 
 
 def read(path: str, option: str = "--baseline", *, flaky: bool = False) -> Known:
@@ -122,7 +122,7 @@ def audit_path(path: str) -> Path:
     return Path(f"{path}.audit.jsonl")
 
 
-def audit_lines(found: Outcome, verdicts: Verdicts, who: str, when: datetime) -> Iterator[tuple[Path, str]]:
+def audit_lines(found: KnownInRun, verdicts: Verdicts, who: str, when: datetime) -> Iterator[tuple[Path, str]]:
     """A line for each failure that was let pass: who, when, what, why; with the file that takes it."""
     from signet_conformance.outcome.baseline_documents import AuditLine
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import getpass
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 from signet_conformance.engine import Judged
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.files.new_file import create_file
-from signet_conformance.finding import FOLDING_ORDER, Verdict
+from signet_conformance.finding import FOLDING_ORDER, Judgement, Verdict
 from signet_conformance.outcome import baseline
-from signet_conformance.outcome.baseline import Known, Outcome, Verdicts
-from signet_conformance.outcome.together import verdicts_of
+from signet_conformance.outcome.baseline import Known, KnownInRun, Verdicts
 from signet_conformance.rules import run_rules
 
 DEFAULT_DAYS = 30
@@ -25,13 +24,14 @@ UNNAMED = "unnamed"
 
 @dataclass(frozen=True, slots=True)
 class KnownFailures:
-    """The files that a command line names, and what it wants written."""
+    """The files that a command line names, and what it wants written. `today` is the day on which entries are held."""
 
     files: Sequence[Known]
     written: str | None
     owner: str
     reason: str
     expires: date
+    today: date = field(default_factory=lambda: datetime.now(UTC).date())
 
     @classmethod
     def none(cls) -> KnownFailures:
@@ -73,35 +73,27 @@ class KnownFailures:
 
     def reasons(self, target: str, verdicts: Mapping[str, Verdict]) -> dict[str, str]:
         """The requirements whose verdict at a target an entry in force lets pass, each with the entry in words."""
-        today = datetime.now(UTC).date()
         return {
             entry.requirement: f"{entry.owner}, until {entry.expires.isoformat()}: {entry.reason}"
             for file in reversed(self.files)
             for entry in reversed(file.entries)
-            if baseline.covers(entry, target, verdicts.get(entry.requirement)) and entry.expires >= today
+            if baseline.covers(entry, target, verdicts.get(entry.requirement)) and entry.expires >= self.today
         }
 
-    def everywhere(self, judged: Sequence[Judged], target: str | None) -> dict[str, str]:
-        """The requirements whose failure is known at every target of a run, each with the first entry in words."""
-        known = [self.reasons(at, verdicts) for at, verdicts in by_target(judged, target).items()]
-        first, *others = known or [{}]
-        return {name: why for name, why in first.items() if all(name in other for other in others)}
+    def held(self, verdicts: Verdicts) -> KnownInRun:
+        """What the files say of a run with these verdicts."""
+        return baseline.held(verdicts, self.files, self.today)
 
-    def outcome(self, verdicts: Verdicts) -> Outcome:
-        """What the files say of a run with these verdicts; the audit lines are written."""
-        if not self.files:
-            return Outcome()
-        found = baseline.outcome(verdicts, self.files, datetime.now(UTC).date())
-        for path, line in baseline.audit_lines(found, verdicts, user_name(), datetime.now(UTC)):
+    def write_audit(self, known: KnownInRun, verdicts: Verdicts) -> None:
+        """Write a line for each failure that was let pass. Raises UsageError when that is not possible."""
+        for path, line in baseline.audit_lines(known, verdicts, user_name(), datetime.now(UTC)):
             _append(path, line)
-        return found
 
     def write(self, verdicts: Verdicts) -> str | None:
         """Write the baseline of a run with these verdicts, if it was asked for; what was written in words, or None."""
         if self.written is None:
             return None
-        today = datetime.now(UTC).date()
-        entries = baseline.entries_for(verdicts, self.owner, self.reason, today, self.expires)
+        entries = baseline.entries_for(verdicts, self.owner, self.reason, self.today, self.expires)
         try:
             create_file(Path(self.written), baseline.document(entries))
         except OSError as failure:
@@ -111,15 +103,20 @@ class KnownFailures:
         return f"baseline: {len(entries)} known in {printable(self.written, 400)}, until {self.expires.isoformat()}"
 
 
-def by_target(judged: Sequence[Judged], target: str | None) -> dict[str, dict[str, Verdict]]:
-    """The verdicts of a run by target: the one that was named, or those of the recordings."""
+def by_target(
+    judged: Sequence[Judged], target: str | None, over_all: Mapping[str, Judgement]
+) -> dict[str, dict[str, Verdict]]:
+    """The verdicts of a run by target: those `over_all` at the one that was named, or those of the recordings."""
+    if target is not None:
+        # Generated sessions decide too, and leave no trace of most of what they do.
+        return {_named(target): {name: judgement.verdict for name, judgement in over_all.items()}}
     found: dict[str, dict[str, Verdict]] = {}
     for one in judged:
-        verdicts = found.setdefault(target_of(one, target), {})
+        verdicts = found.setdefault(target_of(one, None), {})
         for name, verdict in one.verdicts.items():
             verdicts[name] = min(verdicts.get(name, verdict), verdict, key=FOLDING_ORDER.index)
     # What the run as a whole is judged by is the same at every target of it.
-    over_run = {name: verdict for name, verdict in verdicts_of(judged).items() if name in run_rules()}
+    over_run = {name: judgement.verdict for name, judgement in over_all.items() if name in run_rules()}
     for verdicts in found.values():
         verdicts.update(over_run)
     return found
@@ -127,27 +124,20 @@ def by_target(judged: Sequence[Judged], target: str | None) -> dict[str, dict[st
 
 def target_of(judged: Judged, target: str | None) -> str:
     """The target whose known failures count for a judged trace."""
-    named = (target or judged.trace.header.target or "").strip()
+    return _named(target or judged.trace.header.target or "")
+
+
+def _named(target: str) -> str:
+    named = target.strip()
     # What a baseline says of every target is for people to write, never for a recording to be called.
     return UNNAMED if named in ("", baseline.EVERY_TARGET) else named
 
 
-def remaining(judged: Sequence[Judged], target: str | None, found: Outcome) -> list[Verdict]:
-    """The verdicts of the run without the failures that are known at each target that has them."""
-    verdicts, targets = verdicts_of(judged), by_target(judged, target)
-    return [
-        verdict
-        for name, verdict in verdicts.items()
-        if verdict not in baseline.COVERABLE
-        or not found.covers(name, [at for at, each in targets.items() if each.get(name) in baseline.COVERABLE])
-    ]
-
-
-def failing_text(found: Outcome) -> str:
+def failing_text(known: KnownInRun) -> str:
     """The entries that fail a run, counted, such as `1 stale and 2 expired entries`; empty where none does."""
-    groups = (("stale", found.stale), ("expired", found.expired))
+    groups = (("stale", known.stale), ("expired", known.expired))
     counts = " and ".join(f"{len(entries)} {word}" for word, entries in groups if entries)
-    return f"{counts} {'entry' if len(found.stale) + len(found.expired) == 1 else 'entries'}" if counts else ""
+    return f"{counts} {'entry' if len(known.stale) + len(known.expired) == 1 else 'entries'}" if counts else ""
 
 
 def _expiry(text: str | None, where: str) -> date:

@@ -1,4 +1,4 @@
-"""The pytest hooks of the kit. Everything else is imported only in a run that asks for it.
+"""All pytest hooks of the kit. Everything else is imported only in a run that asks for it.
 
 Without `--signet-conformance` this module adds a handful of options and nothing more: neither
 Hypothesis, nor mitmproxy, nor the engine is imported.
@@ -131,12 +131,70 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     from signet_conformance.pytest_plugin.run import ConformanceRun
 
     taken = config.stash.get(_taken_key, None) or []
-    config.pluginmanager.register(ConformanceRun.of(session, taken), _RUN)
+    config.pluginmanager.register(RunHooks(config, ConformanceRun.of(session, taken)), _RUN)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Tell an xdist worker where the traces of this run will be."""
-    run: ConformanceRun | None = node.config.pluginmanager.get_plugin(_RUN)
-    if run is not None:
-        node.workerinput["signet_conformance_folder"] = str(run.folder)
+    hooks: RunHooks | None = node.config.pluginmanager.get_plugin(_RUN)
+    if hooks is not None:
+        node.workerinput["signet_conformance_folder"] = str(hooks.run.folder)
+
+
+class RunHooks:
+    """The hooks of a run that asks for the kit, registered only there; each hands over to the run."""
+
+    def __init__(self, config: pytest.Config, run: ConformanceRun) -> None:
+        self.run = run
+        self._config = config
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> Generator[None, Any, Any]:
+        """Put the kit's items beside whatever else was asked for."""
+        report = yield
+        if isinstance(collector, pytest.Session) and report.outcome == "passed":
+            report.result = [*report.result, self.run.collector(collector)]
+        return report
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, Any, Any]:
+        """Perform the scenarios, or read the recordings, before the first item."""
+        self.run.begin(session)
+        return (yield)
+
+    def pytest_report_header(self) -> str | None:
+        """Say what would repeat the run."""
+        return self.run.header()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+        """Give an inconclusive requirement an outcome of its own; let a skipped one be told by its id."""
+        from signet_conformance.pytest_plugin.items import told_by_id
+
+        report = yield
+        return told_by_id(report, item, call)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self, report: pytest.TestReport | pytest.CollectReport) -> tuple[str, str, str] | None:
+        """Name the outcome that pytest does not know."""
+        from signet_conformance.pytest_plugin.items import is_inconclusive
+
+        return ("inconclusive", "I", "INCONCLUSIVE") if is_inconclusive(report) else None
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Collect the verdicts, wherever the items ran."""
+        self.run.note_verdict(report)
+
+    def pytest_terminal_summary(self, terminalreporter: Any, exitstatus: int) -> None:
+        """Tell what the run came to."""
+        if self.run.is_told and not self._config.option.collectonly:
+            from signet_conformance.pytest_plugin.summary import write_summary
+
+            write_summary(self.run, terminalreporter, exitstatus)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """End with the kit's own statuses; write the report."""
+        if not session.config.option.collectonly:
+            session.exitstatus = self.run.finish(exitstatus)

@@ -11,11 +11,13 @@ from typing import Any, Protocol
 import pytest
 
 from signet_conformance.contract import requirements
-from signet_conformance.engine import JudgedRun
 from signet_conformance.errors import SignetConformanceError, printable
 from signet_conformance.finding import Judgement, Verdict
 from signet_conformance.reports.requirement_pages import explain_note
 from signet_conformance.rules import rules
+
+NODE = "signet-conformance"
+"""What the node ids of the kit's items begin with."""
 
 VERDICT = "signet_verdict"
 """The user property that carries an item's verdict, also from xdist workers and into JUnit."""
@@ -35,8 +37,8 @@ class InconclusiveError(Exception):
 class Verdicts(Protocol):
     """What items ask of the run that they belong to."""
 
-    def judged(self) -> JudgedRun:
-        """The verdicts of the run."""
+    def judgement(self, requirement: str) -> Judgement:
+        """What the run as a whole comes to for a requirement."""
 
     def breach_text(self, judgement: Judgement) -> str:
         """What the author of the connector reads of a requirement that fails."""
@@ -75,7 +77,7 @@ class RequirementItem(pytest.Item):
 
     def runtest(self) -> None:
         """Turn the verdict into an outcome."""
-        judgement = self._run.judged().together[self.name]
+        judgement = self._run.judgement(self.name)
         # Skip reasons and warnings reach terminal and JUnit file as they are.
         judgement = dataclasses.replace(judgement, message=printable(judgement.message, 600))
         self.user_properties.append((VERDICT, str(judgement.verdict)))
@@ -126,3 +128,28 @@ class BreachError(Exception):
     def __init__(self, text: str, summary: str) -> None:
         super().__init__(text)
         self.summary = printable(summary, 200)
+
+
+def told_by_id(report: Any, item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+    """The report of an item, its reason told by the requirement's id; one that is inconclusive counts as skipped."""
+    if isinstance(item, RequirementItem) and call.excinfo is not None:
+        if call.excinfo.errisinstance(InconclusiveError):
+            report.outcome = "skipped"
+            report.longrepr = (item.name, None, f"INCONCLUSIVE: {call.excinfo.value}")
+        elif report.skipped and not hasattr(report, "wasxfail"):
+            report.longrepr = (item.name, None, str(call.excinfo.value))
+    return report
+
+
+def verdict_of(report: pytest.TestReport | pytest.CollectReport) -> Verdict | None:
+    """The verdict that a report carries; ERROR for an item of the kit that failed without one."""
+    verdict = dict(getattr(report, "user_properties", ())).get(VERDICT)
+    if verdict is not None:
+        return Verdict(str(verdict))
+    crashed = report.when == "call" and report.failed and report.nodeid.startswith(f"{NODE}/")
+    return Verdict.ERROR if crashed else None
+
+
+def is_inconclusive(report: pytest.TestReport | pytest.CollectReport) -> bool:
+    """Whether a report is of a requirement that could not be decided."""
+    return report.when == "call" and verdict_of(report) is Verdict.INCONCLUSIVE

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.finding import FOLDING_ORDER, Judgement, Verdict
-from signet_conformance.outcome.together import run_level_breaches
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.evidence import BREACHES, MAX_KINDS, Evidence, evidence, kinds, known_requirement
@@ -70,7 +69,7 @@ class Breaches:
 
     def end(self, ending: Ending) -> None:
         """Take what only the run as a whole breaches, and leave out what generated sessions made another verdict of."""
-        whole = run_level_breaches(ending.judged)
+        whole = ending.run_level_breaches()
         if whole is not None:
             for judgement in whole.judgements.values():
                 _add(self._connector, whole, judgement, ending.known.get(judgement.requirement, ""))

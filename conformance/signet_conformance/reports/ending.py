@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from signet_conformance.contract import REFERENCE_DAEMON, contract_version_of, version_key
 from signet_conformance.engine import Judged
 from signet_conformance.finding import Judgement, Verdict
+from signet_conformance.outcome.baseline import KnownInRun
+from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.coverage import Coverage
-from signet_conformance.outcome.together import Together, together
+from signet_conformance.outcome.generated_summary import breach_lines
+from signet_conformance.outcome.together import Together, run_level_breaches, together
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,7 @@ class Ending:
     decide requirements too. `contract` is the version that was asked for, `options` are words of a command line that
     judges a trace of the run as the run did. `known` says why what only the run as a whole breaches may stand,
     `because` what fails the run beside its verdicts. `selftest` is a kill matrix (signet-selftest/1) to show beside.
+    `part` says that traces of the run are missing.
     """
 
     judged: Sequence[Judged]
@@ -34,6 +38,28 @@ class Ending:
     known: Mapping[str, str] = field(default_factory=dict)
     because: str = ""
     selftest: Mapping[str, Any] | None = None
+    part: bool = False
+
+    @classmethod
+    def of(cls, conclusion: Conclusion, selftest: Mapping[str, Any] | None = None) -> Self:
+        """What reports are told of a run that came to this; `selftest` is the kill matrix to show beside."""
+        return cls(
+            conclusion.judged,
+            conclusion.status,
+            _notes(conclusion),
+            conclusion.coverage,
+            conclusion.judgements,
+            conclusion.terms.contract,
+            conclusion.terms.words(),
+            conclusion.known_reasons,
+            conclusion.because,
+            selftest,
+            part=conclusion.lacks_scenarios,
+        )
+
+    def run_level_breaches(self) -> Judged | None:
+        """What only the run as a whole breaches, as one more judged trace; None when nothing is."""
+        return None if self.part else run_level_breaches(self.judged)
 
     def together(self) -> Mapping[str, Together]:
         """Each requirement over the whole run, in the catalogue's order."""
@@ -55,6 +81,28 @@ class Ending:
         """The contract version of the run: the one asked for, or the newest that a daemon of the traces serves."""
         served = [contract_version_of(one.daemon_version) for one in self.judged]
         return self.contract or max(served or [contract_version_of(REFERENCE_DAEMON)], key=version_key)
+
+
+def _notes(conclusion: Conclusion) -> list[str]:
+    """What the reports say beside the verdicts, a line each."""
+    notes = ["; ".join(map(str.strip, str(failure).split("\n"))) for failure in conclusion.unread]
+    notes += conclusion.remarks
+    notes += conclusion.broken_off_notes()
+    notes += [] if conclusion.shortfall is None else conclusion.shortfall.notes()
+    notes += _known_notes(conclusion.known)
+    notes += filter(None, [conclusion.coverage_note()])
+    breaches = () if conclusion.generated is None else conclusion.generated.breaches
+    names = dict.fromkeys(breach.requirement for breach in breaches)
+    return notes + [f"{name}: {line}" for name in names for line in breach_lines(breaches, name)]
+
+
+def _known_notes(known: KnownInRun) -> Iterator[str]:
+    if known.covered or known.fails:
+        # Imported when there is something to tell: a document for programs needs no terminal.
+        from signet_conformance.reports.known import known_lines
+        from signet_conformance.reports.terminal import MAX_WIDTH
+
+        yield from known_lines(known, MAX_WIDTH, colour=False)
 
 
 class Report(Protocol):

@@ -9,19 +9,19 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from signet_conformance.errors import printable
-from signet_conformance.outcome.baseline import Outcome
+from signet_conformance.outcome.baseline import KnownInRun
 from signet_conformance.reports.terminal import STRONG, drawn, labelled, labelled_command, one_line
 
 if TYPE_CHECKING:
     from signet_conformance.outcome.baseline_documents import Entry
 
 
-def known_lines(known: Outcome, width: int, colour: bool) -> Sequence[str]:
+def known_lines(known: KnownInRun, width: int, colour: bool) -> Sequence[str]:
     """What is known, and what must be done about entries that fail the run."""
     return drawn([*_blocks(known)], width, colour)
 
 
-def _blocks(known: Outcome) -> Iterator[RenderableType]:
+def _blocks(known: KnownInRun) -> Iterator[RenderableType]:
     for (requirement, target), (_, entry) in known.covered.items():
         yield _head("KNOWN", requirement, target)
         whose = f"{printable(entry.owner, 80)}, until {entry.expires.isoformat()}: {printable(entry.reason, 300)}"

@@ -18,7 +18,6 @@ from signet_conformance.contract import MUST, Requirement, daemon_requirements, 
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
-from signet_conformance.outcome.together import run_level_breaches
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.evidence import BREACHES, evidence, kinds, known_requirement
 from signet_conformance.reports.excerpt import exchange_line, exchange_numbered
@@ -57,7 +56,7 @@ class SarifReport:
 
     def close(self, ending: Ending) -> None:
         """Write what only the run as a whole breaches, and how the run ended."""
-        whole = run_level_breaches(ending.judged)
+        whole = ending.run_level_breaches()
         if whole is not None:
             for judgement in whole.judgements.values():
                 self._add(whole, judgement, ending.known.get(judgement.requirement), file=ending.judged[0].trace.path)

@@ -12,10 +12,13 @@ from pathlib import Path
 from signet_conformance import targets
 from signet_conformance.contract import version_document
 from signet_conformance.errors import SignetConformanceError, UsageError, printable
+from signet_conformance.outcome.conclusion import Terms
 from signet_conformance.outcome.coverage import percentage
+from signet_conformance.outcome.declared import Declarations
 from signet_conformance.outcome.known_failures import KnownFailures
 from signet_conformance.running.plan import EMBEDDED, Invocation, Plan
 from signet_conformance.scenarios.script import CONNECTOR_STEPS, Scenario, read_scenarios
+from signet_conformance.trace import Declared
 
 DEFAULT_SESSIONS = 60
 """For a target whose profile names no number of its own."""
@@ -71,6 +74,23 @@ class Request:
     known: KnownFailures = field(default_factory=KnownFailures.none)
     only: frozenset[str] | None = None
     """The requirements that were asked for; None for all."""
+
+    def terms(self) -> Terms:
+        """How the run is judged."""
+        target = self.target
+        # A driven run's traces say themselves what the target declares.
+        completed = target if self.recordings else None
+        return Terms(
+            only=self.only,
+            contract=self.contract,
+            strict=self.strict,
+            least_coverage=self.least_coverage,
+            known=self.known,
+            target=None if target is None else target.name,
+            declared=Declarations()
+            if completed is None
+            else Declarations(Declared(), completed.declared, completed.name),
+        )
 
     def plan(self, invocation: Invocation) -> Plan:
         """What is performed. Only for a request without recordings: that has a target."""

@@ -1,0 +1,276 @@
+"""What a run came to: worked out here and nowhere else, from judged traces as they come.
+
+`check`, `run`, the pytest plugin, the CI lane and every report show a :class:`Conclusion`; none of them decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from signet_conformance.engine import Judged, JudgedRun, exit_status, fold_run, judge
+from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError, UsageError
+from signet_conformance.finding import Finding, Judgement, Verdict
+from signet_conformance.outcome.baseline import COVERABLE, KnownInRun, Verdicts
+from signet_conformance.outcome.broken_off import Shortfall, broke_off
+from signet_conformance.outcome.coverage import Coverage, Meter
+from signet_conformance.outcome.declared import Declarations
+from signet_conformance.outcome.generated_summary import BREACHES, Summary, folded
+from signet_conformance.outcome.known_failures import KnownFailures, by_target, failing_text, target_of
+from signet_conformance.outcome.together import essence, run_level_breaches
+from signet_conformance.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How a run is judged.
+
+    `only` are the requirements that were asked for, None for all. `contract` is the version to judge by, without it
+    that of each trace's daemon. `strict` lets a WARN fail. `least_coverage` is a percentage. `target` is whose known
+    failures count, without it the target that each trace names.
+    """
+
+    only: frozenset[str] | None = None
+    contract: str | None = None
+    strict: bool = False
+    least_coverage: float | None = None
+    known: KnownFailures = field(default_factory=KnownFailures.none)
+    target: str | None = None
+    declared: Declarations = field(default_factory=Declarations)
+
+    def words(self) -> list[str]:
+        """The options of `check` that make it judge a trace of the run as the run did."""
+        return [*([] if self.contract is None else [f"--contract={self.contract}"]), *self.declared.words()]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The first finding of a trace that decided: its file, and the line of the exchange (1 where there is none)."""
+
+    file: str | None
+    line: int
+    finding: Finding
+
+
+class Judging:
+    """Judges the traces of a run one after the other and keeps what its conclusion needs.
+
+    That is little of each trace, so that thousands can be judged; `whole` keeps them as they are. Coverage is
+    measured where the terms bound it or `measured` asks for it.
+    """
+
+    def __init__(self, terms: Terms, *, measured: bool = False, whole: bool = False) -> None:
+        self.terms = terms
+        self.judged: list[Judged] = []
+        """Those that count, in order."""
+        self.broken_off: list[Judged] = []
+        """Those whose scenario was broken off: what they lack says nothing of the connector."""
+        self._whole = whole
+        self._meter = Meter(terms.contract) if measured or terms.least_coverage is not None else None
+        self._lines: dict[tuple[int, str], int] = {}
+
+    def judge(self, trace: Trace) -> Judged:
+        """Judge a trace, with what the terms declare in front of its header, and take it into account."""
+        judged = judge(self.terms.declared.applied_to(trace), self.terms.only, self.terms.contract)
+        self.add(judged)
+        return judged
+
+    def add(self, judged: Judged) -> None:
+        """Take a judged trace into account."""
+        kept = judged if self._whole else essence(judged)
+        if broke_off(judged.trace) is not None:
+            self.broken_off.append(kept)
+            return
+        for name, judgement in judged.judgements.items():
+            if judgement.verdict in BREACHES and judgement.findings:
+                self._lines[len(self.judged), name] = _line(judged.trace, judgement.findings[0])
+        self.judged.append(kept)
+        if self._meter is not None:
+            self._meter.add(judged)
+
+    def known_in(self, judged: Judged) -> Mapping[str, str]:
+        """The requirements whose failure in one trace is known, each with why it may stand."""
+        return self.terms.known.reasons(target_of(judged, self.terms.target), judged.verdicts)
+
+    def conclude(
+        self,
+        *,
+        generated: Summary | None = None,
+        shortfall: Shortfall | None = None,
+        tested: Mapping[str, Verdict] | None = None,
+        unread: Sequence[SignetConformanceError] = (),
+        notes: Sequence[str] = (),
+    ) -> Conclusion:
+        """What the run came to.
+
+        `generated` is what came of generated sessions, `shortfall` what could not be performed, `unread` why files
+        could not be judged, `notes` what else the reports shall say. `tested` are the requirements that count with
+        their verdicts, where not all of them were looked at.
+        """
+        judgements = fold_run(self.judged, whole=shortfall is None and not self.broken_off)
+        return Conclusion(
+            terms=self.terms,
+            judged=tuple(self.judged),
+            judgements=folded(JudgedRun(self.judged, judgements), generated).together,
+            coverage=None if self._meter is None else self._meter.coverage(),
+            generated=generated,
+            shortfall=shortfall,
+            broken_off=tuple(self.broken_off),
+            unread=tuple(unread),
+            remarks=tuple(notes),
+            _tested=tested,
+            _lines=self._lines,
+        )
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """What a run came to.
+
+    `judged` are the traces that count, `judgements` the requirements over all of them and the generated sessions,
+    in the catalogue's order. `broken_off` are traces of scenarios that were not performed to their end: they decide
+    nothing. `unread` says why files could not be judged.
+    """
+
+    terms: Terms
+    judged: Sequence[Judged]
+    judgements: Mapping[str, Judgement]
+    coverage: Coverage | None
+    generated: Summary | None
+    shortfall: Shortfall | None
+    broken_off: Sequence[Judged]
+    unread: Sequence[SignetConformanceError]
+    remarks: Sequence[str]
+    _tested: Mapping[str, Verdict] | None
+    _lines: Mapping[tuple[int, str], int]
+
+    @cached_property
+    def verdicts(self) -> Mapping[str, Verdict]:
+        """The verdict of each requirement that was tested."""
+        every = {name: judgement.verdict for name, judgement in self.judgements.items()}
+        if self._tested is None:
+            return every
+        return {name: self._tested[name] for name in (*every, *self._tested) if name in self._tested}
+
+    @cached_property
+    def recorded(self) -> bool:
+        """Whether the connector made any request, in a generated session or elsewhere."""
+        sessions = 0 if self.generated is None else self.generated.tally.exchanges
+        return sessions > 0 or any(one.trace.exchanges for one in self.judged)
+
+    @property
+    def lacks_scenarios(self) -> bool:
+        """Whether a scenario of the run was not performed to its end."""
+        return self.shortfall is not None or bool(self.broken_off)
+
+    def broken_off_notes(self) -> Sequence[str]:
+        """The recordings that decide nothing, a line each."""
+        return [
+            f"{one.trace.path or 'a trace'}: the scenario was broken off, so its trace decides nothing:"
+            f" {broke_off(one.trace)}"
+            for one in self.broken_off
+        ]
+
+    # -- known failures
+
+    @cached_property
+    def by_target(self) -> Verdicts:
+        """The verdicts that were tested, by target: the one that was named, or those of the recordings."""
+        each = by_target(self.judged, self.terms.target, self.judgements)
+        return {at: {n: verdicts[n] for n in verdicts if n in self.verdicts} for at, verdicts in each.items()}
+
+    @cached_property
+    def known(self) -> KnownInRun:
+        """What the files of known failures say of the run; nothing where nothing was tested."""
+        return self.terms.known.held(self.by_target) if self.verdicts else KnownInRun()
+
+    @cached_property
+    def known_reasons(self) -> Mapping[str, str]:
+        """The requirements whose failure is known at each target that has it, with the first entry in words."""
+        reasons = {at: self.terms.known.reasons(at, verdicts) for at, verdicts in self.by_target.items()}
+        told = {}
+        for name, verdict in self.verdicts.items():
+            failing = [at for at, verdicts in self.by_target.items() if verdicts.get(name) in COVERABLE]
+            if verdict in COVERABLE and failing and all(name in reasons[at] for at in failing):
+                told[name] = reasons[failing[0]][name]
+        return told
+
+    def write_audit(self) -> None:
+        """Write down which failures were let pass. Raises UsageError when that is not possible."""
+        self.terms.known.write_audit(self.known, self.by_target)
+
+    def write_baseline(self) -> str | None:
+        """Write the baseline that was asked for; what was written in words, or None. Raises UsageError."""
+        return self.terms.known.write(self.by_target) if self.verdicts else None
+
+    # -- status
+
+    @cached_property
+    def status(self) -> int:
+        """The exit status: of what could not be read, then of what could not be performed, then of the verdicts.
+
+        That nothing was tested says more than that too little of the contract was covered.
+        """
+        if self.unread:
+            return UsageError.exit_status
+        if self.lacks_scenarios:
+            return KitError.exit_status
+        if self._verdicts_status in (0, NothingTestedError.exit_status) and self.known.fails:
+            return 1
+        return 1 if self._verdicts_status == 0 and self.covers_too_little else self._verdicts_status
+
+    @cached_property
+    def _verdicts_status(self) -> int:
+        left = [verdict for name, verdict in self.verdicts.items() if name not in self.known_reasons]
+        # What is known to fail was tested, even where nothing else was.
+        tested = [*left, Verdict.PASS] if self.known_reasons else left
+        return exit_status(tested, strict=self.terms.strict, recorded=self.recorded)
+
+    @cached_property
+    def because(self) -> str:
+        """What fails the run beside its verdicts, in words; empty where nothing does."""
+        covers = self.covers_too_little and self._verdicts_status != NothingTestedError.exit_status
+        count = len(self.shortfall.broken) if self.shortfall is not None else len(self.broken_off)
+        broken = f"{count} scenario{'' if count == 1 else 's'} that broke off" if count else ""
+        return " and ".join(filter(None, [broken, failing_text(self.known), "too little coverage" if covers else ""]))
+
+    @property
+    def covers_too_little(self) -> bool:
+        """Whether less of the contract was exercised than the terms ask for."""
+        least = self.terms.least_coverage
+        return self.coverage is not None and least is not None and self.coverage.percent < least
+
+    def coverage_note(self) -> str | None:
+        """What to do about too little coverage; None where it is enough."""
+        if not self.covers_too_little:
+            return None
+        return f"coverage is less than {self.terms.least_coverage:g} %: exercise more, or lower the bound"
+
+    # -- evidence
+
+    def evidence(self, requirement: str) -> Sequence[Evidence]:
+        """The first finding of each trace that decided a requirement; that of the run where only the run shows it."""
+        judgement = self.judgements.get(requirement)
+        if judgement is None:
+            return ()
+        of_traces = [
+            Evidence(one.trace.path, self._lines.get((number, requirement), 1), own.findings[0])
+            for number, one in enumerate(self.judged)
+            if (own := one.judgements.get(requirement)) is not None
+            and own.verdict is judgement.verdict
+            and own.findings
+        ]
+        return of_traces or [Evidence(None, 1, finding) for finding in judgement.findings[:1]]
+
+    def run_level_breaches(self) -> Judged | None:
+        """What only the run as a whole breaches, as one more judged trace without exchanges; None when nothing is."""
+        if self.lacks_scenarios:
+            return None
+        return run_level_breaches(self.judged)
+
+
+def _line(trace: Trace, finding: Finding) -> int:
+    """The line of the first exchange of a finding; that of the header where it names none."""
+    first = next(iter(finding.exchanges), None)
+    return next((exchange.line for exchange in trace.exchanges if exchange.seq == first), 1)

@@ -1,0 +1,51 @@
+"""What is said of a connector beside a recording: by options and by a target's profile, in front of the header."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from signet_conformance.trace import Declared, Trace
+
+
+def merged(first: Declared, second: Declared) -> Declared:
+    """`first` completed by `second`, member by member: lists replace each other, bounds and canaries merge by name."""
+    return Declared(
+        agents=first.agents or second.agents,
+        harness=second.harness if first.harness is None else first.harness,
+        bounds_s={**second.bounds_s, **first.bounds_s},
+        capabilities=second.capabilities if first.capabilities is None else first.capabilities,
+        token=first.token or second.token,
+        canaries={**second.canaries, **first.canaries},
+    )
+
+
+def words(declared: Declared) -> list[str]:
+    """The options of `check` and `record` that declare the same."""
+    given = [f"--agent={agent}" for agent in declared.agents]
+    given += [] if declared.harness is None else [f"--harness={declared.harness}"]
+    given += [f"--bound={name}={seconds:g}" for name, seconds in declared.bounds_s.items()]
+    given += [f"--capability={name}" for name in declared.capabilities or ()]
+    return [*given, "--token"] if declared.token else given
+
+
+@dataclass(frozen=True, slots=True)
+class Declarations:
+    """What `options` declare, and what the profile of the target called `name` does: an option counts before it.
+
+    Both count before the header of a recording.
+    """
+
+    options: Declared = field(default_factory=Declared)
+    profile: Declared = field(default_factory=Declared)
+    name: str | None = None
+
+    def applied_to(self, trace: Trace) -> Trace:
+        """The trace, its header completed in place of what it says itself."""
+        header = trace.header
+        declared = merged(self.options, merged(self.profile, header.declared))
+        return replace(trace, header=replace(header, declared=declared))
+
+    def words(self) -> Sequence[str]:
+        """The options of `check` that declare the same of a recording."""
+        return [*([] if self.name is None else [f"--target={self.name}"]), *words(self.options)]
