@@ -18,7 +18,6 @@ from signet_conformance.outcome.declared import Declarations
 from signet_conformance.outcome.known_failures import KnownFailures
 from signet_conformance.running.plan import EMBEDDED, Invocation, Plan
 from signet_conformance.scenarios.script import CONNECTOR_STEPS, Scenario, read_scenarios
-from signet_conformance.trace import Declared
 
 DEFAULT_SESSIONS = 60
 """For a target whose profile names no number of its own."""
@@ -79,7 +78,9 @@ class Request:
         """How the run is judged."""
         target = self.target
         # A driven run's traces say themselves what the target declares.
-        completed = target if self.recordings else None
+        declared = Declarations()
+        if target is not None and self.recordings:
+            declared = Declarations(profile=target.declared, name=target.name)
         return Terms(
             only=self.only,
             contract=self.contract,
