@@ -1,4 +1,4 @@
-"""What `check` shows in a terminal. Loaded when there is something to draw: a document for programs needs none of it."""
+"""What `check` shows in a terminal. A document for programs needs none of it, and loads none."""
 
 from __future__ import annotations
 

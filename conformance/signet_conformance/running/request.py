@@ -88,9 +88,7 @@ class Request:
             least_coverage=self.least_coverage,
             known=self.known,
             target=None if target is None else target.name,
-            declared=Declarations()
-            if completed is None
-            else Declarations(Declared(), completed.declared, completed.name),
+            declared=declared,
         )
 
     def plan(self, invocation: Invocation) -> Plan:
