@@ -198,7 +198,8 @@ class Conclusion:
 
     def write_audit(self) -> None:
         """Write down which failures were let pass. Raises UsageError when that is not possible."""
-        self.terms.known.write_audit(self.known, self.by_target)
+        if self.known.covered:
+            self.terms.known.write_audit(self.known, self.by_target)
 
     def write_baseline(self) -> str | None:
         """Write the baseline that was asked for; what was written in words, or None. Raises UsageError."""
