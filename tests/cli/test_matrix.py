@@ -158,6 +158,40 @@ def test_a_file_that_is_no_report_is_refused(invoke: Invoke, tmp_path: Path, tex
     refused(invoke("matrix", "gone.json"))
 
 
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"exit": 256}, "/exit: is 256, expected a number of 255 or less"),
+        ({"coverage": {"percent": 10**400, "parts": {}}}, "/coverage/percent: "),
+        ({"traces": [{"file": "", "declared": {}, "verdicts": {}}]}, "/traces/0/file: is empty"),
+        ({"traces": [{"file": "a", "declared": {"capabilities": 7}, "verdicts": {}}]}, "/traces/0/declared/cap"),
+        ({"together": {"SIG-END-001": {"verdict": "OK", "reason": "x", "findings": []}}}, 'verdict: is "OK"'),
+    ],
+)
+def test_a_report_that_is_off_is_told_by_place(
+    invoke: Invoke, tmp_path: Path, change: dict[str, Any], place: str
+) -> None:
+    """The message names the file, the JSON pointer and the value; the remedy is the command that writes a report."""
+    document = json.loads(report(tmp_path / "r.json").read_text())
+    (tmp_path / "r.json").write_text(json.dumps({**document, **change}))
+    result = invoke("matrix", "r.json")
+    refused(result)
+    assert place in result.stderr
+    assert "signet-conformance check TRACE... --json" in result.stderr
+
+
+def test_half_an_emoji_in_a_report_is_read(invoke: Invoke, tmp_path: Path) -> None:
+    """What a recording holds stands in its report, whole or not."""
+    path = report(tmp_path / "r.json", target="pi \ud83d", SIG_AGENT_002="FAIL")
+    half = (
+        path.read_text()
+        .replace('"message": "x"', '"message": "\\ud83d"')
+        .replace('"pointer": ""', '"pointer": "/\\ud83d"')
+    )
+    path.write_text(half)
+    assert invoke("matrix", "r.json").exit_code == 0
+
+
 def test_a_contract_that_is_not_known_is_refused(invoke: Invoke, tmp_path: Path) -> None:
     """A report of a later kit asks for that kit."""
     document = json.loads(report(tmp_path / "r.json").read_text())

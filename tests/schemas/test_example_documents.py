@@ -24,12 +24,16 @@ FORMATS = {
     "baseline": "baseline/signet-baseline-1.schema.json",
     "flaky": "baseline/signet-flaky-1.schema.json",
     "audit": "baseline/signet-audit-1.schema.json",
+    "selftest": "selftest/signet-selftest-1.schema.json",
     "settings": "settings/signet-settings.schema.json",
 }
 MODELS = {
     "baseline": "signet_conformance.outcome.baseline_documents:Baseline",
     "flaky": "signet_conformance.outcome.baseline_documents:FlakyList",
     "audit": "signet_conformance.outcome.baseline_documents:AuditLine",
+    "matrix": "signet_conformance.reports.matrix.matrix_document:Matrix",
+    "report": "signet_conformance.reports.report_document:Report",
+    "selftest": "signet_conformance.reports.selftest_document:KillMatrix",
     "target": "signet_conformance.targets.profile:Profile",
     "face": "signet_conformance.targets.face_document:FaceDocument",
     "settings": "signet_conformance.targets.profile:SettingsFile",

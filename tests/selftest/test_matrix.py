@@ -6,8 +6,11 @@ import json
 
 import pytest
 
+from signet_conformance.contract import catalogue
+from signet_conformance.files.documents import demand
 from signet_conformance.finding import Verdict
-from signet_conformance.selftest.grading import Grade, Selftest, all_requirements
+from signet_conformance.reports.selftest_document import KillMatrix
+from signet_conformance.selftest.grading import Grade, Selftest
 from signet_conformance.selftest.matrix import as_json, closing_line, complaint_lines, matrix_lines, progress_line
 from signet_conformance.selftest.mutants import mutant, mutants
 from signet_conformance.selftest.trials import Trial, scenario_of
@@ -40,7 +43,7 @@ def test_lines_fit_the_terminal(width: int) -> None:
     """No line is wider than the terminal, and a wide one is not filled beyond comfort."""
     lines = matrix_lines(EVERY, {}, width)
     assert max(map(len, lines)) <= min(width, 120)
-    assert sum(line.startswith("SIG-") for line in lines) == len(all_requirements())
+    assert sum(line.startswith("SIG-") for line in lines) == len(catalogue())
 
 
 def test_colour_only_on_request() -> None:
@@ -78,8 +81,9 @@ def test_the_closing_line_counts() -> None:
 def test_json_holds_the_whole_matrix() -> None:
     """Every mutant has all that it breaches, every requirement who killed whom."""
     found = json.loads(json.dumps(as_json(SELFTEST, {}, 1.25)))
+    assert demand(KillMatrix, found, "here").to_json() == found
     assert (found["format"], found["green"], found["seconds"]) == ("signet-selftest/1", False, 1.2)
     assert found["mutants"][0]["breached"] == {"SIG-END-002": "FAIL", "SIG-END-005": "WARN"}
     assert found["requirements"]["SIG-END-002"] == {"killed_by": ["ends-another-session"], "survived": []}
     assert found["requirements"]["SIG-END-005"] == {"killed_by": [], "survived": ["never-ends"]}
-    assert list(found["requirements"]) == list(all_requirements())
+    assert list(found["requirements"]) == list(catalogue())

@@ -55,6 +55,13 @@ def refusal(message: str, remedy: str = "") -> PydanticCustomError:
     return PydanticCustomError(_REFUSED, "{told}", {"told": message, "remedy": remedy})
 
 
+def _refuse_empty(text: str) -> str:
+    # Not by pydantic's own bound, which refuses half an emoji: some writers of such files write it.
+    if not text:
+        raise refusal("is empty")
+    return text
+
+
 def _refuse_blank(text: str) -> str:
     if not text.strip():
         raise refusal("is blank")
@@ -75,7 +82,7 @@ Maybe = Annotated[Value | None, _NeverNull()]
 """A member that may be absent, and then is None. A document never says null for it."""
 Items = Annotated[tuple[Value, ...], Field(strict=False, fail_fast=True)]
 """A JSON list, kept as a tuple; nothing is read after the first item that is off."""
-Text = Annotated[str, Field(min_length=1)]
+Text = Annotated[str, AfterValidator(_refuse_empty), WithJsonSchema({"type": "string", "minLength": 1})]
 """A text that is not empty."""
 Telling = Annotated[str, AfterValidator(_refuse_blank), WithJsonSchema({"type": "string", "pattern": r"\S"})]
 """A text that is not blank."""
@@ -84,10 +91,18 @@ Telling = Annotated[str, AfterValidator(_refuse_blank), WithJsonSchema({"type": 
 Model = TypeVar("Model", bound=Document)
 
 
-def demand(model: type[Model], data: Any, where: str, *, error: type[SignetConformanceError] = UsageError) -> Model:
+def demand(
+    model: type[Model],
+    data: Any,
+    where: str,
+    *,
+    remedy: str | None = None,
+    error: type[SignetConformanceError] = UsageError,
+) -> Model:
     """The document that `data`, a parsed JSON or TOML value, holds.
 
-    Raises `error` for the deepest place at which it breaks the model: `where`, JSON pointer, value, what to write.
+    Raises `error` for the deepest place at which it breaks the model: `where`, JSON pointer, value, and what to write
+    there; or the `remedy` given, where programs write the document and nobody mends it by hand.
     """
     try:
         return model.model_validate(data)
@@ -103,15 +118,15 @@ def demand(model: type[Model], data: Any, where: str, *, error: type[SignetConfo
     if problem["loc"][-1:] == ("[key]",) or problem["type"] in _UNKNOWN:
         # The name of a member is off, and not its value.
         *pointer, name = pointer
-        message, remedy = _told_of_name(problem, name, _part(schema, pointer))
+        message, advice = _told_of_name(problem, name, _part(schema, pointer))
     else:
-        message, remedy = _told(problem, _part(schema, pointer))
+        message, advice = _told(problem, _part(schema, pointer))
     place, way = model.place(where, pointer)
     shown = "".join(f"/{printable(str(part).replace('~', '~0').replace('/', '~1'), 60)}" for part in way)
     raise error(
         f"{shown or 'the whole'}: {printable(message, 300)}",
         where=place,
-        remedy=printable(remedy or f"write what schemas/{model.schema_file} describes", 600),
+        remedy=printable(remedy or advice or f"write what schemas/{model.schema_file} describes", 600),
     )
 
 
@@ -138,7 +153,6 @@ _KINDS: Mapping[str, str] = {
     "dataclass_type": "an object",
     "finite_number": "a finite number",
     "string_unicode": "a text without half characters",
-    "string_too_short": "a text that is not empty",
 }
 """The type of a problem to what was expected."""
 _BOUNDS: Mapping[str, tuple[str, str]] = {
@@ -171,7 +185,7 @@ def _told(problem: Any, part: Mapping[str, Any]) -> tuple[str, str]:
         if "const" in member:
             return f"lacks {name}", f'write "{name}": "{member["const"]}"'
         return f"lacks {name}", f"add {name}: {member['description']}" if "description" in member else ""
-    if kind == "literal_error":
+    if kind in ("literal_error", "enum"):
         choices = ", ".join(map(str, part.get("enum", ())))
         return f"is {value}", f"one of {choices}" if choices else f"write {part.get('const')}"
     if kind == "string_pattern_mismatch":

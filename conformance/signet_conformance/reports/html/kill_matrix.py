@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from signet_conformance.errors import UsageError, printable
+from signet_conformance.errors import printable
 from signet_conformance.files.json_file import read_json
 from signet_conformance.reports.html.markup import Markup, element, joined
 from signet_conformance.reports.html.page import facts, requirement_page, table
 
-FORMAT = "signet-selftest/1"
 _REMEDY = "write one with: signet-conformance selftest --json"
 
 
 def read(path: str) -> Mapping[str, Any]:
-    """A kill matrix from a file. Raises UsageError when it is no signet-selftest/1 that can be read."""
+    """A kill matrix from a file. Raises UsageError when it is not a signet-selftest/1."""
     where = f"--selftest {printable(path, 400)}"
-    data = read_json(path, _REMEDY, where=where)
-    rows = data.get("requirements") if isinstance(data, dict) and data.get("format") == FORMAT else None
-    if not isinstance(rows, dict) or not all(isinstance(row, dict) for row in rows.values()):
-        raise UsageError(f"is no {FORMAT} document", where=where, remedy=_REMEDY)
+    from signet_conformance.files.documents import demand
+    from signet_conformance.reports.selftest_document import KillMatrix
+
+    demand(KillMatrix, data := read_json(path, _REMEDY, where=where), where, remedy=_REMEDY)
+    rows: Mapping[str, Any] = data["requirements"]
     return rows
 
 
@@ -50,5 +50,4 @@ def _facts(row: Mapping[str, Any]) -> list[tuple[str, str | Markup]]:
 
 
 def _names(row: Mapping[str, Any], member: str) -> list[str]:
-    names = row.get(member)
-    return [str(name) for name in names] if isinstance(names, list) else []
+    return list(row.get(member, ()))

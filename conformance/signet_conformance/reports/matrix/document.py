@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import jsonschema_rs
+from typing import TYPE_CHECKING, Any
 
 from signet_conformance.contract import contract_versions, document, version_document
 from signet_conformance.errors import UsageError, printable
@@ -15,10 +13,11 @@ from signet_conformance.finding import FOLDING_ORDER, Verdict
 from signet_conformance.reports.values import cell
 from signet_conformance.rules import run_rules
 
-FORMAT = "signet-matrix/1"
+if TYPE_CHECKING:
+    from signet_conformance.reports.report_document import Report, ReportTrace
+
 MAX_BYTES = 1024 * 1024 * 1024
 UNNAMED = "unnamed"
-SCHEMA = "report/signet-report-1.schema.json"
 _REMEDY = "write one with: signet-conformance check TRACE... --json --output FILE"
 
 USED, UNUSED, DRIFT, SEEN, ABSENT = "used", "declared only", "drift", "seen", "-"
@@ -76,47 +75,43 @@ def surface() -> tuple[str, ...]:
 
 
 def read(path: str) -> list[Column]:
-    """The connectors of a report, one a target. Raises UsageError when it is no signet-report/1 that can be read."""
+    """The connectors of a report, one a target. Raises UsageError when it is not a signet-report/1."""
     where = printable(path, 400)
-    data = read_json(path, _REMEDY, where=where, most_bytes=MAX_BYTES)
-    problem = next(jsonschema_rs.validator_for(document(SCHEMA)).iter_errors(data), None)
-    if problem is not None:
-        at = "/".join(str(part) for part in problem.instance_path)
+    from signet_conformance.files.documents import demand
+    from signet_conformance.reports.report_document import Report
+
+    report = demand(Report, read_json(path, _REMEDY, where=where, most_bytes=MAX_BYTES), where, remedy=_REMEDY)
+    if report.contract not in contract_versions():
         raise UsageError(
-            f"is no signet-report/1: {printable(at or 'the document', 100)}: {printable(problem.message, 200)}",
-            where=where,
-            remedy=_REMEDY,
-        )
-    if data["contract"] not in contract_versions():
-        raise UsageError(
-            f"is judged by contract {printable(data['contract'], 20)}, which this kit does not know",
+            f"is judged by contract {printable(report.contract, 20)}, which this kit does not know",
             where=where,
             remedy="upgrade the kit: pip install -U signet-conformance",
         )
-    groups: dict[str, list[Mapping[str, Any]]] = {}
-    for trace in data["traces"]:
-        groups.setdefault(trace.get("target") or trace["declared"].get("harness") or UNNAMED, []).append(trace)
-    return [_column(str(name), traces, data, path, len(groups) == 1) for name, traces in groups.items()]
+    groups: dict[str, list[ReportTrace]] = {}
+    for trace in report.traces:
+        groups.setdefault(trace.target or trace.declared.harness or UNNAMED, []).append(trace)
+    return [_column(name, traces, report, path, len(groups) == 1) for name, traces in groups.items()]
 
 
-def _column(name: str, traces: Sequence[Mapping[str, Any]], data: Mapping[str, Any], path: str, alone: bool) -> Column:
-    found: dict[str, Verdict] = {}
+def _column(name: str, traces: Sequence[ReportTrace], report: Report, path: str, alone: bool) -> Column:
+    verdicts: dict[str, Verdict] = {}
     for trace in traces:
-        for requirement, row in trace["verdicts"].items():
-            verdict = Verdict(row["verdict"])
-            found[requirement] = min(found.get(requirement, verdict), verdict, key=FOLDING_ORDER.index)
+        for requirement, row in trace.verdicts.items():
+            verdicts[requirement] = min(verdicts.get(requirement, row.verdict), row.verdict, key=FOLDING_ORDER.index)
     if alone:
         # Some requirements are decided by the run as a whole, which is one connector's only here.
-        found |= {requirement: Verdict(row["verdict"]) for requirement, row in data.get("together", {}).items()}
-    declared = {operation for trace in traces for operation in trace["declared"].get("capabilities") or ()}
-    observed = {operation for trace in traces for operation in trace.get("operations", ())}
-    return Column(name, data["contract"], data["kit"], path, frozenset(map(str, declared)), frozenset(observed), found)
+        verdicts |= {requirement: row.verdict for requirement, row in report.together.items()}
+    declared = frozenset(operation for trace in traces for operation in trace.declared.capabilities or ())
+    observed = frozenset(operation for trace in traces for operation in trace.operations)
+    return Column(name, report.contract, report.kit, path, declared, observed, verdicts)
 
 
 def to_json(columns: Sequence[Column]) -> dict[str, Any]:
     """The matrix as an object: signet-matrix/1."""
-    return {
-        "format": FORMAT,
+    from signet_conformance.reports.matrix.matrix_document import Matrix
+
+    matrix = {
+        "format": "signet-matrix/1",
         "surface": list(surface()),
         "connectors": [
             {
@@ -137,6 +132,7 @@ def to_json(columns: Sequence[Column]) -> dict[str, Any]:
             for column in columns
         ],
     }
+    return Matrix.model_validate(matrix).to_json()
 
 
 def operations(columns: Sequence[Column]) -> list[str]:

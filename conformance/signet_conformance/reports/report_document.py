@@ -1,0 +1,171 @@
+"""A report that is read back, as a document: signet-report/1. What writes it is json_document."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_validator
+
+from signet_conformance.files.documents import Document, Items, Maybe, Part, Text, refusal
+from signet_conformance.finding import Verdict
+
+_POINTER = r"^(/([^~]|~[01])*)*$"
+_BREACHES = (Verdict.FAIL, Verdict.WARN)
+
+
+def _pointer(text: str) -> str:
+    # A name with half an emoji stands in some recordings: pydantic's own patterns refuse such text.
+    if text and (not text.startswith("/") or re.search("~(?![01])", text)):
+        raise refusal("is not a JSON pointer", "such as /request/body/json/agentId; empty for the whole exchange")
+    return text
+
+
+Outcome = Annotated[Verdict, Field(strict=False)]
+Notes = Items[str]
+
+
+class _Open(Part):
+    """An object whose other members mean nothing to a reader."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class ReportFinding(_Open):
+    """One piece of evidence."""
+
+    exchanges: Annotated[Items[int], Field(description="Numbers (seq) in the trace; the breaching one first.")]
+    side: Literal["connector", "daemon"]
+    pointer: Annotated[
+        str,
+        AfterValidator(_pointer),
+        WithJsonSchema({"type": "string", "pattern": _POINTER}),
+        Field(description="JSON Pointer into the line of the first exchange; empty = all of it."),
+    ]
+    expected: str
+    received: Annotated[Any, Field(description="The value that was found; null also where there was none.")]
+    message: Text
+    verdict: Maybe[Outcome] = None
+    fold: Annotated[Maybe[str], Field(description="Equal for repeats of one defect.")] = None
+
+
+class ReportVerdict(_Open):
+    """What was judged of one requirement."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "allOf": [
+                {
+                    "if": {"required": ["verdict"], "properties": {"verdict": {"enum": [*_BREACHES]}}},
+                    "then": {"properties": {"findings": {"minItems": 1}}},
+                }
+            ]
+        }
+    )
+
+    verdict: Outcome
+    reason: Annotated[
+        str,
+        Field(
+            pattern="^[a-z]+(-[a-z]+)*$",
+            description="A code that programs compare, such as conforming, breach, no-subject, gated, undecided, "
+            "crashed.",
+        ),
+    ]
+    message: Maybe[str] = None
+    title: Maybe[str] = None
+    level: Maybe[Literal["MUST", "SHOULD", "MAY"]] = None
+    explain: Annotated[
+        Maybe[str], Field(description="The command that shows the requirement's page; with a breach.")
+    ] = None
+    subjects: Annotated[Maybe[Annotated[int, Field(ge=0)]], Field(description="How many subjects were looked at.")] = (
+        None
+    )
+    findings: Items[ReportFinding]
+
+    @model_validator(mode="after")
+    def _breach_with_evidence(self) -> Self:
+        if self.verdict in _BREACHES and not self.findings:
+            raise refusal(f"is {self.verdict.value} without a finding", "a breach is told with its evidence")
+        return self
+
+
+Verdicts = dict[Annotated[str, Field(pattern="^[A-Z][A-Z0-9]*(-[A-Z0-9]+)+$")], ReportVerdict]
+
+
+class ReportDeclared(_Open):
+    """As in the trace's header, or as given on the command line."""
+
+    harness: Maybe[str] = None
+    capabilities: Maybe[Items[str]] = None
+
+
+class ReportTrace(_Open):
+    """One recording."""
+
+    file: Text
+    target: Annotated[Maybe[str], Field(description="The connector, as the trace's header names it.")] = None
+    operations: Annotated[
+        dict[str, Annotated[int, Field(ge=1)]], Field(description="Operation to how often it was called.")
+    ] = Field(default_factory=dict)
+    declared: ReportDeclared
+    verdicts: Verdicts
+    daemon: Annotated[
+        Verdicts,
+        Field(
+            description="The daemon's side, judged apart: it changes no verdict of the connector and no exit status."
+        ),
+    ] = Field(default_factory=dict)
+    remarks: Annotated[Notes, Field(description="As of the whole report.")] = ()
+    warnings: Annotated[Notes, Field(description="What was passed over.")] = ()
+
+
+class CoveragePart(_Open):
+    """One part of the contract: operations, fields, answers or requirements."""
+
+    exercised: Items[str]
+    missed: Items[str]
+
+
+class ReportCoverage(_Open):
+    """How much of the contract the traces exercise."""
+
+    percent: Annotated[float, Field(ge=0, le=100)]
+    parts: dict[str, CoveragePart]
+
+
+class Report(Document, _Open):
+    """What a run found: the verdict of every requirement over every trace.
+
+    Members that are not named here mean nothing to a reader.
+    """
+
+    model_config = ConfigDict(title="Report (signet-report/1)")
+    schema_file: ClassVar[str] = "report/signet-report-1.schema.json"
+
+    format: Literal["signet-report/1"]
+    contract: Annotated[
+        str, Field(pattern=r"^[0-9]+\.[0-9]+(\.[0-9]+)?$", description="Contract version, a file of versions.")
+    ]
+    kit: Annotated[Text, Field(description="Version of the program that judged.")]
+    traces: Items[ReportTrace]
+    together: Annotated[Verdicts, Field(description="The verdict of each requirement over all traces.")] = Field(
+        default_factory=dict
+    )
+    exit: Annotated[int, Field(ge=0, le=255, description="Exit status of the run.")]
+    warnings: Annotated[Notes, Field(description="What was passed over.")] = ()
+    remarks: Annotated[
+        Notes,
+        Field(
+            description="Notes that change no verdict: what is off about the connector's installation, such as a "
+            "timeout in a wrong unit, and what became of its handlers in the harness."
+        ),
+    ] = ()
+    coverage: Annotated[
+        Maybe[ReportCoverage],
+        Field(
+            description="How much of the contract the traces exercise: operations, fields, answers, requirements; "
+            "when it was asked for."
+        ),
+    ] = None
+    events: Annotated[Items[dict[str, Any]], Field(description="The run as it went.")] = ()
