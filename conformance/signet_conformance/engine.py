@@ -69,7 +69,7 @@ def judge(trace: Trace, only: frozenset[str] | None = None, contract: str | None
     names = [name for name in (*catalogue, *(n for n in known if n not in catalogue)) if only is None or name in only]
     # Asked for some requirements only, the daemon's side matters where they may rest on its answers.
     sides = daemon_requirements() if only is None or recording.marks(StepMark) else {}
-    daemon = {name: _judge_one(name, one, DAEMON_RULES.get(name), recording) for name, one in sides.items()}
+    daemon = {name: _judge_by(name, entry, DAEMON_RULES.get(name), recording) for name, entry in sides.items()}
     broken = {
         finding.exchanges[0]: judgement.requirement
         for judgement in daemon.values()
@@ -78,12 +78,12 @@ def judge(trace: Trace, only: frozenset[str] | None = None, contract: str | None
     }
     return Judged.of(
         recording,
-        {name: _judge_one(name, catalogue.get(name), known.get(name), recording, broken) for name in names},
+        {name: _judge_by(name, catalogue.get(name), known.get(name), recording, broken) for name in names},
         daemon,
     )
 
 
-def _judge_one(
+def _judge_by(
     name: str,
     requirement: Requirement | None,
     rule: Rule | None,
@@ -161,7 +161,7 @@ class JudgedRun:
 
 def judge_run(traces: Sequence[Trace], only: frozenset[str] | None = None, contract: str | None = None) -> JudgedRun:
     """The verdict of every requirement over each trace, and over all together."""
-    judged = [judge(one, only, contract) for one in traces]
+    judged = [judge(trace, only, contract) for trace in traces]
     return JudgedRun(judged, fold_run(judged))
 
 
@@ -172,11 +172,11 @@ def fold_run(judged: Sequence[Judged], *, whole: bool = True) -> Mapping[str, Ju
 
 
 def _together(name: str, judged: Sequence[Judged]) -> Judgement:
-    every = [one.judgements[name] for one in judged]
-    verdict = next(v for v in FOLDING_ORDER if any(j.verdict is v for j in every))
-    deciding = [j for j in every if j.verdict is verdict]
+    judgements = [trace.judgements[name] for trace in judged]
+    verdict = next(v for v in FOLDING_ORDER if any(j.verdict is v for j in judgements))
+    deciding = [j for j in judgements if j.verdict is verdict]
     messages = list(dict.fromkeys(j.message for j in deciding))
-    subjects = sum(j.subjects for j in every)
+    subjects = sum(j.subjects for j in judgements)
     message = (
         _count(subjects) if verdict is Verdict.PASS else "; ".join(messages[:3]) + (" …" if len(messages) > 3 else "")
     )
@@ -195,7 +195,7 @@ def run_judgements(judged: Sequence[Judged]) -> Mapping[str, Judgement]:
     """
     if not judged:
         return {}
-    run = WholeRun([one.trace for one in judged], judged[0].daemon_version)
+    run = WholeRun([part.trace for part in judged], judged[0].daemon_version)
     judgements = {
         name: _run(name, partial(rule, run))
         for name, rule in run_rules().items()
@@ -206,8 +206,8 @@ def run_judgements(judged: Sequence[Judged]) -> Mapping[str, Judgement]:
 
 def fold_verdicts(judged: Sequence[Judged]) -> Iterator[tuple[str, Verdict]]:
     """The verdict of each requirement over several traces: the first of the folding order that any trace has."""
-    for name in dict.fromkeys(name for one in judged for name in one.judgements):
-        verdicts = {one.judgements[name].verdict for one in judged if name in one.judgements}
+    for name in dict.fromkeys(name for trace in judged for name in trace.judgements):
+        verdicts = {trace.judgements[name].verdict for trace in judged if name in trace.judgements}
         yield name, next(v for v in FOLDING_ORDER if v in verdicts)
 
 
@@ -216,9 +216,9 @@ def exit_status(verdicts: Sequence[Verdict], *, strict: bool = False, recorded: 
 
     Unless something was `recorded`, nothing was tested: a connector that never speaks keeps every rule on silence.
     """
-    found = set(verdicts)
-    if Verdict.ERROR in found:
+    seen = set(verdicts)
+    if Verdict.ERROR in seen:
         return 4
-    if Verdict.FAIL in found or (strict and Verdict.WARN in found):
+    if Verdict.FAIL in seen or (strict and Verdict.WARN in seen):
         return 1
-    return 0 if recorded and found & {Verdict.PASS, Verdict.WARN} else 3
+    return 0 if recorded and seen & {Verdict.PASS, Verdict.WARN} else 3

@@ -157,8 +157,8 @@ class Call:
         """The agent the daemon runs this call as, by the precedence of its operation; `default` at last."""
         if self._agent is None:
             sources = _AGENT_SOURCES.get(self.operation or "")
-            found = next((v for v in map(text_or_none, sources(self)) if v), None) if sources else None
-            self._agent = found or "default"
+            agent = next((v for v in map(text_or_none, sources(self)) if v), None) if sources else None
+            self._agent = agent or "default"
         return self._agent
 
     @property
@@ -270,10 +270,10 @@ class Recording:
 
     def of(self, *operations: str, cut: bool = False) -> list[Call]:
         """The calls of these operations in order; those with a cut body only on request."""
-        found = [call for name in operations for call in self._by_operation.get(name, ()) if cut or not call.cut]
+        calls = [call for name in operations for call in self._by_operation.get(name, ()) if cut or not call.cut]
         if len(operations) > 1:
-            found.sort(key=_by_seq)
-        return found
+            calls.sort(key=_by_seq)
+        return calls
 
     @cached_property
     def by_seq(self) -> Mapping[int, Call]:

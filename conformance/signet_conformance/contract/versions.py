@@ -19,7 +19,7 @@ def version_key(version: str) -> tuple[int, int, int]:
     """A daemon version as comparable numbers; `0.145` is 0.145.0. Raises ContractError for anything else."""
     match = _VERSION.match(version.strip().removeprefix("v"))
     if not match:
-        raise ContractError(f"{printable(version, 40)!r} is no daemon version", remedy="write it like 0.145.7")
+        raise ContractError(f"{printable(version, 40)!r} is not a daemon version", remedy="write it like 0.145.7")
     return int(match[1]), int(match[2] or 0), int(match[3] or 0)
 
 

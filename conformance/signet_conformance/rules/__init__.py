@@ -84,7 +84,7 @@ _WRITTEN: Mapping[str, Rule] = {
     "SIG-AGENT-005": identity.agent_is_not_the_harness,
     "SIG-AGENT-006": identity.memory_is_read_as_the_declared_agent,
     "SIG-SESS-001": identity.keys_are_distinct,
-    "SIG-SESS-002": identity.session_is_no_noise,
+    "SIG-SESS-002": identity.session_is_not_taken_for_noise,
     "SIG-SESS-003": identity.harness_is_constant,
     "SIG-FAIL-001": robustness.turn_takes_place_without_daemon,
     "SIG-FAIL-002": robustness.slow_call_is_abandoned,

@@ -9,7 +9,7 @@ from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undec
 
 
 def complete_follows_pre(recording: Recording) -> Iterator[Outcome]:
-    """SIG-CMP-003. Hooks without a key share one."""
+    """Every compaction-complete follows a pre-compaction of its key. Hooks without a key count as one key."""
     prepared: set[str | None] = set()
     for call in recording.of(PRE, COMPLETE):
         if call.operation == PRE:
@@ -30,7 +30,7 @@ def complete_follows_pre(recording: Recording) -> Iterator[Outcome]:
 
 
 def one_complete_a_pre(recording: Recording) -> Iterator[Outcome]:
-    """SIG-CMP-004. Hooks without a key share one."""
+    """At most one compaction-complete is accepted for each pre-compaction. Hooks without a key count as one key."""
     stored: dict[str | None, Call] = {}
     for call in recording.of(PRE, COMPLETE):
         if call.operation == PRE:
@@ -53,7 +53,7 @@ def one_complete_a_pre(recording: Recording) -> Iterator[Outcome]:
 
 
 def compaction_lies_inside_the_session(recording: Recording) -> Iterator[Outcome]:
-    """SIG-CMP-007."""
+    """Compaction hooks lie between the start and the end of their session."""
     for call in recording.of(PRE, COMPLETE):
         if call.key is None:
             continue
@@ -74,7 +74,7 @@ def compaction_lies_inside_the_session(recording: Recording) -> Iterator[Outcome
 
 
 def pre_is_completed(recording: Recording) -> Iterator[Outcome]:
-    """SIG-CMP-008."""
+    """A pre-compaction is completed before its key's next prompt, end, or start after a compaction."""
     for hooks in recording.hooks_of.values():
         waiting: list[Call] = []
         for call in hooks:
@@ -101,7 +101,7 @@ def pre_is_completed(recording: Recording) -> Iterator[Outcome]:
 
 
 def checkpoint_is_whole(recording: Recording) -> Iterator[Outcome]:
-    """SIG-CKPT-001."""
+    """A checkpoint has a harness, a session key, a transcript or the path of one, and lies inside its session."""
     for call in recording.of(CHECKPOINT):
         body = call.body
         missing = next((n for n in ("harness", "sessionKey") if text_or_none(body.get(n)) is None), None)

@@ -32,7 +32,7 @@ def in_contract_set(path: str) -> bool:
 
 
 def endpoints_are_declared(recording: Recording) -> Iterator[Outcome]:
-    """One trace calls no path outside the contract; whether it calls all that is declared, only a whole run shows."""
+    """One trace calls no path outside the contract; whether it calls all that is declared, only a run shows."""
     known: dict[str, bool] = {}
     outside = False
     for call in recording.calls:

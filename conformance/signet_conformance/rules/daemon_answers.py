@@ -56,7 +56,7 @@ def _shape(version: str, operation: str) -> tuple[Mapping[str, Any], Any] | None
 
 
 def success_has_its_shape(recording: Recording) -> Iterator[Outcome]:
-    """SIG-DAEMON-001."""
+    """An answer of success has the shape that the contract gives its operation."""
     version = contract_version_of(recording.daemon_version)
     if version_key(recording.daemon_version)[:2] > version_key(reference_daemon(version))[:2]:
         # Between two frozen versions nobody wrote down when each member came.
@@ -84,7 +84,7 @@ def success_has_its_shape(recording: Recording) -> Iterator[Outcome]:
 
 
 def refusal_says_why(recording: Recording) -> Iterator[Outcome]:
-    """SIG-DAEMON-002."""
+    """A refusal is a JSON object that says why."""
     for call in whole_answers(recording):
         if not call.served or call.status is None or not 400 <= call.status < 500 or call.method == "HEAD":
             continue
@@ -105,7 +105,7 @@ def refusal_says_why(recording: Recording) -> Iterator[Outcome]:
 
 
 def private_row_stays_private(recording: Recording) -> Iterator[Outcome]:
-    """SIG-DAEMON-006."""
+    """A private memory is not shown to another agent."""
     if not any(call.body.get("visibility") == "private" for call in recording.of(*SAVES)):
         return
     owners: dict[str, Call] = {}
@@ -134,12 +134,12 @@ def private_row_stays_private(recording: Recording) -> Iterator[Outcome]:
 
 
 def memory_is_the_one_asked_for(recording: Recording) -> Iterator[Outcome]:
-    """SIG-DAEMON-007."""
+    """A GET of one memory is answered with that memory, or with 404."""
     for call in whole_answers(recording):
         if call.operation != GET or not call.accepted or call.answer is None or call.memory_id == "stats":
             continue
-        found = call.answer.get("id")
-        if isinstance(found, str) and found.lower().startswith(call.memory_id.strip().lower()):
+        answered = call.answer.get("id")
+        if isinstance(answered, str) and answered.lower().startswith(call.memory_id.strip().lower()):
             yield PASS
         else:
             yield breach(
@@ -147,12 +147,12 @@ def memory_is_the_one_asked_for(recording: Recording) -> Iterator[Outcome]:
                 message="GET memory/:id answers with another memory",
                 pointer=in_answer("id"),
                 expected=call.memory_id,
-                received=found,
+                received=answered,
             )
 
 
 def health_names_the_version(recording: Recording) -> Iterator[Outcome]:
-    """SIG-DAEMON-008."""
+    """/health names the daemon's version."""
     for call in whole_answers(recording):
         if call.operation != HEALTH or call.status != 200:
             continue
@@ -170,7 +170,7 @@ def health_names_the_version(recording: Recording) -> Iterator[Outcome]:
 
 
 def secret_is_not_shown(recording: Recording) -> Iterator[Outcome]:
-    """SIG-DAEMON-009."""
+    """No answer shows the value of a secret."""
     canaries = recording.declared.canaries
     if not canaries:
         return
@@ -194,7 +194,7 @@ def secret_is_not_shown(recording: Recording) -> Iterator[Outcome]:
 
 
 def every_patch_is_answered(recording: Recording) -> Iterator[Outcome]:
-    """SIG-DAEMON-012."""
+    """memory/modify answers every patch, in their order."""
     for call in whole_answers(recording):
         patches = call.body.get("patches")
         if call.operation != MODIFY or not call.accepted or call.answer is None or not isinstance(patches, list):
@@ -203,7 +203,8 @@ def every_patch_is_answered(recording: Recording) -> Iterator[Outcome]:
         asked = [text_or_none(patch.get("id")) if isinstance(patch, dict) else None for patch in patches]
         told = [row.get("id") for row in results if isinstance(row, dict)] if isinstance(results, list) else []
         if len(told) == len(asked) and all(
-            one is None or other is None or one == other for one, other in zip(asked, told, strict=True)
+            wanted is None or answered is None or wanted == answered
+            for wanted, answered in zip(asked, told, strict=True)
         ):
             yield PASS
         else:

@@ -38,10 +38,10 @@ class _Claims:
 
     def claim_at(self, call: Call) -> Call | None:
         """The call that claimed the session of `call`, if that claim surely still holds."""
-        found = self._claims.get(str(call.key), {}).get(call.agent)
-        if found is None:
+        claim = self._claims.get(str(call.key), {}).get(call.agent)
+        if claim is None:
             return None
-        first, last = found
+        first, last = claim
         if call.t0 - last.t1 > CLAIM_S or interrupted(self._recording, first, call):
             return None
         return first
@@ -62,7 +62,7 @@ class _Claims:
 
 
 def conflict_is_told(recording: Recording) -> Iterator[Outcome]:
-    """SIG-DAEMON-003."""
+    """A hook on another runtime path than the one that claimed the session is answered as a conflict."""
     if len({call.runtime_path for call in recording.calls if _is_hook(call)}) < 2:
         return
     claims = _Claims(recording)
@@ -104,7 +104,7 @@ def _may_conflict(call: Call) -> bool:
 
 
 def repeated_start_gets_the_stub(recording: Recording) -> Iterator[Outcome]:
-    """SIG-DAEMON-004."""
+    """A repeated start of an open session is answered with the stub."""
     for hooks in recording.hooks_of.values():
         full: Call | None = None
         for call in hooks:
@@ -137,7 +137,7 @@ def repeated_start_gets_the_stub(recording: Recording) -> Iterator[Outcome]:
 
 
 def second_end_is_dropped(recording: Recording) -> Iterator[Outcome]:
-    """SIG-DAEMON-005."""
+    """A second end within thirty minutes is dropped, and the answer says so."""
     for hooks in recording.hooks_of.values():
         for before, call in pairwise(hooks):
             if not (before.operation == call.operation == END and before.accepted and call.accepted):
@@ -165,7 +165,7 @@ def second_end_is_dropped(recording: Recording) -> Iterator[Outcome]:
 
 
 def job_can_be_looked_at(recording: Recording) -> Iterator[Outcome]:
-    """SIG-DAEMON-010."""
+    """A job that was accepted can be looked up."""
     if not recording.of(EXEC, cut=True):
         return
     jobs: dict[str, Call] = {}
@@ -196,7 +196,7 @@ def job_can_be_looked_at(recording: Recording) -> Iterator[Outcome]:
 
 
 def started_session_is_known(recording: Recording) -> Iterator[Outcome]:
-    """SIG-DAEMON-011."""
+    """The answer to a prompt of a started session says sessionKnown: true."""
     claims = _Claims(recording)
     for call in recording.hooks:
         if call.operation == PROMPT and call.runtime_path is not None and call.accepted and is_served(call):

@@ -55,16 +55,16 @@ def is_own_answer(call: Call) -> bool:
 
 def whole_answers(recording: Recording) -> Sequence[Call]:
     """The calls with an answer of the daemon's own that was recorded whole."""
-    found: list[Call] | None = recording.memo.get("whole answers")
-    if found is None:
-        found = recording.memo["whole answers"] = [
+    calls: list[Call] | None = recording.memo.get("whole answers")
+    if calls is None:
+        calls = recording.memo["whole answers"] = [
             call
             for call in recording.calls
             if is_own_answer(call)
             and (response := call.exchange.response) is not None
             and (response.body is None or response.body.kind != "cut")
         ]
-    return found
+    return calls
 
 
 def is_served(call: Call) -> bool:

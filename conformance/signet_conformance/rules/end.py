@@ -42,7 +42,7 @@ _BOUNDARY_REASONS = frozenset(
 
 
 def end_names_the_started_session(recording: Recording) -> Iterator[Outcome]:
-    """SIG-END-002."""
+    """An end names the session that was started, by sessionKey or sessionId."""
     starts = recording.of(START)
     any_started = any(c.key is not None for c in starts)
     first_keyless = min((c.seq for c in starts if c.key is None), default=None)
@@ -74,7 +74,7 @@ def end_names_the_started_session(recording: Recording) -> Iterator[Outcome]:
 
 
 def transcript_is_sent(recording: Recording) -> Iterator[Outcome]:
-    """SIG-END-003: a field check, but where marks tell that nothing was said an empty transcript is the truth."""
+    """An end brings a transcript or the path of one; where marks say that nothing was said, it may be empty."""
     for outcome in check_fields("SIG-END-003")(recording):
         if outcome is not PASS and outcome.verdict is Verdict.WARN and was_silent(recording, outcome.exchanges[0]):
             (end,) = (recording.by_seq[seq] for seq in outcome.exchanges)
@@ -84,7 +84,7 @@ def transcript_is_sent(recording: Recording) -> Iterator[Outcome]:
 
 
 def working_directory_is_the_project(recording: Recording) -> Iterator[Outcome]:
-    """SIG-END-004."""
+    """The working directory of an end is the project that the session was started with."""
     projects: dict[str, str] = {}
     for call in recording.hooks:
         if call.operation == START and call.key is not None:
@@ -114,7 +114,7 @@ def working_directory_is_the_project(recording: Recording) -> Iterator[Outcome]:
 
 
 def started_key_is_ended(recording: Recording) -> Iterator[Outcome]:
-    """SIG-END-005."""
+    """Every session key that was started is ended, and nothing uses it afterwards."""
     for hooks in recording.hooks_of.values():
         start = next((c for c in hooks if c.operation == START), None)
         if start is None:
@@ -145,7 +145,7 @@ def started_key_is_ended(recording: Recording) -> Iterator[Outcome]:
 
 
 def end_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
-    """SIG-END-006."""
+    """A session is not ended twice without another hook in between."""
     for hooks in recording.hooks_of.values():
         ended: Call | None = None
         for call in hooks:
@@ -169,7 +169,7 @@ def end_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
 
 
 def nothing_but_a_turn_follows_the_last_end(recording: Recording) -> Iterator[Outcome]:
-    """SIG-END-007."""
+    """After the last end of a key, only a start or a prompt may use it."""
     for hooks in recording.hooks_of.values():
         last_end = max((i for i, c in enumerate(hooks) if c.operation == END), default=None)
         if last_end is None:
@@ -193,7 +193,7 @@ def nothing_but_a_turn_follows_the_last_end(recording: Recording) -> Iterator[Ou
 
 
 def boundary_reason_is_given(recording: Recording) -> Iterator[Outcome]:
-    """SIG-END-008."""
+    """The last end of a key gives a reason that closes the session for good."""
     for hooks in recording.hooks_of.values():
         last_turn = max((i for i, c in enumerate(hooks) if c.operation in (START, PROMPT)), default=-1)
         last_bounded = max((i for i, c in enumerate(hooks) if c.operation == END and _is_boundary(c)), default=-1)
@@ -221,7 +221,7 @@ def _is_boundary(end: Call) -> bool:
 
 
 def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
-    """SIG-END-009."""
+    """An end gives the reason "clear" only when the context is discarded."""
     starts = recording.of(START)
     last_start = starts[-1].seq if starts else -1
     for call in recording.of(END):
@@ -244,7 +244,7 @@ def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
 
 
 def old_key_ends_before_the_new_starts(recording: Recording) -> Iterator[Outcome]:
-    """SIG-END-010."""
+    """Where one session takes the place of another, the old key is ended before the new one is started."""
     yield from _switches(recording)
     yield from _first_starts(recording)
 
@@ -339,7 +339,7 @@ def _ended_late(end: Call, start: Call) -> Outcome:
 
 
 def turns_stand_in_order(recording: Recording) -> Iterator[Outcome]:
-    """SIG-END-012."""
+    """The turns of a transcript stand in the order of the conversation."""
     replies = marked_replies(recording)
     for transcript in transcripts_of(recording):
         call = transcript.call
@@ -371,26 +371,26 @@ def turns_stand_in_order(recording: Recording) -> Iterator[Outcome]:
 
 def _reversed_elsewhere(recording: Recording, transcript: Transcript) -> Call | None:
     pairs, once = pairs_of(recording, str(transcript.call.key)), transcript.once
-    for one, other in pairwise(transcript.turns):
-        if one[0] != other[0] and (other, one) in pairs and one in once and other in once:
-            return next((place.call for place in pairs[other, one] if place.call is not transcript.call), None)
+    for turn, following in pairwise(transcript.turns):
+        if turn[0] != following[0] and (following, turn) in pairs and turn in once and following in once:
+            return next((place.call for place in pairs[following, turn] if place.call is not transcript.call), None)
     return None
 
 
 def _answer_before_question(transcript: Transcript, replies: Mapping[str, str]) -> bool:
     return any(
-        one[0] == "assistant"
-        and other[0] == "user"
-        and replies.get(other[1]) == one[1]
-        and one in transcript.once
-        and other in transcript.once
-        for one, other in pairwise(transcript.turns)
+        turn[0] == "assistant"
+        and following[0] == "user"
+        and replies.get(following[1]) == turn[1]
+        and turn in transcript.once
+        and following in transcript.once
+        for turn, following in pairwise(transcript.turns)
     )
 
 
-def _may_be_reversed(found: Sequence[Turn]) -> bool:
+def _may_be_reversed(turns: Sequence[Turn]) -> bool:
     return (
-        found[0][0] == "assistant"
-        and found[-1][0] == "user"
-        and all(one[0] != other[0] for one, other in pairwise(found))
+        turns[0][0] == "assistant"
+        and turns[-1][0] == "user"
+        and all(turn[0] != following[0] for turn, following in pairwise(turns))
     )

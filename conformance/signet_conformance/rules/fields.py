@@ -61,7 +61,7 @@ def explain(schema: Mapping[str, Any], document: object) -> tuple[tuple[str | in
 
     error = best_match(jsonschema.Draft202012Validator(dict(schema)).iter_errors(document))
     if error is None:
-        # The engines read a few characters differently (a byte order mark is no white space to one of them).
+        # The engines read a few characters differently (a byte order mark is white space to one of them only).
         return (), "it does not match the schema", None
     path: tuple[str | int, ...] = tuple(error.absolute_path)
     # An alternative that failed says little as a whole: its first requirement names the member that is missing.
@@ -105,6 +105,7 @@ def check_fields(requirement: str) -> Rule:
             else:
                 yield PASS
 
+    rule.__doc__ = f"{entry.title}."
     return rule
 
 

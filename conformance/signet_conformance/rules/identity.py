@@ -32,7 +32,7 @@ def _agent_calls(recording: Recording) -> list[Call]:
 
 
 def key_keeps_its_agent(recording: Recording) -> Iterator[Outcome]:
-    """SIG-AGENT-001."""
+    """All calls of one session key run as the same agent."""
     calls_of: dict[str, list[Call]] = {}
     for call in _agent_calls(recording):
         if call.key is not None and call.operation != SEARCH_SESSIONS:
@@ -66,7 +66,7 @@ def _as_sent(call: Call) -> object:
 
 
 def call_runs_as_the_declared_agent(recording: Recording) -> Iterator[Outcome]:
-    """SIG-AGENT-002."""
+    """A call runs as the agent that is declared for its session, by the precedence that the daemon applies."""
     declared = set(recording.declared.agents)
     session_agent: dict[str, str] = {}
     for start in recording.of(START):
@@ -91,7 +91,7 @@ def call_runs_as_the_declared_agent(recording: Recording) -> Iterator[Outcome]:
 
 
 def body_agent_agrees_with_the_key(recording: Recording) -> Iterator[Outcome]:
-    """SIG-AGENT-004."""
+    """Where the session key names an agent, the agentId of the body is the same or blank."""
     for call in _agent_calls(recording):
         named = pattern_agent(call.raw_key)
         if named is None or str(call.raw_key).count(":") < 2:
@@ -110,7 +110,7 @@ def body_agent_agrees_with_the_key(recording: Recording) -> Iterator[Outcome]:
 
 
 def agent_is_not_the_harness(recording: Recording) -> Iterator[Outcome]:
-    """SIG-AGENT-005."""
+    """The agent id is not blank and not the name of the harness."""
     for call in recording.calls:
         body, header = call.body.get("agentId"), call.header(AGENT_HEADER)
         harnesses = (recording.declared.harness, call.body.get("harness"))
@@ -131,7 +131,7 @@ def agent_is_not_the_harness(recording: Recording) -> Iterator[Outcome]:
 
 
 def memory_is_read_as_the_declared_agent(recording: Recording) -> Iterator[Outcome]:
-    """SIG-AGENT-006."""
+    """A single memory is read as an agent that is declared."""
     declared = set(recording.declared.agents)
     if declared == {"default"}:
         return
@@ -153,7 +153,7 @@ def memory_is_read_as_the_declared_agent(recording: Recording) -> Iterator[Outco
 
 
 def keys_are_distinct(recording: Recording) -> Iterator[Outcome]:
-    """SIG-SESS-001."""
+    """Different sessions have different keys, and no key is a constant."""
     clean = 0
     for key, hooks in recording.hooks_of.items():
         ids = _first_with("sessionId", hooks)
@@ -182,11 +182,11 @@ def keys_are_distinct(recording: Recording) -> Iterator[Outcome]:
 
 def _first_with(member: str, hooks: Iterable[Call]) -> dict[str, Call]:
     """The first hook with each text of a member, the last text first: that is where the key was used anew."""
-    found: dict[str, Call] = {}
+    by_text: dict[str, Call] = {}
     for call in hooks:
         if (text := text_or_none(call.body.get(member))) is not None:
-            found.setdefault(text, call)
-    return dict(reversed(found.items()))
+            by_text.setdefault(text, call)
+    return dict(reversed(by_text.items()))
 
 
 def _named(values: Collection[str]) -> str:
@@ -194,8 +194,8 @@ def _named(values: Collection[str]) -> str:
     return " and ".join(shown[:2]) + (" …" if len(shown) > 2 else "")
 
 
-def session_is_no_noise(recording: Recording) -> Iterator[Outcome]:
-    """SIG-SESS-002."""
+def session_is_not_taken_for_noise(recording: Recording) -> Iterator[Outcome]:
+    """Key and project are not of the kind that the daemon takes for a test and keeps nothing of."""
     for call in recording.hooks:
         member = "cwd" if call.operation == END else "project"
         path = call.body.get(member)
@@ -224,7 +224,7 @@ def _noisy(call: Call) -> bool:
 
 
 def harness_is_constant(recording: Recording) -> Iterator[Outcome]:
-    """SIG-SESS-003."""
+    """Every call names the harness that is declared."""
     calls = [
         c
         for c in recording.calls

@@ -36,7 +36,7 @@ NO_IDS = frozenset({"", "stats", "undefined", "null", "none", "nan", "[object ob
 
 
 def recall_has_a_query(recording: Recording) -> Iterator[Outcome]:
-    """SIG-REC-001."""
+    """A recall asks something: its query is not blank, and a hook names its harness."""
     for call in recording.of(RECALL, HOOK_RECALL, SEARCH_SESSIONS, MEMORY_SEARCH, cut=True):
         if call.operation == MEMORY_SEARCH:
             missing = None if text_or_none(call.query.get("q")) else "q"
@@ -61,7 +61,7 @@ def recall_has_a_query(recording: Recording) -> Iterator[Outcome]:
 
 
 def recall_carries_the_open_key(recording: Recording) -> Iterator[Outcome]:
-    """SIG-REC-004."""
+    """A recall during a session carries the key of that session."""
     for call in recording.of(RECALL, HOOK_RECALL):
         if not recording.any_open(call.seq):
             continue
@@ -80,7 +80,7 @@ def recall_carries_the_open_key(recording: Recording) -> Iterator[Outcome]:
 
 
 def save_has_content(recording: Recording) -> Iterator[Outcome]:
-    """SIG-REM-001."""
+    """A save has content that is not blank, and a hook names its harness."""
     for call in recording.of(REMEMBER, HOOK_REMEMBER, cut=True):
         if call.cut:
             yield PASS if call.accepted else undecided(call, message="the body was recorded in part only")
@@ -111,7 +111,7 @@ def idempotency_key(call: Call) -> str | None:
 
 
 def repeated_save_keeps_its_key(recording: Recording) -> Iterator[Outcome]:
-    """SIG-REM-002."""
+    """A repeated save has the idempotency key of the first, and one key never stands for two contents."""
     first_of: dict[str, Call] = {}
     failed: dict[tuple[str, str], Call] = {}
     for call in recording.of(REMEMBER, HOOK_REMEMBER):
@@ -153,7 +153,7 @@ def repeated_save_keeps_its_key(recording: Recording) -> Iterator[Outcome]:
 
 
 def memory_id_is_a_segment(recording: Recording) -> Iterator[Outcome]:
-    """SIG-MEM-001."""
+    """The id of a memory is one encoded segment of the path, and not a reserved word."""
     for call in recording.calls:
         if call.method not in ("GET", "PATCH", "DELETE") or not call.path.startswith("/api/memory/"):
             continue
@@ -167,7 +167,7 @@ def memory_id_is_a_segment(recording: Recording) -> Iterator[Outcome]:
         if len(segments) > 1 or reserved or re.search(r"[\s?#]", identifier):
             yield fail(
                 call,
-                message=f"{identifier[:60]!r} is no memory id" if not len(segments) > 1 else "the id is not encoded",
+                message=f"{identifier[:60]!r} is not a memory id" if not len(segments) > 1 else "the id is not encoded",
                 pointer="/request/path",
                 expected="one encoded path segment that names a memory",
                 received=call.path,
@@ -178,7 +178,7 @@ def memory_id_is_a_segment(recording: Recording) -> Iterator[Outcome]:
 
 
 def mutation_has_a_reason(recording: Recording) -> Iterator[Outcome]:
-    """SIG-MEM-003."""
+    """Whoever changes a memory gives a reason that is not blank."""
     for call in recording.of(PATCH, DELETE, FORGET):
         if call.operation == FORGET and call.body.get("mode") != "execute":
             continue
@@ -198,7 +198,7 @@ def mutation_has_a_reason(recording: Recording) -> Iterator[Outcome]:
 
 
 def version_is_a_positive_integer(recording: Recording) -> Iterator[Outcome]:
-    """SIG-MEM-004."""
+    """if_version is a positive integer, and a forget has none."""
     for call in recording.of(PATCH, DELETE, MODIFY, FORGET):
         if call.operation == FORGET:
             if "if_version" in call.body:
@@ -226,7 +226,7 @@ def version_is_a_positive_integer(recording: Recording) -> Iterator[Outcome]:
         if wrong is not None:
             yield fail(
                 call,
-                message="if_version is no positive whole number",
+                message="if_version is not a positive whole number",
                 pointer=wrong[0],
                 expected="1, 2, 3, …",
                 received=wrong[1],
@@ -244,7 +244,7 @@ def _is_version(value: object) -> bool:
 
 
 def large_forget_is_confirmed(recording: Recording) -> Iterator[Outcome]:
-    """SIG-MEM-005."""
+    """A forget of more than 25 memories repeats the token that its preview was answered with."""
     tokens: set[str] = set()
     for call in recording.of(FORGET, cut=True):
         if not call.cut and call.body.get("mode") == "execute":
@@ -268,7 +268,7 @@ def large_forget_is_confirmed(recording: Recording) -> Iterator[Outcome]:
 
 
 def secret_job_is_polled_to_its_end(recording: Recording) -> Iterator[Outcome]:
-    """SIG-SEC-002."""
+    """The job of a secret command is polled until it has ended, and not after that."""
     polls_of: dict[str, list[Call]] = {}
     for poll in recording.of(EXEC_JOB, cut=True):
         polls_of.setdefault(unquote(poll.path.rsplit("/", 1)[-1]), []).append(poll)

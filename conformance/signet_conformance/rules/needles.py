@@ -66,14 +66,14 @@ class Needles:
             split = text.split(mark)
             if pieces.keys().isdisjoint(split):
                 continue
-            found = [
+            numbers = [
                 self._since[needle]
                 for piece in pieces.keys() & set(split)
                 for needle in pieces[piece]
                 if self._since[needle] < before and needle in text
             ]
-            if found:
-                return min(found)
+            if numbers:
+                return min(numbers)
         for needle, seq in self._few.items():
             if seq < before and needle in text:
                 return seq
@@ -95,16 +95,16 @@ class Needles:
 
 def _where_each_differs(ordered: Sequence[str]) -> Iterator[tuple[str, int]]:
     """Each of some sorted strings with the first offset at which it is unlike all others."""
-    shared = [0, *(_shared_beginning(one, other) for one, other in pairwise(ordered)), 0]
+    shared = [0, *(_shared_beginning(text, other) for text, other in pairwise(ordered)), 0]
     for place, needle in enumerate(ordered):
         yield needle, max(shared[place], shared[place + 1])
 
 
-def _shared_beginning(one: str, other: str) -> int:
-    low, high = 0, min(len(one), len(other))
+def _shared_beginning(text: str, other: str) -> int:
+    low, high = 0, min(len(text), len(other))
     while low < high:
         middle = (low + high + 1) // 2
-        if one.startswith(other[low:middle], low):
+        if text.startswith(other[low:middle], low):
             low = middle
         else:
             high = middle - 1

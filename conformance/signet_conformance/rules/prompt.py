@@ -25,7 +25,7 @@ _INJECTABLE = ("userMessage", "userPrompt", "transcript", "summary", "content")
 
 
 def one_submission_before_the_model(recording: Recording) -> Iterator[Outcome]:
-    """SIG-PROMPT-003."""
+    """Each of the user's turns is submitted once, before the model runs."""
     prompts = recording.of(PROMPT)
     settled: set[int] = set()
     for repeated in _submitted_twice(recording):
@@ -122,7 +122,7 @@ def _marked_turn(step: PromptStep) -> Iterator[Outcome]:
 
 
 def text_is_the_current_prompt(recording: Recording) -> Iterator[Outcome]:
-    """SIG-PROMPT-010."""
+    """A submission holds the prompt of the turn that is about to run, without what the host wrapped around it."""
     settled: set[int] = set()
     for late, transcript, newer_follow in _answered_before(recording):
         if newer_follow:
@@ -164,7 +164,7 @@ def text_is_the_current_prompt(recording: Recording) -> Iterator[Outcome]:
 
 
 def prompt_uses_a_started_key(recording: Recording) -> Iterator[Outcome]:
-    """SIG-PROMPT-005."""
+    """A prompt uses a session key that was started."""
     starts = recording.of(START)
     started = {c.key for c in starts if c.key is not None}
     first_keyless = min((c.seq for c in starts if c.key is None), default=None)
@@ -203,7 +203,7 @@ def _keyless(recording: Recording, call: Call, any_started: bool, first_keyless:
 
 
 def unknown_session_is_started(recording: Recording) -> Iterator[Outcome]:
-    """SIG-PROMPT-006."""
+    """After the answer sessionKnown: false the key is started before its next prompt."""
     for hooks in recording.hooks_of.values():
         pending: Call | None = None
         for call in hooks:
@@ -233,7 +233,7 @@ def unknown_session_is_started(recording: Recording) -> Iterator[Outcome]:
 
 
 def injected_text_stays_out(recording: Recording) -> Iterator[Outcome]:
-    """SIG-PROMPT-007."""
+    """Text that the daemon injected is not sent back to it as if the user or the model had said it."""
     must = requirements()["SIG-PROMPT-007"].level_at(recording.daemon_version) == MUST
     since: dict[str, int] = {}
     first_inject: int | None = None
@@ -289,7 +289,7 @@ def _recognisable(inject: str) -> Iterator[str]:
 
 
 def few_prompts_in_flight(recording: Recording) -> Iterator[Outcome]:
-    """SIG-PROMPT-008."""
+    """At most eight prompts wait for an answer at the same time."""
     prompts = recording.of(PROMPT, cut=True)
     ends: list[float] = []
     for call in sorted(prompts, key=lambda c: c.t0):

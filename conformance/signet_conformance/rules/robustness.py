@@ -106,7 +106,7 @@ def _blocked(handler: HandlerMark, prompt: StepMark) -> bool:
 
 
 def turn_takes_place_without_daemon(recording: Recording) -> Iterator[Outcome]:
-    """SIG-FAIL-001."""
+    """The user's next turn takes place while the daemon cannot be reached."""
     for turn in _blocked_without_daemon(recording):
         yield fail(
             *turn.calls,
@@ -148,7 +148,7 @@ def turn_takes_place_without_daemon(recording: Recording) -> Iterator[Outcome]:
 
 
 def slow_call_is_abandoned(recording: Recording) -> Iterator[Outcome]:
-    """SIG-FAIL-002."""
+    """A call that hangs is given up within the time that the target declares."""
     bounds = recording.declared.bounds_s
     for call in recording.of(START, PROMPT, cut=True):
         if call.fault not in fault_kinds.SLOW:
@@ -175,7 +175,7 @@ def slow_call_is_abandoned(recording: Recording) -> Iterator[Outcome]:
 
 
 def bad_answer_does_not_stop_hooks(recording: Recording) -> Iterator[Outcome]:
-    """SIG-FAIL-003."""
+    """A 5xx, or an answer that cannot be read, does not stop the hooks after it."""
     bad = [c for c in recording.calls if c.is_hook and c.delivered and _unusable(c)]
     if not bad:
         return
@@ -198,7 +198,7 @@ def _unusable(call: Call) -> bool:
 
 
 def bypass_is_silent(recording: Recording) -> Iterator[Outcome]:
-    """SIG-FAIL-004."""
+    """While the bypass is switched on, the connector sends no hooks."""
     if not any(mark.is_on for mark in recording.marks(BypassMark)):
         return
     hooks = [c for c in recording.calls if c.is_hook]
@@ -215,7 +215,7 @@ def bypass_is_silent(recording: Recording) -> Iterator[Outcome]:
 
 
 def odd_answer_is_tolerated(recording: Recording) -> Iterator[Outcome]:
-    """SIG-FAIL-005."""
+    """The connector goes on after an answer that is unusual and still valid."""
     odd = [c for c in recording.calls if c.is_hook and c.delivered and _odd(c)]
     if not odd:
         return

@@ -22,7 +22,7 @@ from signet_conformance.trace.marks import StepName
 
 
 def start_comes_first(recording: Recording) -> Iterator[Outcome]:
-    """SIG-START-004."""
+    """The first hook of a session key is its start."""
     for hooks in recording.hooks_of.values():
         first = hooks[0]
         if first.operation == START:
@@ -80,7 +80,7 @@ def dedupe_key(call: Call) -> tuple[object, ...]:
 
 
 def start_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
-    """SIG-START-005."""
+    """An open session is not started again with the same agent, harness, project and key."""
     for hooks in recording.hooks_of.values():
         last: Call | None = None
         reset = False
@@ -128,7 +128,7 @@ def start_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
 
 
 def cleared_context_is_said(recording: Recording) -> Iterator[Outcome]:
-    """SIG-START-006."""
+    """When the context of a key was discarded, the next start or the end before it says "clear"."""
     for hooks in recording.hooks_of.values():
         before: Call | None = None
         for call in hooks:
@@ -165,7 +165,7 @@ _PARENTS = ("parentSessionKey", "parentKey", "parentId", "parentID")
 
 
 def native_agent_id_stays_apart(recording: Recording) -> Iterator[Outcome]:
-    """SIG-START-007."""
+    """The harness's own id of a sub-agent goes into harnessAgentId, never into agentId."""
     declared = set(recording.declared.agents)
     calls = [
         c
@@ -195,7 +195,7 @@ def native_agent_id_stays_apart(recording: Recording) -> Iterator[Outcome]:
 
 
 def claim_only_is_recovery(recording: Recording) -> Iterator[Outcome]:
-    """SIG-START-008."""
+    """The claimOnly flag is sent only with a runtime path, and only for a key that was started before."""
     for call in recording.of(START):
         if call.body.get("claimOnly") is not True:
             continue

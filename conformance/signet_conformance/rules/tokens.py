@@ -20,7 +20,7 @@ _HINTS_IN_BYTES = tuple((rare.encode(), hint.encode()) for rare, hint in _HINTS)
 
 
 def token_travels_in_authorization(recording: Recording) -> Iterator[Outcome]:
-    """SIG-HTTP-009."""
+    """The token travels as "Bearer <token>" in Authorization, and nowhere else."""
     clean: set[object] = set()
     for call in recording.calls:
         authorizations: list[str] = []
@@ -126,7 +126,7 @@ def strings(value: object) -> Iterator[tuple[str, str]]:
 
 
 def token_is_sent(recording: Recording) -> Iterator[Outcome]:
-    """SIG-HTTP-013."""
+    """Where the connector was given a token, every request but /health carries it."""
     if not recording.declared.token:
         return
     for call in recording.calls:
@@ -146,7 +146,7 @@ def token_is_sent(recording: Recording) -> Iterator[Outcome]:
 
 
 def canary_stays_out(recording: Recording) -> Iterator[Outcome]:
-    """SIG-SEC-003."""
+    """No request holds the value of a secret."""
     canaries = recording.declared.canaries
     if recording.calls and not canaries:
         yield undecided(message="no secret value (canary) is declared for the trace")

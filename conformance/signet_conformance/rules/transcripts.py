@@ -34,20 +34,20 @@ Pairs = Mapping[tuple[Turn, Turn], Sequence[Place]]
 
 def transcripts_of(recording: Recording) -> Sequence[Transcript]:
     """The inline transcript of every keyed end and checkpoint; it may have no turns."""
-    found: list[Transcript] | None = recording.memo.get("transcripts")
-    if found is None:
-        found = recording.memo["transcripts"] = [
+    transcripts: list[Transcript] | None = recording.memo.get("transcripts")
+    if transcripts is None:
+        transcripts = recording.memo["transcripts"] = [
             _transcript(call) for call in recording.keyed_hooks if call.operation in (END, CHECKPOINT)
         ]
-    return found
+    return transcripts
 
 
 def _transcript(call: Call) -> Transcript:
-    found = turns(call.body.get("transcript"))
-    once = set(found)
-    if len(once) < len(found):
-        once = {turn for turn, count in Counter(found).items() if count == 1}
-    return Transcript(call, found, once)
+    spoken = turns(call.body.get("transcript"))
+    once = set(spoken)
+    if len(once) < len(spoken):
+        once = {turn for turn, count in Counter(spoken).items() if count == 1}
+    return Transcript(call, spoken, once)
 
 
 def pairs_of(recording: Recording, key: str) -> Pairs:
@@ -63,7 +63,7 @@ def _index(transcripts: Sequence[Transcript]) -> dict[str, dict[tuple[Turn, Turn
     for transcript in transcripts:
         last_user = max((place for place, (role, _) in enumerate(transcript.turns) if role == "user"), default=-1)
         pairs = index.setdefault(str(transcript.call.key), {})
-        for place, (one, other) in enumerate(pairwise(transcript.turns)):
-            if one[0] != other[0] and one in transcript.once and other in transcript.once:
-                pairs.setdefault((one, other), []).append(Place(transcript.call, last_user > place + 1))
+        for place, (turn, following) in enumerate(pairwise(transcript.turns)):
+            if turn[0] != following[0] and turn in transcript.once and following in transcript.once:
+                pairs.setdefault((turn, following), []).append(Place(transcript.call, last_user > place + 1))
     return index

@@ -39,7 +39,7 @@ FIRST_CALLS = LIFECYCLE | CLAIM_CHECKING | {
 
 
 def body_is_object(recording: Recording) -> Iterator[Outcome]:
-    """SIG-HTTP-001."""
+    """The body of every POST, PATCH and PUT is a JSON object."""
     for call in recording.calls:
         if call.method not in ("POST", "PATCH", "PUT") or call.path == "/mcp" or call.path.endswith("/renew"):
             continue
@@ -52,7 +52,7 @@ def body_is_object(recording: Recording) -> Iterator[Outcome]:
             received = None if body is None else body.value
             yield fail(
                 call,
-                message="the request has no body" if body is None else "the body is no JSON object",
+                message="the request has no body" if body is None else "the body is not a JSON object",
                 pointer="/request/body",
                 expected="a JSON object",
                 received=received,
@@ -61,7 +61,7 @@ def body_is_object(recording: Recording) -> Iterator[Outcome]:
 
 
 def content_type_is_json(recording: Recording) -> Iterator[Outcome]:
-    """SIG-HTTP-002."""
+    """A request with a body says that it is application/json."""
     for call in recording.calls:
         if call.exchange.request.body is None or call.method == "GET":
             continue
@@ -79,7 +79,7 @@ def content_type_is_json(recording: Recording) -> Iterator[Outcome]:
 
 
 def route_is_served(recording: Recording) -> Iterator[Outcome]:
-    """SIG-HTTP-003."""
+    """Method and path name a route that this version of the daemon serves."""
     for call in recording.calls:
         if call.served:
             yield PASS
@@ -96,7 +96,7 @@ def route_is_served(recording: Recording) -> Iterator[Outcome]:
 
 
 def runtime_path_is_known(recording: Recording) -> Iterator[Outcome]:
-    """SIG-HTTP-004."""
+    """A runtime path, where one is sent, is exactly "plugin" or "legacy"."""
     for call in recording.calls:
         header = call.header(PATH_HEADER)
         bad_body = None
@@ -125,7 +125,7 @@ def runtime_path_is_known(recording: Recording) -> Iterator[Outcome]:
 
 
 def runtime_paths_agree(recording: Recording) -> Iterator[Outcome]:
-    """SIG-HTTP-005."""
+    """The runtime path of the header and that of the body are the same."""
     for call in recording.calls:
         body = call.body.get("runtimePath")
         if not (isinstance(body, str) and body):
@@ -146,7 +146,7 @@ def runtime_paths_agree(recording: Recording) -> Iterator[Outcome]:
 
 
 def keyed_hook_has_runtime_path(recording: Recording) -> Iterator[Outcome]:
-    """SIG-HTTP-006."""
+    """A lifecycle hook with a session key carries a runtime path, in its header or its body."""
     for call in recording.keyed_hooks:
         if call.runtime_path is not None:
             yield PASS
@@ -161,7 +161,7 @@ def keyed_hook_has_runtime_path(recording: Recording) -> Iterator[Outcome]:
 
 
 def key_keeps_runtime_path(recording: Recording) -> Iterator[Outcome]:
-    """SIG-HTTP-007."""
+    """A session key is used with one runtime path until the session ends."""
     owners: dict[str, Call] = {}
     checking = [c for c in recording.of(*CLAIM_CHECKING) if c.key is not None]
     for call in sorted([*recording.keyed_hooks, *checking], key=lambda c: c.seq):
@@ -187,7 +187,7 @@ def key_keeps_runtime_path(recording: Recording) -> Iterator[Outcome]:
 
 
 def hooks_are_not_disabled(recording: Recording) -> Iterator[Outcome]:
-    """SIG-HTTP-008."""
+    """No request switches its own hooks off with x-signet-no-hooks: 1."""
     for call in recording.calls:
         if not call.is_hook:
             continue
@@ -204,7 +204,7 @@ def hooks_are_not_disabled(recording: Recording) -> Iterator[Outcome]:
 
 
 def refused_request_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
-    """SIG-HTTP-010."""
+    """A request that was refused with a 4xx is not sent again unchanged, unless its kind has succeeded since."""
     refused = [
         c
         for c in recording.calls
@@ -220,7 +220,7 @@ def refused_request_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
             continue
         identity = call.identity
         earlier = standing.get(identity)
-        # One that was under way before the refusal arrived is no repeat.
+        # One that was under way before the refusal arrived is not a repeat.
         if earlier is not None and call.t0 < earlier.t1:
             earlier = None
         if earlier is not None:
@@ -240,7 +240,7 @@ def refused_request_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
 
 
 def backs_off_after_503(recording: Recording) -> Iterator[Outcome]:
-    """SIG-HTTP-011."""
+    """After a 503 the connector waits longer before each repeat of the request, or does not repeat it."""
     unavailable = [c for c in recording.calls if c.delivered and c.status == 503]
     if not unavailable:
         return
@@ -275,7 +275,7 @@ def backs_off_after_503(recording: Recording) -> Iterator[Outcome]:
 
 
 def stops_after_conflict(recording: Recording) -> Iterator[Outcome]:
-    """SIG-HTTP-012."""
+    """After a 409 on a start, no lifecycle hook of that key follows on the same runtime path."""
     for start in recording.of(START):
         if start.key is None or not start.delivered or start.status != 409:
             continue
@@ -293,7 +293,7 @@ def stops_after_conflict(recording: Recording) -> Iterator[Outcome]:
 
 
 def health_comes_first(recording: Recording) -> Iterator[Outcome]:
-    """SIG-HEALTH-001."""
+    """A GET /health was answered with 200 before the first hook or memory request begins."""
     first: Call | None = None
     for call in recording.calls:
         if call.operation in FIRST_CALLS and (first is None or call.t0 < first.t0):

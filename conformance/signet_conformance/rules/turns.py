@@ -20,14 +20,14 @@ def turns(transcript: object) -> list[Turn]:
     if not isinstance(transcript, str) or not transcript.strip():
         return []
     lines = transcript.split("\n")
-    if transcript.lstrip()[:1] == "{" and (found := _json_turns(lines)) is not None:
-        return found
+    if transcript.lstrip()[:1] == "{" and (spoken := _json_turns(lines)) is not None:
+        return spoken
     return _speaker_turns(lines)
 
 
 def _json_turns(lines: Iterable[str]) -> list[Turn] | None:
     """The turns of JSON lines; None when any of them is not of that shape."""
-    found: list[Turn] = []
+    spoken: list[Turn] = []
     for line in lines:
         if not line.strip():
             continue
@@ -41,8 +41,8 @@ def _json_turns(lines: Iterable[str]) -> list[Turn] | None:
             return None
         text = _content_text(entry["content"])
         if entry["role"] in ("user", "assistant") and text is not None:
-            found.append((entry["role"], text.strip()))
-    return found
+            spoken.append((entry["role"], text.strip()))
+    return spoken
 
 
 def _content_text(content: object) -> str | None:
@@ -56,11 +56,11 @@ def _content_text(content: object) -> str | None:
 
 
 def _speaker_turns(lines: Iterable[str]) -> list[Turn]:
-    found: list[tuple[str, list[str]]] = []
+    spoken: list[tuple[str, list[str]]] = []
     for line in lines:
         if match := _SPEAKER.match(line):
             role = "assistant" if match[1].lower() == "assistant" else "user"
-            found.append((role, [line[match.end() :]]))
-        elif found:
-            found[-1][1].append(line)
-    return [(role, "\n".join(text).strip()) for role, text in found]
+            spoken.append((role, [line[match.end() :]]))
+        elif spoken:
+            spoken[-1][1].append(line)
+    return [(role, "\n".join(text).strip()) for role, text in spoken]
