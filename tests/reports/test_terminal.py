@@ -18,6 +18,7 @@ from signet_conformance.reports.terminal import (
     MAX_WIDTH,
     MIN_WIDTH,
     Paragraph,
+    Unwrapped,
     console,
     drawn,
     drawn_table,
@@ -112,10 +113,16 @@ def test_text_is_never_markup(text: str) -> None:
 
 
 def test_colour_changes_no_word() -> None:
-    """With colour there are escapes, and without them the lines are those without colour."""
-    things = [labelled("why", "one two " * 20), labelled_command("page", ["explain"])]
+    """With colour every line of a styled text has escapes, and without them the lines are those without colour."""
+    long = Text("one two " * 20, "bold")
+    things = [
+        labelled("why", long),
+        labelled("why", Text("short", "bold")),
+        Unwrapped([long], 4),
+        Paragraph(long, 2, 4),
+    ]
     coloured = drawn(things, 60, colour=True)
-    assert "\x1b[" in coloured[0]
+    assert all("\x1b[1m" in line for line in coloured)
     assert [click.unstyle(line) for line in coloured] == drawn(things, 60)
 
 

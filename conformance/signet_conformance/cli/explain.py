@@ -19,6 +19,7 @@ from signet_conformance.reports.requirement_pages import page_address
 from signet_conformance.reports.terminal import (
     STRONG,
     Paragraph,
+    Unwrapped,
     drawn,
     labelled,
     labelled_command,
@@ -104,7 +105,7 @@ def _page(requirement: Requirement) -> Iterator[RenderableType]:
     yield Text("  A recording that breaches it:")
     example = Text("\n".join(_example(requirement.example, requirement.example_context)))
     JSONHighlighter().highlight(example)
-    yield from (Text.assemble("    ", line, no_wrap=True, overflow="ignore") for line in example.split("\n"))
+    yield Unwrapped(example.split("\n"), 4)
     yield Text()
     yield labelled_command("check", ["signet-conformance", "check", "TRACE", "-k", requirement.id])
 

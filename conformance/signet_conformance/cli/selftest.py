@@ -14,6 +14,7 @@ import click
 
 from signet_conformance.engine import Judged
 from signet_conformance.errors import UsageError, printable
+from signet_conformance.reports.progress import steps
 from signet_conformance.reports.terminal import terminal_width, wants_colour
 from signet_conformance.rules import run_rules
 from signet_conformance.scenarios.script import scripted
@@ -51,34 +52,34 @@ def command(*, only: tuple[str, ...], workers: int, as_json: bool, folder: str |
     wanted = _wanted(only)
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="signet-selftest-") as temporary:
-        found = _performed(wanted, _new_folder(folder) if folder else Path(temporary), workers, whole=not only)
+        selftest = _performed(wanted, _new_folder(folder) if folder else Path(temporary), workers, whole=not only)
     seconds = time.monotonic() - began
     exempt = mutants().exempt
     if as_json:
-        print(json.dumps(matrix.as_json(found, exempt, seconds), indent=2))
-        return 0 if found.green else RED
+        print(json.dumps(matrix.as_json(selftest, exempt, seconds), indent=2))
+        return 0 if selftest.green else RED
     width, colour = terminal_width(), wants_colour(sys.stdout)
-    print(*matrix.matrix_lines(found, exempt, width, colour), sep="\n", end="\n\n")
-    if complaints := matrix.complaint_lines(found, width, colour):
+    print(*matrix.matrix_lines(selftest, exempt, width, colour), sep="\n", end="\n\n")
+    if complaints := matrix.complaint_lines(selftest, width, colour):
         print(*complaints, sep="\n", end="\n\n")
-    print(matrix.closing_line(found, seconds, colour))
-    return 0 if found.green else RED
+    print(matrix.closing_line(selftest, seconds, colour))
+    return 0 if selftest.green else RED
 
 
 def _wanted(only: Sequence[str]) -> Sequence[Mutant]:
     known = mutants().mutants
     chosen: dict[str, Mutant] = {}
     for word in only:
-        found = {name: one for name, one in known.items() if word in (name, one.breaks)}
-        if not found:
-            near = get_close_matches(word, [*known, *(one.breaks for one in known.values())], 3)
+        named = {name: mutant for name, mutant in known.items() if word in (name, mutant.breaks)}
+        if not named:
+            near = get_close_matches(word, [*known, *(mutant.breaks for mutant in known.values())], 3)
             raise UsageError(
                 f"no mutant is called, or breaks, {printable(word, 60)!r}",
                 where="--only",
                 remedy=f"did you mean {' or '.join(near)}?" if near else "leave --only out to see all of them",
             )
-        chosen.update(found)
-    return [one for name, one in known.items() if not only or name in chosen]
+        chosen.update(named)
+    return [mutant for name, mutant in known.items() if not only or name in chosen]
 
 
 def _new_folder(name: str) -> Path:
@@ -96,23 +97,25 @@ def _performed(wanted: Sequence[Mutant], folder: Path, workers: int, *, whole: b
     controls: dict[str, Judged] = {}
     later: list[Performed] = []
     grades: list[Grade] = []
-
-    def take(one: Performed) -> None:
-        grades.append(grade(one, controls))
-        print(matrix.progress_line(grades[-1], len(grades), len(asked)), file=sys.stderr, flush=True)
-
     scripts = {scenario.name for scenario in scripted()}
-    for one in perform(asked, folder, workers):
-        if is_control(one) and one.judged is not None and one.trial.scenario.name in scripts:
-            controls[one.trial.scenario.name] = one.judged
-        if one.trial.mutant is not None and one.trial.mutant.breaks in run_rules():
-            # Its verdict needs the whole run of the reference.
-            later.append(one)
-        else:
-            take(one)
-    for one in later:
-        take(one)
+    with steps(len(asked), "trials", sys.stderr) as told:
+
+        def take(performed: Performed) -> None:
+            grades.append(grade(performed, controls))
+            told(matrix.progress_line(grades[-1]), bool(grades[-1].complaints))
+
+        for performed in perform(asked, folder, workers):
+            trial = performed.trial
+            if is_control(performed) and performed.judged is not None and trial.scenario.name in scripts:
+                controls[trial.scenario.name] = performed.judged
+            if trial.mutant is not None and trial.mutant.breaks in run_rules():
+                # Its verdict needs the whole run of the reference.
+                later.append(performed)
+            else:
+                take(performed)
+        for performed in later:
+            take(performed)
     order = {trial.name: place for place, trial in enumerate(asked)}
-    grades.sort(key=lambda one: order[one.trial.name])
+    grades.sort(key=lambda grade: order[grade.trial.name])
     complaints = [*completeness(mutants()), *whole_run_of(controls)] if whole else []
     return Selftest(grades, complaints)

@@ -9,7 +9,7 @@ from signet_conformance.contract import Requirement, catalogue
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.finding import Finding, Verdict
-from signet_conformance.reports.excerpt import excerpt, exchange_line, exchange_numbered
+from signet_conformance.reports.excerpt import call_line, excerpt
 from signet_conformance.reports.values import received_text
 
 BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
@@ -60,9 +60,10 @@ def kinds(findings: Sequence[Finding]) -> list[list[Finding]]:
 def evidence(judged: Judged, kind: Sequence[Finding]) -> Evidence:
     """What one kind of breach of a judged trace comes to."""
     finding, *repeats = kind
-    trace, version = judged.trace, judged.daemon_version
-    first = exchange_numbered(trace, finding.exchanges[0]) if finding.exchanges else None
-    others = (exchange_numbered(trace, seq) for seq in finding.exchanges[1:3])
+    recording = judged.recording
+    # A finding may begin at a mark: its number is that of no call.
+    calls = [recording.by_seq.get(seq) for seq in finding.exchanges[:3]]
+    first = calls[0].exchange if calls and calls[0] is not None else None
     return Evidence(
         what=printable(finding.message, 400),
         seq=finding.exchanges[0] if finding.exchanges else None,
@@ -71,11 +72,11 @@ def evidence(judged: Judged, kind: Sequence[Finding]) -> Evidence:
         if first is None
         else f"#{first.seq} {printable(first.request.method, 16)} {printable(first.request.path, 200)},"
         f" on the {finding.side.value}'s side",
-        others=tuple(exchange_line(other, version) for other in others if other is not None),
+        others=tuple(call_line(other) for other in calls[1:] if other is not None),
         pointer=printable(finding.pointer, 300),
         expected=printable(finding.expected, 300),
         received=received_text(finding, first),
-        around=tuple(excerpt(trace, version, finding.exchanges[0])) if finding.exchanges else (),
+        around=tuple(excerpt(recording, finding.exchanges[0])) if finding.exchanges else (),
         repeats=len(repeats),
         again=tuple(repeat.exchanges[0] for repeat in repeats if repeat.exchanges),
     )

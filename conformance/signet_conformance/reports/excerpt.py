@@ -5,30 +5,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from signet_conformance.contract import operation_table, routes_of
 from signet_conformance.errors import printable
-from signet_conformance.facts import AGENT_CALLS, GET, MEMORY_SEARCH, NOTIFY, Call
+from signet_conformance.facts import AGENT_CALLS, GET, MEMORY_SEARCH, NOTIFY, Call, Recording
 from signet_conformance.reports.values import as_text
-from signet_conformance.trace import Exchange, Mark, Trace
+from signet_conformance.trace import Exchange, Mark
 
 _WITH_AGENT = AGENT_CALLS | {GET, MEMORY_SEARCH, NOTIFY}
-
-
-def exchange_numbered(trace: Trace, seq: int) -> Exchange | None:
-    """The exchange of a number, or None: a finding may name a mark."""
-    index = _place(trace, seq)
-    if index < len(trace.exchanges) and trace.exchanges[index].seq == seq:
-        return trace.exchanges[index]
-    return None
-
-
-def _place(trace: Trace, seq: int) -> int:
-    return bisect_left(trace.exchanges, seq, key=lambda exchange: exchange.seq)
-
-
-def exchange_line(exchange: Exchange, daemon_version: str) -> str:
-    """One exchange as one printable line."""
-    return call_line(Call(exchange, routes_of(daemon_version), operation_table()))
 
 
 def call_line(call: Call) -> str:
@@ -61,12 +43,13 @@ def _mark_line(mark: Mark) -> str:
     return f"#{mark.seq} mark {printable(mark.name, 40)}{data}"
 
 
-def excerpt(trace: Trace, daemon_version: str, seq: int, around: int = 2) -> Iterator[tuple[bool, str]]:
+def excerpt(recording: Recording, seq: int, around: int = 2) -> Iterator[tuple[bool, str]]:
     """The exchanges and marks about number `seq`, as (is it the one, line); `around` exchanges on each side."""
-    index = _place(trace, seq)
-    shown = trace.exchanges[max(0, index - around) : index + around + 1]
-    numbers = [exchange.seq for exchange in shown] + [seq]
-    lines = [(exchange.seq, exchange_line(exchange, daemon_version)) for exchange in shown]
-    lines += [(mark.seq, _mark_line(mark)) for mark in trace.marks if min(numbers) <= mark.seq <= max(numbers)]
+    index = bisect_left(recording.calls, seq, key=lambda call: call.seq)
+    shown = recording.calls[max(0, index - around) : index + around + 1]
+    numbers = [call.seq for call in shown] + [seq]
+    lines = [(call.seq, call_line(call)) for call in shown]
+    marks = recording.trace.marks
+    lines += [(mark.seq, _mark_line(mark)) for mark in marks if min(numbers) <= mark.seq <= max(numbers)]
     for number, line in sorted(lines):
         yield number == seq, line

@@ -20,7 +20,7 @@ from signet_conformance.errors import printable
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.evidence import BREACHES, evidence, kinds, known_requirement
-from signet_conformance.reports.excerpt import exchange_line, exchange_numbered
+from signet_conformance.reports.excerpt import call_line
 from signet_conformance.reports.json_document import encoded
 from signet_conformance.reports.requirement_pages import explain_command, page_address
 from signet_conformance.rules import rules
@@ -145,10 +145,10 @@ def _result(judged: Judged, requirement: str, kind: list[Finding], file: str | N
 def _related(judged: Judged, finding: Finding) -> list[dict[str, Any]]:
     found = []
     for number, seq in enumerate(finding.exchanges[1:6], 1):
-        exchange = exchange_numbered(judged.trace, seq)
-        if exchange is not None:
-            text = literal(exchange_line(exchange, judged.daemon_version))
-            place = _place(judged.trace.path, exchange.line)
+        call = judged.recording.by_seq.get(seq)
+        if call is not None:
+            text = literal(call_line(call))
+            place = _place(judged.trace.path, call.exchange.line)
             found.append({"id": number, "message": {"text": text}, "physicalLocation": place})
     return found
 

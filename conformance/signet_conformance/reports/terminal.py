@@ -130,10 +130,10 @@ class Paragraph:
     def __init__(
         self, text: Text | str, indent: int = 0, hanging: int | None = None, *, beside: Text | str = ""
     ) -> None:
-        self._text = Text(text) if isinstance(text, str) else text
+        self._text = _styled(text)
         self._indent = indent
         self._hanging = indent if hanging is None else hanging
-        self._beside = Text(beside) if isinstance(beside, str) else beside
+        self._beside = _styled(beside)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw the lines."""
@@ -154,6 +154,27 @@ class Paragraph:
             return list(lines)
         rest = self._text[len(lines[0].plain) :]
         return [lines[0], *rest[len(rest.plain) - len(rest.plain.lstrip()) :].wrap(console, room)]
+
+
+class Unwrapped:
+    """Lines that stay as they are, however long: they are copied from the terminal."""
+
+    def __init__(self, lines: Iterable[Text | str], indent: int) -> None:
+        self._lines = lines
+        self._margin = Segment(" " * indent)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw the lines."""
+        for line in self._lines:
+            yield self._margin
+            yield from _styled(line).render(console, "\n")
+
+
+def _styled(text: Text | str) -> Text:
+    """`text` with its style as a span: `Text.render` knows no other."""
+    if isinstance(text, str):
+        return Text(text)
+    return Text.assemble(text) if text.style else text
 
 
 def verdict_text(verdict: Verdict) -> Text:

@@ -22,6 +22,7 @@ from signet_conformance.reports.terminal import (
     FAINT,
     STRONG,
     Paragraph,
+    Unwrapped,
     drawn,
     labelled_command,
     usable_width,
@@ -164,23 +165,23 @@ class Timeline:
     def _message(self, label: str, message: Message, query: Sequence[Sequence[str]] = ()) -> Iterator[RenderableType]:
         """Headers and body, a line each however long: they are copied from here."""
         yield Text.assemble("    ", (label, FAINT))
-        lines = [Text(f"?{printable(name, 100)}={printable(value, MAX_LINE)}") for name, value in query]
+        lines: list[Text | str] = [f"?{printable(name, 100)}={printable(value, MAX_LINE)}" for name, value in query]
         lines += [
-            Text.assemble((f"{printable(name, 100)}: {printable(value, MAX_LINE)}", FAINT))
-            for name, value in message.headers
+            Text(f"{printable(name, 100)}: {printable(value, MAX_LINE)}", FAINT) for name, value in message.headers
         ]
         if message.body is not None:
             lines += self._body(message.body)
-        yield from (Text.assemble(" " * _BODY_INDENT, line, no_wrap=True, overflow="ignore") for line in lines)
+        yield Unwrapped(lines, _BODY_INDENT)
 
-    def _body(self, body: Body) -> list[Text]:
+    def _body(self, body: Body) -> Sequence[Text | str]:
         lines = _body_lines(body)
-        shown = Text("\n".join(printable(line, MAX_LINE) for line in lines[:MAX_BODY_LINES]))
+        shown: Sequence[Text | str] = [printable(line, MAX_LINE) for line in lines[:MAX_BODY_LINES]]
         if self._colour and body.kind == "json":
-            JSONHighlighter().highlight(shown)
+            coloured = Text("\n".join(map(str, shown)))
+            JSONHighlighter().highlight(coloured)
+            shown = list(coloured.split("\n", allow_blank=True))
         more = len(lines) - MAX_BODY_LINES
-        rest = [Text.assemble((f"… {more} more lines", FAINT))] if more > 0 else []
-        return [*shown.split("\n", allow_blank=True), *rest]
+        return [*shown, Text(f"… {more} more lines", FAINT)] if more > 0 else shown
 
 
 def _body_lines(body: Body) -> list[str]:

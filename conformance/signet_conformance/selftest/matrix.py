@@ -63,7 +63,7 @@ def complaint_lines(selftest: Selftest, width: int = 80, colour: bool = False) -
     return drawn((Paragraph(Text.assemble(red, complaint), 0, 4) for complaint in complaints), width, colour)
 
 
-def progress_line(grade: Grade, number: int, total: int) -> str:
+def progress_line(grade: Grade) -> str:
     """One trial as one line."""
     mutant = grade.trial.mutant
     if mutant is None:
@@ -72,7 +72,7 @@ def progress_line(grade: Grade, number: int, total: int) -> str:
     else:
         outcome = "; ".join(grade.complaints) or f"killed by {mutant.breaks} {mutant.verdict}"
         what = mutant.id
-    return f"{number}/{total} {what}: {printable(outcome, 300)}"
+    return f"{what}: {printable(outcome, 300)}"
 
 
 def closing_line(selftest: Selftest, seconds: float, colour: bool = False) -> str:
