@@ -9,8 +9,8 @@ import pytest
 
 from signet_conformance import targets
 from signet_conformance.drivers.command import BrokenOffError, CommandDriver
-from signet_conformance.drivers.launch import HOSTS
 from signet_conformance.targets.face import find_face
+from signet_conformance.targets.hosts import HOSTS
 
 BROKEN = {
     "syntax": "export const one = 1;\nfunction two() {\n  const three = ;\n}\n",

@@ -12,10 +12,10 @@ import pytest
 
 from signet_conformance import targets
 from signet_conformance.contract import document
-from signet_conformance.drivers.launch import HOSTS
 from signet_conformance.errors import TargetError
 from signet_conformance.targets.face import FOLDER, find_face
 from signet_conformance.targets.face_document import FaceDocument
+from signet_conformance.targets.hosts import HOSTS
 from signet_conformance.targets.profile import Profile
 
 FACES = sorted(FOLDER.glob("*.json"))

@@ -128,7 +128,7 @@ class CommandDriver:
 
     def _refusal(self, request: Mapping[str, Any], answer: Mapping[str, Any]) -> TargetError:
         told = _told(answer.get("error"))
-        own = self._target.driver == "command"
+        own = self._target.kind.own_program
         step = request.get("step")
         if step is None:
             what = "begin" if request["op"] == "hello" else f"answer {request['op']}"

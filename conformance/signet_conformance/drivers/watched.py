@@ -86,7 +86,7 @@ class Watched:
         if broken is None:
             reason = "; ".join(map(str.strip, error.splitlines()))
             return BrokenOff(scenario.name, self._place(scenario), printable(reason, 600), (), _KIT, replay)
-        own = target.driver == "command"
+        own = target.kind.own_program
         if broken.how is Broken.GARBLED:
             fault = "the driver program, which breaks the protocol" if own else _KIT
         else:

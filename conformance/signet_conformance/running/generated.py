@@ -30,9 +30,6 @@ from signet_conformance.scenarios.strategies import Features
 MOST_FAILURES = 5
 """Scenarios that could not be performed which are tried again and kept."""
 
-ONE_PROCESS_A_HOOK = frozenset({"command-hooks"})
-"""Drivers of connectors that are a program for each hook."""
-
 
 class GeneratedSessions:
     """The generated sessions of one run: `count` of them, as `seed` determines.
@@ -102,7 +99,7 @@ class GeneratedSessions:
                 station.target.declared,
                 connector.hello,
                 can_restart=self._workers.can_restart,
-                lives_on=station.target.processes != "session" and station.target.driver not in ONE_PROCESS_A_HOOK,
+                lives_on=station.target.processes != "session" and not station.target.kind.process_a_hook,
             )
             for place, scenario in enumerate(chunk.draw()[:size]):
                 if self._patience.why is not None:

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from signet_conformance.errors import TargetError, printable
+from signet_conformance.targets.kinds import DEFAULT, KINDS
+from signet_conformance.targets.kinds.kind import Kind
 from signet_conformance.targets.reads import demand_read
 from signet_conformance.targets.settings import Settings, read_settings
 from signet_conformance.trace import Declared
@@ -26,7 +28,7 @@ _DECLARED = ("agents", "harness", "bounds_s", "capabilities", "token")
 class Target:
     """A named connector.
 
-    `command` is what the drivers `command`, `http-adapter` and `mcp` launch, `{python}` replaced by this
+    `command` is what is launched for it, `{python}` replaced by this
     interpreter and `{root}` by the folder of the settings. `profile` is the whole document, of which the drivers read
     `face`, `files`, `runtime`, `tools`, `url` and more. `processes` says what shares a connector process: the whole
     run (`one`), the sessions of an `agent`, or a single `session`. Files are looked for from `root` upwards, the
@@ -44,6 +46,11 @@ class Target:
     root: Path = field(default_factory=Path.cwd)
     folder: Path = field(default_factory=Path.cwd)
     where: str = "--target"
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of connector that `driver` names."""
+        return KINDS[self.driver]
 
 
 def names() -> Sequence[str]:
@@ -85,7 +92,7 @@ def _merged(name: str, shipped: Mapping[str, Any], own: Mapping[str, Any]) -> di
     stated = {name: own[name] for name in _DECLARED if name in own}
     declared = {**shipped.get("declared", {}), **own.get("declared", {}), **stated}
     rest = {member: value for member, value in own.items() if member not in _DECLARED}
-    driver = rest.get("driver", shipped.get("driver", "command"))
+    driver = rest.get("driver", shipped.get("driver", DEFAULT.name))
     # A shipped profile that is called like a driver plays the face that every connector of the kind meets.
     face = _shipped(driver).get("face")
     begun = {"format": "signet-target/1", "name": name, "title": name, **({} if face is None else {"face": face})}
@@ -99,7 +106,7 @@ def _made(name: str, data: Mapping[str, Any], settings: Settings, root: Path) ->
     where = settings.where(name)
     profile = demand(Profile, data, where, error=TargetError)
     demand_read(profile, settings.targets.get(name, {}), where)
-    if profile.driver == "command" and not profile.command and profile.build is None:
+    if KINDS[profile.driver].own_program and not profile.command and profile.build is None:
         raise TargetError("no command", where=where, remedy='such as command = ["node", "{root}/driver.mjs"]')
     folder = settings.folder or root
     return Target(

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from signet_conformance.errors import TargetError, printable
 from signet_conformance.files.json_file import read_json
-from signet_conformance.targets import Target
 
 if TYPE_CHECKING:
+    from signet_conformance.targets import Target
     from signet_conformance.targets.face_document import FaceDocument
 
 FOLDER = Path(__file__).parent / "faces"
-_NEEDED: Mapping[str, str] = {"command-hooks": "settings", "node-plugin": "code", "python-plugin": "calls"}
-"""The member without which a driver cannot play a face."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +49,7 @@ def find_face(target: Target) -> Face:
     path = target.folder / name if own else FOLDER / f"{name}.json"
     data = read_json(path, "check the path, or mend the file", error=TargetError)
     face = demand(FaceDocument, data, str(path), error=TargetError)
-    needed = _NEEDED.get(target.driver)
+    needed = target.kind.plays
     if needed is not None and getattr(face, needed) is None:
         raise TargetError(
             f"the face {printable(name)!r} is not one that the driver {target.driver} plays: it has no {needed!r}",

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
 from signet_conformance.files.documents import Document, Items, Maybe, Part, Text, refusal
-from signet_conformance.targets.profile import Seconds
+from signet_conformance.targets.parts import Seconds
 
 _WITH_SETTINGS = (
     "timeout_unit_s",

@@ -10,24 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from signet_conformance.errors import TargetError, printable
-from signet_conformance.targets import Target
 
 if TYPE_CHECKING:
-    from signet_conformance.targets.profile import Place
+    from signet_conformance.targets import Target
+    from signet_conformance.targets.parts import Place
 
 _RUNTIMES: Mapping[str, str] = {
     "node": "install Node.js 20 or later, or set runtime to its path",
     "bun": "npm install bun, or set runtime to its path",
 }
-_SCRIPT = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")
-_ENDINGS: Mapping[str, Sequence[str]] = {"command-hooks": _SCRIPT, "node-plugin": _SCRIPT, "python-plugin": (".py",)}
-"""What a driver loads, by the ending of its name; the other drivers leave it to the runtime."""
 _DATA = (".json", ".toml", ".md", ".txt")
-_NAMED: Mapping[str, str] = {
-    "mcp": 'such as command = ["node", "{root}/server.mjs"], or url = "http://127.0.0.1:8080/mcp"',
-    "": 'such as module = "dist/index.js", a path from the folder of the settings',
-}
-"""Driver to how a connector is named in the settings."""
 
 
 def find_file(target: Target) -> Path:
@@ -42,7 +34,7 @@ def find_file(target: Target) -> Path:
     if (file := first_of(target, places)) is not None:
         return file
     if not places:
-        raise TargetError("no connector is named", where=target.where, remedy=_NAMED.get(target.driver, _NAMED[""]))
+        raise TargetError("no connector is named", where=target.where, remedy=target.kind.named)
     looked = ", ".join(f"{p.path} of package {p.package}" if p.package else p.path for p in places)
     made = "build the connector" if profile.build is None else profile.build
     raise TargetError(
@@ -54,7 +46,7 @@ def find_file(target: Target) -> Path:
 
 def _loadable(target: Target, path: Path) -> Path:
     """The file of the setting `module`, when the driver can load it."""
-    endings = _ENDINGS.get(target.driver)
+    endings = target.kind.endings
     if path.is_file() and (path.suffix not in _DATA if endings is None else path.suffix in endings):
         return path.resolve()
     what, remedy = "does not exist", "build the connector, or mend the setting 'module'"

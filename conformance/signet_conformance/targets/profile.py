@@ -10,12 +10,12 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJso
 
 from signet_conformance.contract import document
 from signet_conformance.errors import printable
-from signet_conformance.files.documents import Document, Items, Maybe, Part, Telling, Text, refusal
+from signet_conformance.files.documents import Document, Items, Maybe, Part, Telling, Text, refusal, shown_value
+from signet_conformance.targets.kinds import KINDS
+from signet_conformance.targets.parts import Place, Seconds
 
-DriverKind = Literal["command", "command-hooks", "http-adapter", "mcp", "node-plugin", "python-plugin"]
 Processes = Literal["one", "agent", "session"]
 Method = Literal["onSessionStart", "onUserPromptSubmit", "onSessionEnd", "onPreCompaction", "onCompactionComplete"]
-Seconds = Annotated[float, Field(gt=0, description="a number of seconds above 0")]
 NODE = "node"
 
 
@@ -40,6 +40,13 @@ def _one_or_more(names: Any) -> Any:
     return [names] if isinstance(names, str) else names
 
 
+def _known_kind(name: str) -> str:
+    if name not in KINDS:
+        raise refusal(f"is {shown_value(name)}", f"one of {', '.join(KINDS)}")
+    return name
+
+
+DriverKind = Annotated[str, AfterValidator(_known_kind), WithJsonSchema({"enum": list(KINDS), "type": "string"})]
 Operation = Annotated[str, AfterValidator(_known_operation), WithJsonSchema({"type": "string"})]
 Runtime = Annotated[
     Items[Text],
@@ -49,13 +56,6 @@ Runtime = Annotated[
         {"type": ["string", "array"], "minLength": 1, "minItems": 1, "items": {"type": "string", "minLength": 1}}
     ),
 ]
-
-
-class Place(Part):
-    """A place where a file may be."""
-
-    path: Annotated[Text, Field(description="a path below the package, or below any folder upwards")]
-    package: Annotated[Maybe[Text], Field(description="the name in a package.json")] = None
 
 
 class Declarations(Part):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import socket
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from signet_conformance.errors import TargetError, printable
-from signet_conformance.targets import Target
+
+if TYPE_CHECKING:
+    from signet_conformance.targets import Target
 
 PORT = "{port}"
 DAEMON = "{daemon}"

@@ -1,0 +1,64 @@
+"""The kind `mcp`: a memory server, which the kit speaks to as the harness of a model would."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from signet_conformance.errors import TargetError
+from signet_conformance.targets.face import find_face
+from signet_conformance.targets.files import find_file, find_program, find_runtime
+from signet_conformance.targets.hosts import options, python_host, served
+from signet_conformance.targets.kinds.kind import LOADED, Kind
+from signet_conformance.targets.needs import Need, loaded_needs, program_needs, server_needs
+from signet_conformance.targets.server import PORT
+
+if TYPE_CHECKING:
+    from signet_conformance.targets import Target
+
+_INSTALL_CLIENT = "pip install 'signet-conformance[harness]'"
+
+
+def _command_line(target: Target) -> tuple[str, ...]:
+    face = str(find_face(target).path)
+    return *python_host("mcp"), face, json.dumps({**options(target, "tools"), **_server(target)})
+
+
+def _server(target: Target) -> Mapping[str, Any]:
+    """How the server is reached: by its address, or by the words that start it on standard input and output."""
+    if target.profile.url is not None:
+        if find_spec("mcp") is None:
+            raise TargetError("the official MCP client is not installed", where=target.where, remedy=_INSTALL_CLIENT)
+        return served(target)
+    if not target.command:
+        return {"server": [find_runtime(target), str(find_file(target))]}
+    if any(PORT in word for word in target.command):
+        raise TargetError(
+            f"a command with {PORT} starts a server over HTTP, and no url says where",
+            where=target.where,
+            remedy=f'url = "http://127.0.0.1:{PORT}/mcp"',
+        )
+    return {"server": [find_program(target), *target.command[1:]]}
+
+
+def _needs(target: Target) -> Iterator[Need]:
+    if target.profile.url is not None:
+        yield from server_needs(target)
+        client = find_spec("mcp")
+        yield Need("the official MCP client", None if client is None else client.origin, _INSTALL_CLIENT)
+    elif target.command:
+        yield from program_needs(target, "a memory server over standard input and output")
+    else:
+        yield from loaded_needs(target)
+
+
+KIND = Kind(
+    name="mcp",
+    reads=LOADED | {"command", "face", "tools", "url"},
+    instead={"command": LOADED, "url": LOADED},
+    command_line=_command_line,
+    needs=_needs,
+    named='such as command = ["node", "{root}/server.mjs"], or url = "http://127.0.0.1:8080/mcp"',
+)
