@@ -1,0 +1,302 @@
+"""All entrances say the same of the same recordings: `check`, pytest, and whatever drives a connector and judges it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from signet_conformance import targets
+from signet_conformance.cli.commands import commands
+from signet_conformance.outcome.baseline_documents import Entry
+from signet_conformance.outcome.broken_off import BrokenOff, Shortfall
+from signet_conformance.outcome.conclusion import Judging
+from signet_conformance.outcome.known_failures import KnownFailures
+from signet_conformance.outcome.recordings import Recordings
+from signet_conformance.running.request import Request
+from tests.pytest_plugin import recordings
+
+TODAY = datetime.now(UTC).date()
+LATER, BEFORE = TODAY + timedelta(days=400), TODAY - timedelta(days=1)
+FAILING, WARNING, PASSING, ABANDONED = "SIG-END-001", "SIG-START-003", "SIG-HTTP-001", "SIG-FAIL-002"
+SETTINGS = """\
+[targets.acme]
+command = ["{{python}}", "{{root}}/driver.py"]
+harness = "openclaw"
+agents = ["atlas-agent"]
+bounds_s = {{{bounds}}}
+"""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What an entrance says of a run. `because` is what fails it beside its verdicts."""
+
+    status: int
+    because: str
+    verdicts: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Case:
+    """Recordings by name, with what a run is asked for; `status` and `because` are what it comes to.
+
+    `known` and `flaky` are requirements with the last day of their entries. `broken_off` names recordings whose
+    scenario was not performed to its end. `target` are the bounds that the target `acme` declares, `header` those of
+    the recordings, None where neither is to be named.
+    """
+
+    name: str
+    calls: Mapping[str, Iterable[recordings.Call]]
+    status: int
+    because: str = ""
+    strict: bool = False
+    coverage: str | None = None
+    known: Mapping[str, Any] = field(default_factory=dict)
+    flaky: Mapping[str, Any] = field(default_factory=dict)
+    broken_off: tuple[str, ...] = ()
+    target: str | None = None
+    header: Mapping[str, float] | None = None
+    verdict: tuple[str, str] | None = None
+    """A requirement with the verdict that it has."""
+
+
+GOOD = {"good": recordings.CONFORMING}
+POOR = {"poor": recordings.IMPERFECT}
+BAD = {"bad": recordings.BREACHING}
+SILENT: Mapping[str, Iterable[recordings.Call]] = {"silent": ()}
+
+CASES = (
+    Case("conforming", GOOD, 0),
+    Case("nothing recorded", SILENT, 3),
+    Case("nothing recorded, coverage bound", SILENT, 3, coverage="50"),
+    Case("nothing recorded, expired entry", SILENT, 1, "1 expired entry", known={FAILING: BEFORE}),
+    Case("too little coverage", GOOD, 1, "too little coverage", coverage="99"),
+    Case("enough coverage", GOOD, 0, coverage="1"),
+    Case("a warning", POOR, 0, verdict=(WARNING, "WARN")),
+    Case("a warning, strict", POOR, 1, strict=True),
+    Case("a known warning, strict", POOR, 0, strict=True, known={WARNING: LATER}),
+    Case("a breach", BAD, 1, verdict=(FAILING, "FAIL")),
+    Case("a breach beside what conforms", GOOD | BAD, 1, verdict=(FAILING, "FAIL")),
+    Case("a breach, too little coverage", BAD, 1, "too little coverage", coverage="99"),
+    Case("a known breach", BAD, 0, known={FAILING: LATER}),
+    Case("a known breach, strict", BAD, 1, strict=True, known={FAILING: LATER}),
+    Case("a known breach, too little coverage", BAD, 1, "too little coverage", coverage="99", known={FAILING: LATER}),
+    Case("a stale entry", GOOD, 1, "1 stale entry", known={PASSING: LATER}),
+    Case("an expired entry", BAD, 1, "1 expired entry", known={FAILING: BEFORE}),
+    Case(
+        "a stale entry, too little coverage",
+        GOOD,
+        1,
+        "1 stale entry and too little coverage",
+        coverage="99",
+        known={PASSING: LATER},
+    ),
+    Case("a flaky breach", BAD, 0, flaky={FAILING: LATER}),
+    Case("a flaky requirement that passes", GOOD, 0, flaky={PASSING: LATER}),
+    Case("a scenario that broke off", GOOD | BAD, 4, "1 scenario that broke off", broken_off=("bad",)),
+    Case("a scenario that broke off, a breach", BAD | POOR, 4, "1 scenario that broke off", broken_off=("poor",)),
+    Case(
+        "a scenario that broke off, a stale entry",
+        GOOD | BAD,
+        4,
+        "1 scenario that broke off and 1 stale entry",
+        broken_off=("bad",),
+        known={PASSING: LATER},
+    ),
+)
+
+SLOW = {"slow": (recordings.HEALTH, recordings.START, recordings.PROMPT, recordings.END)}
+"""Its prompt takes eight seconds while the kit delays the answer."""
+
+DECLARED = (
+    Case("a bound of the header", SLOW, 1, header={"prompt": 2}, verdict=(ABANDONED, "FAIL")),
+    Case("a bound of the target", SLOW, 1, target="prompt = 2", header={}, verdict=(ABANDONED, "FAIL")),
+    Case(
+        "bounds of both, by name",
+        SLOW,
+        1,
+        target="start = 5",
+        header={"prompt": 2},
+        verdict=(ABANDONED, "FAIL"),
+    ),
+    Case(
+        "the target before the header",
+        SLOW,
+        0,
+        target="prompt = 60",
+        header={"prompt": 2},
+        verdict=(ABANDONED, "INCONCLUSIVE"),
+    ),
+)
+
+
+class Entrances:
+    """One case in a folder of its own, and the ways to have it judged."""
+
+    def __init__(self, case: Case, folder: Path) -> None:
+        self.case = case
+        self.traces = folder / "traces"
+        self.traces.mkdir()
+        self.files = [self._recording(name, calls) for name, calls in case.calls.items()]
+        self.known = self._entries(folder / "known.json", "signet-baseline/1", case.known)
+        self.flaky = self._entries(folder / "flaky.json", "signet-flaky/1", case.flaky)
+        if case.target is not None:
+            (folder / "signet-conformance.toml").write_text(SETTINGS.format(bounds=case.target))
+
+    def _recording(self, name: str, calls: Iterable[recordings.Call]) -> Path:
+        declared = {"agents": ["atlas-agent"], "harness": "openclaw"}
+        path = recordings.write(
+            self.traces / f"{name}.jsonl",
+            calls,
+            declared if self.case.header is None else {**declared, "bounds_s": self.case.header},
+        )
+        header, *lines = (json.loads(line) for line in path.read_text().splitlines())
+        if name == "slow":
+            (prompt,) = (line for line in lines if line["request"]["path"].endswith("user-prompt-submit"))
+            prompt.update(t1=prompt["t0"] + 8, fault={"kind": "delay", "delay_s": 8})
+        error = "acme ended with status 1" if name in self.case.broken_off else None
+        lines.append({"kind": "mark", "seq": 99, "t": 99.0, "name": "scenario_end", "data": {"error": error}})
+        path.write_text("".join(f"{json.dumps(line)}\n" for line in (header, *lines)))
+        return path
+
+    @staticmethod
+    def _entries(path: Path, form: str, days: Mapping[str, Any]) -> str | None:
+        if not days:
+            return None
+        rows = (Entry(name, "*", "ada", "next release", BEFORE, day).to_json() for name, day in days.items())
+        path.write_text(json.dumps({"format": form, "entries": list(rows)}))
+        return str(path)
+
+    def options(self, prefix: str = "--") -> list[str]:
+        """The options of the case."""
+        given = {
+            "coverage-fail-under": self.case.coverage,
+            "baseline": self.known,
+            "flaky": self.flaky,
+            "target": None if self.case.target is None else "acme",
+        }
+        words = [word for name, value in given.items() if value is not None for word in (prefix + name, value)]
+        return [*words, *([f"{prefix}strict"] if self.case.strict else [])]
+
+    def check(self) -> tuple[Said, str]:
+        """`check` over the recordings, and what it prints."""
+        words = [*map(str, self.files), *self.options(), "--json", "--output", "check.json"]
+        done = CliRunner().invoke(commands, ["check", *words])
+        text = CliRunner().invoke(commands, ["check", *words[:-3]]).stdout
+        return _said(Path("check.json"), done.exit_code, done.stdout), text
+
+    def pytest(self) -> tuple[Said, str]:
+        """Pytest over the recordings, and what it prints."""
+        words = ["-p", "signet_conformance.pytest_plugin.hooks", "-p", "no:cacheprovider", "-p", "no:faulthandler"]
+        words += ["--signet-conformance", "--signet-report", "report", *self.options("--signet-")]
+        words += [word for file in self.files for word in ("--signet-trace", str(file))]
+        with contextlib.redirect_stdout(io.StringIO()) as shown:
+            status = pytest.main(words)
+        return _said(Path("report", "report.json"), int(status), shown.getvalue()), shown.getvalue()
+
+    def driven(self) -> Said:
+        """What concludes the recordings that driving a connector has left in a folder."""
+        case = self.case
+        if case.broken_off:
+            broken = (BrokenOff(name, "step 1 (prompt)", "it ended", (), "acme", "") for name in case.broken_off)
+            Shortfall(tuple(broken), len(case.calls)).write(self.traces)
+        request = Request(
+            targets.load("acme" if case.target is not None else "reference"),
+            "embedded",
+            (),
+            self.traces,
+            report=False,
+            strict=case.strict,
+            least_coverage=None if case.coverage is None else float(case.coverage),
+            known=KnownFailures.parse(self.known, self.flaky, None, None, None, None),
+        )
+        seen = Recordings(request.folder)
+        judging = Judging(request.terms(), measured=True)
+        for trace in seen.traces():
+            judging.judge(trace)
+        said = judging.conclude(generated=seen.generated(), shortfall=seen.shortfall())
+        return Said(said.status, said.because, {name: verdict.value for name, verdict in said.verdicts.items()})
+
+
+def _said(report: Path, status: int, shown: str) -> Said:
+    document = json.loads(report.read_bytes())
+    assert document["exit"] == status
+    (closing,) = (line for line in shown.splitlines() if line.endswith(f"(exit {status})") and " trace" in line)
+    because = re.search(r"failed by (.+?)(?:, with .*|; .*| \(exit.*)$", closing)
+    verdicts = {name: one["verdict"] for name, one in document["together"].items()}
+    return Said(status, "" if because is None else because[1], verdicts)
+
+
+Entering = Callable[[Case], Entrances]
+
+
+@pytest.fixture(name="entering")
+def make_entering(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Entering:
+    """Write the recordings of a case; whoever judges them stands in their folder, in a plain environment."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_XDIST_WORKER"):
+        monkeypatch.delenv(name, raising=False)
+    return lambda case: Entrances(case, tmp_path)
+
+
+def by_name(case: Case) -> str:
+    """The case in the names of tests."""
+    return case.name
+
+
+@pytest.mark.parametrize("case", CASES, ids=by_name)
+def test_all_entrances_say_the_same(entering: Entering, case: Case) -> None:
+    """Status, verdicts and what fails the run beside them are the same in `check`, pytest and a driven run."""
+    entrances = entering(case)
+    driven = entrances.driven()
+    assert (driven.status, driven.because) == (case.status, case.because)
+    for said, _ in (entrances.check(), entrances.pytest()):
+        assert (said.status, said.verdicts) == (driven.status, driven.verdicts)
+        # What a run lacks is told in lines of its own.
+        assert said.because == ("" if case.broken_off else driven.because)
+    if case.verdict is not None:
+        name, verdict = case.verdict
+        assert driven.verdicts[name] == verdict
+
+
+@pytest.mark.parametrize("case", DECLARED, ids=by_name)
+def test_what_is_declared_counts_alike(entering: Entering, case: Case) -> None:
+    """Target before header, bounds by name: `check`, pytest and the commands that either prints agree."""
+    entrances = entering(case)
+    name, verdict = case.verdict or ("", "")
+    for said, shown in (entrances.check(), entrances.pytest()):
+        assert (said.status, said.verdicts[name]) == (case.status, verdict)
+        commands_shown = replays(shown, name)
+        assert len(commands_shown) == (verdict == "FAIL")
+        for command in commands_shown:
+            assert CliRunner().invoke(commands, command).exit_code == 1
+
+
+def test_an_option_counts_before_the_target(entering: Entering) -> None:
+    """`check --bound` replaces the bound of that name, of target and header, and the replay says it again."""
+    entrances = entering(DECLARED[-1])
+    words = ["check", str(entrances.files[0]), "--target", "acme", "--bound", "prompt=3"]
+    shown = CliRunner().invoke(commands, words)
+    assert shown.exit_code == 1
+    (replay,) = replays(shown.stdout, ABANDONED)
+    assert {"--target=acme", "--bound=prompt=3"} <= set(replay)
+    assert CliRunner().invoke(commands, replay).exit_code == 1
+
+
+def replays(shown: str, requirement: str) -> list[list[str]]:
+    """The commands that replay a requirement, each without the program's name."""
+    text = " ".join(shown.split())
+    pattern = rf"signet-conformance (check (?:(?!signet-conformance).)*?-k {requirement})\b"
+    return [shlex.split(found) for found in dict.fromkeys(re.findall(pattern, text))]
