@@ -22,6 +22,7 @@ from signet_conformance.running.patience import Patience, perform
 from signet_conformance.running.plan import Plan
 from signet_conformance.running.station import Station
 from signet_conformance.running.workers import Job, Workers
+from signet_conformance.scenarios.deciding import deciding
 from signet_conformance.scenarios.script import Scenario, scripted
 
 FAILURES = "signet-failures"
@@ -43,7 +44,8 @@ def drive(plan: Plan, folder: Path, tell: Tell) -> Shortfall | None:
             tell(event)
 
     with Workers(plan.target, folder, plan.daemon) as workers:
-        scenarios = workers.usable(plan.scenarios or scripted())
+        every = plan.scenarios or scripted()
+        scenarios = workers.usable(deciding(every, plan.only))
         patience = Patience()
         failures = folder / "scenarios" if plan.report else Path.cwd() / FAILURES
         generated = GeneratedSessions(
@@ -60,7 +62,9 @@ def drive(plan: Plan, folder: Path, tell: Tell) -> Shortfall | None:
         tell_one(RunStarted(len(scenarios), plan.generated))
         performed: dict[str, _Performed] = {}
         chunks: list[Chunk] = []
-        scripted_jobs = [_job(scenario, folder, patience, part=bool(plan.scenarios)) for scenario in scenarios]
+        # What was never seen may be in what is left out: such a run says nothing of coverage.
+        part = bool(plan.scenarios) or plan.only is not None
+        scripted_jobs = [_job(scenario, folder, patience, part=part) for scenario in scenarios]
         # A chunk is the longest job there is: were it begun last, one worker would be at it alone.
         jobs: list[Job[_Performed | Chunk | None]] = [*scripted_jobs[:1], *generated.jobs(), *scripted_jobs[1:]]
         for result in workers.work(jobs):
