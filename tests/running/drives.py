@@ -50,11 +50,22 @@ class Drive:
         """Start a pytest run that drives the reference harness, through this scenario where one is given."""
         words = ["--signet-conformance", "--target=reference", *arguments]
         if scenario is not None:
-            (self.folder / "scenario.json").write_text(json.dumps(scenario))
-            words.append("--signet-scenario=scenario.json")
+            words.append(f"--signet-scenario={self._saved(scenario)}")
+        return self._start("pytest", "-p", "no:hypothesispytest", "-p", "no:anyio", *words)
+
+    def run(self, *arguments: str, scenario: Mapping[str, Any] | None = None) -> subprocess.Popen[str]:
+        """Start `signet-conformance run` with these words, of which the target is the first."""
+        words = [] if scenario is None else [f"--scenario={self._saved(scenario)}"]
+        return self._start("signet_conformance.cli", "run", *arguments, *words)
+
+    def _saved(self, scenario: Mapping[str, Any]) -> str:
+        (self.folder / "scenario.json").write_text(json.dumps(scenario))
+        return "scenario.json"
+
+    def _start(self, module: str, *words: str) -> subprocess.Popen[str]:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(_LEFT_OUT)}
         return subprocess.Popen(
-            [sys.executable, "-m", "pytest", "-p", "no:hypothesispytest", "-p", "no:anyio", *words],
+            [sys.executable, "-m", module, *words],
             cwd=self.folder,
             env={**inherited, "TMPDIR": str(self.temporary)},
             stdin=subprocess.DEVNULL,

@@ -20,7 +20,7 @@ def names(*asked: str) -> set[str]:
 @pytest.mark.parametrize(
     ("requirement", "performed"),
     [
-        ("SIG-FAIL-004", {"bypass"}),
+        ("SIG-FAIL-004", {"plain", "bypass"}),
         ("SIG-CMP-003", {"compaction", "other-agent"}),
         ("SIG-SEC-001", {"tools", "secret", "feedback", "interleaved", "other-agent", "daemon-refuses-save"}),
     ],
@@ -28,6 +28,11 @@ def names(*asked: str) -> set[str]:
 def test_scenarios_that_cannot_decide_are_left_out(requirement: str, performed: set[str]) -> None:
     """What only certain steps bring about is looked for where these steps are."""
     assert names(requirement) == performed
+
+
+def test_silence_is_looked_for_beside_a_session_in_which_a_connector_speaks() -> None:
+    """A connector that never calls the daemon must not pass for one that minds the bypass."""
+    assert [scenario.name for scenario in deciding(scripted(), ["SIG-FAIL-004"])] == ["plain", "bypass"]
 
 
 def test_several_requirements_have_the_scenarios_of_each() -> None:

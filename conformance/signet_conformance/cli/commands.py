@@ -25,6 +25,7 @@ _NO_COMMAND: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
 """What click 8.2 and later raise for a group that is called without a command; none before."""
 
 COMMANDS = {
+    "run": "Drive a connector and judge it.",
     "check": "Judge recorded traces, offline.",
     "show": "Show a recording as a timeline.",
     "diff": "Compare two recordings, session by session.",

@@ -21,14 +21,13 @@ from signet_conformance.children.signals import interrupted_by
 from signet_conformance.errors import SignetConformanceError, printable
 from signet_conformance.finding import Judgement, Reason, Verdict
 from signet_conformance.outcome.conclusion import Conclusion, Judging
-from signet_conformance.outcome.generated_summary import breach_lines
 from signet_conformance.outcome.recordings import Recordings
 from signet_conformance.pytest_plugin.items import NODE, RequirementItem, Requirements, verdict_of
 from signet_conformance.pytest_plugin.options import invocation, read_options, read_worker_options
 from signet_conformance.pytest_plugin.progress import ProgressLine
-from signet_conformance.pytest_plugin.reports import write_reports
+from signet_conformance.reports import run_text
 from signet_conformance.reports.ending import Ending
-from signet_conformance.reports.text import failure_text
+from signet_conformance.reports.folder import write_reports
 from signet_conformance.running.request import Request
 
 _SETTLED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
@@ -158,18 +157,8 @@ class ConformanceRun:
 
     def breach_text(self, judgement: Judgement) -> str:
         """What the author of the connector reads of a requirement that fails: a block for each of the first traces."""
-        name, options = judgement.requirement, self.judged.terms.words()
-        breached = [one for one in self.judged.judged if one.judgements[name].verdict is judgement.verdict]
-        if not breached and (whole := self.judged.run_level_breaches()) is not None:
-            # Only all traces together show it, so the folder is what replays it.
-            breached = [dataclasses.replace(whole, trace=dataclasses.replace(whole.trace, path=str(self.folder)))]
         width = shutil.get_terminal_size().columns
-        blocks = [failure_text(one, name, width, options=options) for one in breached[:_MAX_BLOCKS]]
-        if len(breached) > _MAX_BLOCKS:
-            blocks.append(f"… and in {len(breached) - _MAX_BLOCKS} more traces")
-        generated = self.judged.generated
-        blocks += breach_lines(() if generated is None else generated.breaches, name)
-        return "\n\n".join(blocks)
+        return run_text.breach_text(self.judged, judgement.requirement, self.folder, width)
 
     # -- the end
 

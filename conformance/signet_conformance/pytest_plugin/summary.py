@@ -10,15 +10,9 @@ from typing import Any
 import pytest
 
 from signet_conformance.errors import printable
-from signet_conformance.outcome.broken_off import warnings_of
-from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.pytest_plugin.run import ConformanceRun
-from signet_conformance.reports.known import known_lines
-from signet_conformance.reports.registry import FORMATS
-from signet_conformance.reports.remarks import remarks
+from signet_conformance.reports import run_text
 from signet_conformance.reports.requirement_pages import explain_note
-from signet_conformance.reports.text import closing_line, daemon_summary_lines, summary_lines
-from signet_conformance.trace.marks import SkippedMark, marks_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +23,6 @@ class Told:
     open: Iterable[pytest.TestReport]
     status: int
     width: int
-
-    @property
-    def conclusion(self) -> Conclusion:
-        """What the run came to."""
-        return self.run.conclusion
 
 
 def write_summary(run: ConformanceRun, terminalreporter: Any, exitstatus: int) -> None:
@@ -57,9 +46,7 @@ def undecided(told: Told) -> Iterable[str]:
 
 def notes(told: Told) -> Iterable[str]:
     """What is off about recordings and installation."""
-    read = told.run.recordings.read
-    said = (*(warning for trace in read for warning in warnings_of(trace)), *remarks(read))
-    return [f"note: {printable(text, 600)}" for text in said]
+    return run_text.note_lines(told.run.recordings.read)
 
 
 def nothing_tested(told: Told) -> Iterable[str]:
@@ -67,87 +54,21 @@ def nothing_tested(told: Told) -> Iterable[str]:
     yield f"nothing was tested: no requirement was judged (exit {told.status})"
 
 
-def known(told: Told) -> Iterable[str]:
-    """Known failures, and entries that fail the run."""
-    return known_lines(told.conclusion.known, told.width, colour=False)
-
-
-def verdicts(told: Told) -> Iterable[str]:
-    """The verdicts, counted by area."""
-    return summary_lines([("this run", told.conclusion.verdicts)], told.width)
-
-
-def daemon_side(told: Told) -> Iterable[str]:
-    """What the daemon breached."""
-    return daemon_summary_lines(told.conclusion.judged, told.width)
-
-
-def closing(told: Told) -> Iterable[str]:
-    """The verdict of the run in one line."""
-    concluded = told.conclusion
-    yield closing_line(concluded.verdicts, len(concluded.judged), told.status, because=concluded.because)
-
-
-def broken_off(told: Told) -> Iterable[str]:
-    """The scenarios that are missing from the verdicts."""
-    shortfall = told.conclusion.shortfall
-    return () if shortfall is None else shortfall.lines()
-
-
-def written_baseline(told: Told) -> Iterable[str]:
-    """The baseline that was written."""
-    return [told.run.baseline_line] if told.run.baseline_line is not None else []
-
-
-def generated_sessions(told: Told) -> Iterable[str]:
-    """What came of the generated sessions."""
-    generated = told.conclusion.generated
-    return () if generated is None else generated.lines()
-
-
-def coverage(told: Told) -> Iterable[str]:
-    """How much of the contract was exercised, and whether that is too little."""
-    measured = told.conclusion.coverage
-    if measured is not None:
-        parts = ", ".join(f"{len(part.exercised)} of {part.total} {part.name}" for part in measured.parts)
-        yield f"coverage: {parts}; {measured.percent:.0f} % of the contract"
-    if (note := told.conclusion.coverage_note()) is not None:
-        yield note
-
-
-def silence(told: Told) -> Iterable[str]:
-    """What to look at when the connector never called."""
-    if told.conclusion.recorded:
-        return
-    yield "no request was recorded: does the connector call the address in SIGNET_DAEMON_URL?"
-    skips = (mark for one in told.conclusion.judged for mark in marks_of(one.trace, SkippedMark))
-    if (first := next(skips, None)) is not None:
-        yield f"the first step that was skipped: {printable(first.reason, 300)}"
+def ending(told: Told) -> Iterable[str]:
+    """What the run came to."""
+    run = told.run
+    return run_text.ending_lines(run_text.Ending(run.conclusion, told.status, told.width, baseline=run.baseline_line))
 
 
 def files(told: Told) -> Iterable[str]:
     """Where report and traces are."""
     folder = told.run.folder
     if told.run.asked.report:
-        first, *others = FORMATS.values()
-        yield f"report: {folder / first.file}, and beside it {', '.join(kind.suffix for kind in others)}"
+        yield run_text.reports_line(folder)
     elif told.run.keeps_traces:
         yield f"traces: {folder}"
 
 
 Part = Callable[[Told], Iterable[str]]
 PARTS_WITHOUT_A_VERDICT: tuple[Part, ...] = (undecided, notes, nothing_tested)
-PARTS: tuple[Part, ...] = (
-    undecided,
-    notes,
-    known,
-    verdicts,
-    daemon_side,
-    closing,
-    broken_off,
-    written_baseline,
-    generated_sessions,
-    coverage,
-    silence,
-    files,
-)
+PARTS: tuple[Part, ...] = (undecided, notes, ending, files)

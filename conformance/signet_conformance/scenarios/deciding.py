@@ -50,7 +50,11 @@ def deciding(scenarios: Sequence[Scenario], requirements: Iterable[str] | None) 
         return scenarios
     wanted = [_decides(requirement) for requirement in requirements]
     chosen = [scenario for scenario in scenarios if any(decides(scenario) for decides in wanted)]
-    return chosen or scenarios
+    if all(map(_has_bypass, chosen)):
+        # That a connector is silent there says something only where it speaks otherwise.
+        speaking = [scenario for scenario in scenarios if not _has_bypass(scenario)]
+        return [*speaking[:1], *chosen] if chosen else scenarios
+    return chosen
 
 
 def _decides(requirement: str) -> Callable[[Scenario], bool]:

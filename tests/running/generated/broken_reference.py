@@ -67,6 +67,11 @@ class BrokenTransport(httpx.AsyncHTTPTransport):
         elif path == START and body["source"] == "resume" and body["sessionKey"] in self._cleared:
             headers["x-signet-runtime-path"] = "legacy"
 
+    def _unnamed_compaction(self, path: str, body: dict[str, Any], headers: dict[str, str]) -> None:  # noqa: ARG002 - one signature for all
+        """Completed compactions do not name the harness."""
+        if path == COMPLETE:
+            body["harness"] = ""
+
     def _nameless_when_old(self, path: str, body: dict[str, Any], headers: dict[str, str]) -> None:  # noqa: ARG002 - one signature for all
         """From the sixth start of the process on, starts do not name the harness."""
         if path == START:

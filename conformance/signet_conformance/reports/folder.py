@@ -1,4 +1,4 @@
-"""The reports of a pytest run: one file a format, in the folder that takes its traces."""
+"""The reports of a driven run: one file a format, in the folder that takes its traces."""
 
 from __future__ import annotations
 

@@ -1,0 +1,266 @@
+"""`signet-conformance run`: drives a connector and judges it, without pytest."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from signet_conformance import targets
+from signet_conformance.children.signals import interrupted_by
+from signet_conformance.cli.commands import INTERRUPTED, PROGRAM
+from signet_conformance.cli.known import known_options
+from signet_conformance.cli.selection import selected
+from signet_conformance.errors import SignetConformanceError, UsageError, printable
+from signet_conformance.finding import Verdict
+from signet_conformance.outcome.conclusion import Conclusion, Judging
+from signet_conformance.outcome.known_failures import KnownFailures
+from signet_conformance.outcome.recordings import Recordings
+from signet_conformance.rules import rules
+from signet_conformance.running import request
+from signet_conformance.running.plan import Invocation
+from signet_conformance.running.request import DEFAULT_SESSIONS, Given, Request
+
+if TYPE_CHECKING:
+    from signet_conformance.reports.run_text import Ending
+
+_EPILOG = """\b
+Examples:
+  signet-conformance run reference
+  signet-conformance run mine --report report
+  signet-conformance run mine -k SIG-FAIL --quiet
+  signet-conformance run mine --daemon http://127.0.0.1:3850
+  signet-conformance run mine --scenario signet-failures/ended.json
+
+\b
+Exit status: 0 conforming, 1 a MUST is breached (with --strict a SHOULD too),
+2 wrong usage, 3 nothing was tested, 4 not all could be judged.
+"""
+
+
+@click.command("run", help="Drive TARGET through scenarios and generated sessions, and judge it.", epilog=_EPILOG)
+@click.argument("target", metavar="TARGET")
+@click.option(
+    "--daemon",
+    metavar="WHERE",
+    help="embedded (the default), the URL of a running daemon, or a command that starts one.",
+)
+@click.option(
+    "--contract",
+    metavar="VERSION",
+    help="Judge by this contract version (default: that of the daemon), and run the embedded daemon of it.",
+)
+@click.option(
+    "--scenarios",
+    metavar="N",
+    help=f"Perform N generated sessions beside the scripted ones (default: {DEFAULT_SESSIONS}, or the target's own"
+    " number; none with --scenario or -k).",
+)
+@click.option(
+    "--scenario",
+    "files",
+    multiple=True,
+    metavar="FILE",
+    help="Perform this scenario instead of the scripted ones; repeatable.",
+)
+@click.option(
+    "--seed",
+    metavar="SEED",
+    help="A whole number, which determines the generated sessions (default: 1), or random to draw one.",
+)
+@click.option(
+    "--only",
+    "-k",
+    "only",
+    multiple=True,
+    metavar="REQUIREMENT",
+    help="Judge by this requirement alone, or by a family of them (SIG-AGENT) or a glob, and perform only the"
+    " scenarios that can decide it; repeatable.",
+)
+@click.option("--strict", is_flag=True, help="Let a WARN fail too (exit 1).")
+@click.option("--coverage", is_flag=True, help="Show what of the contract the run did not exercise.")
+@click.option("--coverage-fail-under", metavar="PERCENT", help="Fail (exit 1) when it exercises less than that.")
+@click.option("--report", metavar="DIR", help="Write the traces and a report in every format there.")
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object (signet-report/1) instead of text.")
+@click.option("--quiet", "-q", is_flag=True, help="Show no progress, and the closing line alone.")
+@known_options
+def command(
+    *,
+    target: str,
+    daemon: str | None,
+    contract: str | None,
+    scenarios: str | None,
+    files: tuple[str, ...],
+    seed: str | None,
+    only: tuple[str, ...],
+    strict: bool,
+    coverage: bool,
+    coverage_fail_under: str | None,
+    report: str | None,
+    as_json: bool,
+    quiet: bool,
+    baseline_file: str | None,
+    flaky: str | None,
+    write_baseline: str | None,
+    owner: str | None,
+    reason: str | None,
+    expires: str | None,
+) -> int:
+    """Drive and judge; the exit status is the run's."""
+    loaded = targets.load(target)
+    asked = request.read(
+        Given(
+            daemon=daemon,
+            scenarios=scenarios,
+            files=files,
+            seed=seed,
+            contract=contract,
+            coverage_fail_under=coverage_fail_under,
+            report=report,
+            strict=strict,
+            only=selected(only, list(rules()), "-k/--only"),
+            known=KnownFailures.parse(baseline_file, flaky, write_baseline, owner, reason, expires),
+        ),
+        loaded,
+        lambda option: f"--{option}",
+    )
+    run = _Run(asked, target, as_json=as_json, quiet=quiet, coverage=coverage)
+    try:
+        return run.perform()
+    finally:
+        run.discard_traces()
+
+
+class _Run:
+    """One run of the command. Its traces stay when there is a report, or a failure that names them."""
+
+    def __init__(self, asked: Request, target: str, *, as_json: bool, quiet: bool, coverage: bool) -> None:
+        self._asked = asked
+        self._plan = asked.plan(Invocation((PROGRAM, "run", target)))
+        self._as_json = as_json
+        self._quiet = quiet
+        self._coverage = coverage
+        self._recordings = Recordings(asked.folder)
+        self._keeps_traces = asked.report
+
+    def perform(self) -> int:
+        """Drive, judge, write and show. Raises SignetConformanceError when that is not possible."""
+        try:
+            self._drive()
+        except SignetConformanceError:
+            # The recordings so far may show why.
+            self._keeps_traces = self._has_traces
+            raise
+        except KeyboardInterrupt:
+            print("interrupted: nothing was judged", file=sys.stderr)
+            return INTERRUPTED
+        judging = Judging(self._asked.terms(), measured=True, whole=True)
+        for recorded in self._recordings.traces():
+            judging.judge(recorded)
+        conclusion = judging.conclude(generated=self._recordings.generated(), shortfall=self._recordings.shortfall())
+        self._keeps_traces = self._asked.report or (self._has_traces and _names_traces(conclusion))
+        conclusion.write_audit()
+        baseline = conclusion.write_baseline()
+        if self._asked.report:
+            self._write_reports(judging, conclusion)
+        if self._as_json:
+            _write_document(judging, conclusion)
+        else:
+            self._show(conclusion, baseline)
+        return conclusion.status
+
+    def _drive(self) -> None:
+        # Imported when something is driven: `run --help` has no use for Hypothesis.
+        from signet_conformance.cli.run_progress import shown_progress
+        from signet_conformance.running.run import drive
+
+        if not self._quiet:
+            print(self._heading(), file=sys.stderr)
+        # A run that is ended from outside takes its daemons, recorders and connectors along.
+        with shown_progress(sys.stderr, quiet=self._quiet) as tell, interrupted_by(signal.SIGTERM, signal.SIGHUP):
+            self._recordings.performed = drive(self._plan, self._asked.folder, tell)
+
+    def _heading(self) -> str:
+        """What would repeat the run."""
+        asked, name = self._asked, printable(self._plan.target.name, 100)
+        if not asked.sessions:
+            return f"target {name}"
+        why = " (this target's own number: --scenarios N performs N)" if asked.sessions_of_target else ""
+        return f"target {name}, {asked.sessions} generated sessions{why}, seed {asked.seed}"
+
+    @property
+    def _has_traces(self) -> bool:
+        return any(self._asked.folder.glob("*.jsonl"))
+
+    def _write_reports(self, judging: Judging, conclusion: Conclusion) -> None:
+        from signet_conformance.reports import ending
+        from signet_conformance.reports.folder import write_reports
+
+        try:
+            write_reports(self._asked.folder, ending.Ending.of(conclusion), judging.known_in)
+        except OSError as failure:
+            raise UsageError(
+                f"the report cannot be written: {failure.strerror}",
+                where=printable(self._asked.folder),
+                remedy="name a folder on a disk that has room",
+            ) from None
+
+    def _show(self, conclusion: Conclusion, baseline: str | None) -> None:
+        from signet_conformance.reports import run_text
+        from signet_conformance.reports.terminal import terminal_width, wants_colour
+
+        width, colour = terminal_width(), wants_colour(sys.stdout)
+        ending = run_text.Ending(conclusion, conclusion.status, width, colour, baseline)
+        for line in run_text.closing(ending) if self._quiet else self._lines(ending):
+            print(line)
+
+    def _lines(self, ending: Ending) -> Iterator[str]:
+        from signet_conformance.outcome.coverage import coverage_lines
+        from signet_conformance.reports import run_text
+
+        conclusion = ending.conclusion
+        for name in _failing(conclusion):
+            if name not in conclusion.known_reasons:
+                yield run_text.breach_text(conclusion, name, self._asked.folder, ending.width, colour=ending.colour)
+                yield ""
+        yield from run_text.undecided_lines(conclusion)
+        yield from run_text.note_lines(self._recordings.read)
+        yield from run_text.ending_lines(ending)
+        if self._coverage and conclusion.coverage is not None:
+            yield from coverage_lines(conclusion.coverage, missed=True)
+        if self._asked.report:
+            yield run_text.reports_line(self._asked.folder)
+        elif self._keeps_traces:
+            yield f"traces: {printable(self._asked.folder, 1000)}"
+
+    def discard_traces(self) -> None:
+        """Drop the traces that nobody was told of."""
+        if not self._keeps_traces:
+            shutil.rmtree(self._asked.folder, ignore_errors=True)
+
+
+def _failing(conclusion: Conclusion) -> list[str]:
+    """The requirements to show in full: errors of the kit first, then FAIL, then WARN."""
+    order = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
+    return [name for verdict in order for name, reached in conclusion.verdicts.items() if reached is verdict]
+
+
+def _names_traces(conclusion: Conclusion) -> bool:
+    """Whether what is said of the run names traces, without which nobody could replay it."""
+    generated = conclusion.generated
+    unconfirmed = generated is not None and not all(breach.confirmed for breach in generated.breaches)
+    return unconfirmed or conclusion.lacks_scenarios or bool(_failing(conclusion))
+
+
+def _write_document(judging: Judging, conclusion: Conclusion) -> None:
+    from signet_conformance.reports import ending
+    from signet_conformance.reports.registry import FORMATS
+
+    report = FORMATS["json"].open(sys.stdout)
+    for judged in conclusion.judged:
+        report.add(judged, judging.known_in(judged))
+    report.close(ending.Ending.of(conclusion))

@@ -1,0 +1,157 @@
+"""What a driven run came to, as text: a block for each requirement that fails, and the lines at the end."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from signet_conformance.errors import printable
+from signet_conformance.finding import Verdict
+from signet_conformance.outcome.broken_off import warnings_of
+from signet_conformance.outcome.conclusion import Conclusion
+from signet_conformance.outcome.generated_summary import breach_lines
+from signet_conformance.reports.known import known_lines
+from signet_conformance.reports.registry import FORMATS
+from signet_conformance.reports.remarks import remarks
+from signet_conformance.reports.requirement_pages import explain_note
+from signet_conformance.reports.text import closing_line, daemon_summary_lines, failure_text, summary_lines
+from signet_conformance.trace import Trace
+from signet_conformance.trace.marks import SkippedMark, marks_of
+
+MOST_BLOCKS = 3
+"""Traces that a requirement's breach is shown in; the others are counted."""
+
+
+def breach_text(conclusion: Conclusion, requirement: str, folder: Path, width: int, *, colour: bool = False) -> str:
+    """What the author of the connector reads of a requirement that fails: a block for each of the first traces.
+
+    `folder` holds the traces of the run.
+    """
+    options, judgement = conclusion.terms.words(), conclusion.judgements[requirement]
+    breached = [one for one in conclusion.judged if one.judgements[requirement].verdict is judgement.verdict]
+    if not breached and (whole := conclusion.run_level_breaches()) is not None:
+        # Only all traces together show it, so the folder is what replays it.
+        breached = [dataclasses.replace(whole, trace=dataclasses.replace(whole.trace, path=str(folder)))]
+    blocks = [failure_text(one, requirement, width, colour, options=options) for one in breached[:MOST_BLOCKS]]
+    if len(breached) > MOST_BLOCKS:
+        blocks.append(f"… and in {len(breached) - MOST_BLOCKS} more traces")
+    generated = conclusion.generated
+    blocks += breach_lines(() if generated is None else generated.breaches, requirement)
+    return "\n\n".join(blocks)
+
+
+def note_lines(read: Iterable[Trace]) -> Iterator[str]:
+    """What is off about recordings and installation."""
+    traces = tuple(read)
+    said = (*(warning for trace in traces for warning in warnings_of(trace)), *remarks(traces))
+    return (f"note: {printable(text, 600)}" for text in said)
+
+
+def undecided_lines(conclusion: Conclusion) -> Iterator[str]:
+    """Why requirements stayed open."""
+    for name, verdict in conclusion.verdicts.items():
+        if verdict is Verdict.INCONCLUSIVE:
+            message = printable(conclusion.judgements[name].message, 300)
+            yield f"{name} INCONCLUSIVE: {message} {explain_note(name)}"
+
+
+def reports_line(folder: Path) -> str:
+    """Where the reports of a run are."""
+    first, *others = FORMATS.values()
+    return f"report: {folder / first.file}, and beside it {', '.join(kind.suffix for kind in others)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What the lines at the end are made of: what the run came to, and how it is shown.
+
+    `status` is the exit status of the run, `baseline` says in words which baseline was written.
+    """
+
+    conclusion: Conclusion
+    status: int
+    width: int
+    colour: bool = False
+    baseline: str | None = None
+
+
+def ending_lines(ending: Ending) -> Iterator[str]:
+    """The end of a run, part by part."""
+    for part in PARTS:
+        yield from part(ending)
+
+
+def known(ending: Ending) -> Iterable[str]:
+    """Known failures, and entries that fail the run."""
+    return known_lines(ending.conclusion.known, ending.width, colour=ending.colour)
+
+
+def verdicts(ending: Ending) -> Iterable[str]:
+    """The verdicts, counted by area."""
+    return summary_lines([("this run", ending.conclusion.verdicts)], ending.width, ending.colour)
+
+
+def daemon_side(ending: Ending) -> Iterable[str]:
+    """What the daemon breached."""
+    return daemon_summary_lines(ending.conclusion.judged, ending.width)
+
+
+def closing(ending: Ending) -> Iterable[str]:
+    """The verdict of the run in one line."""
+    concluded = ending.conclusion
+    yield closing_line(
+        concluded.verdicts, len(concluded.judged), ending.status, ending.colour, because=concluded.because
+    )
+
+
+def broken_off(ending: Ending) -> Iterable[str]:
+    """The scenarios that are missing from the verdicts."""
+    shortfall = ending.conclusion.shortfall
+    return () if shortfall is None else shortfall.lines()
+
+
+def written_baseline(ending: Ending) -> Iterable[str]:
+    """The baseline that was written."""
+    return () if ending.baseline is None else (ending.baseline,)
+
+
+def generated_sessions(ending: Ending) -> Iterable[str]:
+    """What came of the generated sessions."""
+    generated = ending.conclusion.generated
+    return () if generated is None else generated.lines()
+
+
+def coverage(ending: Ending) -> Iterable[str]:
+    """How much of the contract was exercised, and whether that is too little."""
+    measured, terms = ending.conclusion.coverage, ending.conclusion.terms
+    # A run that was asked for some requirements only exercises a part on purpose.
+    if measured is not None and (terms.only is None or terms.least_coverage is not None):
+        parts = ", ".join(f"{len(part.exercised)} of {part.total} {part.name}" for part in measured.parts)
+        yield f"coverage: {parts}; {measured.percent:.0f} % of the contract"
+    if (note := ending.conclusion.coverage_note()) is not None:
+        yield note
+
+
+def silence(ending: Ending) -> Iterable[str]:
+    """What to look at when the connector never called."""
+    if ending.conclusion.recorded:
+        return
+    yield "no request was recorded: does the connector call the address in SIGNET_DAEMON_URL?"
+    skips = (mark for one in ending.conclusion.judged for mark in marks_of(one.trace, SkippedMark))
+    if (first := next(skips, None)) is not None:
+        yield f"the first step that was skipped: {printable(first.reason, 300)}"
+
+
+PARTS: tuple[Callable[[Ending], Iterable[str]], ...] = (
+    known,
+    verdicts,
+    daemon_side,
+    closing,
+    broken_off,
+    written_baseline,
+    generated_sessions,
+    coverage,
+    silence,
+)

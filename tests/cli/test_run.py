@@ -1,0 +1,173 @@
+"""Facts about `signet-conformance run`, which really drives a connector."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from signet_conformance import trace
+from signet_conformance.contract import document
+from signet_conformance.engine import judge_run
+from signet_conformance.finding import Verdict
+from signet_conformance.scenarios.deciding import deciding
+from signet_conformance.scenarios.script import scripted
+from tests.running.drives import LASTING, PLAIN, Drive
+from tests.support.processes import PATIENCE_S, Watched, wait_until
+
+RUNNING = Path(__file__).parents[1] / "running"
+SETTINGS = """
+[targets.mine]
+command = ["{python}", %s]
+agents = ["atlas-agent", "beacon-agent"]
+harness = "reference"
+bounds_s = {start = 1.0, prompt = 1.0}
+token = true
+"""
+
+
+def settings(*words: str | Path) -> str:
+    """The settings of a target that is a Python program with arguments."""
+    return SETTINGS % ", ".join(f'"{word}"' for word in words)
+
+
+@pytest.fixture
+def drive(tmp_path: Path) -> Drive:
+    """A folder to drive from, in which whoever imports pytest fails."""
+    (tmp_path / "pytest.py").write_text("raise ImportError('there is no pytest here')\n")
+    return Drive(tmp_path)
+
+
+def finished(drive: Drive, *words: str, **options: object) -> tuple[int, str, str]:
+    """Run to the end: status, standard output, standard error."""
+    with drive.run(*words, **options) as run:  # type: ignore[arg-type]
+        out, err = run.communicate(timeout=PATIENCE_S)
+    assert "Traceback" not in out + err, out + err
+    return run.returncode, out, err
+
+
+def test_run_needs_no_pytest_and_leaves_nothing_behind(drive: Drive) -> None:
+    """A connector that conforms ends it with 0; no child, no temporary file and no trace stays."""
+    status, out, err = finished(drive, "reference", scenario=PLAIN)
+    assert status == 0, out + err
+    assert out.splitlines()[-2].startswith("conforming; ")
+    assert "in 1 trace (exit 0)" in out
+    assert "target reference" in err
+    assert drive.processes() == {}
+    assert list(drive.temporary.glob("signet-*")) == []
+
+
+def test_report_is_that_of_every_face(drive: Drive) -> None:
+    """The folder holds the traces and each format; the JSON on stdout is the same document."""
+    status, out, err = finished(drive, "reference", "--report=report", "--json", scenario=PLAIN)
+    assert status == 0, out + err
+    shown = json.loads(out)
+    jsonschema.Draft202012Validator(document("report/signet-report-1.schema.json")).validate(shown)
+    report = drive.folder / "report"
+    assert {path.name for path in report.iterdir()} >= {"plain.jsonl", "report.json", "report.md", "report.html"}
+    assert json.loads((report / "report.json").read_bytes())["together"] == shown["together"]
+
+
+def test_broken_scenario_is_replayed_by_the_command_that_is_named(drive: Drive) -> None:
+    """The printed command is one of `run`, and performs the scenario that broke off alone."""
+    (drive.folder / "signet-conformance.toml").write_text(settings(RUNNING / "unruly.py"))
+    steps = PLAIN["steps"]
+    ended = {"name": "ended", "steps": [steps[0], {**steps[1], "text": "end"}, steps[2]]}
+    (drive.folder / "both.json").write_text(json.dumps({"scenarios": [PLAIN, ended]}))
+    status, out, err = finished(drive, "mine", "--scenario=both.json")
+    assert status == 4, out + err
+    assert "ended broke off: target mine ended with status 7" in err
+    assert "1 of 2 scenarios broke off (exit 4)" in out
+    replay = next(line.partition("replay: ")[2] for line in out.splitlines() if "replay: " in line)
+    words = shlex.split(replay)
+    assert words == ["signet-conformance", "run", "mine", "--scenario", "signet-failures/ended.json"]
+    status, out, err = finished(drive, *words[2:])
+    assert status == 4, out + err
+    assert "none of 1 scenarios could be performed; the first, ended" in err
+
+
+def test_some_requirements_have_the_verdicts_of_the_whole_run(drive: Drive) -> None:
+    """Whatever the scripted scenarios show breached, those that can decide the requirement show too, in `-k` runs."""
+    broken = RUNNING / "generated" / "broken_reference.py"
+    defects = ("legacy_after_clear", "empty_repeat", "last_started_agent", "unnamed_compaction")
+    (drive.folder / "signet-conformance.toml").write_text(settings(broken, *defects))
+    status, out, err = finished(drive, "mine", "--scenarios=0", "--report=whole")
+    assert status == 1, out + err
+    traces = {path.stem: trace.read(path) for path in (drive.folder / "whole").glob("*.jsonl")}
+    whole = judge_run(list(traces.values())).together
+    for name, judgement in whole.items():
+        chosen = [traces[one.name] for one in deciding(scripted(), [name]) if one.name in traces]
+        if judgement.verdict in (Verdict.FAIL, Verdict.WARN):
+            assert judge_run(chosen, frozenset({name})).together[name].verdict is judgement.verdict, name
+    assert whole["SIG-CMP-002"].verdict is Verdict.FAIL
+
+    status, out, err = finished(drive, "mine", "-k", "SIG-CMP-002")
+    assert status == 1, out + err
+    assert "FAIL SIG-CMP-002" in out
+    assert "in 2 traces (exit 1)" in out
+    folder = next(line.partition("traces: ")[2] for line in out.splitlines() if line.startswith("traces: "))
+    assert {path.stem for path in Path(folder).glob("*.jsonl")} == {"compaction", "other-agent"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_run_that_is_cut_off_leaves_no_child(drive: Drive, number: signal.Signals) -> None:
+    """Interrupted while a scenario runs, daemon, recorder and harness end with it, and so do its traces."""
+    with drive.run("reference", scenario=LASTING) as run:
+
+        def is_under_way() -> bool:
+            recorded = drive.temporary.glob("signet-traces-*/lasting.jsonl")
+            return any(b'"step":"prompt"' in trace.read_bytes() for trace in recorded)
+
+        wait_until(is_under_way, "the scenario never got to a prompt")
+        with Watched(drive.processes()) as watched:
+            run.send_signal(number)
+            out, err = run.communicate(timeout=PATIENCE_S)
+            assert watched.left() == []
+    assert run.returncode == 130, out + err
+    assert "interrupted: nothing was judged" in err
+    assert "Traceback" not in out + err
+    assert list(drive.temporary.glob("signet-*")) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "where", "message"),
+    [
+        (["nobody"], "", "nobody"),
+        (["reference", "--seed", "x"], "--seed", "'x' is no whole number"),
+        (["reference", "--scenarios", "-1"], "--scenarios", "'-1' is no whole number"),
+        (["reference", "--contract", "9.9"], "--contract", "9.9"),
+        (["reference", "--daemon", ""], "--daemon", "is empty"),
+        (["reference", "--scenario", "none.json"], "none.json", "cannot be read"),
+        (["reference", "-k", "SIG-NONE"], "-k/--only", "there is no requirement 'SIG-NONE'"),
+        (["reference", "--coverage-fail-under", "200"], "--coverage-fail-under", "200"),
+        (["reference", "--owner", "me"], "", "--write-baseline FILE"),
+    ],
+)
+def test_option_that_cannot_be_used_is_refused(drive: Drive, words: list[str], where: str, message: str) -> None:
+    """The error names the option as `run` spells it, and what to do; nothing is launched and nothing left."""
+    status, out, err = finished(drive, *words)
+    assert status == 2, out + err
+    assert err.startswith(f"error: {where}")
+    assert message in err
+    assert "\ntry: " in err
+    assert "--signet-" not in err
+    assert list(drive.temporary.glob("signet-*")) == []
+
+
+def test_help_of_the_command_loads_nothing_that_drives() -> None:
+    """Whoever asks for help waits for neither Hypothesis, nor rich, nor pytest."""
+    program = (
+        "import sys; sys.argv[1:] = ['run', '--help']\n"
+        "from signet_conformance.cli.commands import commands\n"
+        "try: commands.main()\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'hypothesis', 'pytest', 'signet_conformance.running.workers'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.splitlines()[-1] == "[]"
