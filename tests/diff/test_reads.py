@@ -59,7 +59,11 @@ def test_every_named_member_is_read_or_listed_as_unread() -> None:
         for side, (named, parts) in sides.items():
             listed = set(row.get("unread", {}).get(side, ()))
             seen = {name for name in named if any(read(part, operation, name) for part in parts)}
-            assert listed == named - seen, (operation, side)
+            assert listed == named - seen, (
+                operation,
+                side,
+                "see unread in schemas/operations.json, and reads of the entries",
+            )
 
 
 def test_every_requirement_reads_something() -> None:

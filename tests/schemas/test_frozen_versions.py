@@ -49,7 +49,7 @@ def test_a_version_satisfies_the_schema(schema: Any, load: Any, version: str) ->
 
 def test_hashes_are_those_of_the_files(freeze: ModuleType) -> None:
     """No schema and no route table was edited without freezing it again."""
-    assert freeze.main(["--check"]) == 0
+    assert freeze.main(["--check"]) == 0, "try: python ci/tools/freeze_schemas.py"
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -58,7 +58,7 @@ def test_requirements_of_a_version_follow_from_its_daemon(load: Any, version: st
     frozen = load(f"versions/{version}.json")
     reference = key(frozen["daemon_versions"]["reference"])
     in_force = [r.id for r in requirements().values() if r.since is None or key(r.since) <= reference]
-    assert frozen["requirements"] == in_force
+    assert frozen["requirements"] == in_force, "try: python ci/tools/freeze_schemas.py"
     assert frozen["unscored"] == [name for name in requirements() if name not in in_force]
 
 
