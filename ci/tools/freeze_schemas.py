@@ -28,6 +28,8 @@ DOCUMENTS = (
     "signet_conformance.reports.selftest_document:KillMatrix",
     "signet_conformance.reports.matrix.matrix_document:Matrix",
     "signet_conformance.reports.report_document:Report",
+    "signet_conformance.scenarios.scenario_document:ScenarioDocument",
+    "signet_conformance.scenarios.scenario_document:ScenarioList",
     "signet_conformance.targets.face_document:FaceDocument",
     "signet_conformance.targets.profile:Profile",
     "signet_conformance.targets.profile:SettingsFile",

@@ -48,7 +48,7 @@ def test_what_fits_is_read_without_conversion() -> None:
 @pytest.mark.parametrize(
     ("data", "message", "remedy"),
     [
-        ([], "the whole: is a list, expected an object", "schemas/shelf/shelf-1.schema.json"),
+        ([], "the whole: is an empty list, expected an object", "schemas/shelf/shelf-1.schema.json"),
         ({}, "the whole: lacks format", 'write "format": "shelf/1"'),
         ({"format": "shelf/2", "places": [{"path": 7}]}, '/format: is "shelf/2"', "write shelf/1"),
         ({**SHELF, "kindd": "oak"}, "the whole: there is no member 'kindd'", "did you mean kind?"),

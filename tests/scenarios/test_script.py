@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -35,29 +36,37 @@ def test_saved_scenario_is_read_whatever_else_its_file_says() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (scenario_of(START, name="../one"), "name"),
-        (scenario_of(START, name="a" * 101), "name"),
-        (scenario_of(START, name=1), "name"),
-        (scenario_of(), "no steps"),
-        (scenario_of("start"), "step 0"),
-        (scenario_of({"step": ["start"], "session": "s1"}), "step 0"),
-        (scenario_of(START, {"step": "fly", "session": "s1"}), "step 1"),
-        (scenario_of({"step": "end"}), "no session"),
-        (scenario_of({"step": "prompt", "session": "s1"}), "without text"),
-        (scenario_of({"step": "tool", "session": "s1"}), "without tool"),
-        (scenario_of({"step": "fault"}), "without fault"),
-        (scenario_of({"step": "fault", "fault": "reset"}), "fault is"),
-        (scenario_of({"step": "fault", "fault": {"kind": "reset"}, "count": True}), "count is"),
-        (scenario_of({**START, "agent": 1.5}), "agent is"),
-        (scenario_of(START, env=["A"]), "env"),
-        (scenario_of(START, needs="secrets-exec"), "needs"),
+        (scenario_of(START, name="../one"), '/name: is "../one", expected a name'),
+        (scenario_of(START, name="a" * 101), "/name: is "),
+        (scenario_of(START, name=1), "/name: is 1, expected a text"),
+        (scenario_of(START, title=1), "/title: is 1, expected a text"),
+        (scenario_of(), "/steps: is an empty list"),
+        (scenario_of("start"), '/steps/0: is "start", expected an object'),
+        (scenario_of({"session": "s1"}), "/steps/0: lacks step"),
+        (scenario_of({"step": ["start"], "session": "s1"}), "/steps/0: step is "),
+        (scenario_of(START, {"step": "fly", "session": "s1"}), "/steps/1: step is 'fly'"),
+        (scenario_of({"step": "end"}), "/steps/0: lacks session"),
+        (scenario_of({"step": "prompt", "session": "s1"}), "/steps/0: lacks text"),
+        (scenario_of({"step": "tool", "session": "s1"}), "/steps/0: lacks tool"),
+        (scenario_of({"step": "fault"}), "/steps/0: lacks fault"),
+        (scenario_of({"step": "fault", "fault": "reset"}), '/steps/0/fault: is "reset"'),
+        (scenario_of({"step": "fault", "fault": {"kind": "reset"}, "count": True}), "/steps/0/count: is true"),
+        (scenario_of({**START, "agent": 1.5}), "/steps/0/agent: is 1.5, expected a whole number or a text"),
+        (scenario_of({**START, "project": None}), "/steps/0/project: is null"),
+        (scenario_of(START, env=["A"]), "/env: is a list"),
+        (scenario_of(START, env={"A": 1}), "/env/A: is 1, expected a text"),
+        (scenario_of(START, needs="secrets-exec"), '/needs: is "secrets-exec", expected a list'),
+        (
+            {"scenarios": [scenario_of(START), scenario_of(START, {"step": "end"})]},
+            "/scenarios/1/steps/1: lacks session",
+        ),
     ],
 )
 def test_scenario_that_is_off_is_refused(tmp_path: Path, data: dict[str, Any], message: str) -> None:
-    """The error names file, step and member, and says what to write instead."""
+    """The error names file, JSON pointer and value, and says what to write instead."""
     path = tmp_path / "one.json"
     path.write_text(json.dumps(data))
-    with pytest.raises(UsageError, match=message) as raised:
+    with pytest.raises(UsageError, match=re.escape(message)) as raised:
         read_scenarios(path)
     assert raised.value.where == str(path)
     assert raised.value.remedy

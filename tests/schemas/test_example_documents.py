@@ -25,6 +25,8 @@ FORMATS = {
     "flaky": "baseline/signet-flaky-1.schema.json",
     "audit": "baseline/signet-audit-1.schema.json",
     "selftest": "selftest/signet-selftest-1.schema.json",
+    "scenario": "scenario/signet-scenario.schema.json",
+    "scenarios": "scenario/signet-scenarios.schema.json",
     "settings": "settings/signet-settings.schema.json",
 }
 MODELS = {
@@ -33,6 +35,8 @@ MODELS = {
     "audit": "signet_conformance.outcome.baseline_documents:AuditLine",
     "matrix": "signet_conformance.reports.matrix.matrix_document:Matrix",
     "report": "signet_conformance.reports.report_document:Report",
+    "scenario": "signet_conformance.scenarios.scenario_document:ScenarioDocument",
+    "scenarios": "signet_conformance.scenarios.scenario_document:ScenarioList",
     "selftest": "signet_conformance.reports.selftest_document:KillMatrix",
     "target": "signet_conformance.targets.profile:Profile",
     "face": "signet_conformance.targets.face_document:FaceDocument",

@@ -127,7 +127,7 @@ def test_repository_s_own_targets_are_among_the_known(tmp_path: Path) -> None:
         ('agents = ["a", "b\\u0000"]', "/agents/1 holds a null character", "as a string"),
         ("declared = {agents = [1]}", "/declared/agents/0: is 1, expected a text", "atlas-agent"),
         ('name = "mine"', "there is no member 'name'", "did you mean"),
-        ("runtime = []", "/runtime: is a list, expected a list of 1 or more", "bun"),
+        ("runtime = []", "/runtime: is an empty list, expected a list of 1 or more", "bun"),
         ('capabilities = ["health", "health"]', "/capabilities: names 'health' twice", "once"),
         ("plugin_config = {a = 1979-05-27}", "/plugin_config/a is a date", "as a string"),
         ("plugin_config." + "a." * 3000 + "b = 1", "tables deep", "nest at most 100"),

@@ -110,7 +110,7 @@ def demand(
         problems = failure.errors(include_url=False)
     # A document of another format is told as such: what else is off in it follows from that.
     problem = next((each for each in problems if each["loc"] == ("format",)), None)
-    problem = problem or max(problems, key=lambda each: len(_pointer(each["loc"], data)))
+    problem = problem or max(problems, key=lambda each: len(each["loc"]))
     pointer = _pointer(problem["loc"], data)
     from signet_conformance.files.document_schemas import schema_of
 
@@ -131,14 +131,25 @@ def demand(
 
 
 def _pointer(location: Sequence[str | int], data: Any) -> list[str | int]:
-    """The way to the value of a problem; pydantic's location also names missing members and variants of an object."""
-    way: list[str | int] = []
-    for part in location:
-        known = part in data if isinstance(data, Mapping) else isinstance(data, list | tuple) and isinstance(part, int)
-        if known:
-            data = data[part]
-            way.append(part)
-    return way
+    """The way to the value of a problem; pydantic's location also names missing members and variants of an object.
+
+    A variant may be called like a member, so of all ways the first that ends with the location is taken.
+    """
+    ways = list(_ways(tuple(location), data))
+    return next((way for way, ends in ways if ends), max([way for way, _ in ways], key=len))
+
+
+def _ways(location: tuple[str | int, ...], data: Any) -> Iterator[tuple[list[str | int], bool]]:
+    """Every way that the parts of a location lead, some left out; and whether its last part is on the way."""
+    if not location:
+        yield [], False
+        return
+    part, rest = location[0], location[1:]
+    in_list = isinstance(part, int) and isinstance(data, list | tuple) and part < len(data)
+    if in_list or (isinstance(data, Mapping) and part in data):
+        for way, ends in _ways(rest, data[part]):
+            yield [part, *way], ends or not rest
+    yield from _ways(rest, data)
 
 
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
@@ -150,6 +161,7 @@ _KINDS: Mapping[str, str] = {
     "tuple_type": "a list",
     "dict_type": "an object",
     "model_type": "an object",
+    "model_attributes_type": "an object",
     "dataclass_type": "an object",
     "finite_number": "a finite number",
     "string_unicode": "a text without half characters",
@@ -190,18 +202,28 @@ def _told(problem: Any, part: Mapping[str, Any]) -> tuple[str, str]:
         return f"is {value}", f"one of {choices}" if choices else f"write {part.get('const')}"
     if kind == "string_pattern_mismatch":
         return f"{value} does not match {context['pattern']}", remedy
+    if kind == "union_tag_not_found":
+        return f"lacks {_member_of(context)}", remedy
+    if kind == "union_tag_invalid":
+        choices = context["expected_tags"].replace("'", "")
+        return f"{_member_of(context)} is {context['tag']!r}", f"one of {choices}"
     if kind in _BOUNDS:
         phrase, bound = _BOUNDS[kind]
         return f"is {value}, expected {phrase.format(context[bound])}", remedy
     return (f"is {value}, expected {_KINDS[kind]}" if kind in _KINDS else problem["msg"]), remedy
 
 
+def _member_of(context: Mapping[str, Any]) -> str:
+    """The member that says which variant of an object is meant."""
+    return str(context["discriminator"]).strip("'")
+
+
 def shown_value(value: Any) -> str:
     """A value of a document in a message: scalars as JSON, cut; of objects and lists only their kind."""
     if isinstance(value, Mapping):
-        return "an object"
+        return "an object" if value else "an empty object"
     if isinstance(value, list | tuple):
-        return "a list"
+        return "a list" if value else "an empty list"
     return printable(json.dumps(value[:_SHOWN] if isinstance(value, str) else value, default=str), _SHOWN)
 
 
@@ -210,7 +232,10 @@ def _part(schema: Mapping[str, Any], pointer: Sequence[str | int]) -> Mapping[st
     parts = [{name: value for name, value in schema.items() if name != "description"}]
     for step in pointer:
         parts = [_resolved(schema, child) for part in parts for child in _children(schema, part, step)]
-    return {name: value for part in reversed(parts) for name, value in part.items()}
+    described = {name: value for part in reversed(parts) for name, value in part.items()}
+    variants = [_resolved(schema, each) for each in described.get("oneOf", ())]
+    members = {name: value for variant in variants for name, value in variant.get("properties", {}).items()}
+    return {**described, "properties": {**members, **described.get("properties", {})}}
 
 
 def _children(schema: Mapping[str, Any], part: Mapping[str, Any], step: str | int) -> Iterator[Mapping[str, Any]]:
