@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click import unstyle
 
 from signet_conformance.contract import requirements
 
@@ -395,3 +396,14 @@ def test_the_json_report_holds_the_coverage_that_was_asked_for(invoke: Invoke, t
     assert "coverage" not in json.loads(invoke("check", "a.jsonl", "--json").stdout)
     below = json.loads(invoke("check", "a.jsonl", "--json", "--coverage-fail-under", "99").stdout)
     assert below["warnings"] == ["coverage is less than 99 %: exercise more, or lower the bound"]
+
+
+def test_forced_colours_come_through_a_pipe(process: Process, tmp_path: Path) -> None:
+    """FORCE_COLOR colours what goes into a pipe; NO_COLOR has the last word, and no word changes by colour."""
+    trace = write(tmp_path / "a.jsonl", BREACHING)
+    plain = process("check", trace).stdout
+    forced = process("check", trace, FORCE_COLOR="1", TERM="dumb").stdout
+    assert "\x1b" not in plain
+    assert "\x1b[1;31mFAIL\x1b[0m" in forced
+    assert unstyle(forced) == plain
+    assert process("check", trace, FORCE_COLOR="1", NO_COLOR="1").stdout == plain

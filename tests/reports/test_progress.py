@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from signet_conformance.reports.progress import steps
+from signet_conformance.reports.progress import counted, steps
 from tests.reports.test_terminal import Terminal
 
 
@@ -44,4 +44,13 @@ def test_an_interruption_leaves_the_terminal_as_it_was(monkeypatch: pytest.Monke
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
+    assert stream.getvalue().rindex("\x1b[?25h") > stream.getvalue().rindex("\x1b[?25l")
+
+
+def test_counting_passes_every_item_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The items come as they are and in order, and the bar is gone when the last one was taken."""
+    monkeypatch.setenv("TERM", "xterm")
+    stream = Terminal()
+    assert list(counted(["b", "a"], "judging", stream)) == ["b", "a"]
+    assert "judging" in stream.getvalue()
     assert stream.getvalue().rindex("\x1b[?25h") > stream.getvalue().rindex("\x1b[?25l")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, closing
 from typing import Any
 
 import click
@@ -119,14 +120,14 @@ def command(
         stream = stack.enter_context(report_stream(reports.output, force))
         run.reports = reports.open(stream, stack, force)
         if reports.document is not None:
-            for _ in run.each(files):
+            for _ in run.each(_counted(files, stack)):
                 pass
             conclusion = run.conclude()
         else:
             from signet_conformance.cli.check_text import Shown
 
             shown = Shown(stream, traces, show_all=show_all, quiet=quiet, coverage=coverage)
-            for judged in run.each(files):
+            for judged in run.each(_counted(files, stack) if quiet or not stream.isatty() else files):
                 shown.trace(judged, terms, run.judging.known_in(judged))
             conclusion = run.conclude()
             shown.end(conclusion)
@@ -135,11 +136,21 @@ def command(
     if written is not None and reports.document is None:
         print(written)
     if reports.output is not None:
-        from signet_conformance.cli.check_text import closing
+        from signet_conformance.cli.check_text import closing_line
 
-        print(closing(conclusion, sys.stdout))
+        print(closing_line(conclusion, sys.stdout))
     # With a document on stdout, nothing else is written there.
     if not quiet and (reports.output is not None or reports.document is None):
         for file in reports.files:
             print(f"report: {printable(file, 1000)}")
     return conclusion.status
+
+
+def _counted(files: Sequence[str], stack: ExitStack) -> Iterable[str]:
+    """The files, counted on a terminal, which shows nothing of them while they are judged."""
+    if len(files) == 1 or not sys.stderr.isatty():
+        return files
+    from signet_conformance.reports.progress import counted
+    from signet_conformance.reports.terminal import is_live
+
+    return stack.enter_context(closing(counted(files, "judging", sys.stderr))) if is_live(sys.stderr) else files

@@ -10,7 +10,6 @@ from typing import TextIO
 from signet_conformance.engine import Judged
 from signet_conformance.outcome.broken_off import broke_off
 from signet_conformance.outcome.conclusion import Conclusion, Terms
-from signet_conformance.outcome.coverage import coverage_lines
 from signet_conformance.reports import text
 from signet_conformance.reports.known import known_lines
 from signet_conformance.reports.terminal import terminal_width, wants_colour
@@ -69,7 +68,7 @@ class Shown:
         if lines := self._coverage_lines(conclusion):
             print(*lines, "", sep="\n", file=self.stream)
         if self.stream is sys.stdout:
-            print(closing(conclusion, self.stream))
+            print(closing_line(conclusion, self.stream))
 
     def _whole_run(self, conclusion: Conclusion) -> None:
         options, judged = conclusion.terms.words(), conclusion.judged
@@ -91,10 +90,11 @@ class Shown:
         if conclusion.coverage is None or not (self.coverage or conclusion.terms.least_coverage is not None):
             return []
         note = conclusion.coverage_note()
-        return [*coverage_lines(conclusion.coverage, missed=self.coverage), *([] if note is None else [note])]
+        lines = text.coverage_lines(conclusion.coverage, self._width, self._colour, missed=self.coverage)
+        return lines if note is None else [*lines, note]
 
 
-def closing(conclusion: Conclusion, stream: TextIO) -> str:
+def closing_line(conclusion: Conclusion, stream: TextIO) -> str:
     """The line that says what the run came to."""
     return text.closing_line(
         conclusion.verdicts,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from signet_conformance.cli.commands import tell
@@ -38,7 +38,7 @@ class Files:
         print(f"note: {note}", file=sys.stderr)
         self._notes.append(note)
 
-    def each(self, files: Sequence[str]) -> Iterator[Judged]:
+    def each(self, files: Iterable[str]) -> Iterator[Judged]:
         """Judge the files that can be read, in order."""
         for file in files:
             # Traces hold millions of objects and no cycles: looking for any takes as long as a third of the judging.

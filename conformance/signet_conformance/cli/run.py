@@ -219,8 +219,8 @@ class _Run:
             print(line)
 
     def _lines(self, ending: Ending) -> Iterator[str]:
-        from signet_conformance.outcome.coverage import coverage_lines
         from signet_conformance.reports import run_text
+        from signet_conformance.reports.text import coverage_lines
 
         conclusion = ending.conclusion
         for name in _failing(conclusion):
@@ -231,7 +231,7 @@ class _Run:
         yield from run_text.note_lines(self._recordings.read)
         yield from run_text.ending_lines(ending)
         if self._coverage and conclusion.coverage is not None:
-            yield from coverage_lines(conclusion.coverage, missed=True)
+            yield from coverage_lines(conclusion.coverage, ending.width, ending.colour, missed=True)
         if self._asked.report:
             yield run_text.reports_line(self._asked.folder)
         elif self._keeps_traces:

@@ -161,14 +161,3 @@ def percentage(given: str, where: str) -> float:
     if not 0 <= percent <= 100:
         raise UsageError(f"{printable(given, 40)!r} is no percentage", where=where, remedy=f"such as {where}=60")
     return percent
-
-
-def coverage_lines(found: Coverage, *, missed: bool = False) -> list[str]:
-    """The coverage for people: a line each dimension, the missed points below it when asked for."""
-    lines = []
-    for part in found.parts:
-        lines.append(f"{part.name:<13}{len(part.exercised):>4} of {part.total}")
-        if missed:
-            lines += [f"    not seen: {point}" for point in part.missed]
-    lines.append(f"{'contract':<13}{found.percent:>6.1f} %")
-    return lines

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
@@ -13,6 +13,7 @@ from signet_conformance.errors import printable
 from signet_conformance.reports.terminal import console, is_live, one_line
 
 _MOST_WORDS = 60
+_Item = TypeVar("_Item")
 
 
 @contextmanager
@@ -32,13 +33,7 @@ def steps(total: int, doing: str, stream: TextIO) -> Iterator[Callable[[str, boo
 
         yield log
         return
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console(stream), transient=True) as progress:
+    with _bar(stream) as progress:
         task = progress.add_task(doing, total=total)
 
         def draw(words: str, failed: bool) -> None:
@@ -47,3 +42,25 @@ def steps(total: int, doing: str, stream: TextIO) -> Iterator[Callable[[str, boo
             progress.update(task, advance=1, description=f"{doing}: {printable(words, _MOST_WORDS)}")
 
         yield draw
+
+
+def counted(items: Sequence[_Item], doing: str, stream: TextIO) -> Generator[_Item, None, None]:
+    """The items, counted on a terminal as they are taken; what is written to stderr meanwhile stands above the bar.
+
+    Whoever does not take all of them closes the iterator, or the bar stays.
+    """
+    with _bar(stream) as progress:
+        yield from progress.track(items, description=doing)
+
+
+def _bar(stream: TextIO) -> Progress:
+    # stdout is not redirected: a report goes there.
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console(stream),
+        transient=True,
+        redirect_stdout=False,
+    )

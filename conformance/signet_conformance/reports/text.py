@@ -15,6 +15,7 @@ from signet_conformance.engine import Judged
 from signet_conformance.errors import NothingTestedError, printable
 from signet_conformance.finding import FOLDING_ORDER, Finding, Judgement, Verdict
 from signet_conformance.outcome.broken_off import warnings_of
+from signet_conformance.outcome.coverage import Coverage
 from signet_conformance.reports.evidence import BREACHES, MAX_KINDS, evidence, kinds
 from signet_conformance.reports.remarks import remarks
 from signet_conformance.reports.requirement_pages import explain_note
@@ -41,6 +42,7 @@ _COLUMNS = {
     Verdict.NOT_APPLICABLE: "N/A",
 }
 _COLUMN_WIDTH = 6
+_DIMENSION_WIDTH = 13
 _LEAST_NAME_WIDTH = 16
 
 
@@ -231,6 +233,17 @@ def _tail(name: str, width: int) -> str:
     while cell_len(name) >= width:
         name = name[1:]
     return f"…{name}"
+
+
+def coverage_lines(coverage: Coverage, width: int, colour: bool, *, missed: bool = False) -> list[str]:
+    """How much of the contract was exercised, a line each dimension; the missed points below it when asked for."""
+    lines = []
+    for part in coverage.parts:
+        lines.append(Paragraph(f"{len(part.exercised):>4} of {part.total}", _DIMENSION_WIDTH, beside=part.name))
+        if missed:
+            lines += [Paragraph(f"not seen: {point}", 4, 8) for point in part.missed]
+    lines.append(Paragraph(f"{coverage.percent:>6.1f} %", _DIMENSION_WIDTH, beside="contract"))
+    return drawn(lines, width, colour)
 
 
 def closing_line(
