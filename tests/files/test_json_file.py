@@ -29,6 +29,20 @@ def test_what_is_no_json_is_refused(text: bytes, tmp_path: Path) -> None:
     assert (caught.value.where, caught.value.remedy) == (str(path), "mend it")
 
 
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="a device that never ends")
+def test_a_file_that_never_ends_is_refused() -> None:
+    """A device tells no size beforehand; no more is read of it than the bound allows."""
+    with pytest.raises(UsageError, match="is larger than"):
+        read_json("/dev/zero", "mend it", most_bytes=4096)
+
+
+@pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '\ufeff{"a": 2}'])
+def test_oddities_of_json_are_read(text: str, tmp_path: Path) -> None:
+    """Of a name that stands twice the last value counts, and a byte order mark is passed over."""
+    (tmp_path / "a.json").write_text(text, encoding="utf-8")
+    assert read_json(tmp_path / "a.json", "mend it") == {"a": 2}
+
+
 @pytest.mark.parametrize("name", ["gone.json", ".", "a\0b", "x" * 9999])
 def test_what_cannot_be_read_is_refused(name: str, tmp_path: Path) -> None:
     """A folder, a name that no file can have and a file that is not there end alike."""

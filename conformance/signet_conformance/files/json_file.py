@@ -10,6 +10,7 @@ from typing import Any
 from signet_conformance.errors import SignetConformanceError, UsageError, printable
 
 MOST_BYTES = 64 * 1024 * 1024
+_CHUNK_BYTES = 1024 * 1024
 
 
 def read_json(
@@ -22,20 +23,20 @@ def read_json(
 ) -> Any:
     """The value in a JSON file of at most `most_bytes` bytes.
 
-    Raises `error` with the `remedy` when the file cannot be read, is larger, or is no JSON; `where` names the file
+    Raises `error` with the `remedy` when the file cannot be read, is larger, or is not JSON; `where` names the file
     in it, and is its path unless given.
     """
     from pydantic_core import from_json
 
     where = printable(path, 400) if where is None else where
     try:
-        if Path(path).stat().st_size > most_bytes:
-            raise error(f"is larger than {most_bytes >> 20} MiB", where=where, remedy=remedy)
-        raw = Path(path).read_bytes()
+        raw = _read(Path(path), most_bytes)
     except OSError as failure:
         raise error(f"cannot be read: {failure.strerror or failure}", where=where, remedy=remedy) from None
     except ValueError as failure:
         raise error(f"cannot be read: {printable(failure)}", where=where, remedy=remedy) from None
+    if raw is None:
+        raise error(f"is larger than {most_bytes >> 20} MiB", where=where, remedy=remedy)
     with contextlib.suppress(ValueError):
         return from_json(raw)
     try:
@@ -43,3 +44,15 @@ def read_json(
         return json.loads(raw)
     except (ValueError, RecursionError) as failure:
         raise error(f"is not JSON: {printable(failure, 160)}", where=where, remedy=remedy) from None
+
+
+def _read(path: Path, most_bytes: int) -> bytearray | None:
+    """What a file holds, or None where that is more than a bound. Raises OSError and ValueError as opening does."""
+    if path.stat().st_size > most_bytes:
+        return None
+    raw = bytearray()
+    # A device or a pipe has no size beforehand, and some never end.
+    with path.open("rb") as stream:
+        while len(raw) <= most_bytes and (chunk := stream.read(_CHUNK_BYTES)):
+            raw += chunk
+    return raw if len(raw) <= most_bytes else None

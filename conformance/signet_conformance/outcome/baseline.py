@@ -70,18 +70,18 @@ def held(verdicts: Verdicts, known: Sequence[Known], today: date) -> KnownInRun:
     for file in known:
         for entry in file.entries:
             ran = [target for target in verdicts if entry.target in (target, EVERY_TARGET)]
-            found = {target: verdicts[target].get(entry.requirement) for target in ran}
+            now = {target: verdicts[target].get(entry.requirement) for target in ran}
             if not ran:
                 continue
             if entry.expires < today:
                 expired.append((file, entry))
                 continue
-            failing = [target for target, verdict in found.items() if verdict in COVERABLE]
+            failing = [target for target, verdict in now.items() if verdict in COVERABLE]
             for target in failing:
-                if covers(entry, target, found[target]):
+                if covers(entry, target, now[target]):
                     covered.setdefault((entry.requirement, target), (file, entry))
             # Only a PASS shows that it is mended: what was not tested, or cannot be told, may still fail.
-            if not file.flaky and not failing and Verdict.PASS in found.values():
+            if not file.flaky and not failing and Verdict.PASS in now.values():
                 stale.append((file, entry))
     return KnownInRun(covered, stale, expired)
 
@@ -104,10 +104,10 @@ def entries_for(verdicts: Verdicts, owner: str, reason: str, created: date, expi
     from signet_conformance.outcome.baseline_documents import Entry
 
     return [
-        Entry(name, target, owner, reason, created, expires, found[name])
-        for target, found in verdicts.items()
+        Entry(name, target, owner, reason, created, expires, judged[name])
+        for target, judged in verdicts.items()
         for name in requirements()
-        if found.get(name) in COVERABLE
+        if judged.get(name) in COVERABLE
     ]
 
 
@@ -122,11 +122,11 @@ def audit_path(path: str) -> Path:
     return Path(f"{path}.audit.jsonl")
 
 
-def audit_lines(found: KnownInRun, verdicts: Verdicts, who: str, when: datetime) -> Iterator[tuple[Path, str]]:
+def audit_lines(known: KnownInRun, verdicts: Verdicts, who: str, when: datetime) -> Iterator[tuple[Path, str]]:
     """A line for each failure that was let pass: who, when, what, why; with the file that takes it."""
     from signet_conformance.outcome.baseline_documents import AuditLine
 
-    for (requirement, target), (file, entry) in found.covered.items():
+    for (requirement, target), (file, entry) in known.covered.items():
         line = AuditLine(
             format="signet-audit/1",
             when=when.isoformat(timespec="seconds"),

@@ -150,7 +150,9 @@ def _expiry(text: str | None, where: str) -> date:
         day = date.min
     if day < today:
         raise UsageError(
-            f"{printable(text, 40)!r} is no day to come", where=where, remedy=f"write it like {today.isoformat()}"
+            f"{printable(text, 40)!r} is past, or is not a day",
+            where=where,
+            remedy=f"write it like {today.isoformat()}",
         )
     return day
 

@@ -60,13 +60,13 @@ def _loadable(target: Target, path: Path) -> Path:
 def find_program(target: Target) -> str:
     """Where the program of a target's command is. Raises TargetError that says how to get it."""
     program = target.command[0]
-    found = shutil.which(program)
-    if found is None:
+    path = shutil.which(program)
+    if path is None:
         place = "does not exist" if os.sep in program else "is not on PATH"
         raise TargetError(
             f"{printable(program)} {place}", where=target.where, remedy="install it, or mend the setting command"
         )
-    return str(Path(found).absolute())
+    return str(Path(path).absolute())
 
 
 def first_of(target: Target, places: Sequence[Place]) -> Path | None:

@@ -21,6 +21,7 @@ from signet_conformance.errors import TargetError, printable
 
 FILE = "signet-conformance.toml"
 _DEEPEST = 100
+_MOST_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Settings:
     def own(self, name: str) -> Mapping[str, Any]:
         """What the repository says of a target. Raises TargetError with the table, JSON pointer and value that is off.
 
-        Other targets are not looked at: what is off with them is no concern of this one.
+        Other targets are not looked at: what is off with them does not concern this one.
         """
         if name not in self.targets:
             return {}
@@ -59,14 +60,18 @@ def read_settings(root: Path) -> Settings:
     """The settings of the nearest file at or above `root`. Raises TargetError when one cannot be read."""
     for folder in (root, *root.parents):
         for path, below in ((folder / FILE, ()), (folder / "pyproject.toml", ("tool", "signet-conformance"))):
-            found = _read(path, below) if path.is_file() else None
-            if found is not None:
-                return Settings(_targets(found, path), path)
+            data = _read(path, below) if path.is_file() else None
+            if data is not None:
+                return Settings(_targets(data, path), path)
     return Settings()
 
 
 def _read(path: Path, below: tuple[str, ...]) -> Any:
     try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise TargetError(
+                f"is larger than {_MOST_BYTES >> 20} MiB", where=printable(path), remedy="name a smaller file"
+            )
         data: Any = tomllib.loads(path.read_text("utf-8"))
     except OSError as failure:
         raise TargetError(
@@ -80,14 +85,14 @@ def _read(path: Path, below: tuple[str, ...]) -> Any:
 
 
 def _targets(data: Any, path: Path) -> Mapping[str, Mapping[str, Any]]:
-    found = data.get("targets", {}) if isinstance(data, dict) else None
-    if not isinstance(found, dict) or not all(isinstance(one, dict) for one in found.values()):
+    targets = data.get("targets", {}) if isinstance(data, dict) else None
+    if not isinstance(targets, dict) or not all(isinstance(table, dict) for table in targets.values()):
         raise TargetError(
             "targets is not a table of tables",
             where=printable(path),
             remedy='such as [targets.openclaw] module = "dist/index.js"',
         )
-    return found
+    return targets
 
 
 def _demand_plain(own: Mapping[str, Any], where: str) -> None:
