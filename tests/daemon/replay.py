@@ -15,11 +15,12 @@ import httpx
 
 from signet_conformance.daemon.http.app import create_app
 from signet_conformance.daemon.settings import DaemonSettings
+from signet_conformance.daemon.state.daemon import Daemon
 from tests.support.evidence import SEED, json_lines, truth_table
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _CLIPPED = re.compile(r"\.\.\.\[(\d+) chars\]$")
-_KEYS = {
+_KEYS: dict[str, dict[str, Any]] = {
     "PROBE_ADMIN": {"role": "admin"},
     "PROBE_ALICE": {"role": "agent", "agentId": "alice", "scope": {"agent": "alice"}},
     "PROBE_CONN": {"role": "agent", "connector": "claude-code", "harness": "claude-code"},
@@ -33,9 +34,9 @@ _MINIMAL = {
 
 
 @cache
-def rows(group: str) -> list[dict[str, Any]]:
-    """The recorded requests of `group` with their answers."""
-    return [row for row in json_lines(truth_table("0.145.7")) if row["group"] == group]
+def rows(release: str, group: str) -> list[dict[str, Any]]:
+    """The recorded requests of `group` with the answers of that release."""
+    return [row for row in json_lines(truth_table(release)) if row["group"] == group]
 
 
 @dataclass(frozen=True)
@@ -76,13 +77,14 @@ class Replay:
         return Got(response.status_code, dict(response.headers), response.json() if is_json else response.text)
 
     def _credential(self, value: str) -> str:
-        named = re.search(r"sig_sk <(\w+)>", value)
+        named = re.search(r"Bearer (?:sig_sk )?<(\w+)>", value)
         if not named:
             return value
         if named[1] != "changed":
             return f"Bearer {self.keys[named[1]]}"
         key = self.keys["PROBE_CONN"]
-        return f"Bearer {key[:-1]}{'A' if key[-1] != 'A' else 'B'}"
+        # The last character of a key or signature holds bits that nobody reads: one from the other end differs in all.
+        return f"Bearer {key[:-1]}{'A' if key[-1] > 'Z' else 'z'}"
 
     def _own_ids(self, text: str) -> str:
         return re.sub(_UUID.pattern, lambda found: self.ids.get(found[0], found[0]), text, flags=re.IGNORECASE)
@@ -140,24 +142,38 @@ def _described(path: str, note: str) -> bytes:
     return json.dumps({**minimal, field_name: values[told]}).encode()
 
 
-async def replayed(group: str, workspace: Path) -> list[Got]:
+async def replayed(release: str, group: str, workspace: Path) -> list[Got]:
     """The embedded daemon's answers to all of `group`, in the order of the table."""
     keys: dict[str, str] = {}
     answers: list[Got] = []
     for mode in ("local", "team") if group == "team" else ("local",):
-        app = create_app(DaemonSettings(workspace=workspace, auth=mode))
+        app = create_app(DaemonSettings(workspace=workspace, auth=mode, version=release))
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:3850", timeout=60) as client:
             if mode == "local":
                 for seed in json_lines(SEED):
                     await client.request(seed["method"], seed["path"], json=seed["body"])
             if group == "team" and mode == "local":
-                keys = await _make_keys(client)
+                has_keys = app.daemon.behaviour.api_keys
+                keys = await _make_keys(client) if has_keys else _make_tokens(app.daemon)
             else:
                 replay = Replay(client, keys)
-                answers += [await replay.send(row) for row in rows(group)]
+                answers += [await replay.send(row) for row in rows(release, group)]
         await app.daemon.close()
     return answers
+
+
+def _make_tokens(daemon: Daemon) -> dict[str, str]:
+    """Signed tokens in the places of the API keys, for releases without these; the revoked one has expired."""
+    return {
+        name: daemon.auth.make_token(
+            f"token:{traits['role']}",
+            traits["role"],
+            traits.get("scope", {}),
+            -60 if name == "PROBE_REVOKED" else 86_400,
+        )
+        for name, traits in _KEYS.items()
+    }
 
 
 async def _make_keys(client: httpx.AsyncClient) -> dict[str, str]:

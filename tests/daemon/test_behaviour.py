@@ -1,4 +1,4 @@
-"""What tells the three versions of the contract apart."""
+"""What tells the versions of the contract apart."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_releases_belong_to_a_contract_version() -> None:
     assert behaviour_of("0.145.7") is VERSIONS["0.145"]
     with pytest.raises(UsageError, match=r"there is no daemon version '0\.9'") as raised:
         behaviour_of("0.9")
-    assert "0.58, 0.145, 0.205" in str(raised.value)
+    assert "0.58, 0.109, 0.145, 0.205" in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_health(start: Callable[..., Kit], version: str, reported: str, more: se
     ("method", "path", "served"),
     [
         ("POST", "/api/hooks/skill-invocation", {"0.145", "0.205"}),
-        ("POST", "/api/hooks/session-checkpoint-extract", {"0.145", "0.205"}),
+        ("POST", "/api/hooks/session-checkpoint-extract", {"0.109", "0.145", "0.205"}),
         ("POST", "/api/sessions/search", {"0.145", "0.205"}),
         ("POST", "/api/hooks/notifications", {"0.205"}),
         ("GET", "/health/ready", {"0.205"}),

@@ -14,12 +14,16 @@ class Behaviour:
 
     contract: str
     reported: str
-    conflict_is_409: bool = False
-    """A mid-session hook from the other runtime path is refused with 409, not skipped with 200."""
-    strips_session_prefix: bool = True
-    """A leading ``session:`` is taken off session keys."""
-    tombstones: bool = True
-    """A second end within 30 minutes is dropped."""
+    early: bool = False
+    """Sessions, hooks, saving and recall are those of the first contract: `handlers.early` answers them."""
+    keys_are_raw: bool = False
+    """Session keys count as they come, with blanks and a leading ``session:``."""
+    body_limit: int | None = 10 * 1024 * 1024
+    """Larger bodies are refused with 413; None takes any."""
+    api_keys: bool = True
+    """There are API keys, and routes that need no credential; before, every request needs a signed token."""
+    open_to_origins: bool = False
+    """Answers may be read by pages of every origin."""
     tombstone_takes_claim_path: bool = False
     """The tombstone bears the claim's runtime path when the end had none."""
     claims_by_agent: bool = False
@@ -32,30 +36,22 @@ class Behaviour:
     """Start answers carry stableSystemPrompt, dynamicContext and the context hash."""
     claim_only: bool = False
     """Start knows ``claimOnly``."""
-    session_known: bool = True
-    """Prompt answers say whether the session was known."""
     prompt_has_envelope: bool = False
     """Prompt answers carry dynamicContext, clockContext and the context hash."""
     prompt_limit: int | None = None
     """How many prompts may be in flight; the next one is answered 503."""
-    end_reads_transcript: bool = True
-    """Session-end reads an inline transcript and an agent id."""
+    end_says_queued: bool = True
+    """Session-end says ``queued`` even when nothing is."""
     end_has_capture_job: bool = False
     """Session-end answers with transcriptCaptureJobId and checks capturedAt."""
     context_epochs: bool = True
     """Compaction-complete opens a new recall epoch and reads agent and project."""
-    remember_is_memory_answer: bool = True
-    """hooks/remember answers as memory/remember does, not with saved and id."""
-    get_is_scoped: bool = True
-    """GET memory/:id hides rows that the agent may not see."""
-    recall_reads_agent_header: bool = False
-    """POST memory/recall reads the x-signet-agent-id header."""
     exec_is_job: bool = True
     """secrets/exec answers 202 with a job, not 200 with the output."""
     health: str = "pipeline"
     """The shape of /health: small, pipeline or workers."""
     later_hooks: bool = True
-    """skill-invocation, session-checkpoint-extract, sessions/search and the codex note exist."""
+    """skill-invocation, sessions/search, the stored transcript and the codex note exist."""
     notifications: bool = False
     """hooks/notifications and hooks/transcript-capture/:id exist."""
     checkpoint_always_skips: bool = False
@@ -70,18 +66,23 @@ VERSIONS: Final = {
         Behaviour(
             contract="0.58",
             reported="0.58.1",
-            conflict_is_409=True,
-            strips_session_prefix=False,
-            tombstones=False,
-            start_marks_are_key_only=True,
-            session_known=False,
-            end_reads_transcript=False,
-            context_epochs=False,
-            remember_is_memory_answer=False,
-            get_is_scoped=False,
-            recall_reads_agent_header=True,
+            early=True,
+            keys_are_raw=True,
+            body_limit=None,
+            api_keys=False,
+            open_to_origins=True,
             exec_is_job=False,
             health="small",
+            later_hooks=False,
+        ),
+        Behaviour(
+            contract="0.109",
+            reported="0.109.15",
+            api_keys=False,
+            start_marks_are_key_only=True,
+            end_says_queued=False,
+            context_epochs=False,
+            exec_is_job=False,
             later_hooks=False,
         ),
         Behaviour(contract="0.145", reported="0.145.7"),

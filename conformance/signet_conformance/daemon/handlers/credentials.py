@@ -25,6 +25,9 @@ def _providers() -> list[dict[str, Any]]:
 
 def whoami(daemon: Daemon, call: Call) -> Answer:
     """GET auth/whoami: what the daemon makes of the bearer's token. An API key counts for nothing here."""
+    if not daemon.behaviour.api_keys:
+        shown = call.claims.shown() if call.claims else None
+        return Answer({"authenticated": call.claims is not None, "claims": shown, "mode": daemon.auth.mode})
     near = daemon.auth.mode == "hybrid" and call.claims is None
     return Answer(
         {

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon.state.secrets import NAME, SecretError, bad_name
-from signet_conformance.daemon.values import BLANKS, UnreadableJsonError, is_number
+from signet_conformance.daemon.values import BLANKS, UnreadableJsonError, is_number, truthy
 from signet_conformance.daemon.wire import Answer, Call, refusal
 
 if TYPE_CHECKING:
@@ -24,14 +24,17 @@ async def exec_secrets(daemon: Daemon, call: Call) -> Answer:
     """POST secrets/exec: a job that runs a command with secrets in its environment; before 0.145 its output at once."""
     try:
         body = call.json()
-        if body is None:
-            return refusal(500, "null is not an object (evaluating 'body.command')")
-        fields = body if isinstance(body, dict) else {}
-        references = fields.get("secrets")
-        if "name" in call.params and "secrets" not in fields:
-            references = {call.params["name"]: call.params["name"]}
     except UnreadableJsonError as problem:
         return refusal(500, str(problem))
+    if body is None:
+        return refusal(500, "null is not an object (evaluating 'body.command')")
+    fields = body if isinstance(body, dict) else {}
+    named = call.params.get("name")
+    return await (_job if daemon.behaviour.exec_is_job else _at_once)(daemon, fields, named)
+
+
+async def _job(daemon: Daemon, fields: dict[str, Any], named: str | None) -> Answer:
+    references = {named: named} if named and "secrets" not in fields else fields.get("secrets")
     command = fields.get("command")
     if not isinstance(command, str) or not command.strip(BLANKS):
         return refusal(400, "command is required")
@@ -39,21 +42,36 @@ async def exec_secrets(daemon: Daemon, call: Call) -> Answer:
         isinstance(name, str) and name.strip(BLANKS) for name in references.values()
     )
     if not references or not usable:
-        return refusal(
-            400, "non-empty secrets map is required" if daemon.behaviour.exec_is_job else "secrets map is required"
-        )
-    timeout = _timeout(fields.get("timeoutMs"))
-    if not daemon.behaviour.exec_is_job:
-        try:
-            return Answer(await daemon.secrets.execute(command, references, timeout))
-        except SecretError as problem:
-            return refusal(500, str(problem))
-    job = daemon.secrets.start(command, references, timeout)
+        return refusal(400, "non-empty secrets map is required")
+    job = daemon.secrets.start(command, references, _timeout(fields.get("timeoutMs")))
     if job is None:
         return refusal(429, "secret exec queue is full")
     shown = job.shown()
     await asyncio.sleep(0)
     return Answer(shown, 202)
+
+
+async def _at_once(daemon: Daemon, fields: dict[str, Any], named: str | None) -> Answer:
+    """The output of the command, without any check of types but those that its own code trips over."""
+    command, references = fields.get("command"), fields.get("secrets")
+    if not truthy(command):
+        return refusal(400, "command is required")
+    if named:
+        references = {named: named} if references is None else references
+    elif not references or not isinstance(references, dict | list | str):
+        return refusal(400, "secrets map is required")
+    try:
+        return Answer(await daemon.secrets.run_now(command, _entries(references)))
+    except SecretError as problem:
+        return refusal(500, str(problem))
+
+
+def _entries(references: Any) -> dict[str, Any]:
+    """The members of `references`; of a list or a text they are numbered."""
+    if isinstance(references, dict):
+        return references
+    items = references if isinstance(references, list | str) else ()
+    return {str(number): item for number, item in enumerate(items)}
 
 
 def exec_status(daemon: Daemon, call: Call) -> Answer:
@@ -64,7 +82,8 @@ def exec_status(daemon: Daemon, call: Call) -> Answer:
 
 def list_secrets(daemon: Daemon, _call: Call) -> Answer:
     """GET secrets: names, never values."""
-    return Answer({"secrets": daemon.secrets.names(), "provider": "local"})
+    more = {"provider": "local"} if daemon.behaviour.exec_is_job else {}
+    return Answer({"secrets": daemon.secrets.names(), **more})
 
 
 def put_secret(daemon: Daemon, call: Call) -> Answer:

@@ -22,10 +22,10 @@ from signet_conformance.daemon.wire import Answer, Call, plain, refusal
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
+    from signet_conformance.daemon.behaviour import Behaviour
     from signet_conformance.daemon.settings import DaemonSettings
     from signet_conformance.daemon.timestamps import Clock
 
-_MOST_BODY: Final = 10 * 1024 * 1024
 _LOCAL_HOST: Final = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?", re.IGNORECASE)
 _ORIGINS: Final = (
     *(f"http://{host}:{port}" for host in ("localhost", "127.0.0.1") for port in (3850, 5173)),
@@ -48,8 +48,9 @@ class DaemonApp:
         self.daemon = daemon
         served = [route for route in ROUTES if route.only is None or route.only(daemon.behaviour)]
         self._routes = [(route, route.pattern) for route in served]
+        areas = [area for area in AREAS if area.only is None or area.only(daemon.behaviour)]
         asked = [Area(route.path, route.right) for route in served if route.right]
-        self._areas = [(area, pattern_of(area.path)) for area in (*asked, *AREAS)]
+        self._areas = [(area, pattern_of(area.path)) for area in (*asked, *areas)]
         self._prompts = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -79,18 +80,18 @@ class DaemonApp:
     async def _respond(self, request: Request) -> Response:
         if not self.daemon.settings.allow_remote and not _LOCAL_HOST.fullmatch(request.headers.get("host", "")):
             return _response(refusal(403, "host not allowed"), request.method)
-        body = bytearray()
+        body, limit = bytearray(), self.daemon.behaviour.body_limit
         async for piece in request.stream():
             body += piece
-            if len(body) > _MOST_BODY:
+            if limit is not None and len(body) > limit:
                 return _response(refusal(413, "payload too large"), request.method, {"connection": "close"})
         if request.method == "OPTIONS":
-            return _preflight(request)
+            return _preflight(request, self.daemon.behaviour)
         call = _call(request, bytes(body))
         answer = await self._answer(call)
         if answer.bare:
             return _response(answer, request.method)
-        cors = _cors(request) | dict(answer.headers)
+        cors = _cors(request, self.daemon.behaviour) | dict(answer.headers)
         return _response(dataclasses.replace(answer, headers=cors), request.method)
 
     async def _answer(self, call: Call) -> Answer:
@@ -166,20 +167,21 @@ def _decoded(segment: str) -> str:
     return unquote_to_bytes(segment).decode("utf-8", "replace")
 
 
-def _cors(request: Request) -> dict[str, str]:
+def _cors(request: Request, behaviour: Behaviour) -> dict[str, str]:
+    if behaviour.open_to_origins:
+        return {"access-control-allow-origin": "*"}
     headers = {"access-control-allow-credentials": "true", "vary": "Origin"}
     origin = request.headers.get("origin")
     return headers | ({"access-control-allow-origin": origin} if origin in _ORIGINS else {})
 
 
-def _preflight(request: Request) -> Response:
-    headers = _cors(request) | {"access-control-allow-methods": _METHODS, "content-type": _TEXT}
+def _preflight(request: Request, behaviour: Behaviour) -> Response:
+    methods = f"{_METHODS},QUERY" if behaviour.open_to_origins else _METHODS
+    headers = _cors(request, behaviour) | {"access-control-allow-methods": methods, "content-type": _TEXT}
     asked = request.headers.get("access-control-request-headers")
     if asked:
-        headers |= {
-            "access-control-allow-headers": re.sub(r"\s*,\s*", ",", asked),
-            "vary": "Origin, Access-Control-Request-Headers",
-        }
+        vary = [name for name in (headers.get("vary"), "Access-Control-Request-Headers") if name]
+        headers |= {"access-control-allow-headers": re.sub(r"\s*,\s*", ",", asked), "vary": ", ".join(vary)}
     return Response(status_code=204, headers=headers)
 
 

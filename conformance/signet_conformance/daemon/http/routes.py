@@ -18,6 +18,10 @@ from signet_conformance.daemon.handlers import (
     secrets,
     sessions,
 )
+from signet_conformance.daemon.handlers.early import hooks as early_hooks
+from signet_conformance.daemon.handlers.early import recall as early_recall
+from signet_conformance.daemon.handlers.early import saving as early_saving
+from signet_conformance.daemon.handlers.early import sessions as early_sessions
 from signet_conformance.daemon.handlers.hooks import asides, compaction, ending, prompting, starting
 from signet_conformance.daemon.handlers.hooks import memories as hook_memories
 from signet_conformance.daemon.handlers.memories import changing, feedback, forgetting, reading, recalling, saving
@@ -72,6 +76,7 @@ class Area:
     path: str
     right: Right
     methods: tuple[str, ...] = ()
+    only: Callable[[Behaviour], bool] | None = None
 
 
 def pattern_of(path: str) -> re.Pattern[str]:
@@ -88,6 +93,18 @@ def _newest(behaviour: Behaviour) -> bool:
     return behaviour.notifications
 
 
+def _early(behaviour: Behaviour) -> bool:
+    return behaviour.early
+
+
+def _grown(behaviour: Behaviour) -> bool:
+    return not behaviour.early
+
+
+def _keys(behaviour: Behaviour) -> bool:
+    return behaviour.api_keys
+
+
 def _jobs(behaviour: Behaviour) -> bool:
     return behaviour.exec_is_job
 
@@ -100,12 +117,27 @@ _RULES: Final = Right("admin", rate="admin", loses_answer=True)
 
 #: Every route; the first that matches answers. memory/:id hides a GET memory/search, as in the real daemon.
 ROUTES: Final = (
+    Route("POST", "/api/hooks/session-start", early_hooks.session_start, _HOOK_FAILED, _early),
+    Route("POST", "/api/hooks/user-prompt-submit", early_hooks.prompt_submit, _HOOK_FAILED, _early),
+    Route("POST", "/api/hooks/session-end", early_hooks.session_end, _HOOK_FAILED, _early),
+    Route("POST", "/api/hooks/pre-compaction", early_hooks.pre_compaction, _HOOK_FAILED, _early),
+    Route("POST", "/api/hooks/compaction-complete", early_hooks.compaction_complete, "Failed to save summary", _early),
+    Route("POST", "/api/hooks/remember", early_saving.hook_remember, _HOOK_FAILED, _early),
+    Route("POST", "/api/hooks/recall", early_recall.hook_recall, _HOOK_FAILED, _early),
+    Route("POST", "/api/memory/remember", early_saving.remember, only=_early, right=_SAVES),
+    Route("POST", "/api/memory/save", early_saving.remember_alias, only=_early, right=_SAVES),
+    Route("POST", "/api/hook/remember", early_saving.remember_alias, only=_early, right=_SAVES),
+    Route("POST", "/api/memory/recall", early_recall.memory_recall, only=_early, right=_READS),
+    Route("GET", "/api/memory/:id", early_recall.get_memory, only=_early),
+    Route("GET", "/api/sessions", early_sessions.list_sessions, only=_early),
+    Route("GET", "/api/sessions/:key", early_sessions.get_session, only=_early),
+    Route("POST", "/api/sessions/:key/bypass", early_sessions.bypass_session, only=_early),
     Route("POST", "/api/hooks/session-start", starting.session_start, _HOOK_FAILED),
     Route("POST", "/api/hooks/user-prompt-submit", prompting.prompt_submit, _HOOK_FAILED),
     Route("POST", "/api/hooks/session-end", ending.session_end, _HOOK_FAILED),
     Route("POST", "/api/hooks/pre-compaction", compaction.pre_compaction, _HOOK_FAILED),
     Route("POST", "/api/hooks/compaction-complete", compaction.compaction_complete, "Failed to save summary"),
-    Route("POST", "/api/hooks/session-checkpoint-extract", compaction.checkpoint, _HOOK_FAILED, _later),
+    Route("POST", "/api/hooks/session-checkpoint-extract", compaction.checkpoint, _HOOK_FAILED, _grown),
     Route("POST", "/api/hooks/skill-invocation", asides.skill_invocation, _HOOK_FAILED, _later),
     Route("POST", "/api/hooks/notifications", asides.notifications, _HOOK_FAILED, _newest),
     Route("GET", "/api/hooks/transcript-capture/:jobId", captures.capture_status, _HOOK_FAILED, _newest),
@@ -131,11 +163,11 @@ ROUTES: Final = (
     Route("GET", "/api/sessions", sessions.list_sessions),
     Route("POST", "/api/sessions/search", sessions.search_sessions, only=_later, right=_READS),
     Route("GET", "/api/sessions/summaries", sessions.list_summaries, right=_READS),
-    Route("POST", "/api/sessions/summaries/expand", sessions.expand_summary),
+    Route("POST", "/api/sessions/summaries/expand", sessions.expand_summary, only=_grown),
     Route("GET", "/api/sessions/:key", sessions.get_session),
-    Route("GET", "/api/sessions/:key/transcript", sessions.get_transcript, right=_READS),
+    Route("GET", "/api/sessions/:key/transcript", sessions.get_transcript, only=_later, right=_READS),
     Route("POST", "/api/sessions/:key/bypass", sessions.bypass_session),
-    Route("POST", "/api/sessions/:key/renew", sessions.renew_session),
+    Route("POST", "/api/sessions/:key/renew", sessions.renew_session, only=_grown),
     Route("GET", "/api/secrets", secrets.list_secrets),
     Route("POST", "/api/secrets/exec", secrets.exec_secrets),
     Route("GET", "/api/secrets/exec/:jobId", secrets.exec_status, only=_jobs),
@@ -147,32 +179,32 @@ ROUTES: Final = (
     Route("GET", "/health/ready", health.ready, only=_newest),
     Route("GET", "/", health.home),
     Route("GET", "/api/status", health.status),
-    Route("GET", "/api/agents", knowledge.list_agents),
-    Route("GET", "/api/agents/:name", knowledge.get_agent),
+    Route("GET", "/api/agents", knowledge.list_agents, only=_grown),
+    Route("GET", "/api/agents/:name", knowledge.get_agent, only=_grown),
     Route("GET", "/api/marketplace/mcp", marketplace.marketplace),
     Route("GET", "/api/marketplace/mcp/policy", marketplace.marketplace),
     Route("GET", "/api/marketplace/mcp/tools", marketplace.marketplace),
     Route("GET", "/api/marketplace/mcp/search", marketplace.marketplace),
     Route("GET", "/api/marketplace/mcp/:id", marketplace.marketplace_server),
     Route("POST", "/api/marketplace/mcp/call", marketplace.marketplace_call),
-    Route("POST", "/api/diagnostics/openclaw/heartbeat", marketplace.heartbeat),
+    Route("POST", "/api/diagnostics/openclaw/heartbeat", marketplace.heartbeat, only=_grown),
     Route("GET", "/api/knowledge/stats", knowledge.knowledge),
-    Route("GET", "/api/knowledge/communities", knowledge.knowledge),
-    Route("GET", "/api/knowledge/hygiene", knowledge.knowledge),
+    Route("GET", "/api/knowledge/communities", knowledge.knowledge, only=_grown),
+    Route("GET", "/api/knowledge/hygiene", knowledge.knowledge, only=_grown),
     Route("GET", "/api/knowledge/entities", knowledge.knowledge),
-    Route("GET", "/api/knowledge/navigation/entities", knowledge.knowledge),
+    Route("GET", "/api/knowledge/navigation/entities", knowledge.knowledge, only=_grown),
     Route("GET", "/api/cross-agent/presence", presence.list_presence),
     Route("POST", "/api/cross-agent/presence", presence.post_presence),
     Route("DELETE", "/api/cross-agent/presence/:sessionKey", presence.delete_presence),
     Route("GET", "/api/cross-agent/messages", presence.list_messages),
     Route("POST", "/api/cross-agent/messages", presence.post_message),
     Route("GET", "/api/auth/whoami", credentials.whoami),
-    Route("GET", "/api/auth/methods", credentials.auth_methods),
-    Route("POST", "/api/auth/login", credentials.login),
+    Route("GET", "/api/auth/methods", credentials.auth_methods, only=_keys),
+    Route("POST", "/api/auth/login", credentials.login, only=_keys),
     Route("POST", "/api/auth/token", credentials.make_token, right=_RULES),
-    Route("GET", "/api/auth/api-keys", credentials.list_keys),
-    Route("POST", "/api/auth/api-keys", credentials.make_key),
-    Route("DELETE", "/api/auth/api-keys/:id", credentials.revoke_key),
+    Route("GET", "/api/auth/api-keys", credentials.list_keys, only=_keys),
+    Route("POST", "/api/auth/api-keys", credentials.make_key, only=_keys),
+    Route("DELETE", "/api/auth/api-keys/:id", credentials.revoke_key, only=_keys),
     *(Route(method, "/mcp", mcp.mcp) for method in ("GET", "POST", "DELETE", "PUT", "PATCH")),
 )
 
@@ -188,6 +220,6 @@ AREAS: Final = (
     Area("/api/cross-agent/*", _READS, _LOOKS),
     Area("/api/cross-agent/*", _SAVES, _WRITES),
     *(Area(f"/api/sessions/{path}", _READS) for path in ("blackbox", ":key/blackbox")),
-    Area("/api/secrets/*", Right("admin")),
+    Area("/api/secrets/*", Right("admin"), only=_grown),
     Area("/api/auth/api-keys/*", _RULES),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,15 +55,17 @@ class Daemon:
                 remedy="name another folder, or none, so that a temporary one is used",
             ) from problem
         self.agents = Agents(self.store, clock)
-        self.auth = Auth(self.store, clock, settings.auth, dict(settings.rate_limits))
+        self.auth = Auth(self.store, clock, settings.auth, dict(settings.rate_limits), api_keys=self.behaviour.api_keys)
         self.sessions = Sessions(clock, self.behaviour, self.store)
         self.started = StartedSessions(clock)
         self.presence = Presence(clock)
         self.epochs = Epochs(self.store)
         self.graph = Graph(self.store)
         self.transcripts = Transcripts(self.store)
-        self.secrets = Secrets(self.store, clock)
+        self.secrets = Secrets(self.store, clock, shell=self.behaviour.early)
         self.captures = Captures()
+        self.prompted: dict[str, deque[set[str]]] = {}
+        """What the last prompts of a session showed, where the version remembers it."""
         self.agents.register("default")
 
     def now(self) -> str:

@@ -45,7 +45,7 @@ class Tombstone:
 
 
 class Sessions:
-    """The claims of one daemon. A session key is trimmed and loses one leading ``session:`` before it counts."""
+    """The claims of one daemon. A session key is trimmed and loses one leading ``session:``, unless keys are raw."""
 
     def __init__(self, clock: Clock, behaviour: Behaviour, store: Store) -> None:
         self._clock = clock
@@ -63,8 +63,10 @@ class Sessions:
 
     def normal(self, key: object) -> str:
         """`key` as it counts. Raises `ScriptError` for anything but a string."""
+        if self._behaviour.keys_are_raw:
+            return str(key)
         text = trimmed(key) or ""
-        return text.removeprefix("session:") if self._behaviour.strips_session_prefix else text
+        return text.removeprefix("session:")
 
     def _slot(self, key: object, agent: str) -> str:
         normal = self.normal(key)
@@ -135,8 +137,7 @@ class Sessions:
             path = held.path
         # The daemon takes a leading session: off twice here, so a claim on "session:session:x" outlives its end.
         self.release(self.normal(key), agent)
-        if self._behaviour.tombstones:
-            self._ended[slot] = Tombstone(path, self._clock() + TOMBSTONE_SECONDS)
+        self._ended[slot] = Tombstone(path, self._clock() + TOMBSTONE_SECONDS)
 
     def active(self) -> list[Claim]:
         """Every claim that has not expired."""

@@ -40,6 +40,26 @@ def plain_lines(harness: object, raw: object) -> str:
     return "\n".join(filter(None, (_turn(record) for record in records if record)))
 
 
+def flat_lines(harness: str, raw: str) -> str:
+    """`raw` as 0.58 reads it: lines with ``role`` and ``content`` on their own level; a nested message is no turn."""
+    lines = [line for part in re.split(r"\r?\n", raw) if (line := part.strip(BLANKS))]
+    records = [_json_object(line) for line in lines]
+    if harness.strip(BLANKS).lower() == "codex":
+        return "\n".join(filter(None, (_special_turn(record) for record in records if record)))
+    if sum(record is not None for record in records) < -(-len(lines) * 6 // 10):
+        return raw
+    return "\n".join(filter(None, (_flat_turn(record) for record in records if record)))
+
+
+def _flat_turn(record: dict[str, Any]) -> str:
+    special = _special_turn(record)
+    if special:
+        return special
+    role = _ROLES.get(_first_text(record, "role", "speaker").lower())
+    text = _first_text(record, "content", "text", "message")
+    return f"{role}: {text}" if role in ("User", "Assistant") and text else ""
+
+
 def _json_object(line: str) -> dict[str, Any] | None:
     if not line.startswith("{"):
         return None

@@ -38,8 +38,6 @@ def claim(daemon: Daemon, key: Any, path: str | None, agent: str, nothing: Mappi
     holder = daemon.sessions.claim(key, path, agent)
     if holder is None:
         return None
-    if daemon.behaviour.conflict_is_409:
-        return conflict(holder)
     return Answer({**nothing, "skipped": True, "duplicateRuntimePath": True, "claimedBy": holder})
 
 

@@ -73,14 +73,13 @@ def _dropped_end(daemon: Daemon, key: Any, path: str | None, agent: str) -> Answ
             return None
         return Answer({"memoriesSaved": 0, "skipped": True, "duplicateSessionEnd": True, "endedBy": stone.path})
     owner = daemon.sessions.owner(key, agent)
-    if not path or not owner or owner == path or daemon.behaviour.conflict_is_409:
+    if not path or not owner or owner == path:
         return None
     return Answer({"memoriesSaved": 0, "skipped": True, "duplicateRuntimePath": True, "claimedBy": owner})
 
 
 def _end(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> Answer:
-    reads_inline = daemon.behaviour.end_reads_transcript
-    agent = resolve_agent(fields.get("agentId"), key) if reads_inline else "default"
+    agent = resolve_agent(fields.get("agentId"), key)
     daemon.agents.register(agent)
     project = fields.get("project") if fields.get("project") is not None else fields.get("cwd")
     marks = start_marks(agent, fields, project, key_only=daemon.behaviour.start_marks_are_key_only)
@@ -91,7 +90,7 @@ def _end(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> Answer:
         if marks:
             daemon.epochs.advance("\0".join(marks[1:] or marks), agent)
         return Answer({"memoriesSaved": 0})
-    transcript = sent_transcript(fields if reads_inline else {**fields, "transcript": None})
+    transcript = sent_transcript(fields)
     stored = daemon.transcripts.get(str(key), agent) if truthy(key) else ""
     transcript = max(transcript, stored, key=len)
     trimmed(fields.get("sessionId"))
@@ -107,6 +106,7 @@ def _end(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> Answer:
         raise ScriptError("a project that cannot be stored")
     job = str(uuid.uuid4()) if queued else None
     if not daemon.behaviour.end_has_capture_job:
-        return Answer(present(memoriesSaved=0, queued=queued, jobId=job))
+        said = queued if queued or daemon.behaviour.end_says_queued else None
+        return Answer(present(memoriesSaved=0, queued=said, jobId=job))
     captured = daemon.captures.add(transcript, agent) if transcript.strip(BLANKS) else None
     return Answer(present(memoriesSaved=0, queued=queued, transcriptCaptureJobId=captured))

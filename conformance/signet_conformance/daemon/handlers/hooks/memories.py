@@ -63,8 +63,6 @@ def _forward(daemon: Daemon, call: Call, body: Any, key: Any) -> Answer:
         answer = daemon.auth.permission_problem(inner, "remember") or remember(daemon, inner)
     except (ScriptError, sqlite3.Error):
         answer = Answer(None, 500, text="Internal Server Error")
-    if not daemon.behaviour.remember_is_memory_answer and answer.status == 200:
-        return Answer({"saved": True, "id": (answer.body.get("id") or answer.body.get("ids", [None])[0])})
     return dataclasses.replace(answer, headers={"vary": "Origin, Origin"})
 
 

@@ -38,7 +38,7 @@ def prompt_submit(daemon: Daemon, call: Call) -> Answer:
     path = runtime_path(call, fields)
     session, agent = text_or_none(fields.get("sessionKey")), plain_agent(fields)
     known = bool(session and daemon.sessions.owner(session, agent))
-    said = {"sessionKnown": known} if daemon.behaviour.session_known else {}
+    said = {"sessionKnown": known}
     duplicate = claim(daemon, session, path, agent, {"inject": "", "memoryCount": 0, **said})
     if duplicate:
         return duplicate

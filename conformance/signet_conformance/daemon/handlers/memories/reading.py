@@ -32,7 +32,7 @@ def get_memory(daemon: Daemon, call: Call) -> Answer:
     agent = resolve_agent(
         call.header("x-signet-agent-id") if named is None else named, call.header("x-signet-session-key")
     )
-    visible, values = daemon.agents.visible(agent) if daemon.behaviour.get_is_scoped else ("", [])
+    visible, values = daemon.agents.visible(agent)
     project = call.claims.scope.get("project") if call.claims else None
     row = daemon.store.row(
         f"""SELECT m.*, NULL AS session_id FROM memories m WHERE m.id = ? AND m.is_deleted = 0{visible}

@@ -63,8 +63,6 @@ def memory_recall(daemon: Daemon, call: Call) -> Answer:
     given = fields.get("sessionKey")
     key = call.header("x-signet-session-key") if given is None else given
     named = fields.get("agentId")
-    if named is None and daemon.behaviour.recall_reads_agent_header:
-        named = call.header("x-signet-agent-id")
     try:
         agent = resolve_agent(named, key)
         denied = saving_problem(daemon, call, fields, agent)
