@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
-# A run in the background of a shell inherits an ignored SIGINT and would hand it down: no child that a test
-# interrupts would notice. Children of a process that handles it get the default back.
+from hypothesis import HealthCheck, settings
+
+# A run in the background of a shell inherits an ignored SIGINT, one under nohup an ignored SIGHUP, and would hand it
+# down: no child that a test interrupts would notice. Children of a process that handles a signal get the default back.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda _number, _frame: None)  # whoever said nohup wants this run to go on
+
+# An example takes as long as the machine is busy, so no test has a deadline. CI draws the same examples each time:
+# what fails there, a change has caused. HYPOTHESIS_PROFILE names the profile of a run, as "ci".
+settings.register_profile("developer", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", settings.get_profile("developer"), derandomize=True, database=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "developer"))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from html import unescape
 from html.parser import HTMLParser
@@ -18,6 +16,7 @@ from markdown_it import MarkdownIt
 
 from signet_conformance.reports.registry import FORMATS, Format
 from tests.reports.every_format import asking_for
+from tests.support.inner_pytest import run
 
 from .conftest import Invoke
 from .test_matrix import report
@@ -223,14 +222,7 @@ def hostile_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hostile")
     hostile_trace(folder / "a.jsonl")
     words: list[Any] = ["--signet-conformance", "--signet-trace", "a.jsonl", "--signet-report", "report"]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--junitxml", "junit.xml", "-ra", *words],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 1, done.stdout + done.stderr
-    (folder / "printed").write_text(done.stdout + done.stderr, encoding="utf-8")
+    done = run(folder, "-p", "no:cacheprovider", "--junitxml", "junit.xml", "-ra", *words)
+    assert done.status == 1, done.everything
+    (folder / "printed").write_text(done.everything, encoding="utf-8")
     return folder

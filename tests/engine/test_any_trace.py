@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from signet_conformance.contract import requirements
@@ -17,7 +17,7 @@ from signet_conformance.finding import Verdict
 
 from .generated import KEY_WORDS, TRACES, Line, as_trace
 
-unhurried = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+fewer_examples = settings(max_examples=40)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def _judged(file: Path, lines: list[Line]) -> dict[str, Any]:
     return _outcome(judge(as_trace(file, lines)))
 
 
-@settings(unhurried, max_examples=120)
+@settings(fewer_examples, max_examples=120)
 @given(lines=TRACES)
 def test_any_trace_is_judged(file: Path, lines: list[Line]) -> None:
     """Every requirement has a verdict, none because the kit broke, and findings point into the trace."""
@@ -46,7 +46,7 @@ def test_any_trace_is_judged(file: Path, lines: list[Line]) -> None:
         assert all(set(finding.exchanges) <= numbers for finding in judgement.findings), name
 
 
-@unhurried
+@fewer_examples
 @given(lines=TRACES)
 def test_the_names_of_sessions_do_not_matter(file: Path, lines: list[Line]) -> None:
     """Session keys renamed alike everywhere leave every verdict and every finding as they are."""
@@ -56,7 +56,7 @@ def test_the_names_of_sessions_do_not_matter(file: Path, lines: list[Line]) -> N
     assert _judged(file, json.loads(text)) == _judged(file, lines)
 
 
-@unhurried
+@fewer_examples
 @given(lines=TRACES, seconds=st.integers(1, 100_000))
 def test_the_hour_does_not_matter(file: Path, lines: list[Line], seconds: int) -> None:
     """The same recording begun later is judged alike."""
@@ -66,7 +66,7 @@ def test_the_hour_does_not_matter(file: Path, lines: list[Line], seconds: int) -
     assert _judged(file, moved) == _judged(file, lines)
 
 
-@unhurried
+@fewer_examples
 @given(lines=TRACES)
 def test_unknown_fields_do_not_matter(file: Path, lines: list[Line]) -> None:
     """Members that no requirement speaks of, in lines, bodies, answers, headers and marks, change nothing."""
@@ -84,7 +84,7 @@ def test_unknown_fields_do_not_matter(file: Path, lines: list[Line]) -> None:
     assert _judged(file, widened) == _judged(file, lines)
 
 
-@unhurried
+@fewer_examples
 @given(lines=TRACES)
 def test_judging_changes_nothing(file: Path, lines: list[Line]) -> None:
     """A trace may be judged again, whole or requirement by requirement, with the same outcome."""

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.inner_pytest import Finished
+from tests.support.repository import Case, Repository
+
 from . import recordings
-from .repository import Case, Finished, Repository
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.outcome.baseline_documents import Entry
-
-from .repository import Repository
+from tests.support.repository import Repository
 
 BASELINE, FLAKY = "signet-baseline/1", "signet-flaky/1"
 TODAY = datetime.now(UTC).date()

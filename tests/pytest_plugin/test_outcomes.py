@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.contract import requirements
+from tests.support.repository import Repository
 
 from .conftest import JudgedRun
-from .repository import Repository
 
 RAISING_RULE = """
 from signet_conformance.rules import rule_for

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.repository import Repository
+
 from .conftest import OWNS_TARGET, JudgedRun
-from .repository import Repository
 
 SHOWS_TARGET = """
 def test_target(request, capsys):

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.inner_pytest import command, environment
+from tests.support.repository import Repository
+
 from . import recordings
 from .conftest import JudgedRun
-from .repository import Repository, environment
 
 
 @pytest.mark.parametrize(
@@ -50,7 +52,7 @@ def test_terminal_shows_what_a_pipe_does(repository: Repository, breaching: Path
     """On a terminal the run has the same verdicts and status, in colour."""
     ours, theirs = pty.openpty()
     with subprocess.Popen(
-        repository.command("--signet-conformance", "--signet-trace", breaching),
+        command("--signet-conformance", "--signet-trace", breaching),
         cwd=repository.folder,
         env={**environment(TERM="xterm"), "COLUMNS": "100"},
         stdin=subprocess.DEVNULL,

@@ -11,9 +11,9 @@ from xml.etree import ElementTree as ET
 import jsonschema
 
 from signet_conformance.contract import document, requirements
+from tests.support.repository import Repository
 
 from .conftest import JudgedRun
-from .repository import Repository
 
 SCHEMA = "report/signet-report-1.schema.json"
 

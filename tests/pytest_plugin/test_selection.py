@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.contract import Requirement, requirements
+from tests.support.inner_pytest import Finished
+from tests.support.repository import Repository
 
 from .conftest import FAILING, JudgedRun
 from .recordings import NAMELESS_END, PROMPT, START, write
-from .repository import Finished, Repository
 
 ITEM = "signet-conformance/recording::"
 

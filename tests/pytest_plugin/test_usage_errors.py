@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from .repository import Finished, Repository
+from tests.support.inner_pytest import Finished
+from tests.support.repository import Repository
 
 
 def assert_told(done: Finished, status: int, *pieces: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from signet_reference_harness.conversation import TRANSCRIPT_LIMIT, Conversation
@@ -17,7 +17,6 @@ def told(conversation: Conversation) -> list[tuple[str, str]]:
     return [(line["role"], line["content"]) for line in map(json.loads, lines)]
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.text(min_size=1), st.text(min_size=1)), max_size=5))
 def test_transcript_holds_the_turns_in_order(turns: list[tuple[str, str]]) -> None:
     """Every text that is not blank is one line, whatever line breaks it holds, and reads back unchanged."""

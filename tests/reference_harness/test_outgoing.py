@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from signet_reference_harness.outgoing import EnvelopeGuard, without_date, without_tokens
@@ -28,7 +28,6 @@ def test_short_envelope_is_left_alone() -> None:
     assert guard.remove(text) == text
 
 
-@settings(deadline=None)
 @given(st.lists(st.text("ab", min_size=40, max_size=44), min_size=1, max_size=3), st.text("ab", max_size=200))
 def test_no_envelope_survives(envelopes: list[str], text: str) -> None:
     """After stripping, no injected text is left, not even one put together by removing another."""
@@ -56,7 +55,6 @@ def test_credentials_are_removed_at_any_depth(secret: str) -> None:
     assert cleaned["a"] == ["x [token removed] y"]
 
 
-@settings(deadline=None)
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text("xyz"), st.lists))
 def test_values_without_credentials_stay_equal(value: object) -> None:
     """Nothing but credentials is changed."""

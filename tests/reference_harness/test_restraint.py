@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from signet_reference_harness.reply import Reply
@@ -41,7 +41,6 @@ def test_busy_daemon_is_asked_again_after_its_own_delay(status: int) -> None:
     assert restraint.reason_to_wait("a", 11.1) is None
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(0.0, 5.0), min_size=2, max_size=8))
 def test_each_gap_after_503_is_longer_than_the_one_before(delays: list[float]) -> None:
     """However long the caller dawdles, an allowed repeat comes later each time, and never at once."""

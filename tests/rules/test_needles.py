@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from signet_conformance.rules.needles import Needles
@@ -29,7 +29,6 @@ PIECE = st.sampled_from(
 PROSE = st.lists(PIECE, min_size=3, max_size=9).map("".join).filter(lambda text: len(text) >= 40)
 
 
-@settings(deadline=None)
 @given(
     needles=st.dictionaries(NEEDLE, SINCE, min_size=1, max_size=30),
     pieces=st.lists(NEEDLE | st.text("abc", max_size=12), max_size=8),
@@ -46,7 +45,6 @@ def test_a_needle_is_found_where_a_plain_search_finds_it(
     assert (found in right) if right else found is None
 
 
-@settings(deadline=None)
 @given(needles=st.sets(st.text("abcd", min_size=40, max_size=60), min_size=13, max_size=16), data=st.data())
 def test_a_long_needle_is_found_at_any_place(needles: set[str], data: st.DataObject) -> None:
     """However much text stands before it, and whichever of many it is."""
@@ -57,7 +55,6 @@ def test_a_long_needle_is_found_at_any_place(needles: set[str], data: st.DataObj
     assert Needles(dict.fromkeys(ordered, 3)).first_in(text, 3) is None
 
 
-@settings(deadline=None)
 @given(
     needles=st.dictionaries(PROSE, SINCE, min_size=13, max_size=24),
     pieces=st.lists(PROSE | PIECE, max_size=3),

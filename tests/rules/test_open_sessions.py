@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from signet_conformance.facts import Recording
@@ -48,7 +48,6 @@ def _open_before(steps: list[Step], number: int) -> set[str]:
     return {key for key, hook in last.items() if hook in OPENING}
 
 
-@settings(deadline=None)
 @given(steps=STEPS)
 def test_open_is_what_the_last_turn_or_end_says(file: Path, steps: list[Step]) -> None:
     """A start or prompt opens its key, an end closes it, nothing else does either, and answers do not matter."""
@@ -60,7 +59,6 @@ def test_open_is_what_the_last_turn_or_end_says(file: Path, steps: list[Step]) -
         assert not recording.is_open(None, number)
 
 
-@settings(deadline=None)
 @given(steps=STEPS)
 def test_abandoned_is_open_and_never_ended(file: Path, steps: list[Step]) -> None:
     """From `abandoned_since` on some session is open that gets no end in the rest of the recording."""
@@ -70,7 +68,6 @@ def test_abandoned_is_open_and_never_ended(file: Path, steps: list[Step]) -> Non
         assert (recording.abandoned_since < number) is bool(_open_before(steps, number) - ended_later)
 
 
-@settings(deadline=None)
 @given(steps=STEPS)
 def test_hooks_of_a_key_stand_in_order(file: Path, steps: list[Step]) -> None:
     """Earlier and later hooks of a key are its lifecycle hooks before and after, in order."""

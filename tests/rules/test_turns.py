@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from signet_conformance.rules.turns import turns
@@ -62,7 +62,6 @@ def test_the_turns_of_a_shape(name: str) -> None:
     assert turns(transcript) == expected
 
 
-@settings(deadline=None)
 @given(said=st.lists(st.tuples(st.sampled_from(["user", "assistant"]), st.text()), min_size=1))
 def test_what_was_said_comes_back(said: list[tuple[str, str]]) -> None:
     """JSON lines lose nothing but the white space around a text, whatever was said."""
@@ -70,7 +69,6 @@ def test_what_was_said_comes_back(said: list[tuple[str, str]]) -> None:
     assert turns(transcript) == [(role, text.strip()) for role, text in said]
 
 
-@settings(deadline=None)
 @given(transcript=st.text() | st.lists(st.sampled_from(PIECES)).map("".join))
 def test_no_text_breaks_the_reader(transcript: str) -> None:
     """Whatever text a connector sends, its turns are a list, perhaps an empty one."""

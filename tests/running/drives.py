@@ -6,11 +6,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tests.support import inner_pytest
 
 START = {"step": "start", "session": "s1", "agent": 0, "project": "/workspace/src/acme-api"}
 PROMPT = {
@@ -27,9 +29,6 @@ LASTING = {
     "title": "A session that lasts, for every prompt waits until its bound",
     "steps": [START, {"step": "fault", "fault": {"kind": "hang"}}, *[PROMPT] * 200, END],
 }
-
-# What the pytest that runs these tests has put there; and what would have every run compile the kit again.
-_LEFT_OUT = ("PYTEST_", "PYTHONDONTWRITEBYTECODE")
 
 
 @dataclass(frozen=True)
@@ -51,28 +50,19 @@ class Drive:
         words = ["--signet-conformance", "--target=reference", *arguments]
         if scenario is not None:
             words.append(f"--signet-scenario={self._saved(scenario)}")
-        return self._start("pytest", "-p", "no:hypothesispytest", "-p", "no:anyio", *words)
+        return self._start(inner_pytest.command(*words))
 
     def run(self, *arguments: str, scenario: Mapping[str, Any] | None = None) -> subprocess.Popen[str]:
         """Start `signet-conformance run` with these words, of which the target is the first."""
         words = [] if scenario is None else [f"--scenario={self._saved(scenario)}"]
-        return self._start("signet_conformance.cli", "run", *arguments, *words)
+        return self._start([sys.executable, "-m", "signet_conformance.cli", "run", *arguments, *words])
 
     def _saved(self, scenario: Mapping[str, Any]) -> str:
         (self.folder / "scenario.json").write_text(json.dumps(scenario))
         return "scenario.json"
 
-    def _start(self, module: str, *words: str) -> subprocess.Popen[str]:
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith(_LEFT_OUT)}
-        return subprocess.Popen(
-            [sys.executable, "-m", module, *words],
-            cwd=self.folder,
-            env={**inherited, "TMPDIR": str(self.temporary)},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+    def _start(self, words: Sequence[str]) -> subprocess.Popen[str]:
+        return inner_pytest.begin(words, self.folder, TMPDIR=str(self.temporary))
 
     def processes(self) -> Mapping[int, str]:
         """The processes that belong to this drive, with their command lines; none that is a mere zombie."""

@@ -42,7 +42,6 @@ def kinds(steps: Steps) -> list[str]:
 
 
 @given(FEATURES.flatmap(lambda features: st.tuples(st.just(features), sessions(features))))
-@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_every_scenario_is_one_that_the_target_can_perform(drawn: tuple[Features, Scenario]) -> None:
     """It survives its JSON, holds only what the features allow, and uses a session only while that is open."""
     features, scenario = drawn
@@ -96,7 +95,6 @@ def _check_sessions(steps: Steps, features: Features) -> None:
 
 
 @given(sessions())
-@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_nothing_is_said_twice(scenario: Scenario) -> None:
     """Within a session no two prompts and no two summaries have the same words."""
     for member in ("text", "summary"):
@@ -105,7 +103,6 @@ def test_nothing_is_said_twice(scenario: Scenario) -> None:
 
 
 @given(sessions())
-@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_no_tool_is_asked_for_the_same_twice(scenario: Scenario) -> None:
     """No two calls of a tool have the same arguments, whatever their session, and what was forgotten is not used."""
     calls = [step for step in scenario.steps if step["step"] == "tool"]
@@ -183,7 +180,6 @@ def resumed_after_a_refused_end(steps: Steps) -> bool:
 
 
 @given(FEATURES.flatmap(lambda features: st.tuples(st.just(features), sessions(features))))
-@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_end_is_refused_only_where_it_can_come_later(drawn: tuple[Features, Scenario]) -> None:
     """No listener is closed around the end of a session whose process is over with it."""
     features, scenario = drawn
@@ -199,7 +195,7 @@ def test_status_is_met_where_it_can_be_answered_for(lives_on: bool, at_starts: s
     met: dict[str, set[int]] = {"/api/hooks/session-start": set(), "/api/hooks/session-end": set()}
 
     @given(sessions(Features(lives_on=lives_on)))
-    @settings(suppress_health_check=[HealthCheck.too_slow], max_examples=500, derandomize=True, database=None)
+    @settings(max_examples=500, derandomize=True, database=None)
     def collect(scenario: Scenario) -> None:
         for step in scenario.steps:
             status = step.get("fault", {}).get("status")

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from signet_conformance.errors import SignetConformanceError, printable
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
-unhurried = settings(deadline=None)
 WIDEST_ESCAPE = len("\\U0010ffff")
 
 
-@unhurried
 @given(text=ANY_TEXT)
 def test_the_outcome_is_one_harmless_line(text: str) -> None:
     """Nothing in it is a control character, a line break, a bidirectional mark or half a character."""
@@ -22,7 +20,6 @@ def test_the_outcome_is_one_harmless_line(text: str) -> None:
     shown.encode()
 
 
-@unhurried
 @given(text=ANY_TEXT, limit=st.integers(1, 300))
 def test_the_outcome_is_bounded(text: str, limit: int) -> None:
     """At most `limit` characters of the value are shown, each in its widest escape; a cut one says so."""
@@ -32,14 +29,12 @@ def test_the_outcome_is_bounded(text: str, limit: int) -> None:
         assert shown.endswith("…")
 
 
-@unhurried
 @given(text=st.text(st.characters(categories=("L", "N", "P", "S"))), limit=st.integers(1, 300))
 def test_ordinary_text_is_shown_as_it_is(text: str, limit: int) -> None:
     """Text that a terminal shows harmlessly is not changed, only cut."""
     assert printable(text, limit) == (text if len(text) <= limit else f"{text[: limit - 1]}…")
 
 
-@unhurried
 @given(value=st.none() | st.integers() | st.binary() | st.lists(st.text()))
 def test_any_value_can_be_shown(value: object) -> None:
     """What is no text is shown as its text."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -71,7 +71,7 @@ DECLARED = st.builds(
 )
 HEADERS = st.builds(Header, *[st.none() | TEXT for _ in range(4)], DECLARED)
 Line = dict[str, Any]
-unhurried = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+fewer_examples = settings(max_examples=60)
 WHOLE: st.SearchStrategy[list[Line]] = st.builds(
     lambda header, lines: [header.to_json(), *(line | {"seq": n} for n, line in enumerate(lines, start=1))],
     HEADERS,
@@ -141,7 +141,7 @@ def _lines_of(trace: Trace) -> list[Line]:
     return [trace.header.to_json(), *(dict(line) for line in sorted(numbered, key=lambda line: line["seq"]))]
 
 
-@unhurried
+@fewer_examples
 @given(lines=WHOLE)
 def test_a_trace_is_read_as_it_was_written(file: Path, lines: list[Line]) -> None:
     """Writing and reading changes nothing: every field comes back, in order, without a warning."""
@@ -150,7 +150,7 @@ def test_a_trace_is_read_as_it_was_written(file: Path, lines: list[Line]) -> Non
     assert trace.warnings == ()
 
 
-@unhurried
+@fewer_examples
 @given(lines=WHOLE)
 def test_a_line_is_read_alike_by_either_reader(file: Path, lines: list[Line]) -> None:
     """What is not checked in one go is read member by member, to the same values of the same types."""
@@ -162,14 +162,14 @@ def test_a_line_is_read_alike_by_either_reader(file: Path, lines: list[Line]) ->
     assert repr(plain.marks) == repr(padded.marks)
 
 
-@unhurried
+@fewer_examples
 @given(declared=DECLARED)
 def test_what_is_declared_survives_its_json(declared: Declared) -> None:
     """What a target declares is the same after being written into a header and read from it."""
     assert Declared.from_json(declared.to_json()) == declared
 
 
-@unhurried
+@fewer_examples
 @given(lines=WHOLE, data=st.data())
 def test_a_file_cut_anywhere_keeps_what_was_whole(file: Path, lines: list[Line], data: st.DataObject) -> None:
     """A cut inside the header is refused by name; a cut further on loses the torn line, warns, and nothing else."""
@@ -209,7 +209,7 @@ def _keep_what_was_whole(file: Path, lines: list[Line], content: bytes, offset: 
     assert all(f"{file}:{complete + 1}: " in warning for warning in trace.warnings)
 
 
-@unhurried
+@fewer_examples
 @given(lines=WHOLE, data=st.data())
 def test_a_damaged_file_never_crashes(file: Path, lines: list[Line], data: st.DataObject) -> None:
     """Bytes put anywhere end in a trace, or in an error that names the file, the line and a remedy."""
@@ -230,7 +230,7 @@ def test_a_damaged_file_never_crashes(file: Path, lines: list[Line], data: st.Da
         assert all(c.isprintable() or c == "\n" for c in str(outcome))
 
 
-@unhurried
+@fewer_examples
 @given(lines=WHOLE, junk=st.dictionaries(NAMES.map("x-".__add__), JSON, max_size=3))
 def test_unknown_members_change_nothing(file: Path, lines: list[Line], junk: Line) -> None:
     """Members that this kit does not know are kept in the file and do no harm."""
@@ -242,7 +242,7 @@ def test_unknown_members_change_nothing(file: Path, lines: list[Line], junk: Lin
     assert _lines_of(_read_bytes(file, _written(widened))) == _lines_of(_read_bytes(file, _written(lines)))
 
 
-@unhurried
+@fewer_examples
 @given(lines=WHOLE, data=st.data())
 def test_the_numbers_give_the_order(file: Path, lines: list[Line], data: st.DataObject) -> None:
     """Lines that were written out of order are read in the order of their numbers."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 from signet_conformance import engine, targets, trace
@@ -13,6 +11,7 @@ from signet_conformance.outcome.generated_summary import Summary
 from signet_conformance.running.plan import Plan
 from signet_conformance.running.run import drive
 from signet_conformance.scenarios.script import Scenario
+from tests.support.inner_pytest import run
 
 from .live import broken_daemon, broken_target, generate
 
@@ -54,15 +53,9 @@ def test_breach_of_the_daemon_stands_in_its_section_and_fails_nothing(tmp_path: 
     (tmp_path / "quiet.json").write_text(json.dumps({"name": "quiet", "steps": [START, END]}))
     with broken_daemon(BROKEN) as url:
         words = ["--target", "reference", "--daemon", url, "--scenario", "quiet.json", "--scenarios", "5"]
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", "--signet-conformance", "--signet-report", "report", *words],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"on the daemon's side: FAIL {NAME}" in done.stdout
-    assert "0 breaches found and confirmed" in done.stdout
+        done = run(tmp_path, "--signet-conformance", "--signet-report", "report", *words)
+    assert done.status == 0, done.everything
+    assert f"on the daemon's side: FAIL {NAME}" in done.out
+    assert "0 breaches found and confirmed" in done.out
     traces = json.loads((tmp_path / "report" / "report.json").read_bytes())["traces"]
     assert [one["daemon"][NAME]["verdict"] for one in traces].count("FAIL") == 1

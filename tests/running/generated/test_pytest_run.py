@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +12,7 @@ import pytest
 from signet_conformance.errors import UsageError
 from signet_conformance.pytest_plugin.options import read_options
 from signet_conformance.running.request import DEFAULT_SEED, DEFAULT_SESSIONS
+from tests.support.inner_pytest import run
 
 from .live import BROKEN
 
@@ -30,40 +28,25 @@ token = true
 """
 
 
-def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """A pytest run in a folder."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", *words],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 def test_breach_of_a_generated_session_is_replayed_by_paste(tmp_path: Path) -> None:
     """The failure names the smallest session and a command; the command fails the same requirement, and that alone."""
     (tmp_path / "signet-conformance.toml").write_text(SETTINGS % BROKEN)
     first = run(tmp_path, "--signet-conformance", "--target", "broken", "--scenarios", "20", "--signet-seed", "300")
-    assert first.returncode == 1, first.stdout + first.stderr
-    assert "20 generated sessions, seed 300" in first.stdout
-    assert "smallest generated session that shows it: 5 steps" in first.stdout
-    assert re.search(
-        r"^  FAIL SIG-HTTP-005.* in 5 steps, saved as signet-failures/\S+\.json$", first.stdout, re.MULTILINE
-    )
-    found = re.search(r"^replay: pytest (.*SIG-HTTP-005.*)$", first.stdout, re.MULTILINE)
-    assert found is not None, first.stdout
+    assert first.status == 1, first.out + first.err
+    assert "20 generated sessions, seed 300" in first.out
+    assert "smallest generated session that shows it: 5 steps" in first.out
+    assert re.search(r"^  FAIL SIG-HTTP-005.* in 5 steps, saved as signet-failures/\S+\.json$", first.out, re.MULTILINE)
+    found = re.search(r"^replay: pytest (.*SIG-HTTP-005.*)$", first.out, re.MULTILINE)
+    assert found is not None, first.out
     words = shlex.split(found[1])
     saved = json.loads((tmp_path / words[-1]).read_bytes())
     assert (saved["requirement"], saved["seed"], len(saved["steps"])) == ("SIG-HTTP-005", 300, 5)
 
     again = run(tmp_path, *words)
-    assert again.returncode == 1, again.stdout + again.stderr
-    assert "SIG-HTTP-005" in again.stdout
-    assert "in 1 trace" in again.stdout
-    assert "generated sessions" not in again.stdout
+    assert again.status == 1, again.out + again.err
+    assert "SIG-HTTP-005" in again.out
+    assert "in 1 trace" in again.out
+    assert "generated sessions" not in again.out
 
 
 @pytest.mark.parametrize(
@@ -120,5 +103,5 @@ def test_option_of_the_repository_stays_its_own(tmp_path: Path) -> None:
     """Where the repository has a --scenario, the kit leaves it alone and says which one to use."""
     (tmp_path / "conftest.py").write_text("def pytest_addoption(parser):\n    parser.addoption('--scenario')\n")
     done = run(tmp_path, "--signet-conformance", "--target", "reference", "--scenario", "theirs", "--co", "-q")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "this repository owns --scenario; use --signet-scenario" in done.stderr
+    assert done.status == 0, done.out + done.err
+    assert "this repository owns --scenario; use --signet-scenario" in done.err

@@ -2,42 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-PATIENCE_S = 120.0
-
-# Plugins that have nothing to do with the facts here and cost every run a good part of its time.
-_BESIDE_THE_POINT = "-p no:hypothesispytest -p no:anyio"
-
-
-# What the pytest that runs these tests has put there; and what would have every run compile the kit again.
-_LEFT_OUT = ("PYTEST_", "COLUMNS", "PYTHONDONTWRITEBYTECODE")
-
-
-def environment(**extra: str) -> dict[str, str]:
-    """Our environment as a shell would have it, with what is given."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(_LEFT_OUT)}
-    return {**inherited, "PYTEST_ADDOPTS": _BESIDE_THE_POINT, **extra}
-
-
-@dataclass(frozen=True)
-class Finished:
-    """What a pytest run left behind."""
-
-    status: int
-    out: str
-    err: str
-
-    @property
-    def everything(self) -> str:
-        """All that it printed."""
-        return self.out + self.err
+from tests.support.inner_pytest import Finished, finished, run
 
 
 @dataclass(frozen=True)
@@ -62,26 +32,13 @@ class Repository:
         file.write_text(text, encoding="utf-8")
         return file
 
-    def command(self, *arguments: str | Path) -> Sequence[str]:
-        """The words that run pytest."""
-        return [sys.executable, "-m", "pytest", *map(str, arguments)]
-
     def run(self, *arguments: str | Path, **extra: str) -> Finished:
         """A pytest run, `extra` in its environment."""
-        return self.launch(self.command(*arguments), **extra)
+        return run(self.folder, *arguments, **extra)
 
-    def launch(self, command: Sequence[str], **extra: str) -> Finished:
+    def launch(self, words: Sequence[str], **extra: str) -> Finished:
         """A program run here as pytest is."""
-        done = subprocess.run(
-            command,
-            cwd=self.folder,
-            env=environment(**extra),
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-            check=False,
-        )
-        return Finished(done.returncode, done.stdout, done.stderr)
+        return finished(words, self.folder, **extra)
 
     def conform(self, *arguments: str | Path, **extra: str) -> Finished:
         """A pytest run that asks for the kit."""
