@@ -107,12 +107,12 @@ def _from_trace(trace: Trace, target_format: str, target: str) -> None:
 
 
 def _format_of(path: str, option: str) -> str:
-    found = _SUFFIXES.get(Path(path).suffix.lower())
-    if found is None:
+    form = _SUFFIXES.get(Path(path).suffix.lower())
+    if form is None:
         raise UsageError(
             "the name does not say which format it is", where=printable(path, 400), remedy=f"add {option} har"
         )
-    return found
+    return form
 
 
 def _exchanges(count: int) -> str:

@@ -85,7 +85,7 @@ def _members(difference: Difference) -> Iterator[tuple[str, Any]]:
 def _side(side: Side) -> dict[str, Any] | None:
     if side.exchange is None and not side.pointer:
         return None
-    found: dict[str, Any] = {"exchange": side.exchange, "pointer": side.pointer}
+    shown: dict[str, Any] = {"exchange": side.exchange, "pointer": side.pointer}
     if side.value is not ABSENT:
-        found["value"] = shortened(side.value)
-    return found
+        shown["value"] = shortened(side.value)
+    return shown

@@ -76,14 +76,14 @@ class Exchanges:
             )
 
     def _read_headers(self, pairs: Sequence[Sequence[str]]) -> dict[str, tuple[int, str]]:
-        found = _by_name(pairs, lower=True)
-        for name in [name for name in found if self.volatile.header(name)]:
-            del found[name]
-        if "authorization" in found:
+        headers = _by_name(pairs, lower=True)
+        for name in [name for name in headers if self.volatile.header(name)]:
+            del headers[name]
+        if "authorization" in headers:
             # The scheme is the connector's choice, the token the installation's.
-            place, value = found["authorization"]
-            found["authorization"] = place, value.split(" ", 1)[0]
-        return found
+            place, value = headers["authorization"]
+            headers["authorization"] = place, value.split(" ", 1)[0]
+        return headers
 
     def _named(
         self,
@@ -106,8 +106,8 @@ class Exchanges:
             else:
                 requirements = readers.requirements()
             pointers = [f"{folder}/{at}/1" if at is not None else "" for at in (place, other_place)]
-            found = Place(pointers[0], pointers[1], value, other)
-            yield self._changed(first, second, f"{words} {name}", found, requirements)
+            parted = Place(pointers[0], pointers[1], value, other)
+            yield self._changed(first, second, f"{words} {name}", parted, requirements)
 
     def _outcome(self, first: Call, second: Call) -> Iterator[Difference]:
         if first.status != second.status:
@@ -171,9 +171,9 @@ class Exchanges:
             yield self._changed(first, second, f"{words} /{name}", Place(*at, value, other), requirements, note)
             return
         for place in places:
-            found = Place(at[0] + place.first_pointer, at[1] + place.second_pointer, place.first, place.second)
+            parted = Place(at[0] + place.first_pointer, at[1] + place.second_pointer, place.first, place.second)
             member = f"{words} /{name}{place.first_pointer}"
-            yield self._changed(first, second, member, found, requirements, _why(place))
+            yield self._changed(first, second, member, parted, requirements, _why(place))
 
 
 def name_of(call: Call) -> str:
@@ -195,11 +195,11 @@ def _readers_of_change(readers: Read, value: Any, other: Any) -> tuple[str, ...]
 
 def _by_name(pairs: Sequence[Sequence[str]], *, lower: bool = False) -> dict[str, tuple[int, str]]:
     """The place of the first of each name, and all its values in one text."""
-    found: dict[str, tuple[int, str]] = {}
+    by_name: dict[str, tuple[int, str]] = {}
     for index, (name, value) in enumerate(pairs):
         key = name.lower() if lower else name
-        found[key] = (found[key][0], f"{found[key][1]}, {value}") if key in found else (index, value)
-    return found
+        by_name[key] = (by_name[key][0], f"{by_name[key][1]}, {value}") if key in by_name else (index, value)
+    return by_name
 
 
 def _fault(call: Call) -> Mapping[str, Any] | None:

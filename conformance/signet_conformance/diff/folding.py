@@ -15,11 +15,11 @@ _VALUE_LENGTH = 160
 
 def folded(differences: Iterable[Difference]) -> list[list[Difference]]:
     """The differences in order, those of one kind at one place in the same kind of call put together."""
-    found: dict[tuple[object, ...], list[Difference]] = {}
+    alike: dict[tuple[object, ...], list[Difference]] = {}
     for difference in differences:
         place = (difference.kind, difference.call, difference.member, difference.requirements, difference.note)
-        found.setdefault(place, []).append(difference)
-    return list(found.values())
+        alike.setdefault(place, []).append(difference)
+    return list(alike.values())
 
 
 def whose(session: Session) -> str:

@@ -35,11 +35,11 @@ NOBODY = Read({})
 @cache
 def read(where: str, operation: str | None, name: str = "") -> Read:
     """Who reads part `where` (exchange, path, query, header, body, answer, …), member `name`, of an operation."""
-    found: dict[str, list[str]] = {}
+    by_mode: dict[str, list[str]] = {}
     for key in ((where, name, operation), (where, name, EVERY)):
         for mode, requirement in _index().get(key, ()):
-            found.setdefault(mode, []).append(requirement)
-    return Read({mode: tuple(ids) for mode, ids in found.items()}) if found else NOBODY
+            by_mode.setdefault(mode, []).append(requirement)
+    return Read({mode: tuple(ids) for mode, ids in by_mode.items()}) if by_mode else NOBODY
 
 
 @cache

@@ -174,11 +174,11 @@ def _moved(pairs: Sequence[Pair], first: Sequence[Item], second: Sequence[Item])
     for index, other in pairs:
         if index is None and other is not None:
             waiting.setdefault(second[other], []).append(other)
-    found: dict[int, int] = {}
+    matched: dict[int, int] = {}
     for index, other in pairs:
         if other is None and index is not None and (places := waiting.get(first[index])):
-            found[index] = places.pop(0)
-    return found
+            matched[index] = places.pop(0)
+    return matched
 
 
 class _Races:

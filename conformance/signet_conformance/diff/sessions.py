@@ -60,18 +60,18 @@ class Matched:
     @property
     def any(self) -> Session:
         """The side that is there."""
-        found = self.first or self.second
-        if found is None:
+        session = self.first or self.second
+        if session is None:
             raise ValueError("a pair without a session")
-        return found
+        return session
 
 
 def sessions(recording: Recording) -> list[Session]:
     """The sessions in order of appearance; the calls without a key are one of their own, the first."""
-    found: dict[str | None, Session] = {}
+    sessions: dict[str | None, Session] = {}
     for call in recording.calls:
-        found.setdefault(call.key, Session(call.key)).calls.append(call)
-    return sorted(found.values(), key=lambda session: session.key is not None)
+        sessions.setdefault(call.key, Session(call.key)).calls.append(call)
+    return sorted(sessions.values(), key=lambda session: session.key is not None)
 
 
 def match(first: list[Session], second: list[Session]) -> list[Matched]:

@@ -93,12 +93,12 @@ class Volatile:
         """`text` without its volatile values."""
         if len(text) > _CACHED_LENGTH:
             return self._plain(text)
-        found = self._cache.get(text)
-        if found is None:
-            found = self._plain(text)
+        shown = self._cache.get(text)
+        if shown is None:
+            shown = self._plain(text)
             if len(self._cache) < _CACHED_ENTRIES:
-                self._cache[text] = found
-        return found
+                self._cache[text] = shown
+        return shown
 
     def _plain(self, text: str) -> Plain:
         if self._pattern is None:

@@ -91,15 +91,15 @@ class Breaches:
         return sorted(self._daemon.values(), key=lambda one: BREACHES.index(one.verdict))
 
 
-def _add(found: dict[str, Breach], judged: Judged, judgement: Judgement, known: str) -> None:
+def _add(breaches: dict[str, Breach], judged: Judged, judgement: Judgement, known: str) -> None:
     if judgement.verdict not in BREACHES:
         return
     name = judgement.requirement
-    before = found.get(name)
+    before = breaches.get(name)
     if before is None or FOLDING_ORDER.index(judgement.verdict) < FOLDING_ORDER.index(before.verdict):
         requirement = known_requirement(name)
         level = requirement.level_at(judged.daemon_version) if requirement is not None else ""
-        before = found[name] = Breach(
+        before = breaches[name] = Breach(
             name, judgement.verdict, level, printable(judgement.message, 400), judged.trace.path or ""
         )
     if judgement.verdict is not before.verdict:

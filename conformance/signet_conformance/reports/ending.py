@@ -63,15 +63,15 @@ class Ending:
 
     def together(self) -> Mapping[str, Together]:
         """Each requirement over the whole run, in the catalogue's order."""
-        found = dict(together(self.judged))
+        judged = dict(together(self.judged))
         for name, judgement in self.judgements.items():
-            before = found.get(name)
+            before = judged.get(name)
             if before is None or before.verdict is not judgement.verdict:
                 evidence = [(None, finding) for finding in judgement.findings[:1]]
-                found[name] = Together(judgement.verdict, judgement.reason, evidence)
+                judged[name] = Together(judgement.verdict, judgement.reason, evidence)
             elif before.reason is not judgement.reason:
-                found[name] = replace(before, reason=judgement.reason)
-        return found
+                judged[name] = replace(before, reason=judgement.reason)
+        return judged
 
     def verdicts(self) -> Mapping[str, Verdict]:
         """The verdict of each requirement over the whole run."""

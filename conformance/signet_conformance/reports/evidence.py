@@ -51,10 +51,10 @@ def known_requirement(name: str) -> Requirement | None:
 
 def kinds(findings: Sequence[Finding]) -> list[list[Finding]]:
     """The findings, the repeats of one defect put together."""
-    found: dict[str, list[Finding]] = {}
+    by_defect: dict[str, list[Finding]] = {}
     for finding in findings:
-        found.setdefault(finding.fold or finding.message, []).append(finding)
-    return list(found.values())
+        by_defect.setdefault(finding.fold or finding.message, []).append(finding)
+    return list(by_defect.values())
 
 
 def evidence(judged: Judged, kind: Sequence[Finding]) -> Evidence:

@@ -94,9 +94,9 @@ def _closing(ending: Ending) -> dict[str, Any]:
     }
 
 
-def _coverage(found: Coverage) -> dict[str, Any]:
-    parts = {part.name: {"exercised": list(part.exercised), "missed": list(part.missed)} for part in found.parts}
-    return {"percent": round(found.percent, 1), "parts": parts}
+def _coverage(coverage: Coverage) -> dict[str, Any]:
+    parts = {part.name: {"exercised": list(part.exercised), "missed": list(part.missed)} for part in coverage.parts}
+    return {"percent": round(coverage.percent, 1), "parts": parts}
 
 
 def trace_entry(judged: Judged) -> dict[str, Any]:

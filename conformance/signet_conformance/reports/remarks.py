@@ -65,9 +65,9 @@ def _handlers(traces: Iterable[Trace]) -> list[str]:
     return lines + ([f"{len(worst) - MAX_KINDS} more kinds of trouble with handlers"] if len(worst) > MAX_KINDS else [])
 
 
-def _rank(found: Sequence[_Trouble]) -> tuple[bool, int, int]:
-    outcome = found[0].kind[1]
-    return all(one.under_fault for one in found), list(_WORDS).index(outcome), -len(found)
+def _rank(alike: Sequence[_Trouble]) -> tuple[bool, int, int]:
+    outcome = alike[0].kind[1]
+    return all(trouble.under_fault for trouble in alike), list(_WORDS).index(outcome), -len(alike)
 
 
 def _troubles(trace: Trace) -> Iterator[_Trouble]:
@@ -96,18 +96,18 @@ def _troubles(trace: Trace) -> Iterator[_Trouble]:
             yield _Trouble(kind, scenario, step, mark.ms, printable(mark.text or "", 400), under_fault)
 
 
-def _line(found: Sequence[_Trouble]) -> str:
+def _line(alike: Sequence[_Trouble]) -> str:
     """Who did what how often, whether the kit's own faults were about, and where it was seen first."""
-    event, outcome, status = found[0].kind
-    free = [one for one in found if not one.under_fault]
-    first = (free or found)[0]
+    event, outcome, status = alike[0].kind
+    free = [trouble for trouble in alike if not trouble.under_fault]
+    first = (free or alike)[0]
     said = f"{event}: {f'ended with status {status} and ' if status and outcome == BLOCKED else ''}{_WORDS[outcome]}"
     said += f" with status {status}" if status and outcome == FAILED else ""
     if outcome in (TIMED_OUT, SLOW) and first.ms is not None:
         said += f"{' within' if outcome == TIMED_OUT else ''} {first.ms / 1000:.1f} s"
-    places = {(one.scenario, one.step) for one in found}
-    often = f"{_count(len(places), 'step')} of {_count(len({one.scenario for one in found}), 'scenario')}"
-    only = ", only while a fault was on" if not free else ", also without a fault" if len(free) < len(found) else ""
+    places = {(trouble.scenario, trouble.step) for trouble in alike}
+    often = f"{_count(len(places), 'step')} of {_count(len({trouble.scenario for trouble in alike}), 'scenario')}"
+    only = ", only while a fault was on" if not free else ", also without a fault" if len(free) < len(alike) else ""
     text = f": {first.text}" if first.text else ""
     return f"{said}, in {often}{only}; the first: {first.scenario}, {first.step}{text}"
 

@@ -124,18 +124,18 @@ def _own_rule(name: str) -> dict[str, Any]:
 
 
 def _result(judged: Judged, requirement: str, kind: list[Finding], file: str | None) -> dict[str, Any]:
-    found = evidence(judged, kind)
-    pieces = [found.what]
-    pieces += [f"where: {found.where}"] if found.where else []
-    pieces += [f"at: {found.pointer}"] if found.pointer else []
-    pieces += [f"expected: {found.expected}"] if found.expected else []
-    pieces += [f"received: {found.received}"] if found.received else []
+    shown = evidence(judged, kind)
+    pieces = [shown.what]
+    pieces += [f"where: {shown.where}"] if shown.where else []
+    pieces += [f"at: {shown.pointer}"] if shown.pointer else []
+    pieces += [f"expected: {shown.expected}"] if shown.expected else []
+    pieces += [f"received: {shown.received}"] if shown.received else []
     if (known := known_requirement(requirement)) is not None:
         pieces += [f"change: {known.fix}", f"page: {page_address(requirement) or explain_command(requirement)}"]
     identity = "\0".join((requirement, kind[0].fold or kind[0].message))
     return {
         "message": {"text": literal("\n".join(pieces))},
-        "locations": [{"physicalLocation": _place(judged.trace.path or file, found.line)}],
+        "locations": [{"physicalLocation": _place(judged.trace.path or file, shown.line)}],
         "relatedLocations": _related(judged, kind[0]),
         "occurrenceCount": len(kind),
         "partialFingerprints": {"requirementAndKind/v1": sha256(identity.encode(errors="replace")).hexdigest()},
@@ -143,14 +143,14 @@ def _result(judged: Judged, requirement: str, kind: list[Finding], file: str | N
 
 
 def _related(judged: Judged, finding: Finding) -> list[dict[str, Any]]:
-    found = []
+    places = []
     for number, seq in enumerate(finding.exchanges[1:6], 1):
         call = judged.recording.by_seq.get(seq)
         if call is not None:
             text = literal(call_line(call))
             place = _place(judged.trace.path, call.exchange.line)
-            found.append({"id": number, "message": {"text": text}, "physicalLocation": place})
-    return found
+            places.append({"id": number, "message": {"text": text}, "physicalLocation": place})
+    return places
 
 
 def _place(file: str | None, line: int | None) -> dict[str, Any]:

@@ -129,8 +129,8 @@ def _row(call: Call, strings: Strings) -> list[int | float]:
     ]
 
 
-def _findings(found: Any) -> Iterator[list[str]]:
-    for name, finding in found:
+def _findings(beside: Any) -> Iterator[list[str]]:
+    for name, finding in beside:
         yield [finding.verdict.value, name, printable(finding.message, 300), printable(finding.pointer, 200)]
 
 
