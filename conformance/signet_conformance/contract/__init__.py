@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from signet_conformance.contract.folder import document, schemas_folder
 from signet_conformance.contract.operations import operation_groups
-from signet_conformance.contract.requirements import (
+from signet_conformance.contract.requirement import (
     MAY,
     MUST,
     SHOULD,
