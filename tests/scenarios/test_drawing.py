@@ -52,7 +52,7 @@ def test_smallest_scenario_is_found_from_what_is_known() -> None:
     asked: list[str] = []
 
     def clears(scenario: Scenario) -> bool:
-        return any(step["step"] == "clear" for step in scenario.steps)
+        return any(step.step == "clear" for step in scenario.steps)
 
     def shows(scenario: Scenario) -> bool:
         asked.append(identity(scenario))
@@ -61,7 +61,7 @@ def test_smallest_scenario_is_found_from_what_is_known() -> None:
     drawn = draw(FEATURES, 1, 0)
     found, tried = smallest(FEATURES, 1, 0, [clears(scenario) for scenario in drawn], shows)
     assert found is not None
-    assert [step["step"] for step in found.steps] == ["start", "clear", "end"]
+    assert [step.step for step in found.steps] == ["start", "clear", "end"]
     assert len(asked) == len(set(asked)) == tried
     assert not set(asked) & {identity(scenario) for scenario in drawn}
 

@@ -11,6 +11,7 @@ import pytest
 
 from signet_conformance.errors import UsageError
 from signet_conformance.scenarios.script import Scenario, read_scenarios, scripted
+from signet_conformance.scenarios.steps import Prompt
 
 START = {"step": "start", "session": "s1", "agent": 0, "project": "/workspace/src/acme-api"}
 
@@ -30,7 +31,7 @@ def test_scripted_scenarios_have_names_of_their_own() -> None:
 def test_saved_scenario_is_read_whatever_else_its_file_says() -> None:
     """Seed and requirement stand beside a saved scenario and change nothing."""
     scenario = Scenario.from_json(scenario_of(START, seed=1, requirement="SIG-CMP-004", title="Two"), "here")
-    assert (scenario.name, scenario.title, scenario.steps) == ("one", "Two", (START,))
+    assert (scenario.name, scenario.title, scenario.to_json()["steps"]) == ("one", "Two", [START])
 
 
 @pytest.mark.parametrize(
@@ -89,5 +90,5 @@ def test_missing_file_is_refused(tmp_path: Path) -> None:
 
 def test_scenario_shows_itself_in_short() -> None:
     """A prompt of 100 kB does not fill a message."""
-    scenario = Scenario("one", "One", ({"step": "prompt", "session": "s1", "text": "x" * 100_000},))
+    scenario = Scenario("one", "One", (Prompt(session="s1", text="x" * 100_000),))
     assert len(repr(scenario)) < 400

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 
-from signet_conformance.scenarios.script import CONNECTOR_STEPS, Scenario
+from signet_conformance.scenarios.script import Scenario
 from signet_conformance.scenarios.strategies import LARGEST_PROMPT_BYTES, Features, faults, prompts, sessions
 from signet_conformance.scenarios.writing import PROJECTS
 from signet_conformance.trace import Declared
+from signet_conformance.trace.marks import StepName
 
 Steps = Sequence[Mapping[str, Any]]
 
@@ -36,6 +37,11 @@ FEATURES = st.builds(
 )
 
 
+def steps_of(scenario: Scenario) -> Steps:
+    """The steps as a file of the scenario holds them."""
+    return [step.to_json() for step in scenario.steps]
+
+
 def kinds(steps: Steps) -> list[str]:
     """The kinds of the steps."""
     return [step["step"] for step in steps]
@@ -46,9 +52,9 @@ def test_every_scenario_is_one_that_the_target_can_perform(drawn: tuple[Features
     """It survives its JSON, holds only what the features allow, and uses a session only while that is open."""
     features, scenario = drawn
     assert Scenario.from_json(json.loads(json.dumps(scenario.to_json())), "here") == scenario
-    _check_sessions(scenario.steps, features)
-    for step in scenario.steps:
-        if step["step"] in CONNECTOR_STEPS:
+    _check_sessions(steps_of(scenario), features)
+    for step in steps_of(scenario):
+        if step["step"] in list(StepName):
             assert step["step"] in features.steps | {"tool"}
         if step["step"] == "tool":
             assert step["tool"] in {*features.tools, "memory_store"}
@@ -98,14 +104,14 @@ def _check_sessions(steps: Steps, features: Features) -> None:
 def test_nothing_is_said_twice(scenario: Scenario) -> None:
     """Within a session no two prompts and no two summaries have the same words."""
     for member in ("text", "summary"):
-        said = [(step["session"], step[member]) for step in scenario.steps if member in step]
+        said = [(step["session"], step[member]) for step in steps_of(scenario) if member in step]
         assert len(said) == len(set(said))
 
 
 @given(sessions())
 def test_no_tool_is_asked_for_the_same_twice(scenario: Scenario) -> None:
     """No two calls of a tool have the same arguments, whatever their session, and what was forgotten is not used."""
-    calls = [step for step in scenario.steps if step["step"] == "tool"]
+    calls = [step for step in steps_of(scenario) if step["step"] == "tool"]
     asked = [(call["tool"], json.dumps(call["arguments"])) for call in calls]
     assert len(asked) == len(set(asked))
     forgotten: set[str] = set()
@@ -183,7 +189,7 @@ def resumed_after_a_refused_end(steps: Steps) -> bool:
 def test_end_is_refused_only_where_it_can_come_later(drawn: tuple[Features, Scenario]) -> None:
     """No listener is closed around the end of a session whose process is over with it."""
     features, scenario = drawn
-    assert features.lives_on or ("refuse", None) not in faults_at(scenario.steps, "end", "clear")
+    assert features.lives_on or ("refuse", None) not in faults_at(steps_of(scenario), "end", "clear")
 
 
 @pytest.mark.parametrize(
@@ -197,7 +203,7 @@ def test_status_is_met_where_it_can_be_answered_for(lives_on: bool, at_starts: s
     @given(sessions(Features(lives_on=lives_on)))
     @settings(max_examples=500, derandomize=True, database=None)
     def collect(scenario: Scenario) -> None:
-        for step in scenario.steps:
+        for step in steps_of(scenario):
             status = step.get("fault", {}).get("status")
             pattern = step.get("match", {}).get("path", "*")
             for path, statuses in met.items():
@@ -236,7 +242,7 @@ def test_feature_is_reached_and_shrinks(shown: Callable[[Steps], bool], most_ste
     """The strategy draws sessions with the feature, and Hypothesis makes them as small as it can be shown."""
     found = find(
         sessions(Features()),
-        lambda scenario: shown(scenario.steps),
+        lambda scenario: shown(steps_of(scenario)),
         settings=settings(
             max_examples=3000,
             database=None,

@@ -9,7 +9,8 @@ from signet_conformance.drivers.command import Broken, BrokenOffError, OnEvent
 from signet_conformance.drivers.launch import Driver
 from signet_conformance.errors import NothingTestedError, SignetConformanceError, printable
 from signet_conformance.outcome.broken_off import BrokenOff
-from signet_conformance.scenarios.script import CONNECTOR_STEPS, Scenario
+from signet_conformance.scenarios.script import Scenario
+from signet_conformance.scenarios.steps import ConnectorStep
 from signet_conformance.targets import Target
 
 T = TypeVar("T")
@@ -95,7 +96,7 @@ class Watched:
 
     def _place(self, scenario: Scenario) -> str:
         """The step of the scenario that it came to: number and kind."""
-        steps = [(n, step["step"]) for n, step in enumerate(scenario.steps) if step["step"] in CONNECTOR_STEPS]
+        steps = [(n, step.step) for n, step in enumerate(scenario.steps) if isinstance(step, ConnectorStep)]
         if self._begun == 0:
             return "before its first step"
         number, kind = steps[self._begun - 1]

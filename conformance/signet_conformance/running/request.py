@@ -17,14 +17,14 @@ from signet_conformance.outcome.coverage import percentage
 from signet_conformance.outcome.declared import Declarations
 from signet_conformance.outcome.known_failures import KnownFailures
 from signet_conformance.running.plan import EMBEDDED, Invocation, Plan
-from signet_conformance.scenarios.script import CONNECTOR_STEPS, Scenario, read_scenarios
+from signet_conformance.scenarios.script import Scenario, read_scenarios
+from signet_conformance.scenarios.steps import ConnectorStep, End, Resume, Start
 
 DEFAULT_SESSIONS = 60
 """For a target whose profile names no number of its own."""
 DEFAULT_SEED = 1
 """Fixed, so that a run says the same tomorrow; another one looks elsewhere."""
 MOST_SESSIONS = 1_000_000
-_OPENING = ("start", "resume")
 _DAEMONS = "embedded (or embedded:VERSION), the URL of a running daemon, or a command that starts one"
 
 Spelling = Callable[[str], str]
@@ -168,20 +168,19 @@ def _demand_open_sessions(scenario: Scenario, where: str) -> None:
     """Raise UsageError for a step in a session that is not open: no harness could perform it."""
     opened: set[str] = set()
     for index, step in enumerate(scenario.steps):
-        if step["step"] not in CONNECTOR_STEPS:
+        if not isinstance(step, ConnectorStep):
             continue
-        kind, session = step["step"], str(step["session"])
-        if kind in _OPENING:
-            opened.add(session)
-        elif session not in opened:
-            name = printable(session, 60)
+        if isinstance(step, Start | Resume):
+            opened.add(step.session)
+        elif step.session not in opened:
+            name = printable(step.session, 60)
             raise UsageError(
-                f"scenario {scenario.name}, step {index}: a {kind} in session {name}, which is not open",
+                f"scenario {scenario.name}, step {index}: a {step.step} in session {name}, which is not open",
                 where=where,
                 remedy=f'put {{"step": "start", "session": "{name}"}} before it',
             )
-        elif kind == "end":
-            opened.discard(session)
+        elif isinstance(step, End):
+            opened.discard(step.session)
 
 
 def _seed(given: str | None, where: str) -> int:

@@ -19,7 +19,16 @@ from signet_conformance.drivers.launch import Driver, launch
 from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError
 from signet_conformance.running.daemon import DaemonUnderTest, ask_directly
 from signet_conformance.running.recorder import Recorder, mark
-from signet_conformance.scenarios.script import CONNECTOR_STEPS, Scenario
+from signet_conformance.scenarios.script import Scenario
+from signet_conformance.scenarios.steps import (
+    ConnectorStep,
+    Prompt,
+    RestartDaemon,
+    Step,
+    SwitchFaultOn,
+    SwitchFaultsOff,
+    ToolCall,
+)
 from signet_conformance.targets import Target
 from signet_conformance.trace.marks import (
     RESTART,
@@ -115,7 +124,7 @@ class Station:
                 self._note(driver.hello())
             performance = _Performance(self._recorder, self.daemon, self.target, driver, apart)
             for index, step in enumerate(scenario.steps):
-                performance.step(index, {**step, "more": True} if _turn_goes_on(scenario.steps, index) else step)
+                performance.step(index, step, more=_turn_goes_on(scenario.steps, index))
             driver.flush()
         except NothingTestedError:
             error = "the connector cannot be started"
@@ -147,12 +156,13 @@ class Station:
             return
 
 
-def _turn_goes_on(steps: Sequence[Mapping[str, Any]], index: int) -> bool:
+def _turn_goes_on(steps: Sequence[Step], index: int) -> bool:
     """Whether the model calls a tool after this step, in the same turn: harnesses tell a connector when a turn ends."""
-    if steps[index]["step"] not in ("prompt", "tool"):
+    step = steps[index]
+    if not isinstance(step, Prompt | ToolCall):
         return False
-    session = steps[index]["session"]
-    return next((later["step"] == "tool" for later in steps[index + 1 :] if later.get("session") == session), False)
+    later = (other for other in steps[index + 1 :] if isinstance(other, ConnectorStep))
+    return isinstance(next((other for other in later if other.session == step.session), None), ToolCall)
 
 
 class _Performance:
@@ -169,32 +179,34 @@ class _Performance:
         self._results: dict[str, Mapping[str, Any]] = {}
         self._keys: dict[str, str] = {}
 
-    def step(self, index: int, step: Mapping[str, Any]) -> None:
-        """Perform one step, with its mark before it."""
-        kind = step["step"]
-        if kind in CONNECTOR_STEPS:
-            given = self._filled(step)
-            told = {name: value for name, value in given.items() if name not in ("step", "arguments")}
-            self._recorder.mark(StepMark(index=index, step=kind, other=told))
-            result = self._driver.perform(given, self._on_event)
-            trouble = troubled(index, result, self._target.declared.bounds_s.get(kind))
-            self._recorder.ask(*map(mark, trouble))
-            if "skipped" in result:
-                self._recorder.mark(SkippedMark(index=index, reason=result["skipped"]))
-            if isinstance(result.get("key"), str):
-                self._keys[str(step["session"])] = result["key"]
-            if "as" in step:
-                content = result.get("content")
-                self._results[step["as"]] = content if isinstance(content, Mapping) else {}
-        elif kind == "fault":
-            where = {"match": step.get("match"), "count": step.get("count")}
-            self._recorder.ask({"op": "fault", "fault": self._fault(step["fault"]), **where})
-        elif kind == "fault_off":
+    def step(self, index: int, step: Step, *, more: bool) -> None:
+        """Perform one step, with its mark before it; `more` tells that the turn goes on after it."""
+        if isinstance(step, ConnectorStep):
+            self._connector_step(index, step, more=more)
+        elif isinstance(step, SwitchFaultOn):
+            where = {"match": step.match, "count": step.count}
+            self._recorder.ask({"op": "fault", "fault": self._fault(step.fault), **where})
+        elif isinstance(step, SwitchFaultsOff):
             self._recorder.ask({"op": "fault_off", "id": None})
-        else:
+        elif isinstance(step, RestartDaemon):
             self._recorder.mark(FaultMark(kind=RESTART, on=True))
             self._daemon.restart()
             self._recorder.mark(FaultMark(kind=RESTART, on=False))
+
+    def _connector_step(self, index: int, step: ConnectorStep, *, more: bool) -> None:
+        given = self._filled(step) | ({"more": True} if more else {})
+        told = {name: value for name, value in given.items() if name not in ("step", "arguments")}
+        self._recorder.mark(StepMark(index=index, step=step.step, other=told))
+        result = self._driver.perform(given, self._on_event)
+        trouble = troubled(index, result, self._target.declared.bounds_s.get(step.step))
+        self._recorder.ask(*map(mark, trouble))
+        if "skipped" in result:
+            self._recorder.mark(SkippedMark(index=index, reason=result["skipped"]))
+        if isinstance(result.get("key"), str):
+            self._keys[step.session] = result["key"]
+        if step.as_ is not None:
+            content = result.get("content")
+            self._results[step.as_] = content if isinstance(content, Mapping) else {}
 
     def _on_event(self, event: Mapping[str, Any]) -> None:
         if event.get("event") == "model":
@@ -206,9 +218,9 @@ class _Performance:
         # Past the bound and its grace, so that only a connector that gives up in time gets away.
         return {**fault, "delay_s": max(self._target.declared.bounds_s.values(), default=15.0) + 2.0}
 
-    def _filled(self, step: Mapping[str, Any]) -> dict[str, Any]:
-        """The step with an agent for its number, names of its own, and earlier results in place of references."""
-        given = {k: v for k, v in step.items() if k != "as"}
+    def _filled(self, step: ConnectorStep) -> dict[str, Any]:
+        """The message for a step: an agent for its number, names of its own, earlier results instead of references."""
+        given = {name: value for name, value in step.to_json().items() if name != "as"}
         if isinstance(given.get("agent"), int):
             given["agent"] = self._agent(given["agent"])
         for name in ("session", "project"):

@@ -20,6 +20,7 @@ from typing import Self, TypeVar
 from signet_conformance.running.daemon import is_embedded
 from signet_conformance.running.station import Station
 from signet_conformance.scenarios.script import Scenario
+from signet_conformance.scenarios.steps import RestartDaemon
 from signet_conformance.targets import Target
 
 T = TypeVar("T")
@@ -81,7 +82,7 @@ class Workers:
         lacks = declared is not None and any(need not in declared for need in scenario.needs)
         # A server that runs already has its environment, and none of a scenario's reaches it.
         runs_already = self.target.profile.url is not None and not self.target.command
-        restarts = any(step["step"] == "restart_daemon" for step in scenario.steps)
+        restarts = any(isinstance(step, RestartDaemon) for step in scenario.steps)
         return lacks or (bool(scenario.env) and runs_already) or (restarts and not self.can_restart)
 
     def work(self, jobs: Iterable[Job[T]]) -> Iterator[T]:

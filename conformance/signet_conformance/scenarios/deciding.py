@@ -10,23 +10,32 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from signet_conformance.scenarios.script import Scenario
+from signet_conformance.scenarios.steps import (
+    Compact,
+    CompactionComplete,
+    PreCompaction,
+    RestartDaemon,
+    Step,
+    SwitchFaultOn,
+    ToolCall,
+)
 
 
 def _any(_scenario: Scenario) -> bool:
     return True
 
 
-def _has_step(*kinds: str) -> Callable[[Scenario], bool]:
-    return lambda scenario: any(step["step"] in kinds for step in scenario.steps)
+def _has_step(*kinds: type[Step]) -> Callable[[Scenario], bool]:
+    return lambda scenario: any(isinstance(step, kinds) for step in scenario.steps)
 
 
 def _has_bypass(scenario: Scenario) -> bool:
     return "SIGNET_BYPASS" in scenario.env
 
 
-_compacts = _has_step("compact", "pre_compaction", "compaction_complete")
-_calls_tools = _has_step("tool")
-_is_disturbed = _has_step("fault", "restart_daemon")
+_compacts = _has_step(Compact, PreCompaction, CompactionComplete)
+_calls_tools = _has_step(ToolCall)
+_is_disturbed = _has_step(SwitchFaultOn, RestartDaemon)
 
 _DECIDED_WHERE: Mapping[str, Callable[[Scenario], bool]] = {
     # A compaction that is announced where the user asked for none is what this one forbids.

@@ -75,7 +75,7 @@ def smallest(
 
 def identity(scenario: Scenario) -> str:
     """A digest of the steps."""
-    return hashlib.sha256(json.dumps(scenario.steps, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([step.to_json() for step in scenario.steps], sort_keys=True).encode()).hexdigest()
 
 
 def _run(features: Features, seed: int, chunk: int, phases: Sequence[Phase], body: Callable[[Scenario], Any]) -> None:

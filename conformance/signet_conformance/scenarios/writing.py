@@ -7,7 +7,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from signet_conformance.scenarios.script import CONNECTOR_STEPS, Scenario
+from signet_conformance.scenarios.script import Scenario
+from signet_conformance.scenarios.steps import (
+    Clear,
+    Compact,
+    CompactionComplete,
+    ConnectorStep,
+    End,
+    PreCompaction,
+    Prompt,
+    RestartDaemon,
+    Resume,
+    Start,
+    Step,
+    SwitchFaultOn,
+    SwitchFaultsOff,
+    ToolCall,
+)
 
 PROJECTS = ("/workspace/src/acme-api", "/workspace/src/ledger", "/workspace/src/atlas-billing")
 
@@ -37,9 +53,9 @@ class Writer:
         ]
         self._can_resume = can_resume
         self._lives_on = lives_on
-        self._steps: list[dict[str, Any]] = []
+        self._steps: list[Step] = []
         self._asked: Counter[str] = Counter()
-        self._fault: dict[str, Any] | None = None
+        self._fault: SwitchFaultOn | None = None
         self._fault_lasts: int | None = None
 
     def carry_out(self, what: str, which: int, details: Any) -> None:
@@ -50,7 +66,7 @@ class Writer:
                 self._switch_on(details)
             case "restart":
                 if details:
-                    self._add({"step": "restart_daemon"})
+                    self._add(RestartDaemon())
             case "start":
                 # Of an open session it is the least that can be done: a compaction that has begun is completed.
                 if session.state != "closed":
@@ -85,11 +101,11 @@ class Writer:
             if (times := session.said.count(text)) > 1:
                 # A user who says the same again would look like a connector that submits one turn twice.
                 text = f"{text} ({times})"
-            self._add({"step": "prompt", "session": session.name, "text": text, "reply": reply})
+            self._add(Prompt(session=session.name, text=text, reply=reply))
         elif what == "clear":
             self._switch_on(details)
             self._listen_where_it_matters()
-            self._add({"step": "clear", "session": session.name})
+            self._add(Clear(session=session.name))
         elif what == "tool":
             self._tool(session, *details)
         else:
@@ -99,9 +115,9 @@ class Writer:
                 # No two compactions of a session are summed up in the same words: one would look like a repeat.
                 summary = f"{summary} ({session.compactions})"
             if not halves:
-                self._add({"step": "compact", "session": session.name, "summary": summary})
+                self._add(Compact(session=session.name, summary=summary))
                 return
-            self._add({"step": "pre_compaction", "session": session.name})
+            self._add(PreCompaction(session=session.name))
             session.summary = summary
             if fault is not None:
                 self._switch_on(fault)
@@ -126,14 +142,14 @@ class Writer:
                 "memory_forget": {"mode": "execute", "ids": [memory], "reason": "it was replaced"},
             }
             arguments = uses[tool]
-        self._add({"step": "tool", "session": session.name, "tool": tool, "arguments": arguments})
+        self._add(ToolCall(session=session.name, tool=tool, arguments=dict(arguments)))
 
     def _store(self, session: _Session, fact: str) -> None:
         name = f"{session.name}-m{len(session.stored) + 1}"
         session.stored.append(name)
         session.used.clear()
         arguments = {"content": self._anew(fact)}
-        self._add({"step": "tool", "session": session.name, "tool": "memory_store", "arguments": arguments, "as": name})
+        self._add(ToolCall(session=session.name, tool="memory_store", arguments=arguments, as_=name))
 
     def _anew(self, text: str) -> str:
         """The text, numbered when it was asked for before.
@@ -146,11 +162,11 @@ class Writer:
     def _use(self, session: _Session) -> bool:
         """Open a session that is not open, complete a compaction of one that is; False when it cannot be used."""
         if session.state == "new":
-            self._add({"step": "start", "session": session.name, "agent": session.agent, "project": session.project})
+            self._add(Start(session=session.name, agent=session.agent, project=session.project))
         elif session.state == "closed":
             if not self._can_resume:
                 return False
-            self._add({"step": "resume", "session": session.name})
+            self._add(Resume(session=session.name))
         session.state = "open"
         self._complete(session)
         return True
@@ -158,7 +174,7 @@ class Writer:
     def _complete(self, session: _Session) -> None:
         if session.summary is not None:
             summary, session.summary = session.summary, None
-            self._add({"step": "compaction_complete", "session": session.name, "summary": summary})
+            self._add(CompactionComplete(session=session.name, summary=summary))
 
     def _end(self, session: _Session, fault: dict[str, Any] | None = None) -> None:
         if session.state != "open":
@@ -167,14 +183,14 @@ class Writer:
         self._switch_on(fault)
         self._listen_where_it_matters()
         session.state = "closed"
-        self._add({"step": "end", "session": session.name})
+        self._add(End(session=session.name))
 
     def _listen_where_it_matters(self) -> None:
         """Open a closed listener for an end that nobody could send later: no trace shows that it was tried.
 
         SIG-END-005 wants an end of every started key, and only a process that lives on can repeat a lost one.
         """
-        if not self._lives_on and self._fault is not None and self._fault["fault"]["kind"] == "refuse":
+        if not self._lives_on and self._fault is not None and self._fault.fault["kind"] == "refuse":
             self._switch_off()
 
     def _switch_on(self, details: dict[str, Any] | None) -> None:
@@ -182,7 +198,7 @@ class Writer:
             return
         self._switch_off()
         self._fault_lasts = details["lasts"]
-        self._fault = {"step": "fault", **{k: v for k, v in details.items() if k != "lasts"}}
+        self._fault = SwitchFaultOn(**{name: value for name, value in details.items() if name != "lasts"})
         self._steps.append(self._fault)
 
     def _switch_off(self) -> None:
@@ -191,12 +207,12 @@ class Writer:
         if self._steps[-1] is self._fault:
             self._steps.pop()
         else:
-            self._steps.append({"step": "fault_off"})
+            self._steps.append(SwitchFaultsOff())
         self._fault = None
 
-    def _add(self, step: dict[str, Any]) -> None:
+    def _add(self, step: Step) -> None:
         self._steps.append(step)
-        if self._fault is None or self._fault_lasts is None or step["step"] not in CONNECTOR_STEPS:
+        if self._fault is None or self._fault_lasts is None or not isinstance(step, ConnectorStep):
             return
         self._fault_lasts -= 1
         if self._fault_lasts <= 0:

@@ -11,6 +11,7 @@ from signet_conformance.outcome.generated_summary import Summary
 from signet_conformance.running.plan import Plan
 from signet_conformance.running.run import drive
 from signet_conformance.scenarios.script import Scenario
+from signet_conformance.scenarios.steps import read_step
 from tests.support.inner_pytest import run
 
 from .live import broken_daemon, broken_target, generate
@@ -38,7 +39,7 @@ def test_breach_of_the_daemon_is_shown_again_and_put_beside_the_traces(tmp_path:
 
 def test_breach_of_the_daemon_that_scenarios_show_is_not_performed_again(tmp_path: Path) -> None:
     """What the other traces of the run say of the daemon needs no second proof."""
-    scenario = Scenario("plain", "One session", (START, PROMPT, END))
+    scenario = Scenario("plain", "One session", tuple(map(read_step, (START, PROMPT, END))))
     with broken_daemon(BROKEN) as url:
         plan = Plan(targets.load("reference"), url, scenarios=(scenario,), generated=5)
         drive(plan, tmp_path, lambda _event: None)

@@ -1,0 +1,174 @@
+"""The steps of scenarios, one class each: what the user does, and what the kit does to daemon and recorder.
+
+In arguments {"agent": number} stands for one of the target's agents, {"key": session} for the native key of a session,
+{"from": name, "pointer": …} for a part of an earlier result.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, TypeAdapter
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import core_schema
+
+from signet_conformance.files.documents import Maybe, Part, refusal, shown_value
+
+
+def _agent(agent: Any) -> Any:
+    if isinstance(agent, bool) or not isinstance(agent, int | str):
+        raise refusal(f"is {shown_value(agent)}, expected a whole number or a text")
+    return agent
+
+
+class Step(Part):
+    """What any step may hold. A member that is not named goes to the connector as it is."""
+
+    model_config = ConfigDict(extra="allow", validate_by_name=True, validate_by_alias=True)
+
+    step: str
+    agent: Annotated[
+        Maybe[Annotated[int | str, BeforeValidator(_agent)]],
+        Field(description="a number among the target's agents, or an agent id"),
+    ] = None
+    project: Annotated[Maybe[str], Field(description="a text: the folder that the user works in")] = None
+    text: Annotated[Maybe[str], Field(description="a text: what the user says")] = None
+    reply: Annotated[Maybe[str], Field(description="a text: what the model answers")] = None
+    tool: Annotated[Maybe[str], Field(description="a text: the tool that is called")] = None
+    arguments: Annotated[Maybe[dict[str, Any]], Field(description="an object: what the tool is given")] = None
+    summary: Annotated[Maybe[str], Field(description="a text: what is left of the conversation")] = None
+    fault: Annotated[Maybe[dict[str, Any]], Field(description='an object such as {"kind": "reset"}')] = None
+    match: Annotated[
+        Maybe[dict[str, Any]], Field(description='an object such as {"path": "/api/hooks/*"}: the requests it meets')
+    ] = None
+    count: Annotated[Maybe[int], Field(description="a whole number: how many requests it meets")] = None
+    as_: Annotated[
+        Maybe[str], Field(alias="as", description="a text: the name under which later steps know the result")
+    ] = None
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """A file always names the step, though the class alone does in the program."""
+        schema = handler.resolve_ref_schema(handler(core))
+        schema["properties"]["step"].pop("default", None)
+        schema["required"] = ["step", *schema.get("required", ())]
+        return schema
+
+    def to_json(self) -> dict[str, Any]:
+        """The step as files and messages to a driver program hold it."""
+        return {"step": self.step, **self.model_dump(exclude_unset=True, by_alias=True)}
+
+
+class ConnectorStep(Step):
+    """A step that the connector is given, in a session with a name local to the scenario."""
+
+    session: Annotated[str, Field(description='a name within the scenario such as "s1"')]
+
+
+class KitStep(Step):
+    """A step that the kit takes by itself."""
+
+
+class Start(ConnectorStep):
+    """The user opens a session."""
+
+    step: Literal["start"] = "start"
+
+
+class Prompt(ConnectorStep):
+    """The user says something."""
+
+    step: Literal["prompt"] = "prompt"
+    text: Annotated[str, Field(description="a text: what the user says")]
+
+
+class ToolCall(ConnectorStep):
+    """The model calls a tool."""
+
+    step: Literal["tool"] = "tool"
+    tool: Annotated[str, Field(description="a text: the tool that is called")]
+
+
+class Compact(ConnectorStep):
+    """The harness compacts the conversation: both halves at once."""
+
+    step: Literal["compact"] = "compact"
+
+
+class PreCompaction(ConnectorStep):
+    """The harness is about to compact the conversation."""
+
+    step: Literal["pre_compaction"] = "pre_compaction"
+
+
+class CompactionComplete(ConnectorStep):
+    """The conversation has been compacted."""
+
+    step: Literal["compaction_complete"] = "compaction_complete"
+
+
+class Resume(ConnectorStep):
+    """The user opens a session again."""
+
+    step: Literal["resume"] = "resume"
+
+
+class Clear(ConnectorStep):
+    """The user clears the conversation, which begins another session."""
+
+    step: Literal["clear"] = "clear"
+
+
+class End(ConnectorStep):
+    """The user closes the session."""
+
+    step: Literal["end"] = "end"
+
+
+class SwitchFaultOn(KitStep):
+    """The recorder switches a fault on."""
+
+    step: Literal["fault"] = "fault"
+    fault: Annotated[dict[str, Any], Field(description='an object such as {"kind": "reset"}')]
+
+
+class SwitchFaultsOff(KitStep):
+    """The recorder switches every fault off."""
+
+    step: Literal["fault_off"] = "fault_off"
+
+
+class RestartDaemon(KitStep):
+    """The kit ends the daemon and starts it again."""
+
+    step: Literal["restart_daemon"] = "restart_daemon"
+
+
+AnyStep = Annotated[
+    Start
+    | Prompt
+    | ToolCall
+    | Compact
+    | PreCompaction
+    | CompactionComplete
+    | Resume
+    | Clear
+    | End
+    | SwitchFaultOn
+    | SwitchFaultsOff
+    | RestartDaemon,
+    Field(discriminator="step"),
+]
+
+
+def read_step(data: Any) -> Step:
+    """The step of a JSON object; raises pydantic's ValidationError."""
+    return _reader().validate_python(data)
+
+
+@cache
+def _reader() -> TypeAdapter[Step]:
+    return TypeAdapter(AnyStep)
