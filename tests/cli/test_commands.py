@@ -57,7 +57,7 @@ def test_a_failure_of_the_kit_is_one_line_and_exits_4(
         raise RuntimeError("no \x1b[31m luck")
 
     monkeypatch.delenv("SIGNET_CONFORMANCE_TRACEBACK", raising=False)
-    monkeypatch.setattr("signet_conformance.cli.judging.judge", crash)
+    monkeypatch.setattr("signet_conformance.outcome.conclusion.judge", crash)
     done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING))
     assert done.exit_code == 4
     assert "error: the kit failed: RuntimeError: no \\x1b[31m luck; please report it" in done.stderr
@@ -72,7 +72,7 @@ def test_a_traceback_is_shown_on_request(invoke: Invoke, tmp_path: Path, monkeyp
         raise RuntimeError("no luck")
 
     monkeypatch.setenv("SIGNET_CONFORMANCE_TRACEBACK", "1")
-    monkeypatch.setattr("signet_conformance.cli.judging.judge", crash)
+    monkeypatch.setattr("signet_conformance.outcome.conclusion.judge", crash)
     done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING))
     assert isinstance(done.exception, RuntimeError)
 

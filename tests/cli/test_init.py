@@ -158,7 +158,7 @@ def test_the_lane_performs_what_it_was_set_up_with(tmp_path: Path, invoke: Invok
 def test_a_folder_that_does_not_exist_is_told(invoke: Invoke) -> None:
     """The argument is a folder."""
     refused = invoke("init", "nowhere")
-    assert (refused.exit_code, refused.stderr.splitlines()[0]) == (2, "error: nowhere: is no folder")
+    assert (refused.exit_code, refused.stderr.splitlines()[0]) == (2, "error: nowhere: is not a folder")
 
 
 def test_an_unknown_target_is_told_with_the_nearest(tmp_path: Path, invoke: Invoke) -> None:

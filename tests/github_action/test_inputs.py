@@ -8,7 +8,7 @@ import pytest
 
 from signet_conformance.errors import UsageError
 from signet_conformance.github_action.inputs import FIELDS, Inputs, demand_new_report, read_inputs
-from signet_conformance.github_action.performing import command_line
+from signet_conformance.github_action.performing import options
 
 
 def read(tmp_path: Path, **given: str) -> Inputs:
@@ -43,8 +43,8 @@ def test_the_example_of_each_input_is_one(tmp_path: Path) -> None:
 
 def test_a_target_has_a_number_of_sessions_of_its_own(tmp_path: Path) -> None:
     """The run is told a number of generated sessions only where the lane is."""
-    assert "--signet-scenarios" not in command_line(read(tmp_path))
-    assert "--signet-scenarios 7 " in " ".join(command_line(read(tmp_path, scenarios="7"))) + " "
+    assert "scenarios" not in options(read(tmp_path))
+    assert options(read(tmp_path, scenarios="7"))["scenarios"] == "7"
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_missing_target_is_told(tmp_path: Path) -> None:
 def test_a_misspelt_variable_is_refused(tmp_path: Path) -> None:
     """A variable of the lane's prefix that is no input does not go by unnoticed."""
     for name in ("scenario", "zeal"):
-        with pytest.raises(UsageError, match="is no input") as refused:
+        with pytest.raises(UsageError, match="is not an input") as refused:
             read(tmp_path, python="python3", **{name: "5"})
         assert refused.value.where == f"SIGNET_LANE_{name.upper()}"
     read(tmp_path, python="python3")
@@ -134,7 +134,7 @@ def test_a_path_stays_in_the_workspace(tmp_path: Path, name: str, value: str) ->
 
 def test_a_baseline_must_be_there(tmp_path: Path) -> None:
     """A named file of known failures that does not exist is no empty one."""
-    with pytest.raises(UsageError, match="is no file"):
+    with pytest.raises(UsageError, match="is not a file"):
         read(tmp_path, baseline="known.json")
 
 

@@ -15,18 +15,19 @@ import click
 
 from signet_conformance import targets
 from signet_conformance.cli.commands import tell
-from signet_conformance.errors import NothingTestedError, SignetConformanceError, UsageError, printable
+from signet_conformance.cli.run import run_lines
+from signet_conformance.cli.run_progress import shown_progress
+from signet_conformance.errors import NothingTestedError, UsageError, printable
 from signet_conformance.files.new_file import create_file
 from signet_conformance.finding import Verdict
 from signet_conformance.github_action.discovery import Found, discover, settings_text
 from signet_conformance.github_action.inputs import FIELDS, Inputs, read_inputs
 from signet_conformance.github_action.origin import checked_pin, installed_pin
-from signet_conformance.github_action.outcome import Outcome, read_outcome
 from signet_conformance.github_action.performing import CANCELLED, perform
 from signet_conformance.github_action.workflow import Workflow
 from signet_conformance.outcome import baseline
+from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.known_failures import DEFAULT_DAYS, user_name
-from signet_conformance.reports.registry import FORMATS
 from signet_conformance.targets.settings import FILE as SETTINGS
 
 WORKFLOW = Path(".github", "workflows", "signet-conformance.yml")
@@ -79,14 +80,14 @@ def command(
     writer = _Writer(place, dry_run)
     if not found.settings:
         writer.write(place.folder / SETTINGS, settings_text(found))
-    status, outcome = (0, None) if dry_run or no_run else _run(inputs, found)
+    status, conclusion = (0, None) if dry_run or no_run else _run(inputs, found)
     if status == CANCELLED:
         return status
-    failing = _failing(outcome)
-    if outcome is not None and failing:
-        writer.write(place.folder / BASELINE, _baseline_text(outcome, failing))
+    failing = _failing(conclusion)
+    if failing:
+        writer.write(place.folder / BASELINE, _baseline_text(found.name, failing))
     writer.write(place.root / WORKFLOW, place.workflow(found.name, pin, inputs.scenarios).text())
-    for line in _closing(found, pin, status, failing, writer, ran=outcome is not None):
+    for line in _closing(found, pin, status, failing, writer, ran=conclusion is not None):
         print(line)
     return status
 
@@ -102,7 +103,7 @@ class _Place:
     def find(cls, given: str) -> _Place:
         folder = Path(given).resolve()
         if not folder.is_dir():
-            raise UsageError("is no folder", where=printable(given, 400), remedy="name the folder of the connector")
+            raise UsageError("is not a folder", where=printable(given, 400), remedy="name the folder of the connector")
         return cls(folder, next((p for p in (folder, *folder.parents) if (p / ".git").exists()), folder))
 
     @property
@@ -160,7 +161,7 @@ class _Writer:
             print(f"wrote     {name}")
 
 
-def _run(inputs: Inputs, found: Found) -> tuple[int, Outcome | None]:
+def _run(inputs: Inputs, found: Found) -> tuple[int, Conclusion | None]:
     """Drive the connector once: the exit status and what it came to, None where no verdict was reached.
 
     The folder with report and traces stays where something fails.
@@ -179,30 +180,30 @@ def _run(inputs: Inputs, found: Found) -> tuple[int, Outcome | None]:
     sys.stdout.flush()
     folder = Path(tempfile.mkdtemp(prefix="signet-init-")).resolve()
     report = folder / "report"
-    performed = perform(replace(inputs, report=report), os.environ)
-    if not (report / FORMATS["json"].file).is_file():
-        return performed.unreported, None
-    try:
-        known = [] if inputs.baseline is None else [baseline.read(str(inputs.baseline))]
-        outcome = read_outcome(report / FORMATS["json"].file, found.name, known)
-    except SignetConformanceError as failure:
-        tell(failure)
-        return failure.exit_status, None
-    if outcome.status == 0:
+    with shown_progress(sys.stderr) as shown:
+        ended = perform(replace(inputs, report=report), shown)
+    if ended.failure is not None:
+        tell(ended.failure)
+    if ended.performance is None:
+        return ended.status, None
+    print(*run_lines(ended.performance), sep="\n")
+    if ended.status == 0:
         shutil.rmtree(folder, ignore_errors=True)
-    return outcome.status, outcome
+    return ended.status, ended.performance.conclusion
 
 
-def _failing(outcome: Outcome | None) -> Mapping[str, Verdict]:
-    if outcome is None:
+def _failing(conclusion: Conclusion | None) -> Mapping[str, Verdict]:
+    """The requirements that fail and are not known to."""
+    if conclusion is None:
         return {}
-    return {name: Verdict.FAIL for name in outcome.breaches() if outcome.verdicts[name] is Verdict.FAIL}
+    failing = (name for name, verdict in conclusion.verdicts.items() if verdict is Verdict.FAIL)
+    return {name: Verdict.FAIL for name in failing if name not in conclusion.known_reasons}
 
 
-def _baseline_text(outcome: Outcome, failing: Mapping[str, Verdict]) -> str:
+def _baseline_text(target: str, failing: Mapping[str, Verdict]) -> str:
     today = datetime.now(UTC).date()
     expires = today + timedelta(days=DEFAULT_DAYS)
-    return baseline.document(baseline.entries_for({outcome.target: failing}, user_name(), _REASON, today, expires))
+    return baseline.document(baseline.entries_for({target: failing}, user_name(), _REASON, today, expires))
 
 
 def _closing(
@@ -226,4 +227,4 @@ def _closing(
             "the lane installs the kit from your package index; "
             "to pin the kit's action instead: --kit OWNER/REPOSITORY@COMMIT"
         )
-    yield f"the same run by hand: pytest --signet-conformance --target {found.name}"
+    yield f"the same run by hand: signet-conformance run {found.name}"

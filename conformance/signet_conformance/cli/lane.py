@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
-from signet_conformance.errors import KitError, SignetConformanceError
-from signet_conformance.github_action.github import Annotation, Runner, without_runner
+from signet_conformance.cli.commands import tell
+from signet_conformance.cli.run import run_lines
+from signet_conformance.cli.run_progress import shown_progress
+from signet_conformance.errors import SignetConformanceError
+from signet_conformance.github_action.annotations import WORDS, counts, relative, remarks
+from signet_conformance.github_action.github import Annotation, Runner
 from signet_conformance.github_action.inputs import FIELDS, Inputs, demand_new_report, read_inputs
-from signet_conformance.github_action.outcome import WORDS, Outcome, read_outcome, relative, remarks
-from signet_conformance.github_action.performing import CANCELLED, Performed, perform
-from signet_conformance.github_action.summary import summary
+from signet_conformance.github_action.performing import Ended, perform
+from signet_conformance.github_action.summary import summary, told
 from signet_conformance.outcome import baseline
-from signet_conformance.outcome.known_failures import failing_text
-from signet_conformance.reports.registry import FORMATS
 
 _EPILOG = "\n".join(
     [
@@ -47,7 +47,7 @@ def command() -> int:
     runner = Runner.from_environment(os.environ, sys.stdout)
     try:
         inputs = read_inputs(os.environ, Path.cwd())
-        return _lane(inputs, runner, os.environ)
+        return _lane(inputs, runner)
     except SignetConformanceError as failure:
         runner.set("status", failure.exit_status)
         runner.set("verdict", WORDS[failure.exit_status])
@@ -56,50 +56,45 @@ def command() -> int:
         raise
 
 
-def _lane(inputs: Inputs, runner: Runner, environment: Mapping[str, str]) -> int:
+def _lane(inputs: Inputs, runner: Runner) -> int:
     demand_new_report(inputs)
-    known = [] if inputs.baseline is None else [baseline.read(str(inputs.baseline))]
     # Said before the run: a run that is cancelled leaves traces to upload all the same.
     runner.set("report", relative(inputs.report, inputs.workspace))
     runner.set("artifact", inputs.artifact)
-    with runner.quoting():
-        performed = perform(inputs, without_runner(environment))
-    outcome: Outcome | None = None
-    status = performed.status
-    if status != CANCELLED and (inputs.report / FORMATS["json"].file).is_file():
-        outcome = read_outcome(inputs.report / FORMATS["json"].file, inputs.target, known)
-        if outcome.status != performed.status:
-            raise KitError(
-                f"the run ended with {performed.status}, its report says {outcome.status}",
-                where=str(inputs.report),
-                remedy="look into the log above: something ended the run after its report was written",
-            )
-        _keep_audit(inputs)
-    else:
-        status = performed.unreported
-    _tell(inputs, runner, performed, outcome, status)
-    return status
+    with runner.quoting(), shown_progress(sys.stderr) as shown:
+        ended = perform(inputs, shown)
+        if ended.performance is not None:
+            print(*run_lines(ended.performance), sep="\n")
+        elif ended.failure is not None:
+            tell(ended.failure)
+    _keep_audit(inputs)
+    _tell(inputs, runner, ended)
+    return ended.status
 
 
 def _keep_audit(inputs: Inputs) -> None:
     """Put what the baseline let pass beside the report: the workspace of a CI lane is thrown away."""
-    if inputs.baseline is not None and (audit := baseline.audit_path(str(inputs.baseline))).is_file():
+    if inputs.baseline is None or not inputs.report.is_dir():
+        return
+    if (audit := baseline.audit_path(str(inputs.baseline))).is_file():
         shutil.copyfile(audit, inputs.report / audit.name)
 
 
-def _tell(inputs: Inputs, runner: Runner, performed: Performed, outcome: Outcome | None, status: int) -> None:
-    runner.set("status", status)
-    runner.set("verdict", WORDS.get(status, "unjudged"))
-    runner.summarise(summary(inputs, performed, outcome, status))
-    counts = {} if outcome is None else outcome.counts()
-    for name, count in counts.items():
-        runner.set(name.lower(), count)
-    if outcome is None:
-        text = performed.complaint or f"pytest ended with {performed.status} and without a report; the log says why"
-        runner.annotate(Annotation("error", "Signet conformance", text))
+def _tell(inputs: Inputs, runner: Runner, ended: Ended) -> None:
+    word = WORDS.get(ended.status, "unjudged")
+    runner.set("status", ended.status)
+    runner.set("verdict", word)
+    runner.summarise(summary(inputs, ended))
+    said: list[str] = []
+    if ended.performance is None:
+        runner.annotate(Annotation("error", "Signet conformance", told(ended)))
     else:
-        for annotation in remarks(outcome, inputs.workspace):
+        conclusion = ended.performance.conclusion
+        tally = counts(conclusion)
+        for name, count in tally.items():
+            runner.set(name.lower(), count)
+        for annotation in remarks(conclusion, inputs.workspace):
             runner.annotate(annotation)
-    because = "" if outcome is None else failing_text(outcome.known)
-    said = ", ".join(filter(None, [*(f"{count} {name}" for name, count in counts.items() if count), because]))
-    print(f"lane: {inputs.target} {WORDS.get(status, 'ended')}{': ' if said else ''}{said} (exit {status})")
+        said = [*(f"{count} {name}" for name, count in tally.items() if count), conclusion.because]
+    text = ", ".join(filter(None, said))
+    print(f"lane: {inputs.target} {word}{': ' if text else ''}{text} (exit {ended.status})")

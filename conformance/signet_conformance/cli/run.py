@@ -6,7 +6,6 @@ import shutil
 import signal
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import click
 
@@ -15,18 +14,16 @@ from signet_conformance.children.signals import interrupted_by
 from signet_conformance.cli.commands import INTERRUPTED, PROGRAM
 from signet_conformance.cli.known import known_options
 from signet_conformance.cli.selection import selected
-from signet_conformance.errors import SignetConformanceError, UsageError, printable
+from signet_conformance.errors import SignetConformanceError, printable
 from signet_conformance.finding import Verdict
-from signet_conformance.outcome.conclusion import Conclusion, Judging
+from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.known_failures import KnownFailures
-from signet_conformance.outcome.recordings import Recordings
+from signet_conformance.reports.registry import FORMATS
 from signet_conformance.rules import rules
 from signet_conformance.running import request
+from signet_conformance.running.performance import Performance
 from signet_conformance.running.plan import Invocation
 from signet_conformance.running.request import DEFAULT_SESSIONS, Given, Request
-
-if TYPE_CHECKING:
-    from signet_conformance.reports.run_text import Ending
 
 _EPILOG = """\b
 Examples:
@@ -140,11 +137,10 @@ class _Run:
 
     def __init__(self, asked: Request, target: str, *, as_json: bool, quiet: bool, coverage: bool) -> None:
         self._asked = asked
-        self._plan = asked.plan(Invocation((PROGRAM, "run", target)))
+        self._performance = Performance(asked, Invocation((PROGRAM, "run", target)))
         self._as_json = as_json
         self._quiet = quiet
         self._coverage = coverage
-        self._recordings = Recordings(asked.folder)
         self._keeps_traces = asked.report
 
     def perform(self) -> int:
@@ -153,89 +149,39 @@ class _Run:
             self._drive()
         except SignetConformanceError:
             # The recordings so far may show why.
-            self._keeps_traces = self._has_traces
+            self._keeps_traces = _has_traces(self._asked)
             raise
         except KeyboardInterrupt:
             print("interrupted: nothing was judged", file=sys.stderr)
             return INTERRUPTED
-        judging = Judging(self._asked.terms(), measured=True, whole=True)
-        for recorded in self._recordings.traces():
-            judging.judge(recorded)
-        conclusion = judging.conclude(generated=self._recordings.generated(), shortfall=self._recordings.shortfall())
-        self._keeps_traces = self._asked.report or (self._has_traces and _names_traces(conclusion))
-        conclusion.write_audit()
-        baseline = conclusion.write_baseline()
-        if self._asked.report:
-            self._write_reports(judging, conclusion)
+        conclusion = self._performance.conclusion
+        self._keeps_traces = _keeps_traces(self._performance)
+        baseline = self._performance.write()
         if self._as_json:
-            _write_document(judging, conclusion)
+            self._performance.write_report(FORMATS["json"], sys.stdout)
         else:
-            self._show(conclusion, baseline)
+            for line in run_lines(self._performance, baseline, quiet=self._quiet, coverage=self._coverage):
+                print(line)
         return conclusion.status
 
     def _drive(self) -> None:
-        # Imported when something is driven: `run --help` has no use for Hypothesis.
         from signet_conformance.cli.run_progress import shown_progress
-        from signet_conformance.running.run import drive
 
         if not self._quiet:
             print(self._heading(), file=sys.stderr)
         # A run that is ended from outside takes its daemons, recorders and connectors along.
         with shown_progress(sys.stderr, quiet=self._quiet) as tell, interrupted_by(signal.SIGTERM, signal.SIGHUP):
-            self._recordings.performed = drive(self._plan, self._asked.folder, tell)
+            self._performance.drive(tell)
 
     def _heading(self) -> str:
         """What would repeat the run."""
-        asked, name = self._asked, printable(self._plan.target.name, 100)
+        asked = self._asked
+        assert asked.target is not None  # noqa: S101 - the command demands one
+        name = printable(asked.target.name, 100)
         if not asked.sessions:
             return f"target {name}"
         why = " (this target's own number: --scenarios N performs N)" if asked.sessions_of_target else ""
         return f"target {name}, {asked.sessions} generated sessions{why}, seed {asked.seed}"
-
-    @property
-    def _has_traces(self) -> bool:
-        return any(self._asked.folder.glob("*.jsonl"))
-
-    def _write_reports(self, judging: Judging, conclusion: Conclusion) -> None:
-        from signet_conformance.reports import ending
-        from signet_conformance.reports.folder import write_reports
-
-        try:
-            write_reports(self._asked.folder, ending.Ending.of(conclusion), judging.known_in)
-        except OSError as failure:
-            raise UsageError(
-                f"the report cannot be written: {failure.strerror}",
-                where=printable(self._asked.folder),
-                remedy="name a folder on a disk that has room",
-            ) from None
-
-    def _show(self, conclusion: Conclusion, baseline: str | None) -> None:
-        from signet_conformance.reports import run_text
-        from signet_conformance.reports.terminal import terminal_width, wants_colour
-
-        width, colour = terminal_width(), wants_colour(sys.stdout)
-        ending = run_text.Ending(conclusion, conclusion.status, width, colour, baseline)
-        for line in run_text.closing(ending) if self._quiet else self._lines(ending):
-            print(line)
-
-    def _lines(self, ending: Ending) -> Iterator[str]:
-        from signet_conformance.reports import run_text
-        from signet_conformance.reports.text import coverage_lines
-
-        conclusion = ending.conclusion
-        for name in _failing(conclusion):
-            if name not in conclusion.known_reasons:
-                yield run_text.breach_text(conclusion, name, self._asked.folder, ending.width, colour=ending.colour)
-                yield ""
-        yield from run_text.undecided_lines(conclusion)
-        yield from run_text.note_lines(self._recordings.read)
-        yield from run_text.ending_lines(ending)
-        if self._coverage and conclusion.coverage is not None:
-            yield from coverage_lines(conclusion.coverage, ending.width, ending.colour, missed=True)
-        if self._asked.report:
-            yield run_text.reports_line(self._asked.folder)
-        elif self._keeps_traces:
-            yield f"traces: {printable(self._asked.folder, 1000)}"
 
     def discard_traces(self) -> None:
         """Drop the traces that nobody was told of."""
@@ -243,24 +189,54 @@ class _Run:
             shutil.rmtree(self._asked.folder, ignore_errors=True)
 
 
+def run_lines(
+    performance: Performance, baseline: str | None = None, *, quiet: bool = False, coverage: bool = False
+) -> Iterator[str]:
+    """A run that was performed, as text: the closing line alone when `quiet`.
+
+    `baseline` says which baseline was written; with `coverage` what was not exercised is listed.
+    """
+    # Imported when there is something to draw.
+    from signet_conformance.reports import run_text
+    from signet_conformance.reports.terminal import terminal_width, wants_colour
+    from signet_conformance.reports.text import coverage_lines
+
+    conclusion, folder = performance.conclusion, performance.request.folder
+    ending = run_text.Ending(conclusion, conclusion.status, terminal_width(), wants_colour(sys.stdout), baseline)
+    if quiet:
+        yield from run_text.closing(ending)
+        return
+    for name in _failing(conclusion):
+        if name not in conclusion.known_reasons:
+            yield run_text.breach_text(conclusion, name, folder, ending.width, colour=ending.colour)
+            yield ""
+    yield from run_text.undecided_lines(conclusion)
+    yield from run_text.note_lines(performance.recordings.read)
+    yield from run_text.ending_lines(ending)
+    if coverage and conclusion.coverage is not None:
+        yield from coverage_lines(conclusion.coverage, ending.width, ending.colour, missed=True)
+    if performance.request.report:
+        yield run_text.reports_line(folder)
+    elif _keeps_traces(performance):
+        yield f"traces: {printable(folder, 1000)}"
+
+
+def _has_traces(asked: Request) -> bool:
+    return any(asked.folder.glob("*.jsonl"))
+
+
+def _keeps_traces(performance: Performance) -> bool:
+    """Whether the traces stay: in a report, or where what is said of the run names them, for nobody could replay it."""
+    if performance.request.report:
+        return True
+    conclusion = performance.conclusion
+    generated = conclusion.generated
+    unconfirmed = generated is not None and not all(breach.confirmed for breach in generated.breaches)
+    named = unconfirmed or conclusion.lacks_scenarios or bool(_failing(conclusion))
+    return named and _has_traces(performance.request)
+
+
 def _failing(conclusion: Conclusion) -> list[str]:
     """The requirements to show in full: errors of the kit first, then FAIL, then WARN."""
     order = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
     return [name for verdict in order for name, reached in conclusion.verdicts.items() if reached is verdict]
-
-
-def _names_traces(conclusion: Conclusion) -> bool:
-    """Whether what is said of the run names traces, without which nobody could replay it."""
-    generated = conclusion.generated
-    unconfirmed = generated is not None and not all(breach.confirmed for breach in generated.breaches)
-    return unconfirmed or conclusion.lacks_scenarios or bool(_failing(conclusion))
-
-
-def _write_document(judging: Judging, conclusion: Conclusion) -> None:
-    from signet_conformance.reports import ending
-    from signet_conformance.reports.registry import FORMATS
-
-    report = FORMATS["json"].open(sys.stdout)
-    for judged in conclusion.judged:
-        report.add(judged, judging.known_in(judged))
-    report.close(ending.Ending.of(conclusion))

@@ -27,7 +27,7 @@ class Field:
     @property
     def variable(self) -> str:
         """The environment variable that carries it."""
-        return PREFIX + self.name.upper().replace("-", "_")
+        return variable(self.name)
 
 
 _PATH = r"[A-Za-z0-9_.][A-Za-z0-9_./-]{0,199}"
@@ -118,16 +118,18 @@ def read_inputs(environment: Mapping[str, str], here: Path) -> Inputs:
     unknown = sorted(name for name in environment if name.startswith(PREFIX) and name not in variables)
     if unknown:
         raise UsageError(
-            "is no input of the lane", where=printable(unknown[0], 80), remedy="signet-conformance lane --help"
+            "is not an input of the lane", where=printable(unknown[0], 80), remedy="signet-conformance lane --help"
         )
     workspace = Path(environment.get("GITHUB_WORKSPACE") or here).resolve()
     folder = _inside(workspace, workspace, given["working-directory"], "working-directory")
     if not folder.is_dir():
-        raise UsageError("is no folder", where=_where("working-directory", folder), remedy="name one of the workspace")
+        raise UsageError(
+            "is not a folder", where=_where("working-directory", folder), remedy="name one of the workspace"
+        )
     baseline = _inside(workspace, folder, given["baseline"], "baseline") if given["baseline"] else None
     if baseline is not None and not baseline.is_file():
         raise UsageError(
-            "is no file", where=_where("baseline", baseline), remedy="commit the baseline, or leave the input out"
+            "is not a file", where=_where("baseline", baseline), remedy="commit the baseline, or leave the input out"
         )
     return Inputs(
         target=given["target"],
@@ -177,4 +179,9 @@ def _inside(workspace: Path, folder: Path, path: str, name: str) -> Path:
 
 
 def _where(name: str, value: object) -> str:
-    return f"{PREFIX}{name.upper().replace('-', '_')} {printable(value, 200)}"
+    return f"{variable(name)} {printable(value, 200)}"
+
+
+def variable(name: str) -> str:
+    """The environment variable that carries an input."""
+    return PREFIX + name.upper().replace("-", "_")

@@ -2,46 +2,45 @@
 
 from __future__ import annotations
 
-import shlex
+import io
 from collections.abc import Iterator
-from pathlib import Path
 
 from signet_conformance.errors import printable
+from signet_conformance.github_action.annotations import WORDS
 from signet_conformance.github_action.inputs import Inputs
-from signet_conformance.github_action.outcome import WORDS, Outcome
-from signet_conformance.github_action.performing import Performed, command_line
-from signet_conformance.outcome.known_failures import failing_text
+from signet_conformance.github_action.performing import Ended, invocation, options
 from signet_conformance.reports.markdown import code, inline
 from signet_conformance.reports.registry import FORMATS
 
 
-def summary(inputs: Inputs, performed: Performed, outcome: Outcome | None, status: int) -> str:
-    """The Markdown of a lane that ended. Without an `outcome` it says why there is none."""
-    return "\n".join(_lines(inputs, performed, outcome, status))
+def summary(inputs: Inputs, ended: Ended) -> str:
+    """The Markdown of a lane that ended. Without a verdict it says why there is none."""
+    return "\n".join(_lines(inputs, ended))
 
 
-def _lines(inputs: Inputs, performed: Performed, outcome: Outcome | None, status: int) -> Iterator[str]:
-    report = _written(inputs.report / FORMATS["markdown"].file)
-    if report:
-        yield report
-    else:
+def _lines(inputs: Inputs, ended: Ended) -> Iterator[str]:
+    because = ""
+    if ended.performance is None:
         yield "## Signet conformance\n"
-    word = WORDS.get(status, "ended early")
-    because = "" if outcome is None else failing_text(outcome.known)
-    ended = f"exit {status}, failed by {because}" if because else f"exit {status}"
-    yield f"Target {code(inputs.target)} against {code(inputs.daemon)}: **{word}** ({ended}).\n"
-    if outcome is None:
-        yield f"No verdict was reached: {inline(printable(performed.complaint or 'the log says why', 600))}\n"
-    words = shlex.join(command_line(inputs))
-    yield f"The same on your machine, from {code(_folder(inputs))}:\n\n```sh\n{words}\n```\n"
+    else:
+        because = ended.performance.conclusion.because
+        report = io.StringIO()
+        ended.performance.write_report(FORMATS["markdown"], report)
+        yield report.getvalue()
+    word = WORDS.get(ended.status, "ended early")
+    status = f"exit {ended.status}, failed by {because}" if because else f"exit {ended.status}"
+    yield f"Target {code(inputs.target)} against {code(inputs.daemon)}: **{word}** ({status}).\n"
+    if ended.failure is not None:
+        yield f"No verdict was reached: {inline(printable(told(ended), 600))}\n"
+    command = invocation(inputs).command(*options(inputs).items())
+    folder = str(inputs.folder.relative_to(inputs.workspace))
+    yield f"The same on your machine, from {code(folder)}:\n\n```sh\n{command}\n```\n"
 
 
-def _folder(inputs: Inputs) -> str:
-    return str(inputs.folder.relative_to(inputs.workspace))
-
-
-def _written(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except (OSError, ValueError):
-        return ""
+def told(ended: Ended) -> str:
+    """Why no verdict was reached, in one line."""
+    failure = ended.failure
+    if failure is None:
+        return "the lane was cancelled"
+    place = f"{failure.where}: " if failure.where else ""
+    return "; ".join(filter(None, [f"{place}{failure.message}", failure.remedy]))

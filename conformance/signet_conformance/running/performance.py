@@ -1,0 +1,72 @@
+"""One run: a request that is performed, judged and written down. `run` and the CI lane are faces of it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TextIO
+
+from signet_conformance.errors import UsageError, printable
+from signet_conformance.outcome.conclusion import Conclusion, Judging
+from signet_conformance.outcome.recordings import Recordings
+from signet_conformance.reports.ending import Ending
+from signet_conformance.reports.folder import write_reports
+from signet_conformance.reports.registry import Format
+from signet_conformance.running.events import Tell
+from signet_conformance.running.plan import Invocation
+from signet_conformance.running.request import Request
+
+
+class Performance:
+    """One performance of a request that names a target. `invocation` is what replays begin with."""
+
+    def __init__(self, request: Request, invocation: Invocation) -> None:
+        self.request = request
+        self.recordings = Recordings(request.folder)
+        self._plan = request.plan(invocation)
+
+    def drive(self, tell: Tell) -> None:
+        """Drive the connector, which leaves recordings in the folder of the request.
+
+        Raises SignetConformanceError when no scenario can be performed.
+        """
+        # Imported when something is driven: who only asks for help has no use for Hypothesis.
+        from signet_conformance.running.run import drive
+
+        self.recordings.performed = drive(self._plan, self.request.folder, tell)
+
+    @cached_property
+    def _judging(self) -> Judging:
+        judging = Judging(self.request.terms(), measured=True, whole=True)
+        for recorded in self.recordings.traces():
+            judging.judge(recorded)
+        return judging
+
+    @cached_property
+    def conclusion(self) -> Conclusion:
+        """What the recordings come to. Raises TraceError for one that cannot be read."""
+        return self._judging.conclude(generated=self.recordings.generated(), shortfall=self.recordings.shortfall())
+
+    def write(self) -> str | None:
+        """Write what was let pass, and the baseline and the reports that were asked for.
+
+        Returns in words which baseline was written, None without. Raises UsageError when something cannot be written.
+        """
+        self.conclusion.write_audit()
+        baseline = self.conclusion.write_baseline()
+        if self.request.report:
+            try:
+                write_reports(self.request.folder, Ending.of(self.conclusion), self._judging.known_in)
+            except OSError as failure:
+                raise UsageError(
+                    f"the report cannot be written: {failure.strerror}",
+                    where=printable(self.request.folder),
+                    remedy="name a folder on a disk that has room",
+                ) from None
+        return baseline
+
+    def write_report(self, form: Format, stream: TextIO) -> None:
+        """Write one report of the run."""
+        report = form.open(stream)
+        for judged in self.conclusion.judged:
+            report.add(judged, self._judging.known_in(judged))
+        report.close(Ending.of(self.conclusion))

@@ -1,0 +1,86 @@
+"""Facts about what a lane remarks on a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from signet_conformance import engine, trace
+from signet_conformance.finding import Finding, Judgement, Reason, Verdict
+from signet_conformance.github_action.annotations import MAX_ANNOTATIONS, counts, remarks
+from signet_conformance.outcome.baseline import Known
+from signet_conformance.outcome.baseline_documents import Entry
+from signet_conformance.outcome.conclusion import Conclusion, Judging, Terms
+from signet_conformance.outcome.known_failures import KnownFailures
+
+TODAY = date(2026, 5, 4)
+FIRST, SECOND = "SIG-HTTP-001", "SIG-HTTP-002"
+TRACE = (
+    '{"kind":"header","format":"signet-trace/1","created":"2026-05-04T12:00:00Z"}\n'
+    '{"kind":"mark","seq":1,"t":0.0,"name":"step","data":{}}\n'
+    '{"kind":"exchange","seq":2,"conn":null,"t0":0.1,"t1":0.2,"request":{"method":"GET","path":"/health",'
+    '"query":[],"headers":[],"body":null},"response":{"status":200,"headers":[],"body":null}}\n'
+)
+
+
+def concluded(folder: Path, verdicts: Iterable[tuple[str, Verdict]], *known: Known) -> Conclusion:
+    """What a run of `mine` came to with these verdicts, each with a finding in the only exchange of the only trace."""
+    path = folder / "a.jsonl"
+    path.write_text(TRACE)
+    judgements = {
+        name: Judgement(name, verdict, Reason.BREACH, "", (Finding(verdict, (2,), "the member is absent"),), 1)
+        for name, verdict in verdicts
+    }
+    files = KnownFailures(known, None, "", "", date.max, TODAY)
+    judging = Judging(Terms(known=files, target="mine"))
+    judging.add(engine.Judged(trace.read(path), "0.145.7", judgements))
+    return judging.conclude()
+
+
+def known(requirement: str, expires: date = date(2026, 6, 1)) -> Known:
+    """A file with one entry."""
+    entry = Entry(requirement, "mine", "ada", "being mended", date(2026, 5, 1), expires)
+    return Known("known.json", [entry])
+
+
+def test_every_verdict_is_counted(tmp_path: Path) -> None:
+    """All six are named, also those that no requirement has."""
+    assert counts(concluded(tmp_path, [(FIRST, Verdict.FAIL), (SECOND, Verdict.PASS)])) == {
+        "ERROR": 0, "FAIL": 1, "WARN": 0, "PASS": 1, "INCONCLUSIVE": 0, "NOT-APPLICABLE": 0,
+    }  # fmt: skip
+
+
+def test_a_known_failure_is_no_error(tmp_path: Path) -> None:
+    """An entry in force takes the annotation away; another requirement keeps its own."""
+    failing = [(FIRST, Verdict.FAIL), (SECOND, Verdict.FAIL)]
+    shown = remarks(concluded(tmp_path, failing, known(FIRST)), tmp_path)
+    assert [annotation.title for annotation in shown] == [f"FAIL {SECOND}"]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "expires", "word"),
+    [(Verdict.PASS, date(2026, 6, 1), "stale"), (Verdict.FAIL, date(2026, 5, 3), "expired")],
+)
+def test_an_entry_that_must_go_is_an_error(tmp_path: Path, verdict: Verdict, expires: date, word: str) -> None:
+    """A stale and an expired entry are annotated in the file that holds them."""
+    conclusion = concluded(tmp_path, [(FIRST, verdict)], known(FIRST, expires))
+    shown = [annotation.message for annotation in remarks(conclusion, tmp_path) if annotation.file == "known.json"]
+    assert any(f"{FIRST} at mine is {word}" in message for message in shown)
+
+
+def test_a_breach_is_annotated_at_its_line(tmp_path: Path) -> None:
+    """The annotation names the trace from the workspace, and the line of the exchange."""
+    shown = [one.command() for one in remarks(concluded(tmp_path, [(FIRST, Verdict.FAIL)]), tmp_path)]
+    place, text = f"file=a.jsonl,line=3,title=FAIL {FIRST}", "the member is absent"
+    assert shown == [f"::error {place}::{text} (signet-conformance explain {FIRST})"]
+
+
+def test_annotations_are_as_many_as_github_shows(tmp_path: Path) -> None:
+    """What goes beyond them is counted."""
+    failing = [(f"SIG-HTTP-{number:03}", Verdict.FAIL) for number in range(MAX_ANNOTATIONS + 3)]
+    shown = list(remarks(concluded(tmp_path, failing), tmp_path))
+    assert [annotation.level for annotation in shown] == ["error"] * MAX_ANNOTATIONS + ["notice"]
+    assert shown[-1].message.startswith("3 more requirements")
