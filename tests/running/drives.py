@@ -55,7 +55,11 @@ class Drive:
     def run(self, *arguments: str, scenario: Mapping[str, Any] | None = None) -> subprocess.Popen[str]:
         """Start `signet-conformance run` with these words, of which the target is the first."""
         words = [] if scenario is None else [f"--scenario={self._saved(scenario)}"]
-        return self._start([sys.executable, "-m", "signet_conformance.cli", "run", *arguments, *words])
+        return self.command("run", *arguments, *words)
+
+    def command(self, *words: str) -> subprocess.Popen[str]:
+        """Start `signet-conformance` with these words."""
+        return self._start([sys.executable, "-m", "signet_conformance.cli", *words])
 
     def _saved(self, scenario: Mapping[str, Any]) -> str:
         (self.folder / "scenario.json").write_text(json.dumps(scenario))

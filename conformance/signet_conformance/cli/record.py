@@ -1,9 +1,10 @@
-"""`signet-conformance record`: records what a connector and a daemon say, until Ctrl-C."""
+"""`signet-conformance record`: records what a connector and a daemon say, until Ctrl-C or the end of a command."""
 
 from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,25 +17,42 @@ from signet_conformance.errors import KitError, UsageError, printable
 from signet_conformance.outcome.declared import words as declared_words
 from signet_conformance.reports.command_lines import shell_command
 
-_START_S = 60.0
-_ANSWER_S = 10.0
+START_S = 60.0
+ANSWER_S = 10.0
 _PROGRESS_S = 0.5
 
 _EPILOG = """\b
 Examples:
+  signet-conformance record --out run.jsonl -- node agent.js
+  signet-conformance record --daemon http://127.0.0.1:3850 -- claude -p hello
   signet-conformance record --upstream http://127.0.0.1:3850 --out run.jsonl
   signet-conformance record --upstream http://127.0.0.1:3850 --out run.jsonl \\
       --agent atlas --harness openclaw --bound start=15
 
 \b
-The connector is pointed at the recorder, the recorder at the daemon. Secrets
-are redacted before anything is written. Ctrl-C ends the recording.
+COMMAND is run with SIGNET_DAEMON_URL set to the recorder (and SIGNET_PATH, where
+the daemon is the embedded one); when it ends the recording is judged, and the
+exit status is that of check. With --no-check it is that of COMMAND.
+Without COMMAND the connector is pointed at the recorder by hand, and Ctrl-C ends
+the recording. Secrets are redacted before anything is written.
 """
 
 
-@click.command("record", help="Record what a connector and a daemon say to each other, until Ctrl-C.", epilog=_EPILOG)
-@click.option("--upstream", required=True, metavar="URL", help="The daemon, such as http://127.0.0.1:3850.")
-@click.option("--out", required=True, metavar="FILE", help="The trace to write; it must not exist.")
+@click.command(
+    "record",
+    help="Record what a connector and a daemon say to each other: until COMMAND ends, or until Ctrl-C.",
+    epilog=_EPILOG,
+)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
+@click.option("--upstream", metavar="URL", help="The daemon, such as http://127.0.0.1:3850, where no COMMAND is given.")
+@click.option(
+    "--daemon",
+    metavar="WHERE",
+    help="The daemon for COMMAND: embedded (the default; embedded:VERSION), the URL of a running one, or a command"
+    " that starts one.",
+)
+@click.option("--out", metavar="FILE", help="The trace to write; it must not exist (default with COMMAND: a new one).")
+@click.option("--no-check", is_flag=True, help="Do not judge the recording when COMMAND has ended.")
 @click.option("--host", metavar="ADDRESS", help="Where to listen (default: 127.0.0.1).")
 @click.option("--port", type=click.IntRange(0, 65535), help="Where to listen (default: a free port).")
 @click.option("--allow-non-loopback", is_flag=True, help="Let other machines connect to --host.")
@@ -51,8 +69,11 @@ are redacted before anything is written. Ctrl-C ends the recording.
 @declared_options
 def command(
     *,
-    upstream: str,
-    out: str,
+    words: tuple[str, ...],
+    upstream: str | None,
+    daemon: str | None,
+    out: str | None,
+    no_check: bool,
     host: str | None,
     port: int | None,
     allow_non_loopback: bool,
@@ -62,35 +83,71 @@ def command(
     target: str | None,
     **declared: Any,
 ) -> int:
-    """Run the recorder; the exit status is its own."""
-    words = [f"--upstream={upstream}", f"--out={out}"]
-    words += [] if host is None else [f"--host={host}"]
-    words += [] if port is None else [f"--port={port}"]
-    words += ["--allow-non-loopback"] * allow_non_loopback
-    words += [] if upstream_may_be_down else ["--require-upstream"]
-    words += [f"--canary-env={name}" for name in canaries]
-    words += [] if body_limit is None else [f"--body-limit={body_limit}"]
-    words += [] if target is None else [f"--target={target}"]
-    words += ["--token-declared" if word == "--token" else word for word in declared_words(parse_declared(**declared))]
+    """Run the recorder; the exit status is its own, or that of judging what it recorded."""
+    options = [] if host is None else [f"--host={host}"]
+    options += [] if port is None else [f"--port={port}"]
+    options += ["--allow-non-loopback"] * allow_non_loopback
+    options += [] if upstream_may_be_down else ["--require-upstream"]
+    options += [f"--canary-env={name}" for name in canaries]
+    options += [] if body_limit is None else [f"--body-limit={body_limit}"]
+    options += [] if target is None else [f"--target={target}"]
+    options += [
+        "--token-declared" if word == "--token" else word for word in declared_words(parse_declared(**declared))
+    ]
+    if words:
+        if upstream is not None:
+            raise UsageError("a command has a daemon of its own", where="--upstream", remedy="say --daemon instead")
+        # Imported here: a recording without a command launches no daemon.
+        from signet_conformance.cli.recorded_command import record_command
+
+        return record_command(words, daemon, out, options, checks=not no_check)
+    _demand_without_command(upstream, out, daemon, no_check=no_check)
+    assert upstream is not None  # noqa: S101 - demanded
+    assert out is not None  # noqa: S101 - demanded
     # A terminated recording ends like an interrupted one: with a whole trace and no process left behind.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    # -P keeps a folder that happens to be called like the recorder from being run in its place.
-    with LineProcess(
-        "the recorder", [sys.executable, "-P", "-m", "signet_recording_proxy", "--control", *words]
-    ) as child:
+    with recorder([f"--upstream={upstream}", f"--out={out}", *options]) as child:
         try:
             return _run(child, upstream, out)
         except ChildEndedError:
-            child.close()
-            status = child.returncode
-            return status if status in (UsageError.exit_status, KitError.exit_status) else KitError.exit_status
+            return status_of_ended(child)
         finally:
-            _pass_on_stderr(child)
+            pass_on_stderr(child)
+
+
+def recorder(words: Sequence[str]) -> LineProcess:
+    """The recorder with these options, started, with a control channel."""
+    # -P keeps a folder that happens to be called like the recorder from being run in its place.
+    return LineProcess("the recorder", [sys.executable, "-P", "-m", "signet_recording_proxy", "--control", *words])
+
+
+def status_of_ended(child: LineProcess) -> int:
+    """The exit status of a recorder that ended by itself, which has said why."""
+    child.close()
+    status = child.returncode
+    return status if status in (UsageError.exit_status, KitError.exit_status) else KitError.exit_status
+
+
+def _demand_without_command(upstream: str | None, out: str | None, daemon: str | None, *, no_check: bool) -> None:
+    """Raise UsageError for options that do not go together where no command is given."""
+    for option, given in (("--daemon", daemon is not None), ("--no-check", no_check)):
+        if given:
+            raise UsageError(
+                "speaks of a command, and none is given",
+                where=option,
+                remedy="signet-conformance record -- COMMAND, or --upstream URL in its place",
+            )
+    for option, value, example in (("--upstream", upstream, "URL"), ("--out", out, "FILE")):
+        if value is None:
+            raise UsageError(
+                f"Missing option '{option}'",
+                remedy=f"add {option} {example}, or a command to record: signet-conformance record -- COMMAND",
+            )
 
 
 def _run(child: LineProcess, upstream: str, out: str) -> int:
-    url = child.receive(_START_S)["url"]
-    _pass_on_stderr(child)
+    url = child.receive(START_S)["url"]
+    pass_on_stderr(child)
     print(
         f"recording {printable(upstream, 300)} into {printable(out, 1000)}",
         "point the connector at the recorder, then use it:",
@@ -106,10 +163,10 @@ def _run(child: LineProcess, upstream: str, out: str) -> int:
             with suppress(ChildTimeoutError):
                 child.receive(_PROGRESS_S)
             if shows_progress:
-                print(f"\r{_count(child)} recorded ", end="", flush=True)
+                print(f"\r{exchanges_of(child)} recorded ", end="", flush=True)
     except KeyboardInterrupt:
-        count = _count(child)
-        child.ask({"op": "exit"}, _ANSWER_S)
+        count = exchanges_of(child)
+        child.ask({"op": "exit"}, ANSWER_S)
         print("\r" if shows_progress else "", end="")
         print(f"{count} in {printable(Path(out).absolute(), 1000)}")
         print(f"check it: {shell_command(['signet-conformance', 'check', out])}")
@@ -117,11 +174,13 @@ def _run(child: LineProcess, upstream: str, out: str) -> int:
     return KitError.exit_status if child.returncode else 0
 
 
-def _count(child: LineProcess) -> str:
-    written = child.ask({"op": "counts"}, _ANSWER_S).get("written", 0)
+def exchanges_of(child: LineProcess) -> str:
+    """How many exchanges were recorded, in words."""
+    written = child.ask({"op": "counts"}, ANSWER_S).get("written", 0)
     return f"{written} exchange{'' if written == 1 else 's'}"
 
 
-def _pass_on_stderr(child: LineProcess) -> None:
+def pass_on_stderr(child: LineProcess) -> None:
+    """Show what the recorder complained of."""
     while child.stderr:
         print(child.stderr.popleft(), file=sys.stderr)

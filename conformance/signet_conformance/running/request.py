@@ -114,7 +114,7 @@ def read(given: Given, target: targets.Target | None, spelt: Spelling, *, record
     for an option that cannot be used.
     """
     if given.daemon is not None:
-        _check_daemon(given.daemon, spelt("daemon"))
+        check_daemon(given.daemon, spelt("daemon"))
     scenarios = _scenarios(given.files, spelt("scenario"))
     own = None if target is None else target.profile.sessions
     sessions = _sessions(given, own, spelt, driven=not recordings)
@@ -205,7 +205,8 @@ def _check_version(version: str, where: str) -> None:
         raise
 
 
-def _check_daemon(daemon: str, where: str) -> None:
+def check_daemon(daemon: str, where: str) -> None:
+    """Raise UsageError, naming the option `where`, for a choice of daemon that cannot be launched."""
     embedded, _, version = daemon.partition(":")
     if embedded == EMBEDDED and version:
         _check_version(version, where)

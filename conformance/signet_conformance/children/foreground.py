@@ -1,0 +1,123 @@
+"""A command of the user's that has our terminal: in a process group of its own, signals passed on, always reaped."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from signet_conformance.errors import NothingTestedError, printable
+
+_GRACE_S = 10.0
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+_PASSED_ON = (signal.SIGINT, *_ENDING)
+_WANTS_TERMINAL = (signal.SIGTTIN, signal.SIGTTOU)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended: its exit status, as a shell would say it; `stopped` when we were told to end meanwhile."""
+
+    status: int
+    stopped: bool
+
+
+def run_in_foreground(command: Sequence[str], env: Mapping[str, str]) -> Ended:
+    """Run a command with our standard streams until it ends; all that is left of its group ends with it.
+
+    SIGINT, SIGTERM and SIGHUP are passed on to its group. After the latter two it has some seconds to end. Raises
+    NothingTestedError when it cannot be started.
+    """
+    try:
+        process = subprocess.Popen(command, env=dict(env), process_group=0)
+    except OSError as failure:
+        raise NothingTestedError(
+            f"the command cannot be started: {failure.strerror or failure}",
+            where=printable(command[0], 400),
+            remedy="check that the program is installed and on PATH",
+        ) from None
+    stopped = False
+
+    def pass_on(number: int, _frame: object) -> None:
+        nonlocal stopped
+        stopped = stopped or number in _ENDING
+        _signal(process.pid, number)
+        if number in _ENDING:
+            # A stopped process takes no signal but this one.
+            _signal(process.pid, signal.SIGCONT)
+            late.start() if not late.is_alive() else None
+
+    late = threading.Timer(_GRACE_S, _signal, (process.pid, signal.SIGKILL))
+    late.daemon = True
+    before = {number: signal.signal(number, pass_on) for number in _PASSED_ON if _is_heard(number)}
+    try:
+        with _terminal_of(process.pid) as terminal:
+            status = _wait(process.pid, terminal)
+    finally:
+        late.cancel()
+        # Whatever the command left behind in its group.
+        _signal(process.pid, signal.SIGKILL)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    process.returncode = status
+    return Ended(status if status >= 0 else 128 - status, stopped)
+
+
+def _is_heard(number: signal.Signals) -> bool:
+    """Whether a signal is for us: one that whoever started us had us ignore (nohup) stays ignored."""
+    return signal.getsignal(number) is not signal.SIG_IGN
+
+
+def _wait(pid: int, terminal: int | None) -> int:
+    """The exit status of the child, negative for a signal; the child may be suspended at the terminal meanwhile."""
+    while True:
+        _, how = os.waitpid(pid, 0 if terminal is None else os.WUNTRACED)
+        if not os.WIFSTOPPED(how):
+            return os.waitstatus_to_exitcode(how)
+        assert terminal is not None  # noqa: S101 - only then stops are told
+        if os.WSTOPSIG(how) not in _WANTS_TERMINAL:
+            # Ctrl-Z: the shell that started us gets the terminal, and gives it back when it continues us.
+            _give_terminal(terminal, os.getpgrp())
+            os.kill(0, signal.SIGSTOP)
+        _give_terminal(terminal, pid)
+        _signal(pid, signal.SIGCONT)
+
+
+@contextlib.contextmanager
+def _terminal_of(group: int) -> Iterator[int | None]:
+    """Give our terminal to a group, if we have one and it is ours to give; its descriptor, or None."""
+    terminal = None
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        descriptor = sys.stdin.fileno()
+        if os.isatty(descriptor) and os.tcgetpgrp(descriptor) == os.getpgrp():
+            terminal = descriptor
+    if terminal is None:
+        yield None
+        return
+    _give_terminal(terminal, group)
+    # It may have asked for the terminal before that.
+    _signal(group, signal.SIGCONT)
+    try:
+        yield terminal
+    finally:
+        _give_terminal(terminal, os.getpgrp())
+
+
+def _give_terminal(terminal: int, group: int) -> None:
+    # From the background that asks for SIGTTOU, which would stop us.
+    before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    try:
+        with contextlib.suppress(OSError):
+            os.tcsetpgrp(terminal, group)
+    finally:
+        signal.signal(signal.SIGTTOU, before)
+
+
+def _signal(group: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)

@@ -1,0 +1,78 @@
+"""A command that is recorded from its start to its end, between a daemon and a recorder of its own, and judged then."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from signet_conformance.children.foreground import Ended, run_in_foreground
+from signet_conformance.children.processes import ChildEndedError, LineProcess
+from signet_conformance.cli import check
+from signet_conformance.cli.commands import INTERRUPTED, PROGRAM
+from signet_conformance.cli.record import ANSWER_S, START_S, exchanges_of, pass_on_stderr, recorder, status_of_ended
+from signet_conformance.errors import KitError, NothingTestedError, UsageError, printable
+from signet_conformance.reports.command_lines import shell_command
+from signet_conformance.running.daemon import DaemonUnderTest, is_embedded
+from signet_conformance.running.plan import EMBEDDED
+from signet_conformance.running.request import check_daemon
+
+_IDLE_S = 20.0
+"""How long the last exchanges may take once the command has ended."""
+
+
+def record_command(
+    words: Sequence[str], daemon: str | None, out: str | None, options: Sequence[str], *, checks: bool
+) -> int:
+    """Run a command with a recorder in front of a daemon; the exit status is that of judging, or the command's own.
+
+    `options` are words for the recorder. Raises NothingTestedError when daemon or command cannot be started.
+    """
+    choice = EMBEDDED if daemon is None else daemon
+    check_daemon(choice, "--daemon")
+    if out is not None and os.path.lexists(out):
+        raise UsageError("exists already", where=out, remedy="choose another name: nothing is replaced")
+    with ExitStack() as stack:
+        home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="signet-record-")))
+        under_test = DaemonUnderTest(choice, home)
+        stack.callback(under_test.close)
+        under_test.start()
+        trace = out or str(Path(tempfile.mkdtemp(prefix="signet-recording-"), "recording.jsonl"))
+        child = stack.enter_context(recorder([f"--upstream={under_test.url}", f"--out={trace}", *options]))
+        try:
+            ended = _run(child, words, trace, {"SIGNET_PATH": str(home)} if is_embedded(choice) else {})
+        except ChildEndedError:
+            return status_of_ended(child)
+        except NothingTestedError:
+            if out is None:
+                shutil.rmtree(Path(trace).parent, ignore_errors=True)
+            raise
+        finally:
+            pass_on_stderr(child)
+    if ended.status:
+        print(f"{printable(words[0], 200)} ended with status {ended.status}", file=sys.stderr)
+    if ended.stopped:
+        return INTERRUPTED
+    if not checks:
+        print(f"check it: {shell_command([PROGRAM, 'check', trace])}", file=sys.stderr)
+        return ended.status
+    status = check.command.main([trace], prog_name=f"{PROGRAM} check", standalone_mode=False)
+    return status if isinstance(status, int) else KitError.exit_status
+
+
+def _run(child: LineProcess, words: Sequence[str], trace: str, env: dict[str, str]) -> Ended:
+    url = str(child.receive(START_S)["url"])
+    pass_on_stderr(child)
+    print(f"recording into {printable(trace, 1000)}, SIGNET_DAEMON_URL={printable(url, 300)}", file=sys.stderr)
+    sys.stderr.flush()
+    ended = run_in_foreground(words, {**os.environ, **env, "SIGNET_DAEMON_URL": url})
+    with suppress(KitError):
+        # What the command left under way is recorded when it ends, and as cut off when it does not.
+        child.ask({"op": "idle", "timeout_s": _IDLE_S}, _IDLE_S + ANSWER_S)
+    print(f"{exchanges_of(child)} in {printable(Path(trace).absolute(), 1000)}", file=sys.stderr)
+    child.ask({"op": "exit"}, ANSWER_S)
+    return ended
