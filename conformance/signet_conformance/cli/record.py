@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,18 @@ import click
 
 from signet_conformance.children.processes import ChildEndedError, ChildTimeoutError, LineProcess
 from signet_conformance.cli.declared import declared_options, parse_declared
+from signet_conformance.cli.recorder_process import (
+    ANSWER_S,
+    START_S,
+    exchanges_of,
+    pass_on_stderr,
+    recorder,
+    status_of_ended,
+)
 from signet_conformance.errors import KitError, UsageError, printable
 from signet_conformance.outcome.declared import words as declared_words
 from signet_conformance.reports.command_lines import shell_command
 
-START_S = 60.0
-ANSWER_S = 10.0
 _PROGRESS_S = 0.5
 
 _EPILOG = """\b
@@ -115,19 +120,6 @@ def command(
             pass_on_stderr(child)
 
 
-def recorder(words: Sequence[str]) -> LineProcess:
-    """The recorder with these options, started, with a control channel."""
-    # -P keeps a folder that happens to be called like the recorder from being run in its place.
-    return LineProcess("the recorder", [sys.executable, "-P", "-m", "signet_recording_proxy", "--control", *words])
-
-
-def status_of_ended(child: LineProcess) -> int:
-    """The exit status of a recorder that ended by itself, which has said why."""
-    child.close()
-    status = child.returncode
-    return status if status in (UsageError.exit_status, KitError.exit_status) else KitError.exit_status
-
-
 def _demand_without_command(upstream: str | None, out: str | None, daemon: str | None, *, no_check: bool) -> None:
     """Raise UsageError for options that do not go together where no command is given."""
     for option, given in (("--daemon", daemon is not None), ("--no-check", no_check)):
@@ -172,15 +164,3 @@ def _run(child: LineProcess, upstream: str, out: str) -> int:
         print(f"check it: {shell_command(['signet-conformance', 'check', out])}")
     child.close()
     return KitError.exit_status if child.returncode else 0
-
-
-def exchanges_of(child: LineProcess) -> str:
-    """How many exchanges were recorded, in words."""
-    written = child.ask({"op": "counts"}, ANSWER_S).get("written", 0)
-    return f"{written} exchange{'' if written == 1 else 's'}"
-
-
-def pass_on_stderr(child: LineProcess) -> None:
-    """Show what the recorder complained of."""
-    while child.stderr:
-        print(child.stderr.popleft(), file=sys.stderr)

@@ -14,7 +14,14 @@ from signet_conformance.children.foreground import Ended, run_in_foreground
 from signet_conformance.children.processes import ChildEndedError, LineProcess
 from signet_conformance.cli import check
 from signet_conformance.cli.commands import INTERRUPTED, PROGRAM
-from signet_conformance.cli.record import ANSWER_S, START_S, exchanges_of, pass_on_stderr, recorder, status_of_ended
+from signet_conformance.cli.recorder_process import (
+    ANSWER_S,
+    START_S,
+    exchanges_of,
+    pass_on_stderr,
+    recorder,
+    status_of_ended,
+)
 from signet_conformance.errors import KitError, NothingTestedError, UsageError, printable
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.running.daemon import DaemonUnderTest, is_embedded

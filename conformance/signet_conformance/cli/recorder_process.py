@@ -1,0 +1,37 @@
+"""The recorder as `record` starts it: with the options of its command line, and a control channel."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from signet_conformance.children.processes import LineProcess
+from signet_conformance.errors import KitError, UsageError
+
+START_S = 60.0
+ANSWER_S = 10.0
+
+
+def recorder(words: Sequence[str]) -> LineProcess:
+    """The recorder with these options, started, with a control channel."""
+    # -P keeps a folder that happens to be called like the recorder from being run in its place.
+    return LineProcess("the recorder", [sys.executable, "-P", "-m", "signet_recording_proxy", "--control", *words])
+
+
+def status_of_ended(child: LineProcess) -> int:
+    """The exit status of a recorder that ended by itself, which has said why."""
+    child.close()
+    status = child.returncode
+    return status if status in (UsageError.exit_status, KitError.exit_status) else KitError.exit_status
+
+
+def exchanges_of(child: LineProcess) -> str:
+    """How many exchanges were recorded, in words."""
+    written = child.ask({"op": "counts"}, ANSWER_S).get("written", 0)
+    return f"{written} exchange{'' if written == 1 else 's'}"
+
+
+def pass_on_stderr(child: LineProcess) -> None:
+    """Show what the recorder complained of."""
+    while child.stderr:
+        print(child.stderr.popleft(), file=sys.stderr)
