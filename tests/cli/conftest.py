@@ -1,51 +1,7 @@
-"""Fixtures of the commands' tests: a command line inside this process, and one in a process of its own."""
+"""Fixtures of the commands' tests."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from collections.abc import Callable
-from pathlib import Path
+from tests.support.command_line import invoke, process
 
-import pytest
-from click.testing import CliRunner, Result
-
-from signet_conformance.cli.commands import commands
-
-Invoke = Callable[..., Result]
-Process = Callable[..., "subprocess.CompletedProcess[str]"]
-
-
-@pytest.fixture
-def invoke(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Invoke:
-    """Run a command line inside this process, in an empty folder; its arguments are made strings."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*words: object) -> Result:
-        return CliRunner().invoke(commands, [str(word) for word in words])
-
-    return run
-
-
-@pytest.fixture
-def process(tmp_path: Path) -> Process:
-    """Run a command line in a process of its own, in an empty folder."""
-
-    def run(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "signet_conformance.cli", *map(str, words)],
-            cwd=tmp_path,
-            env={**_environment(), **environment},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-
-    return run
-
-
-def _environment() -> dict[str, str]:
-    unwanted = {"COLUMNS", "NO_COLOR", "FORCE_COLOR", "SIGNET_CONFORMANCE_TRACEBACK"}
-    return {name: value for name, value in os.environ.items() if name not in unwanted}
+__all__ = ["invoke", "process"]

@@ -14,9 +14,8 @@ import pytest
 from click import unstyle
 
 from signet_conformance.contract import requirements
-
-from .conftest import Invoke, Process
-from .traces import BREACHING, CONFORMING, HEADER, health, post, start, write
+from tests.support.command_line import Invoke, Process
+from tests.support.trace_files import BREACHING, CONFORMING, HEADER, health, post, start, write
 
 REQUIREMENT_IDS = 84
 

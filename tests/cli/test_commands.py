@@ -8,9 +8,8 @@ import pytest
 
 from signet_conformance import __version__
 from signet_conformance.cli.commands import COMMANDS
-
-from .conftest import Invoke, Process
-from .traces import CONFORMING, write
+from tests.support.command_line import Invoke, Process
+from tests.support.trace_files import CONFORMING, write
 
 
 def test_the_version_is_told(invoke: Invoke) -> None:

@@ -7,8 +7,7 @@ import json
 import pytest
 
 from signet_conformance.contract import contract_versions
-
-from .conftest import Invoke, Process
+from tests.support.command_line import Invoke, Process
 
 FIRST, *_, LAST = contract_versions()
 

@@ -11,9 +11,8 @@ import pytest
 from click.testing import Result
 
 from signet_conformance.trace import Trace, read
-
-from .conftest import Invoke
-from .traces import BREACHING, HEADER, end, health, recall, start, write
+from tests.support.command_line import Invoke
+from tests.support.trace_files import BREACHING, HEADER, end, health, recall, start, write
 
 TOKEN = "sk-live-9f8e7d6c5b4a3928170695"
 DAEMON = "http://127.0.0.1:3850"

@@ -9,8 +9,8 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
-from .conftest import Invoke, Process
-from .traces import end, health, recall, start, write
+from tests.support.command_line import Invoke, Process
+from tests.support.trace_files import end, health, recall, start, write
 
 SCHEMA = Path(__file__).resolve().parents[2] / "schemas" / "diff" / "signet-diff-1.schema.json"
 

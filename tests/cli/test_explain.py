@@ -7,8 +7,7 @@ import json
 import pytest
 
 from signet_conformance.contract import requirements
-
-from .conftest import Invoke
+from tests.support.command_line import Invoke
 
 
 @pytest.mark.parametrize("name", requirements())

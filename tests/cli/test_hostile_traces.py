@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Invoke, Process
-from .traces import CONFORMING, HEADER, end, health, post, recall, start, write
+from tests.support.command_line import Invoke, Process
+from tests.support.trace_files import CONFORMING, HEADER, end, health, post, recall, start, write
 
 GIB = 2**30
 HEADER_LINE = json.dumps(HEADER).encode() + b"\n"

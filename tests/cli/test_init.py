@@ -12,8 +12,7 @@ import pytest
 
 from signet_conformance import targets
 from signet_conformance.outcome import baseline
-
-from .conftest import Invoke, Process
+from tests.support.command_line import Invoke, Process
 
 ROOT = Path(__file__).parents[2]
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,11 @@ from signet_conformance.finding import Verdict
 from signet_conformance.outcome import baseline
 from signet_conformance.outcome.baseline import Known
 from signet_conformance.outcome.baseline_documents import Entry
+from tests.support.command_line import Invoke
+from tests.support.known_failures import BEFORE, FLAKY, LATER, TODAY, entries, listed
+from tests.support.trace_files import BREACHING, CONFORMING, HEADER, write
 
-from .conftest import Invoke
-from .traces import BREACHING, CONFORMING, HEADER, write
-
-BASELINE, FLAKY = "signet-baseline/1", "signet-flaky/1"
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas" / "baseline"
-TODAY = datetime.now(UTC).date()
-LATER, BEFORE = TODAY + timedelta(days=400), TODAY - timedelta(days=1)
 FAILING = ("SIG-AGENT-001", "SIG-AGENT-002")
 
 
@@ -36,18 +32,6 @@ def breaching(tmp_path: Path) -> Path:
 def conforming(tmp_path: Path) -> Path:
     """A recording of openclaw that conforms."""
     return write(tmp_path / "conforming.jsonl", CONFORMING, {**HEADER, "target": "openclaw"})
-
-
-def entries(*names: str, target: str = "openclaw", expires: date = LATER) -> list[dict[str, Any]]:
-    """Entries as they stand in a file."""
-    made = (Entry(name, target, "ada", "next release", BEFORE, expires) for name in names)
-    return [entry.to_json() for entry in made]
-
-
-def listed(path: Path, rows: list[dict[str, Any]], form: str = BASELINE) -> Path:
-    """A file of known failures."""
-    path.write_text(json.dumps({"format": form, "entries": rows}))
-    return path
 
 
 def valid(schema: str, document: Any) -> bool:

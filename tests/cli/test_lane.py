@@ -16,8 +16,7 @@ import pytest
 
 from signet_conformance.outcome import baseline
 from signet_conformance.outcome.baseline_documents import Entry
-
-from .conftest import Invoke
+from tests.support.command_line import Invoke
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "ci" / "action" / "lane.sh"

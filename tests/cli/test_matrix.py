@@ -11,11 +11,11 @@ import jsonschema_rs
 import pytest
 from click.testing import Result
 
-from signet_conformance.contract import requirements, version_document
+from signet_conformance.contract import version_document
 from signet_conformance.reports.matrix.document import surface
-
-from .conftest import Invoke
-from .traces import CONFORMING, HEADER, write
+from tests.support.command_line import Invoke
+from tests.support.report_files import report
+from tests.support.trace_files import CONFORMING, HEADER, write
 
 SCHEMA = Path(__file__).resolve().parents[2] / "schemas" / "matrix" / "signet-matrix-1.schema.json"
 VERSION = ["--connector-version", "2026.6.1"]
@@ -26,25 +26,6 @@ def refused(result: Result) -> None:
     assert result.exit_code == 2
     assert result.stderr.startswith("error: ")
     assert "\ntry: " in result.stderr
-
-
-def report(path: Path, *, target: str = "openclaw", observed: Any = (), declared: Any = None, **verdicts: str) -> Path:
-    """A report in which every requirement passes but those that `verdicts` names, with _ for -."""
-    finding = {"exchanges": [1], "side": "connector", "pointer": "", "expected": "", "received": None, "message": "x"}
-    rows = {name: {"verdict": "PASS", "reason": "conforming", "findings": []} for name in requirements()}
-    for name, verdict in verdicts.items():
-        found = [finding] if verdict in ("FAIL", "WARN") else []
-        rows[name.replace("_", "-")] = {"verdict": verdict, "reason": "breach", "findings": found}
-    trace = {
-        "file": "t.jsonl",
-        "target": target,
-        "declared": {} if declared is None else {"capabilities": list(declared)},
-        "operations": dict.fromkeys(observed, 1),
-        "verdicts": rows,
-    }
-    document = {"format": "signet-report/1", "contract": "0.145", "kit": "0.1.0", "traces": [trace], "together": rows}
-    path.write_text(json.dumps({**document, "exit": 0}))
-    return path
 
 
 def connectors(result: Result) -> list[dict[str, Any]]:

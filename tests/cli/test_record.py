@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.trace import read
-
-from .conftest import Process
+from tests.support.command_line import Process
 
 COMMAND = [sys.executable, "-m", "signet_conformance.cli"]
 DEAD = "http://127.0.0.1:9"

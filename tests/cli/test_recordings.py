@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Invoke, Process
-from .traces import CONFORMING, HEADER, health, write
+from tests.support.command_line import Invoke, Process
+from tests.support.trace_files import CONFORMING, HEADER, health, write
 
 AUDIT = '{"format": "signet-audit/1", "who": "ada"}\n'
 HAR = '{"log": {"version": "1.2", "entries": []}}'

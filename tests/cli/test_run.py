@@ -18,7 +18,7 @@ from signet_conformance.engine import judge_run
 from signet_conformance.finding import Verdict
 from signet_conformance.scenarios.deciding import deciding
 from signet_conformance.scenarios.script import scripted
-from tests.running.drives import LASTING, PLAIN, Drive
+from tests.support.drives import LASTING, PLAIN, Drive
 from tests.support.processes import PATIENCE_S, Watched, wait_until
 
 RUNNING = Path(__file__).parents[1] / "running"

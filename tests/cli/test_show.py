@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Invoke, Process
-from .traces import BREACHING, end, health, recall, start, write
+from tests.support.command_line import Invoke, Process
+from tests.support.trace_files import BREACHING, end, health, recall, start, write
 
 
 @pytest.fixture

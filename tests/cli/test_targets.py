@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from signet_conformance import targets
-
-from .conftest import Invoke
+from tests.support.command_line import Invoke
 
 
 def test_every_target_is_listed(invoke: Invoke) -> None:

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.tools import tool
+
 ROOT = Path(__file__).parents[2]
-SCRIPT = ROOT / "ci" / "tools" / "requirement_pages.py"
 
 
-def load() -> Any:
-    """The script as a module; ci/ is no package."""
-    spec = importlib.util.spec_from_file_location("requirement_pages", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-pages = load()
+pages = tool("requirement_pages")
 
 
 def entry(name: str) -> dict[str, Any]:

@@ -15,8 +15,7 @@ from signet_conformance.facts import Recording
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
 from signet_conformance.rules import rule_for
 from signet_conformance.rules.outcome import PASS, Outcome
-
-from .traces import exchange, trace
+from tests.support.trace_parts import exchange, trace
 
 OWN = "ACME-RULE-001"
 LAW = ("FAIL", "WARN", "PASS", "INCONCLUSIVE")

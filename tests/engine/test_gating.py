@@ -9,8 +9,7 @@ from signet_conformance.engine import judge
 from signet_conformance.errors import ContractError
 from signet_conformance.finding import Reason, Verdict
 from signet_conformance.trace import Trace
-
-from .traces import exchange, trace
+from tests.support.trace_parts import exchange, trace
 
 GATED_AT_REFERENCE = {
     "SIG-START-008",

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from signet_conformance.engine import judge
 from signet_conformance.trace import Body
-
-from .traces import exchange, trace
+from tests.support.trace_parts import exchange, trace
 
 
 def test_the_recording_that_was_judged_is_carried_on() -> None:

@@ -13,8 +13,7 @@ from signet_conformance.finding import Reason, Verdict
 from signet_conformance.rules.outcome import Outcome
 from signet_conformance.rules.whole_run import WholeRun
 from signet_conformance.trace import Exchange, Mark, Trace
-
-from .traces import START, exchange, trace
+from tests.support.trace_parts import START, exchange, trace
 
 NAME = "SIG-START-001"
 COVERAGE = "SIG-COV-001"

@@ -24,7 +24,7 @@ from signet_conformance.outcome.conclusion import Judging
 from signet_conformance.outcome.known_failures import KnownFailures
 from signet_conformance.outcome.recordings import Recordings
 from signet_conformance.running.request import Request
-from tests.pytest_plugin import recordings
+from tests.support import session_recordings
 
 TODAY = datetime.now(UTC).date()
 LATER, BEFORE = TODAY + timedelta(days=400), TODAY - timedelta(days=1)
@@ -57,7 +57,7 @@ class Case:
     """
 
     name: str
-    calls: Mapping[str, Iterable[recordings.Call]]
+    calls: Mapping[str, Iterable[session_recordings.Call]]
     status: int
     because: str = ""
     strict: bool = False
@@ -71,10 +71,10 @@ class Case:
     """A requirement with the verdict that it has."""
 
 
-GOOD = {"good": recordings.CONFORMING}
-POOR = {"poor": recordings.IMPERFECT}
-BAD = {"bad": recordings.BREACHING}
-SILENT: Mapping[str, Iterable[recordings.Call]] = {"silent": ()}
+GOOD = {"good": session_recordings.CONFORMING}
+POOR = {"poor": session_recordings.IMPERFECT}
+BAD = {"bad": session_recordings.BREACHING}
+SILENT: Mapping[str, Iterable[session_recordings.Call]] = {"silent": ()}
 
 CASES = (
     Case("conforming", GOOD, 0),
@@ -116,7 +116,9 @@ CASES = (
     ),
 )
 
-SLOW = {"slow": (recordings.HEALTH, recordings.START, recordings.PROMPT, recordings.END)}
+SLOW = {
+    "slow": (session_recordings.HEALTH, session_recordings.START, session_recordings.PROMPT, session_recordings.END)
+}
 """Its prompt takes eight seconds while the kit delays the answer."""
 
 DECLARED = (
@@ -154,9 +156,9 @@ class Entrances:
         if case.target is not None:
             (folder / "signet-conformance.toml").write_text(SETTINGS.format(bounds=case.target))
 
-    def _recording(self, name: str, calls: Iterable[recordings.Call]) -> Path:
+    def _recording(self, name: str, calls: Iterable[session_recordings.Call]) -> Path:
         declared = {"agents": ["atlas-agent"], "harness": "openclaw"}
-        path = recordings.write(
+        path = session_recordings.write(
             self.traces / f"{name}.jsonl",
             calls,
             declared if self.case.header is None else {**declared, "bounds_s": self.case.header},

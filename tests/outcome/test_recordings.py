@@ -5,19 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from signet_conformance.outcome.recordings import Recordings
-from tests.pytest_plugin import recordings
+from tests.support import session_recordings
 
 
 def test_scripted_scenarios_come_before_generated_ones(tmp_path: Path) -> None:
     """A scripted scenario shows a breach at a glance; what a generated session confirmed stands behind them all."""
     for name in ("SIG-AGENT-002", "tools", "SIG-DAEMON-001", "plain"):
-        recordings.write(tmp_path / f"{name}.jsonl", recordings.CONFORMING)
+        session_recordings.write(tmp_path / f"{name}.jsonl", session_recordings.CONFORMING)
     names = [Path(str(one.path)).stem for one in Recordings(tmp_path).traces()]
     assert names == ["plain", "tools", "SIG-AGENT-002", "SIG-DAEMON-001"]
 
 
 def test_recordings_that_are_named_count_as_they_were_named(tmp_path: Path) -> None:
     """What else lies in a folder then says nothing."""
-    recordings.write(tmp_path / "other.jsonl", ())
-    named = [recordings.write(tmp_path / f"{name}.jsonl", ()) for name in ("second", "first")]
+    session_recordings.write(tmp_path / "other.jsonl", ())
+    named = [session_recordings.write(tmp_path / f"{name}.jsonl", ()) for name in ("second", "first")]
     assert [one.path for one in Recordings(tmp_path, named).traces()] == [str(path) for path in named]

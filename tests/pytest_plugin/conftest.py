@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import session_recordings
 from tests.support.inner_pytest import Finished
 from tests.support.repository import Case, Repository
-
-from . import recordings
 
 
 @pytest.fixture
@@ -25,19 +24,19 @@ def repository(tmp_path: Path) -> Repository:
 @pytest.fixture
 def conforming(tmp_path: Path) -> Path:
     """A recording of one session that breaches nothing."""
-    return recordings.write(tmp_path / "conforming.jsonl", recordings.CONFORMING)
+    return session_recordings.write(tmp_path / "conforming.jsonl", session_recordings.CONFORMING)
 
 
 @pytest.fixture
 def imperfect(tmp_path: Path) -> Path:
     """A recording whose exchange 2 breaches SIG-START-003, a SHOULD, and nothing else."""
-    return recordings.write(tmp_path / "imperfect.jsonl", recordings.IMPERFECT)
+    return session_recordings.write(tmp_path / "imperfect.jsonl", session_recordings.IMPERFECT)
 
 
 @pytest.fixture
 def breaching(tmp_path: Path) -> Path:
     """A recording whose exchange 4 breaches SIG-END-001, a MUST, and exchange 2 a SHOULD."""
-    return recordings.write(tmp_path / "breaching.jsonl", recordings.BREACHING)
+    return session_recordings.write(tmp_path / "breaching.jsonl", session_recordings.BREACHING)
 
 
 OWNS_TARGET = """
@@ -57,8 +56,8 @@ class JudgedRun:
     repository: Repository
 
 
-def _judged(folder: Path, calls: Iterable[recordings.Call]) -> JudgedRun:
-    recording = recordings.write(folder / "recording.jsonl", calls)
+def _judged(folder: Path, calls: Iterable[session_recordings.Call]) -> JudgedRun:
+    recording = session_recordings.write(folder / "recording.jsonl", calls)
     repository = Repository(folder / "repository")
     repository.folder.mkdir()
     return JudgedRun(recording, *repository.judge(recording), repository)
@@ -67,19 +66,19 @@ def _judged(folder: Path, calls: Iterable[recordings.Call]) -> JudgedRun:
 @pytest.fixture(scope="session")
 def conforming_run(tmp_path_factory: pytest.TempPathFactory) -> JudgedRun:
     """The run of the recording that conforms, for all tests that only look at it."""
-    return _judged(tmp_path_factory.mktemp("conforming"), recordings.CONFORMING)
+    return _judged(tmp_path_factory.mktemp("conforming"), session_recordings.CONFORMING)
 
 
 @pytest.fixture(scope="session")
 def imperfect_run(tmp_path_factory: pytest.TempPathFactory) -> JudgedRun:
     """The run of the recording with a WARN, for all tests that only look at it."""
-    return _judged(tmp_path_factory.mktemp("imperfect"), recordings.IMPERFECT)
+    return _judged(tmp_path_factory.mktemp("imperfect"), session_recordings.IMPERFECT)
 
 
 @pytest.fixture(scope="session")
 def breaching_run(tmp_path_factory: pytest.TempPathFactory) -> JudgedRun:
     """The run of the recording with a FAIL and a WARN, for all tests that only look at it."""
-    return _judged(tmp_path_factory.mktemp("breaching"), recordings.BREACHING)
+    return _judged(tmp_path_factory.mktemp("breaching"), session_recordings.BREACHING)
 
 
 @pytest.fixture(scope="session")
@@ -90,11 +89,11 @@ def distributed_run(tmp_path_factory: pytest.TempPathFactory) -> JudgedRun:
     repository.write("conftest.py", OWNS_TARGET)
     repository.write("pytest.ini", "[pytest]\ntestpaths = tests\n")
     repository.write("tests/test_own.py", FAILING)
-    recording = recordings.write(folder / "recording.jsonl", recordings.BREACHING)
+    recording = session_recordings.write(folder / "recording.jsonl", session_recordings.BREACHING)
     return JudgedRun(recording, *repository.judge(recording, "-n", "2", "--signet-report=report"), repository)
 
 
 @pytest.fixture
 def silent(tmp_path: Path) -> Path:
     """A recording of a connector that never called."""
-    return recordings.write(tmp_path / "silent.jsonl", ())
+    return session_recordings.write(tmp_path / "silent.jsonl", ())

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import session_recordings
 from tests.support.inner_pytest import command, environment
 from tests.support.repository import Repository
 
-from . import recordings
 from .conftest import JudgedRun
 
 
@@ -79,9 +79,11 @@ def _read(terminal: int) -> bytes:
 
 def test_hostile_recording_reaches_the_terminal_escaped(repository: Repository, tmp_path: Path) -> None:
     """Terminal escapes, bidirectional marks and lone surrogates of a recording are shown escaped."""
-    method, path, sent, answered = recordings.NAMELESS_END
+    method, path, sent, answered = session_recordings.NAMELESS_END
     hostile = {**(sent or {}), "harness": 7, "sessionKey": "\x1b]0;owned\x07\u202e\ud800"}
-    recording = recordings.write(tmp_path / "hostile.jsonl", (recordings.START, (method, path, hostile, answered)))
+    recording = session_recordings.write(
+        tmp_path / "hostile.jsonl", (session_recordings.START, (method, path, hostile, answered))
+    )
     done = repository.conform("--signet-trace", recording, "-rA")
     assert done.status == 1, done.everything
     assert "\\x1b]0;owned" in done.out

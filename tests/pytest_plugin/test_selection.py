@@ -11,9 +11,9 @@ import pytest
 from signet_conformance.contract import Requirement, requirements
 from tests.support.inner_pytest import Finished
 from tests.support.repository import Repository
+from tests.support.session_recordings import NAMELESS_END, PROMPT, START, write
 
 from .conftest import FAILING, JudgedRun
-from .recordings import NAMELESS_END, PROMPT, START, write
 
 ITEM = "signet-conformance/recording::"
 

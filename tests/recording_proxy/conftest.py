@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .rig import CANARY, PATIENCE_S, RecorderProcess, Upstream
+from tests.support.recorder import CANARY, PATIENCE_S, RecorderProcess, Upstream
 
 
 @pytest.fixture(scope="session")

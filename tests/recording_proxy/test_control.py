@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from signet_conformance import trace
-
-from .rig import CANARY, RecorderProcess, Upstream
+from tests.support.recorder import CANARY, RecorderProcess, Upstream
 
 
 def test_a_mark_is_numbered_among_the_exchanges(recorder: RecorderProcess) -> None:

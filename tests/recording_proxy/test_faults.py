@@ -12,8 +12,7 @@ import pytest
 
 from signet_conformance.errors import UsageError
 from signet_recording_proxy import faults
-
-from .rig import Call, RecorderProcess, Upstream, is_reset, read_until_closed, readable
+from tests.support.recorder import Call, RecorderProcess, Upstream, is_reset, read_until_closed, readable
 
 REQUEST = b"POST /api/hooks/x HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}"
 

@@ -8,14 +8,13 @@ import pytest
 
 from signet_recording_proxy.health import ask
 from signet_recording_proxy.upstream import Upstream
-
-from . import rig
+from tests.support import recorder
 
 
 @pytest.mark.parametrize(
     ("answer", "version"),
     [
-        (rig.HEALTH, "0.145.7"),
+        (recorder.HEALTH, "0.145.7"),
         (b"<html>", None),
         (b"[]", None),
         (b'{"version": 3}', None),
@@ -26,7 +25,7 @@ from . import rig
 )
 def test_any_answer_is_an_answer(answer: bytes, version: str | None) -> None:
     """The daemon is there whatever it answers; its version is known when it says one."""
-    daemon = rig.Upstream()
+    daemon = recorder.Upstream()
     daemon.handlers["/health"] = lambda call: call.answer(answer)
     assert asyncio.run(ask(Upstream(daemon.url))) == (True, version)
     daemon.close()
@@ -34,7 +33,7 @@ def test_any_answer_is_an_answer(answer: bytes, version: str | None) -> None:
 
 def test_nobody_is_there() -> None:
     """A refused connection and one that is cut off are no answers."""
-    daemon = rig.Upstream()
+    daemon = recorder.Upstream()
     daemon.handlers["/health"] = lambda call: call.reset()
     assert asyncio.run(ask(Upstream(daemon.url))) == (False, None)
     daemon.close()

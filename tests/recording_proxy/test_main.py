@@ -17,8 +17,7 @@ import pytest
 
 from signet_conformance import trace
 from signet_recording_proxy.__main__ import main
-
-from .rig import PATIENCE_S, Call, RecorderProcess, Upstream
+from tests.support.recorder import PATIENCE_S, Call, RecorderProcess, Upstream
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

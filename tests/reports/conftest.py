@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.cli.conftest import invoke
+from tests.support.command_line import invoke
 
 __all__ = ["invoke"]

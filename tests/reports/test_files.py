@@ -24,7 +24,7 @@ from signet_conformance.reports.html.report import HtmlReport
 from signet_conformance.reports.markdown import MAX_BYTES, MarkdownReport, code, inline
 from signet_conformance.reports.sarif import SarifReport, literal
 from signet_conformance.trace import Declared, Header, Mark, Trace, read
-from tests.cli.traces import BREACHING, CONFORMING, health, post, recall, start, write
+from tests.support.trace_files import BREACHING, CONFORMING, health, post, recall, start, write
 
 AGENT = "SIG-AGENT-002"
 COVERAGE = "SIG-COV-001"

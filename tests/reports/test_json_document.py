@@ -17,7 +17,7 @@ from signet_conformance.outcome.together import essence
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.json_document import JsonReport, report
 from signet_conformance.trace import Header, Trace, read
-from tests.cli.traces import BREACHING, CONFORMING, HEADER, health, start, write
+from tests.support.trace_files import BREACHING, CONFORMING, HEADER, health, start, write
 
 
 def checked(text: str) -> Any:

@@ -15,9 +15,9 @@ from signet_conformance.engine import Judged
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.html.report import HtmlReport
 from signet_conformance.trace import read
-from tests.cli.test_hostile_outputs import hostile_trace
-from tests.cli.test_matrix import report
-from tests.cli.traces import BREACHING, CONFORMING, write
+from tests.support.hostile import hostile_trace
+from tests.support.report_files import report
+from tests.support.trace_files import BREACHING, CONFORMING, write
 
 from .browser import ENTER, TAB, Browser, browser, missing
 

@@ -7,7 +7,7 @@ import io
 import pytest
 
 from signet_conformance.reports.progress import counted, steps
-from tests.reports.test_terminal import Terminal
+from tests.support.terminals import Terminal
 
 
 def test_a_log_gets_a_line_a_step() -> None:

@@ -17,11 +17,10 @@ from signet_conformance.outcome.together import essence
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.registry import FORMATS, Format
 from signet_conformance.trace import read
-from tests.cli.conftest import Invoke
-from tests.cli.test_known import LATER, entries, listed
-from tests.cli.traces import BREACHING, CONFORMING, HEADER, health, post, write
-
-from .every_format import asking_for
+from tests.support.command_line import Invoke
+from tests.support.every_format import asking_for
+from tests.support.known_failures import LATER, entries, listed
+from tests.support.trace_files import BREACHING, CONFORMING, HEADER, health, post, write
 
 ROOT = Path(__file__).resolve().parents[2]
 AGENT = "SIG-AGENT-002"

@@ -27,17 +27,10 @@ from signet_conformance.reports.terminal import (
     labelled_command,
     wants_colour,
 )
+from tests.support.terminals import Terminal
 
 NAMES = st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), min_size=1, max_size=12)
 WORDS = st.lists(st.text("abcXYZ0-/日本語한국어🙂é[]:*_ ", min_size=1, max_size=60), max_size=12)
-
-
-class Terminal(io.StringIO):
-    """A stream that is a terminal."""
-
-    def isatty(self) -> bool:
-        """It is one."""
-        return True
 
 
 @settings(deadline=None, max_examples=40)

@@ -20,7 +20,7 @@ from signet_conformance.reports.text import (
     undecided_lines,
 )
 from signet_conformance.trace import Header, Trace, read
-from tests.cli.traces import BREACHING, CONFORMING, HEADER, health, recall, start, write
+from tests.support.trace_files import BREACHING, CONFORMING, HEADER, health, recall, start, write
 
 AGENT = "SIG-AGENT-002"
 

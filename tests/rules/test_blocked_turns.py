@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from signet_conformance.engine import Judged, judge
-
-from .builder import build
+from tests.support.case_traces import build
 
 Item = Mapping[str, Any]
 

@@ -12,8 +12,7 @@ from signet_conformance.contract import MUST, requirements
 from signet_conformance.engine import judge
 from signet_conformance.finding import Verdict
 from signet_conformance.rules import run_rules
-
-from .builder import build
+from tests.support.case_traces import build
 
 CASES = Path(__file__).with_name("cases")
 BREACHES = {"FAIL", "WARN"}

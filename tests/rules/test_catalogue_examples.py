@@ -11,8 +11,7 @@ import pytest
 from signet_conformance.contract import requirements
 from signet_conformance.engine import judge
 from signet_conformance.finding import Verdict
-
-from .builder import build
+from tests.support.case_traces import build
 
 UNDECIDED_ALONE = {"SIG-FAIL-001", "SIG-FAIL-003", "SIG-FAIL-005"}
 """Their breach is that nothing follows, which a trace alone cannot tell from its end."""

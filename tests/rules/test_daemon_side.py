@@ -13,16 +13,8 @@ from signet_conformance.contract import version_key
 from signet_conformance.engine import Judged, exit_status, judge
 from signet_conformance.finding import Side, Verdict
 from signet_conformance.rules.daemon import DAEMON_RULES
+from tests.support.case_traces import KEYED, build
 
-from .builder import build
-
-KEYED = {
-    "harness": "openclaw",
-    "sessionKey": "s-41c7",
-    "agentId": "atlas-agent",
-    "runtimePath": "plugin",
-    "project": "/srv/atlas",
-}
 FULL = {"inject": "[memory] Friday", "memories": [], "identity": {"name": "Rig"}}
 STUB = {"inject": "[memory active]", "memories": [], "identity": {"name": "Agent"}}
 PROMPTED = {"inject": "", "memoryCount": 0, "sessionKnown": True}

@@ -9,8 +9,7 @@ from typing import Any
 from signet_conformance.facts import Recording
 from signet_conformance.finding import Finding
 from signet_conformance.rules import rules
-
-from .builder import build
+from tests.support.case_traces import build
 
 
 def hook(name: str, **body: Any) -> Mapping[str, Any]:

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from signet_conformance.facts import Call, Recording, normalised_key, pattern_agent, text_or_none
-
-from .builder import build
+from tests.support.case_traces import build
 
 HOOKS = {
     "session-start": "/api/hooks/session-start",

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signet_conformance.facts import Recording
-
-from .builder import build
+from tests.support.case_traces import build
 
 OPENING = ("session-start", "user-prompt-submit")
 END = "session-end"

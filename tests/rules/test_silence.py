@@ -9,16 +9,8 @@ from typing import Any
 import pytest
 
 from signet_conformance.engine import judge
+from tests.support.case_traces import KEYED, build
 
-from .builder import build
-
-KEYED = {
-    "harness": "openclaw",
-    "sessionKey": "s-41c7",
-    "agentId": "atlas-agent",
-    "runtimePath": "plugin",
-    "project": "/srv/atlas",
-}
 Item = Mapping[str, Any]
 
 

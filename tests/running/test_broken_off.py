@@ -21,10 +21,9 @@ from signet_conformance.running import station
 from signet_conformance.running.plan import Plan
 from signet_conformance.running.run import drive
 from signet_conformance.scenarios.script import Scenario
-from tests.cli.traces import CONFORMING, write
+from tests.support.drives import END, PLAIN, PROMPT, START, Drive
 from tests.support.processes import PATIENCE_S
-
-from .drives import END, PLAIN, PROMPT, START, Drive
+from tests.support.trace_files import CONFORMING, write
 
 UNRULY = Path(__file__).with_name("unruly.py")
 COVERAGE = "SIG-COV-001"

@@ -11,9 +11,8 @@ import pytest
 
 from signet_conformance import trace
 from signet_conformance.contract import document
+from tests.support.drives import LASTING, PLAIN, Drive
 from tests.support.processes import PATIENCE_S, Watched, wait_until
-
-from .drives import LASTING, PLAIN, Drive
 
 PARTS = ("signet_conformance.daemon", "signet_recording_proxy", "signet_reference_harness")
 BREACHED_RULE = """

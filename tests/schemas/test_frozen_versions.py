@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import shutil
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from signet_conformance.contract import requirements
+from tests.support.tools import tool
 
 VERSIONS = ("0.58", "0.145", "0.205")
 FREEZE = Path(__file__).resolve().parents[2] / "ci" / "tools" / "freeze_schemas.py"
@@ -20,12 +20,7 @@ FREEZE = Path(__file__).resolve().parents[2] / "ci" / "tools" / "freeze_schemas.
 @pytest.fixture(scope="module")
 def freeze() -> ModuleType:
     """The script that freezes versions, as a module."""
-    spec = importlib.util.spec_from_file_location("freeze_schemas", FREEZE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return tool("freeze_schemas")
 
 
 @pytest.fixture

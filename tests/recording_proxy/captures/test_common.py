@@ -15,7 +15,7 @@ from signet_conformance.trace import Trace, read
 from signet_recording_proxy.captures import flows, har
 from signet_recording_proxy.captures.common import captured_of, write_new, write_trace
 from signet_recording_proxy.redaction.redactor import Redactor
-from tests.recording_proxy.rig import RecorderProcess, read_until_closed
+from tests.support.recorder import RecorderProcess, read_until_closed
 
 WRITERS = {
     "har": lambda trace: b"".join(har.write(captured_of(trace))),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.recording_proxy.rig import Call, RecorderProcess, Upstream, is_reset, read_until_closed, readable
+from tests.support.recorder import Call, RecorderProcess, Upstream, is_reset, read_until_closed, readable
 
 
 def test_an_exchange_is_recorded_as_it_was_sent(recorder: RecorderProcess) -> None:

@@ -13,7 +13,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from tests.recording_proxy.rig import RecorderProcess, Upstream, is_reset
+from tests.support.recorder import RecorderProcess, Upstream, is_reset
 
 
 def test_the_daemon_hears_its_own_name(recorder: RecorderProcess, upstream: Upstream) -> None:

@@ -19,6 +19,14 @@ DECLARED: Mapping[str, Any] = {
     "bounds_s": {"start": 15, "prompt": 5},
 }
 JSON_TYPE = "application/json"
+KEYED: Mapping[str, Any] = {
+    "harness": "openclaw",
+    "sessionKey": "s-41c7",
+    "agentId": "atlas-agent",
+    "runtimePath": "plugin",
+    "project": "/srv/atlas",
+}
+"""What the body of a hook says of its session."""
 
 
 def build(file: Path, items: Iterable[Mapping[str, Any]], header: Mapping[str, Any] | None = None) -> Trace:
