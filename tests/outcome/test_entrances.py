@@ -1,4 +1,4 @@
-"""All entrances say the same of the same recordings: `check`, pytest, and whatever drives a connector and judges it."""
+"""All entrances say the same of the same recordings: `check`, pytest, and what `run` and the CI lane perform."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from signet_conformance import targets
 from signet_conformance.cli.commands import commands
 from signet_conformance.outcome.baseline_documents import Entry
 from signet_conformance.outcome.broken_off import BrokenOff, Shortfall
-from signet_conformance.outcome.conclusion import Judging
 from signet_conformance.outcome.known_failures import KnownFailures
-from signet_conformance.outcome.recordings import Recordings
+from signet_conformance.running.performance import Performance
+from signet_conformance.running.plan import Invocation
 from signet_conformance.running.request import Request
 from tests.support import session_recordings
 
@@ -208,7 +208,7 @@ class Entrances:
         return _said(Path("report", "report.json"), int(status), shown.getvalue()), shown.getvalue()
 
     def driven(self) -> Said:
-        """What concludes the recordings that driving a connector has left in a folder."""
+        """What `run` and the CI lane make of the recordings that driving a connector has left in a folder."""
         case = self.case
         if case.broken_off:
             broken = (BrokenOff(name, "step 1 (prompt)", "it ended", (), "acme", "") for name in case.broken_off)
@@ -223,11 +223,7 @@ class Entrances:
             least_coverage=None if case.coverage is None else float(case.coverage),
             known=KnownFailures.parse(self.known, self.flaky, None, None, None, None),
         )
-        seen = Recordings(request.folder)
-        judging = Judging(request.terms(), measured=True)
-        for trace in seen.traces():
-            judging.judge(trace)
-        said = judging.conclude(generated=seen.generated(), shortfall=seen.shortfall())
+        said = Performance(request, Invocation(("signet-conformance", "run", "acme"))).conclusion
         return Said(said.status, said.because, {name: verdict.value for name, verdict in said.verdicts.items()})
 
 

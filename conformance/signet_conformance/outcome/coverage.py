@@ -159,5 +159,5 @@ def percentage(given: str, where: str) -> float:
     except ValueError:
         percent = -1.0
     if not 0 <= percent <= 100:
-        raise UsageError(f"{printable(given, 40)!r} is no percentage", where=where, remedy=f"such as {where}=60")
+        raise UsageError(f"{printable(given, 40)!r} is not a percentage", where=where, remedy=f"such as {where}=60")
     return percent
