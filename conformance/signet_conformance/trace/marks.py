@@ -100,7 +100,8 @@ class ScenarioEndMark(KitMark, frozen=True, kw_only=True):
 class StepMark(KitMark, frozen=True, kw_only=True):
     """A step is given to the connector: its number in the scenario from 0, and what the user does.
 
-    `step` is a :class:`StepName`, or a word that only another kit knows. `reply` is what the model answers to `text`.
+    `step` is a :class:`StepName`, or a word that only another kit knows. `agent` and `project` are those the session
+    is opened with. `reply` is what the model answers to `text`.
     """
 
     NAME = "step"
@@ -108,6 +109,8 @@ class StepMark(KitMark, frozen=True, kw_only=True):
     index: int | None
     step: str | None
     session: str | None = None
+    agent: str | None = None
+    project: str | None = None
     text: str | None = None
     reply: str | None = None
 
@@ -137,7 +140,9 @@ class HandlerMark(KitMark, frozen=True, kw_only=True):
     """What became of a handler of the connector that did not end well, in the step of that number.
 
     `outcome` is one of the words above. `status` is the exit status of a command or the HTTP
-    status of a method, `ms` how long it took, `text` one line of what it threw or said.
+    status of a method, `ms` how long it took, `text` one line of what it threw or said. `lost` is what the host
+    saw: True where the user's turn was lost with it, False where the host caught it and went on, None where the
+    driver does not say; a handler that blocked has lost the turn in any case.
     """
 
     NAME = "handler"
@@ -148,6 +153,48 @@ class HandlerMark(KitMark, frozen=True, kw_only=True):
     status: float | int | None = None
     ms: float | int | None = None
     text: str | None = None
+    lost: bool | None = None
+
+    @property
+    def lost_the_turn(self) -> bool:
+        """Whether the user's turn did not take place because of it."""
+        return self.outcome == BLOCKED or self.lost is True
+
+
+class LoadedMark(KitMark, frozen=True, kw_only=True):
+    """Whether the host, or the kit in its place, could load the connector. `words` are what was said where not."""
+
+    NAME = "loaded"
+
+    ok: bool | None
+    host: str | None = None
+    release: str | None = None
+    words: str | None = None
+
+
+class InstalledMark(KitMark, frozen=True, kw_only=True):
+    """Whether a host's own parser takes a file (configuration, manifest, registration) that the installer wrote.
+
+    `release` is the host's, `words` are those it refuses the file with.
+    """
+
+    NAME = "installed"
+
+    accepted: bool | None
+    file: str | None = None
+    host: str | None = None
+    release: str | None = None
+    words: str | None = None
+
+
+class StrayMark(KitMark, frozen=True, kw_only=True):
+    """A request that the connector made to the daemon's default port and not to the `address` that it was given."""
+
+    NAME = "stray"
+
+    method: str | None
+    path: str | None
+    address: str | None = None
 
 
 class RemarkMark(KitMark, frozen=True, kw_only=True):
@@ -215,6 +262,9 @@ KINDS: Mapping[str, type[KitMark]] = {
         SkippedMark,
         ModelMark,
         HandlerMark,
+        LoadedMark,
+        InstalledMark,
+        StrayMark,
         RemarkMark,
         BypassMark,
         OutageMark,
