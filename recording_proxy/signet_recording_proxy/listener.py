@@ -6,13 +6,16 @@ import asyncio
 import socket
 import sys
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
-from signet_conformance.errors import SignetConformanceError, UsageError
+from signet_conformance.errors import SignetConformanceError, UsageError, printable
+from signet_conformance.trace.marks import RefusedMark
 from signet_recording_proxy.faults import Fault
-from signet_recording_proxy.recorder import Recorder
+from signet_recording_proxy.recorder import Headers, Recorder
 from signet_recording_proxy.upstream import Upstream
 
 _LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+_MOST_ORIGINS_TOLD = 20
 
 
 class Connection(Protocol):
@@ -49,6 +52,8 @@ class Listener:
         self._address: tuple[Any, ...] = reserved.getsockname()
         self.port: int = self._address[1]
         self._own_names = {f"{name}:{self.port}" for name in (*_LOOPBACK_NAMES, self._address[0])}
+        self._own_origins = {f"http://{name}" for name in (*self._own_names, urlsplit(self.url).netloc)}
+        self._refused_origins: set[str] = set()
         self._connections: set[Connection] = set()
         self._count = 0
         self._engine: Engine | None = None
@@ -87,6 +92,31 @@ class Listener:
         """
         ours = host and (self._rewrite_any_host or host.lower() in self._own_names)
         return self.upstream.authority if ours else host
+
+    def origin_for(self, origin: str) -> str:
+        """The Origin header that the daemon is sent for the client's: what was meant for us is meant for the daemon."""
+        return self.upstream.url if origin.lower() in self._own_origins else origin
+
+    def is_foreign(self, headers: Headers) -> bool:
+        """Whether a page sent this that is neither ours nor the daemon's; programs that are no browsers name no origin.
+
+        Any page can make a browser send requests to this machine, and a daemon runs commands.
+        """
+        if any(name == "sec-fetch-site" and value.strip().lower() == "cross-site" for name, value in headers):
+            return True
+        return any(self.origin_for(value) != self.upstream.url for name, value in headers if name == "origin")
+
+    def refuse_page(self, method: str, path: str, headers: Headers) -> None:
+        """Mark that a page's request was refused; for each of the first origins, say so."""
+        origin = next((value for name, value in headers if name == "origin"), "a page that names no origin")
+        self.recorder.mark(RefusedMark.NAME, RefusedMark(origin=origin, method=method, path=path).data)
+        if origin not in self._refused_origins and len(self._refused_origins) < _MOST_ORIGINS_TOLD:
+            self._refused_origins.add(origin)
+            print(
+                f"signet_recording_proxy: warning: {printable(origin, 80)} sent a request from a browser: refused",
+                file=sys.stderr,
+                flush=True,
+            )
 
     def report(self, failure: SignetConformanceError) -> None:
         """Say a failure of the recorder itself, which it survived."""

@@ -15,11 +15,10 @@ from signet_conformance.engine import Judged
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.html.report import HtmlReport
 from signet_conformance.trace import read
+from tests.support.browser import ENTER, TAB, Browser, browser, missing
 from tests.support.hostile import hostile_trace
 from tests.support.report_files import report
 from tests.support.trace_files import BREACHING, CONFORMING, write
-
-from .browser import ENTER, TAB, Browser, browser, missing
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=f"no browser: {missing()}")
 

@@ -16,6 +16,7 @@ from signet_conformance.trace.marks import (
     KitMark,
     LoadedMark,
     ModelMark,
+    RefusedMark,
     RemarkMark,
     ScenarioEndMark,
     ScenarioMark,
@@ -54,6 +55,10 @@ WRITTEN: list[tuple[KitMark, dict[str, object]]] = [
     (StrayMark(method="GET", path="/health"), {"method": "GET", "path": "/health"}),
     (SkippedMark(index=2, reason="no tools"), {"index": 2, "reason": "no tools"}),
     (ModelMark(session="s1"), {"session": "s1"}),
+    (
+        RefusedMark(origin="null", method="POST", path="/x"),
+        {"origin": "null", "method": "POST", "path": "/x"},
+    ),
     (RemarkMark(text="installed twice"), {"text": "installed twice"}),
     (
         FaultMark(kind="status", on=False, match={"path": "/api/*"}, id=2, other={"status": 500}),

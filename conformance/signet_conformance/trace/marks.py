@@ -205,6 +205,16 @@ class RemarkMark(KitMark, frozen=True, kw_only=True):
     text: str | None
 
 
+class RefusedMark(KitMark, frozen=True, kw_only=True):
+    """A page in a browser, none of the daemon's own, sent a request that the recorder refused."""
+
+    NAME = "refused"
+
+    origin: str | None
+    method: str | None
+    path: str | None
+
+
 class Switch(KitMark, frozen=True, kw_only=True):
     """Something is switched on or off."""
 
@@ -265,6 +275,7 @@ KINDS: Mapping[str, type[KitMark]] = {
         LoadedMark,
         InstalledMark,
         StrayMark,
+        RefusedMark,
         RemarkMark,
         BypassMark,
         OutageMark,

@@ -1,4 +1,4 @@
-"""The daemon as an ASGI application: host, body limit, CORS, shutdown, credentials, rights, route, in this order."""
+"""The daemon as an ASGI application: host, origin, size, CORS, shutdown, credentials, rights, route, in this order."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from urllib.parse import unquote_to_bytes
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from signet_conformance.daemon.http.origins import is_foreign, is_known, is_local
 from signet_conformance.daemon.http.routes import AREAS, ROUTES, Area, Route, pattern_of
 from signet_conformance.daemon.state.auth import unfinished
 from signet_conformance.daemon.state.daemon import Daemon
@@ -26,11 +27,6 @@ if TYPE_CHECKING:
     from signet_conformance.daemon.settings import DaemonSettings
     from signet_conformance.daemon.timestamps import Clock
 
-_LOCAL_HOST: Final = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?", re.IGNORECASE)
-_ORIGINS: Final = (
-    *(f"http://{host}:{port}" for host in ("localhost", "127.0.0.1") for port in (3850, 5173)),
-    "app://signet",
-)
 _METHODS: Final = "GET,HEAD,PUT,POST,DELETE,PATCH"
 _TEXT: Final = "text/plain; charset=UTF-8"
 _PROMPT_PATH: Final = "/api/hooks/user-prompt-submit"
@@ -78,8 +74,10 @@ class DaemonApp:
                 return
 
     async def _respond(self, request: Request) -> Response:
-        if not self.daemon.settings.allow_remote and not _LOCAL_HOST.fullmatch(request.headers.get("host", "")):
+        if not self.daemon.settings.allow_remote and not is_local(request.headers.get("host", "")):
             return _response(refusal(403, "host not allowed"), request.method)
+        if is_foreign(request):
+            return _response(refusal(403, "origin not allowed"), request.method, {"connection": "close"})
         body, limit = bytearray(), self.daemon.behaviour.body_limit
         async for piece in request.stream():
             body += piece
@@ -172,7 +170,7 @@ def _cors(request: Request, behaviour: Behaviour) -> dict[str, str]:
         return {"access-control-allow-origin": "*"}
     headers = {"access-control-allow-credentials": "true", "vary": "Origin"}
     origin = request.headers.get("origin")
-    return headers | ({"access-control-allow-origin": origin} if origin in _ORIGINS else {})
+    return headers | ({"access-control-allow-origin": origin} if origin and is_known(origin) else {})
 
 
 def _preflight(request: Request, behaviour: Behaviour) -> Response:

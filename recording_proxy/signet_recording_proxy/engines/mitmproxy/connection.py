@@ -26,7 +26,7 @@ from mitmproxy.tls import TlsData
 
 from signet_conformance.errors import KitError
 from signet_recording_proxy.client import Client
-from signet_recording_proxy.engines.mitmproxy.fault_answers import add_members, made_up
+from signet_recording_proxy.engines.mitmproxy.fault_answers import add_members, made_up, refused_page
 from signet_recording_proxy.engines.mitmproxy.way import Way
 from signet_recording_proxy.faults import Fault
 from signet_recording_proxy.recorder import Headers, Ongoing, Sent
@@ -122,13 +122,19 @@ class ClientConnection(LiveConnectionHandler):
     # ---- the request
 
     def _request_head(self, flow: HTTPFlow) -> None:
-        request = flow.request
-        exchange = self._recorder.begin(self._number, request.method, request.path, _headers(request.headers.fields))
+        request, headers = flow.request, _headers(flow.request.headers.fields)
+        if self._way.listener.is_foreign(headers):
+            self._way.listener.refuse_page(request.method, request.path.partition("?")[0], headers)
+            flow.response = refused_page()
+            return
+        exchange = self._recorder.begin(self._number, request.method, request.path, headers)
         flow.metadata[_EXCHANGE] = self._exchange = exchange
         self._way.direct(request)
 
     async def _request(self, flow: HTTPFlow) -> None:
-        exchange: Ongoing = flow.metadata[_EXCHANGE]
+        exchange: Ongoing | None = flow.metadata.get(_EXCHANGE)
+        if exchange is None:
+            return
         exchange.request.body.feed(flow.request.raw_content or b"")
         fault = exchange.fault
         if fault is None:
@@ -150,10 +156,11 @@ class ClientConnection(LiveConnectionHandler):
     # ---- the answer
 
     async def _response_head(self, flow: HTTPFlow) -> None:
-        exchange: Ongoing = flow.metadata[_EXCHANGE]
-        response, fault = flow.response, exchange.fault
-        if response is None:
+        exchange: Ongoing | None = flow.metadata.get(_EXCHANGE)
+        response = flow.response
+        if exchange is None or response is None:
             return
+        fault = exchange.fault
         sent = exchange.answered(response.status_code, _headers(response.headers.fields))
         if exchange.faulted:
             return
@@ -193,7 +200,9 @@ class ClientConnection(LiveConnectionHandler):
         return tee
 
     async def _response(self, flow: HTTPFlow) -> None:
-        exchange: Ongoing = flow.metadata[_EXCHANGE]
+        exchange: Ongoing | None = flow.metadata.get(_EXCHANGE)
+        if exchange is None:
+            return
         response, sent, fault = flow.response, exchange.response, exchange.fault
         if exchange.done or response is None or sent is None:
             return

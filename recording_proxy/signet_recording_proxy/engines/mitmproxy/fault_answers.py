@@ -1,4 +1,4 @@
-"""Answers that a fault makes up, and true ones that it adds to, as mitmproxy carries them."""
+"""Answers that the recorder makes up, and true ones that a fault adds to, as mitmproxy carries them."""
 
 from __future__ import annotations
 
@@ -21,6 +21,11 @@ def made_up(answer: Answer) -> Response:
     for name, value in answer.headers:
         response.headers[name] = value
     return response
+
+
+def refused_page() -> Response:
+    """What a page hears that is none of the daemon's own."""
+    return made_up(Answer(403, json={"error": "origin not allowed"}, headers=(("connection", "close"),)))
 
 
 def add_members(response: Response, fault: Fault) -> bool:

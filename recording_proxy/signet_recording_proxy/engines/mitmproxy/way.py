@@ -35,6 +35,9 @@ class Way:
         own = self.listener.host_for(host)
         if own != host:
             request.headers["host"] = own
+        origin = request.headers.get("origin")
+        if origin is not None:
+            request.headers["origin"] = self.listener.origin_for(origin)
 
     def start_tls(self, data: TlsData) -> None:
         """Speak TLS with an https daemon whose certificate is verified, as SSL_CERT_FILE or certifi say."""

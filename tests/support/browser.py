@@ -34,14 +34,25 @@ class Browser:
         # What the browser itself says before the first page is nobody's concern.
         self._logged("performance")
 
+    def visit(self, url: str) -> Self:
+        """Open a page from its address."""
+        self._post("url", url=url)
+        return self
+
     def open(self, page: Path) -> Self:
         """Open a page from its file."""
-        self._post("url", url=page.resolve().as_uri())
-        return self
+        return self.visit(page.resolve().as_uri())
 
     def script(self, source: str, *arguments: Any) -> Any:
         """What a script says that runs in the page as the browser's own."""
         return self._post("execute/sync", script=source, args=list(arguments))
+
+    def promised(self, source: str) -> Any:
+        """What the promise of an expression comes to in the page."""
+        wrapped = (
+            f"const done = arguments[0]; Promise.resolve({source}).then(done, error => done(`refused: ${{error}}`));"
+        )
+        return self._post("execute/async", script=wrapped, args=[])
 
     def press(self, *keys: str, shift: bool = False) -> None:
         """Press keys one after the other, as a user does who has no mouse; all of them with Shift if wanted."""

@@ -1,0 +1,1 @@
+"""What an attacker may try on those who run the kit."""
