@@ -40,6 +40,16 @@ class Behaviour:
     """Prompt answers carry dynamicContext, clockContext and the context hash."""
     prompt_limit: int | None = None
     """How many prompts may be in flight; the next one is answered 503."""
+    recall_is_plain: bool = False
+    """Recall knows no epochs, times, aggregates or budgets, and its rows name neither visibility nor scope."""
+    saving_is_plain: bool = False
+    """A text is a duplicate whoever sent it; idempotency keys, windows of validity and structure go unchecked."""
+    agents_are_strangers: bool = False
+    """Hooks and saves make no agent known: all but the default one read their own rows only."""
+    row_is_short: bool = False
+    """GET memory/:id leaves out source path, runtime path and idempotency key."""
+    prompt_says_engine: bool = True
+    """Prompt answers that found nothing name the engine that looked."""
     end_says_queued: bool = True
     """Session-end says ``queued`` even when nothing is."""
     end_has_capture_job: bool = False
@@ -80,6 +90,11 @@ VERSIONS: Final = {
             reported="0.109.15",
             api_keys=False,
             start_marks_are_key_only=True,
+            recall_is_plain=True,
+            saving_is_plain=True,
+            agents_are_strangers=True,
+            row_is_short=True,
+            prompt_says_engine=False,
             end_says_queued=False,
             context_epochs=False,
             exec_is_job=False,

@@ -170,3 +170,17 @@ def flag(value: Any) -> bool | None:
     if is_number(value):
         return {1: True, 0: False}.get(value)
     return _FLAGS.get(value.strip(BLANKS).lower()) if isinstance(value, str) else None
+
+
+def slice_end(value: Any, default: int) -> int | None:
+    """`value` as the end of a slice: `default` for null, 0 for what is no number, from the end when it is negative."""
+    if value is None:
+        return default
+    if isinstance(value, str):
+        try:
+            value = float(value.strip(BLANKS) or "0")
+        except ValueError:
+            return 0
+    if not isinstance(value, int | float) or math.isnan(value):
+        return 0
+    return (None if value > 0 else 0) if math.isinf(value) else int(value)

@@ -174,7 +174,7 @@ def _cors(request: Request, behaviour: Behaviour) -> dict[str, str]:
 
 
 def _preflight(request: Request, behaviour: Behaviour) -> Response:
-    methods = f"{_METHODS},QUERY" if behaviour.open_to_origins else _METHODS
+    methods = f"{_METHODS},QUERY" if not behaviour.api_keys else _METHODS
     headers = _cors(request, behaviour) | {"access-control-allow-methods": methods, "content-type": _TEXT}
     asked = request.headers.get("access-control-request-headers")
     if asked:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from signet_conformance.daemon.timestamps import iso
-from signet_conformance.daemon.values import BLANKS, ScriptError, text_or_none, trimmed
+from signet_conformance.daemon.values import BLANKS, ScriptError, text_or_none, trimmed, truthy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,6 +29,11 @@ def resolve_agent(agent: Any, session_key: Any) -> str:
     return name if head == "agent" and name else "default"
 
 
+def named_agent(agent: Any, session_key: Any, *, any_value: bool) -> str:
+    """As `resolve_agent`; with `any_value` the name counts as it comes: blanks are a name, a number becomes one."""
+    return str(agent) if any_value and truthy(agent) else resolve_agent(agent, session_key)
+
+
 def plain_agent(fields: Mapping[str, Any]) -> str:
     """The agent that a claim is booked on: the body's, else ``default``. The key pattern plays no part here."""
     return text_or_none(fields.get("agentId")) or "default"
@@ -37,12 +42,16 @@ def plain_agent(fields: Mapping[str, Any]) -> str:
 class Agents:
     """The agents seen so far. An agent that was never seen reads only its own rows."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, *, strangers: bool = False) -> None:
+        """With `strangers` no agent but ``default`` becomes known by being at work."""
+        self._strangers = strangers
         self._store = store
         self._clock = clock
 
     def register(self, agent: str) -> None:
         """Make `agent` known; it may read the global rows of all agents from now on."""
+        if self._strangers and agent != "default":
+            return
         now = iso(self._clock())
         self._store.run(
             """INSERT INTO agents VALUES (?, ?, 'shared', NULL, ?, ?)

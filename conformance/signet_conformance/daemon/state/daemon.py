@@ -54,7 +54,7 @@ class Daemon:
                 where=str(self.workspace),
                 remedy="name another folder, or none, so that a temporary one is used",
             ) from problem
-        self.agents = Agents(self.store, clock)
+        self.agents = Agents(self.store, clock, strangers=self.behaviour.agents_are_strangers)
         self.auth = Auth(self.store, clock, settings.auth, dict(settings.rate_limits), api_keys=self.behaviour.api_keys)
         self.sessions = Sessions(clock, self.behaviour, self.store)
         self.started = StartedSessions(clock)

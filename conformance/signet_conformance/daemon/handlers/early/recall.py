@@ -15,6 +15,7 @@ from signet_conformance.daemon.values import (
     UnreadableJsonError,
     fields_of,
     is_number,
+    slice_end,
     trimmed,
     truthy,
 )
@@ -84,7 +85,7 @@ def search(
     }  # fmt: skip
     for memory, score in scores.items():
         scores[memory] = score * (1 + _rehearsal(rows[memory], daemon.clock()))
-    chosen = sorted(scores, key=lambda memory: -scores[memory])[: _sliced(limit)]
+    chosen = sorted(scores, key=lambda memory: -scores[memory])[: slice_end(limit, 10)]
     daemon.store.run_many(
         "UPDATE memories SET access_count = access_count + 1, last_accessed = datetime(?, 'unixepoch') WHERE id = ?",
         [(int(daemon.clock()), memory) for memory in chosen],
@@ -133,20 +134,6 @@ def _rehearsal(row: sqlite3.Row, now: float) -> float:
     last = read_moment(row["last_accessed"]) if row["last_accessed"] else None
     days = _HALF_LIFE_DAYS if last is None else (now - last) / 86_400
     return _REHEARSAL * math.log(count + 1) * math.pow(0.5, days / _HALF_LIFE_DAYS)
-
-
-def _sliced(limit: Any) -> int | None:
-    """`limit` as an end of a slice: 10 when it is not given, 0 for what is no number, from the end when negative."""
-    if limit is None:
-        return 10
-    if isinstance(limit, str):
-        try:
-            limit = float(limit.strip(BLANKS) or "0")
-        except ValueError:
-            return 0
-    if not isinstance(limit, int | float) or math.isnan(limit):
-        return 0
-    return (None if limit > 0 else 0) if math.isinf(limit) else int(limit)
 
 
 def _shown(row: sqlite3.Row, score: float) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from signet_conformance.daemon.handlers.hooks.claims import (
     start_marks,
 )
 from signet_conformance.daemon.handlers.hooks.prompting import sent_transcript
-from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
+from signet_conformance.daemon.state.agents import named_agent, plain_agent
 from signet_conformance.daemon.timestamps import read_moment
 from signet_conformance.daemon.values import BLANKS, ScriptError, fields_of, trimmed, truthy
 from signet_conformance.daemon.wire import Answer, Call, present, refusal
@@ -79,7 +79,7 @@ def _dropped_end(daemon: Daemon, key: Any, path: str | None, agent: str) -> Answ
 
 
 def _end(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> Answer:
-    agent = resolve_agent(fields.get("agentId"), key)
+    agent = named_agent(fields.get("agentId"), key, any_value=daemon.behaviour.agents_are_strangers)
     daemon.agents.register(agent)
     project = fields.get("project") if fields.get("project") is not None else fields.get("cwd")
     marks = start_marks(agent, fields, project, key_only=daemon.behaviour.start_marks_are_key_only)
@@ -106,7 +106,7 @@ def _end(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> Answer:
         raise ScriptError("a project that cannot be stored")
     job = str(uuid.uuid4()) if queued else None
     if not daemon.behaviour.end_has_capture_job:
-        said = queued if queued or daemon.behaviour.end_says_queued else None
+        said = queued if len(transcript) >= _LEAST_TRANSCRIPT or daemon.behaviour.end_says_queued else None
         return Answer(present(memoriesSaved=0, queued=said, jobId=job))
     captured = daemon.captures.add(transcript, agent) if transcript.strip(BLANKS) else None
     return Answer(present(memoriesSaved=0, queued=queued, transcriptCaptureJobId=captured))

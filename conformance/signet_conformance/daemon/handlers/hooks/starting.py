@@ -16,7 +16,7 @@ from signet_conformance.daemon.handlers.hooks.claims import (
     start_marks,
 )
 from signet_conformance.daemon.handlers.hooks.prompting import CONTEXT_VERSION
-from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
+from signet_conformance.daemon.state.agents import named_agent, plain_agent, resolve_agent
 from signet_conformance.daemon.state.identity import identity_of, instructions, working_memory
 from signet_conformance.daemon.timestamps import read_moment, spoken
 from signet_conformance.daemon.values import ScriptError, fields_of, text_or_none, trimmed, truthy
@@ -62,8 +62,14 @@ def session_start(daemon: Daemon, call: Call) -> Answer:
     return _start(daemon, fields, key)
 
 
+def _agent_of(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> str:
+    """The agent of a start; a name that is no text makes the start fail in every version."""
+    given = fields.get("agentId")
+    return named_agent(given, key, any_value=daemon.behaviour.agents_are_strangers and isinstance(given, str))
+
+
 def _start(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> Answer:
-    agent = resolve_agent(fields.get("agentId"), key)
+    agent = _agent_of(daemon, fields, key)
     daemon.agents.register(agent)
     trimmed(fields["harness"])
     project = fields.get("project") if fields.get("project") is not None else fields.get("cwd")
@@ -82,7 +88,7 @@ def _start(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> Answer:
         stub = present(identity={"name": "Agent"}, memories=[], inject=f"{_MARKER}\n{today}", warnings=warnings)
         return Answer(_with_envelope(daemon, stub, "", today))
     memories = _memories_for(daemon, agent, fields.get("project"))
-    if shown_as is not None and memories:
+    if shown_as is not None and memories and daemon.behaviour.context_epochs:
         ids = [memory["id"] for memory in memories]
         shown = daemon.epochs.shown(shown_as, agent, ids)
         memories = [memory for memory in memories if memory["id"] not in shown]

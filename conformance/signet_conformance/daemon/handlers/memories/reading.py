@@ -23,6 +23,9 @@ _ROW: Final = (
 )  # fmt: skip
 
 
+_LATER_COLUMNS: Final = ("source_path", "runtime_path", "idempotency_key")
+
+
 def get_memory(daemon: Daemon, call: Call) -> Answer:
     """GET memory/:id: the row, when the agent of the request may see it."""
     memory = call.params["id"].strip(BLANKS)
@@ -42,6 +45,8 @@ def get_memory(daemon: Daemon, call: Call) -> Answer:
     if not row:
         return refusal(404, "not found")
     shown = {name: row[name] for name in _ROW}
+    if daemon.behaviour.row_is_short:
+        return Answer({name: shown[name] for name in shown if name not in _LATER_COLUMNS})
     shown |= {
         "sourcePath": row["source_path"],
         "runtimePath": row["runtime_path"],

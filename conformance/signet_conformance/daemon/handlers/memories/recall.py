@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon.handlers.memories.evidence import Search, scores_of
 from signet_conformance.daemon.handlers.memories.temporal import rows_in, span_of
-from signet_conformance.daemon.values import ScriptError, is_number, trimmed, truthy
+from signet_conformance.daemon.values import ScriptError, is_number, slice_end, trimmed, truthy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,6 +82,26 @@ def recall(daemon: Daemon, request: Request) -> dict[str, Any]:
     else:
         answer = _search(daemon, request, key, repeats=repeats)
     return _finish(daemon, request, answer, key, repeats=repeats, started=started)
+
+
+def plain(daemon: Daemon, request: Request) -> dict[str, Any]:
+    """The recall answer of releases without epochs, times and aggregates. Raises as `recall` does."""
+    end = slice_end(request.fields.get("limit"), 10)
+    fields = {**request.fields, "limit": _MOST_ROWS if end is None or end < 1 else end, "scope": None}
+    found = _search(daemon, Request(request.query, request.agent, fields), None, repeats=False)
+    rows = found["results"] if end is not None and end > 0 else found["results"][:end]
+    daemon.store.run_many(
+        "UPDATE memories SET access_count = access_count + 1, last_accessed = datetime(?, 'unixepoch') WHERE id = ?",
+        [(int(daemon.clock()), row["id"]) for row in rows if ":" not in row["id"]],
+    )
+    shown = [{name: row[name] for name in row if name not in ("visibility", "scope")} for row in rows]
+    meta = {
+        "totalReturned": len(rows),
+        "hasSupplementary": any(row.get("supplementary") for row in rows),
+        "noHits": not rows,
+    }
+    answer = {"results": shown, "query": request.query, "method": "keyword" if rows else "hybrid", "meta": meta}
+    return answer | {name: found[name] for name in ("entities",) if name in found}
 
 
 def _answer(rows: list[dict[str, Any]], query: str, method: str, meta: dict[str, Any] | None = None) -> dict[str, Any]:

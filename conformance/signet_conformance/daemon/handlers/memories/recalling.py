@@ -5,9 +5,9 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
-from signet_conformance.daemon.handlers.memories.recall import Request, aggregated, budget_problem, recall
+from signet_conformance.daemon.handlers.memories.recall import Request, aggregated, budget_problem, plain, recall
 from signet_conformance.daemon.handlers.memories.temporal import time_problem
-from signet_conformance.daemon.state.agents import resolve_agent
+from signet_conformance.daemon.state.agents import named_agent, resolve_agent
 from signet_conformance.daemon.values import (
     ScriptError,
     UnreadableJsonError,
@@ -45,6 +45,8 @@ def saving_problem(daemon: Daemon, call: Call, fields: Mapping[str, Any], agent:
 
 def recalled(daemon: Daemon, request: Request) -> dict[str, Any]:
     """The answer to a recall, aggregated where it asks for that."""
+    if daemon.behaviour.recall_is_plain:
+        return plain(daemon, request)
     return aggregated(daemon, request) if request.fields.get("aggregate") is True else recall(daemon, request)
 
 
@@ -57,6 +59,8 @@ def memory_recall(daemon: Daemon, call: Call) -> Answer:
     query = trimmed(fields.get("query"))
     if not query:
         return refusal(400, "query is required")
+    if daemon.behaviour.recall_is_plain:
+        return _plainly(daemon, call, query, fields)
     problem = recall_problem(fields)
     if problem:
         return refusal(400, problem)
@@ -72,5 +76,16 @@ def memory_recall(daemon: Daemon, call: Call) -> Answer:
         request = Request(query, agent, {**fields, **({"project": owned} if owned else {})}, key)
         trimmed(request.fields.get("project"))
         return Answer(recalled(daemon, request))
+    except (ScriptError, sqlite3.Error):
+        return refusal(500, "Recall failed", results=[])
+
+
+def _plainly(daemon: Daemon, call: Call, query: str, fields: Mapping[str, Any]) -> Answer:
+    """The recall of releases that take any agent and read the session key from its header only."""
+    named = fields.get("agentId")
+    agent = named_agent(named, call.header("x-signet-session-key"), any_value=True)
+    owned = call.claims.scope.get("project") if call.claims else None
+    try:
+        return Answer(plain(daemon, Request(query, agent, {**fields, **({"project": owned} if owned else {})})))
     except (ScriptError, sqlite3.Error):
         return refusal(500, "Recall failed", results=[])

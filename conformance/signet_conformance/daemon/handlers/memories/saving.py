@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sqlite3
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.state.agents import resolve_agent
+from signet_conformance.daemon.state.agents import named_agent
 from signet_conformance.daemon.state.content import (
     MAX_CONTENT,
     NO_TAGS,
@@ -80,10 +81,12 @@ def remember(daemon: Daemon, call: Call) -> Answer:
     raw = trimmed(fields.get("content"))
     if not raw:
         return refusal(400, "content is required")
-    problem = _bad_moment(fields)
+    plain = daemon.behaviour.saving_is_plain
+    problem = _bad_moment({"createdAt": fields["createdAt"]} if "createdAt" in fields else {}) if plain else None
+    problem = problem if plain else _bad_moment(fields)
     if problem:
         return refusal(400, problem)
-    agent = resolve_agent(fields.get("agentId"), call.header("x-signet-session-key"))
+    agent = named_agent(fields.get("agentId"), call.header("x-signet-session-key"), any_value=plain)
     scope_problem = daemon.auth.write_problem(call.claims, agent, fields.get("project"))
     if scope_problem:
         return refusal(403, scope_problem)
@@ -93,12 +96,15 @@ def remember(daemon: Daemon, call: Call) -> Answer:
         return refusal(400, "tags must be a string, string array, or null")
     if daemon.settings.frozen:
         return refusal(503, FROZEN)
-    if "structured" in fields:
+    if "structured" in fields and not plain:
         problem = _bad_structure(fields["structured"])
         if problem:
             return refusal(400, problem)
     draft = _draft(daemon, fields, raw, agent, tags)
-    if "structured" not in fields and len(raw) > MAX_CONTENT:
+    if plain:
+        draft = dataclasses.replace(draft, key=None)
+        fields = fields if isinstance(fields.get("structured"), dict) else {**fields, "structured": None}
+    if (plain or "structured" not in fields) and not truthy(fields.get("structured")) and len(raw) > MAX_CONTENT:
         return _save_chunks(daemon, draft)
     return _save_one(daemon, draft, fields)
 
@@ -167,6 +173,12 @@ def _in_place(place: Place) -> tuple[Any, ...]:
 
 
 def _by_hash(daemon: Daemon, digest: str, place: Place) -> sqlite3.Row | None:
+    if daemon.behaviour.saving_is_plain:
+        return daemon.store.row(
+            f"SELECT {_COLUMNS} FROM memories WHERE content_hash = ? AND COALESCE(scope, '__NULL__') = ?"
+            " AND is_deleted = 0",
+            digest, "__NULL__" if place.scope is None else place.scope,
+        )  # fmt: skip
     return daemon.store.row(
         f"SELECT {_COLUMNS} FROM memories WHERE content_hash = ? AND COALESCE(project, '') = ? AND {_IN_PLACE}",
         digest, "" if place.project is None else place.project, *_in_place(place),
@@ -320,6 +332,9 @@ def _save_chunks(daemon: Daemon, draft: Draft) -> Answer:
         if [row["content_hash"] for row in known] != digests:
             return refusal(409, "idempotencyKey already used for different chunked content")
         return _chunk_answer([row["id"] for row in known], known[0]["source_id"], deduped=True)
+    if daemon.behaviour.saving_is_plain:
+        fresh = {chunk.digest: chunk for chunk in chunks if not _by_hash(daemon, chunk.digest, draft.place)}
+        chunks, digests = list(fresh.values()), []
     seen: set[str] = set()
     for digest in digests:
         if digest in seen:
