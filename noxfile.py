@@ -6,6 +6,8 @@ Sessions make an environment of their own. `nox --no-venv` runs them in the one 
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import nox
 
 nox.options.sessions = ["lint", "types", "tests"]
@@ -16,11 +18,13 @@ CODE = ("conformance", "recording_proxy", "reference_harness", "tests", "ci", "n
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Style, import borders and the frozen schemas."""
+    """Style, spelling, workflows, change fragments, import borders and the frozen schemas."""
     session.install("-e", ".[dev]")
     session.run("ruff", "check", *CODE)
     session.run("ruff", "format", "--check", *CODE)
-    session.run("actionlint", ".github/workflows/conformance.yml")
+    session.run("codespell")
+    session.run("actionlint", *(str(path) for path in Path(".github/workflows").glob("*.yml")))
+    session.run("towncrier", "build", "--draft", "--version", "next", silent=True)
     session.run("lint-imports")
     session.run("python", "ci/tools/freeze_schemas.py", "--check")
 
@@ -41,9 +45,22 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def wheel(session: nox.Session) -> None:
-    """The built wheel: what is in it, and the tests against it."""
-    session.install("build", ".[dev]")
+    """The built wheel: what is in it, and whether it works where our sources are not."""
+    session.install("-e", ".[dev]")
     session.run("python", "ci/tools/check_wheel.py", *session.posargs)
+
+
+@nox.session(python=["3.11", "3.12", "3.13"])
+def extras(session: nox.Session) -> None:
+    """What the harness extra needs can be installed together, on every Python that is supported."""
+    session.run("timeout", "600", "pip", "install", "--dry-run", "--ignore-installed", ".[harness]", external=True)
+
+
+@nox.session
+def changelog(session: nox.Session) -> None:
+    """The fragments of changes/ as a section of CHANGELOG.md: `nox -s changelog -- 0.2.0`."""
+    session.install("towncrier>=24.8")
+    session.run("towncrier", "build", "--yes", "--version", *session.posargs)
 
 
 @nox.session

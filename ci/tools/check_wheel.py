@@ -1,6 +1,9 @@
-"""Build the wheel, look into it, and run the tests against it in an environment of its own.
+"""Build the wheel, compare what is in it with the sources, and try it in an environment of its own.
 
-Exit status: that of the first thing that failed.
+    python ci/tools/check_wheel.py
+
+The whole suite runs against the sources; SMOKE are the tests that fail first when something is not packed or not
+registered. Exit status: that of the first thing that failed.
 """
 
 from __future__ import annotations
@@ -11,40 +14,59 @@ import sys
 import tempfile
 import venv
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = {"signet_conformance", "signet_recording_proxy", "signet_reference_harness"}
+PACKAGES = {
+    "signet_conformance": ROOT / "conformance" / "signet_conformance",
+    "signet_recording_proxy": ROOT / "recording_proxy" / "signet_recording_proxy",
+    "signet_reference_harness": ROOT / "reference_harness" / "signet_reference_harness",
+}
+SCHEMAS = "signet_conformance/_schemas"
+SMOKE = (
+    "tests/rules/test_recordings.py",  # the law is read, and every rule judges
+    "tests/pytest_plugin/test_plugin.py",  # pytest finds the plugin by its entry point
+    "tests/cli/test_commands.py",  # the command is there, and so is each of its subcommands
+    "tests/cli/test_targets.py",  # profiles and faces are read
+    "tests/reports/test_page.py",  # the page has its style and its script
+    "tests/selftest/test_command.py",  # daemon, recorder and reference harness start
+)
 
 
 def main() -> int:
-    """Build, inspect, install, test."""
+    """Build, inspect, install, try."""
     with tempfile.TemporaryDirectory(prefix="signet-wheel-") as name:
         folder = Path(name)
-        subprocess.run([sys.executable, "-m", "build", "--outdir", str(folder / "dist"), str(ROOT)], check=True)
+        subprocess.run([sys.executable, "-m", "build", "-q", "--outdir", str(folder / "dist"), str(ROOT)], check=True)
         (wheel,) = (folder / "dist").glob("*.whl")
-        if problems := inspect(wheel):
+        if problems := list(inspect(wheel)):
             print("\n".join(f"{wheel.name}: {problem}" for problem in problems), file=sys.stderr)
             return 1
-        return test_installed(wheel, folder)
+        return try_installed(wheel, folder)
 
 
-def inspect(wheel: Path) -> list[str]:
-    """What is wrong with the wheel's contents; empty when nothing is."""
+def inspect(wheel: Path) -> Iterator[str]:
+    """What is wrong with the wheel's contents: it holds each file of our packages and of schemas/, and no other."""
     with zipfile.ZipFile(wheel) as archive:
-        names = archive.namelist()
-    tops = {name.split("/", 1)[0] for name in names if ".dist-info/" not in name}
-    problems = [f"holds {top}, which is no package of ours" for top in sorted(tops - PACKAGES)]
-    problems += [f"lacks {package}" for package in sorted(PACKAGES - tops)]
-    source = {str(p.relative_to(ROOT / "schemas")) for p in (ROOT / "schemas").rglob("*") if p.is_file()}
-    packed = {n.removeprefix("signet_conformance/_schemas/") for n in names if "/_schemas/" in n}
-    problems += [f"lacks the schema {name}" for name in sorted(source - packed)]
-    problems += [f"lacks {p}/py.typed" for p in sorted(PACKAGES) if f"{p}/py.typed" not in names]
-    return problems
+        packed = {name for name in archive.namelist() if ".dist-info/" not in name}
+    sources = {f"{package}/{file}" for package, folder in PACKAGES.items() for file in files(folder)}
+    sources |= {f"{SCHEMAS}/{file}" for file in files(ROOT / "schemas")}
+    yield from (f"lacks {name}" for name in sorted(sources - packed))
+    yield from (f"holds {name}, which is no file of ours" for name in sorted(packed - sources))
+    typed = {f"{package}/py.typed" for package in PACKAGES}
+    yield from (f"lacks {name}" for name in sorted(typed - packed - sources))
 
 
-def test_installed(wheel: Path, folder: Path) -> int:
-    """Install the wheel into a fresh environment and run the tests from a folder without our sources."""
+def files(folder: Path) -> Iterator[str]:
+    """The files below a folder but for what Python compiles, as paths from there."""
+    for path in folder.rglob("*"):
+        if path.is_file() and "__pycache__" not in path.parts:
+            yield path.relative_to(folder).as_posix()
+
+
+def try_installed(wheel: Path, folder: Path) -> int:
+    """Install the wheel into a fresh environment and run the smoke tests from a folder without our sources."""
     environment = folder / "venv"
     venv.create(environment, with_pip=True)
     python = environment / "bin" / "python"
@@ -58,7 +80,7 @@ def test_installed(wheel: Path, folder: Path) -> int:
             shutil.copytree(source, checkout / part, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy2(source, checkout / part)
-    command = [python, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider"]
+    command = [python, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *SMOKE]
     return subprocess.run(command, cwd=checkout, check=False).returncode
 
 
