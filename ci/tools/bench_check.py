@@ -176,9 +176,9 @@ def write_trace(path: Path, sessions: int) -> None:
     with path.open("w") as stream:
         stream.write(json.dumps(header, separators=(",", ":")) + "\n")
         exchanges = chain([health], chain.from_iterable(session(chance, number) for number in range(sessions)))
-        for seq, one in enumerate(exchanges, 1):
+        for seq, call in enumerate(exchanges, 1):
             line = {"kind": "exchange", "seq": seq, "conn": 1, "t0": seq * 0.05, "t1": seq * 0.05 + 0.01}
-            stream.write(json.dumps({**line, **one}, separators=(",", ":")) + "\n")
+            stream.write(json.dumps({**line, **call}, separators=(",", ":")) + "\n")
 
 
 def seconds(command: Sequence[str], *, accepted: frozenset[int] = frozenset({0})) -> float:
@@ -211,7 +211,7 @@ def main() -> int:
         baseline = [sys.executable, "-c", BASELINE, str(trace)]
         pairs = [(seconds(check), seconds(baseline)) for _ in range(options.runs)]
     checked, parsed = (statistics.median(column) for column in zip(*pairs, strict=True))
-    print(f"check     {checked:.3f} s  ({', '.join(f'{one:.3f}' for one, _ in pairs)})")
+    print(f"check     {checked:.3f} s  ({', '.join(f'{seconds:.3f}' for seconds, _ in pairs)})")
     print(f"baseline  {parsed:.3f} s  (json.loads of every line)")
     print(f"ratio     {checked / parsed:.2f}")
     return int(options.limit is not None and checked > options.limit)

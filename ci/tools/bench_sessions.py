@@ -49,7 +49,7 @@ def judging(folder: Path) -> tuple[float, float, int]:
     for file in files:
         for line in file.read_bytes().splitlines():
             json.loads(line)
-    return ended - began, time.perf_counter() - ended, sum(len(one.trace.exchanges) for one in judged)
+    return ended - began, time.perf_counter() - ended, sum(len(each.trace.exchanges) for each in judged)
 
 
 def interpreter_start() -> float:

@@ -78,14 +78,14 @@ def _linked(text: str, source: str) -> str:
     folder = posixpath.dirname(source)
     known = {entry["id"] for entry in requirement_pages.catalogue()}
 
-    def outward(found: re.Match[str]) -> str:
-        target = posixpath.normpath(posixpath.join("docs", folder, found[3]))
+    def outward(link: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join("docs", folder, link[3]))
         if target.startswith("docs/"):
-            return found[0]
-        return f"`{target}`" if found[2].strip("/") in target else f"{found[2]} (`{target}`)"
+            return link[0]
+        return f"`{target}`" if link[2].strip("/") in target else f"{link[2]} (`{target}`)"
 
-    def requirement(found: re.Match[str]) -> str:
-        return f"[`{found[1]}`]({posixpath.relpath(_path(found[1]), folder or '.')})" if found[1] in known else found[0]
+    def requirement(match: re.Match[str]) -> str:
+        return f"[`{match[1]}`]({posixpath.relpath(_path(match[1]), folder or '.')})" if match[1] in known else match[0]
 
     return _ID.sub(requirement, _OUTWARD.sub(outward, text))
 

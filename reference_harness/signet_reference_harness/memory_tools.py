@@ -83,11 +83,11 @@ async def memory_forget(arguments: Mapping[str, Any], context: ToolContext) -> R
     if len(selection.get("ids", ())) in range(1, MOST_UNCONFIRMED + 1):
         return await context.client.forget(context.session, {**selection, **order})
     preview = await context.client.forget(context.session, {"mode": "preview", **selection})
-    found = _previewed(preview)
-    if preview.failure is not None or not found:
+    ids = _previewed(preview)
+    if preview.failure is not None or not ids:
         return preview
-    if len(found) <= MOST_UNCONFIRMED:
-        return await context.client.forget(context.session, {"ids": found, "limit": len(found), **order})
+    if len(ids) <= MOST_UNCONFIRMED:
+        return await context.client.forget(context.session, {"ids": ids, "limit": len(ids), **order})
     token = preview.text("confirmToken")
     if not token:
         return replace(preview, failure=FailureClass.SHAPE, detail="the preview holds no 'confirmToken'")

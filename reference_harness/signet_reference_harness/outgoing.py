@@ -38,13 +38,13 @@ class EnvelopeGuard:
 
     def remove(self, text: str) -> str:
         """`text` without any injected text; the very same string when it holds none."""
-        found = [envelope for envelope in self._envelopes if envelope in text]
+        present = [envelope for envelope in self._envelopes if envelope in text]
         # Taking one out may bring the ends of another together, so look again until none is left.
-        while found:
+        while present:
             # Longest first: an envelope without its heading is part of the one with it.
-            for envelope in sorted(found, key=len, reverse=True):
+            for envelope in sorted(present, key=len, reverse=True):
                 text = text.replace(envelope, "")
-            found = [envelope for envelope in self._envelopes if envelope in text]
+            present = [envelope for envelope in self._envelopes if envelope in text]
         return text
 
 

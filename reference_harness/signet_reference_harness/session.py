@@ -255,12 +255,12 @@ class Session:
         return result.inject
 
     async def _research(self, prompt: str) -> str:
-        found = []
+        results = []
         for name in self.tools.before_generation:
             result = await self._use(name, {"query": prompt})
             if result.ok:
-                found.append(json.dumps(result.content))
-        return "\n".join(found)
+                results.append(json.dumps(result.content))
+        return "\n".join(results)
 
     async def _use(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         if not await self._is_started():

@@ -61,7 +61,7 @@ async def _session_to_start(host: SessionHost, step: Step) -> Session:
 async def _start(host: SessionHost, session: Session, step: Step) -> Result:
     source = step.get("source", "startup")
     if source not in get_args(StartSource):
-        raise StepError(f"source {source!r} is none of {', '.join(get_args(StartSource))}")
+        raise StepError(f"source {source!r} is not one of {', '.join(get_args(StartSource))}")
     replaced = _optional_string(step, "replaces")
     opened = await host.start(session, cast(StartSource, source), host.session(replaced) if replaced else None)
     return {"agent": session.identity.agent, "opened": opened}
@@ -160,11 +160,11 @@ def _tool_result(result: ToolResult) -> Result:
 
 def _tool_calls(step: Step) -> tuple[ToolCall, ...]:
     asked = step.get("tools", [])
-    if not isinstance(asked, Sequence) or isinstance(asked, str) or not all(isinstance(one, dict) for one in asked):
+    if not isinstance(asked, Sequence) or isinstance(asked, str) or not all(isinstance(call, dict) for call in asked):
         raise StepError("'tools' is not a list of objects", remedy='give [{"tool": "memory_search", "arguments": {}}]')
     return tuple(
-        ToolCall(f"call-{number}", _string(one, "tool"), _object(one, "arguments"))
-        for number, one in enumerate(asked, start=1)
+        ToolCall(f"call-{number}", _string(call, "tool"), _object(call, "arguments"))
+        for number, call in enumerate(asked, start=1)
     )
 
 

@@ -211,7 +211,7 @@ def test_line_without_an_end_is_refused() -> None:
     code = READY + "while not left.poll(0): sys.stdout.write('x' * 1_000_000)"
     with child(code) as process:
         assert process.receive(LONG_S)["pid"] == process.pid
-        with pytest.raises(KitError, match=r"wrote something that is no JSON object: x{100}"):
+        with pytest.raises(KitError, match=r"wrote a line that is not a JSON object: x{100}"):
             process.receive(LONG_S)
 
 
@@ -231,7 +231,7 @@ def test_line_that_is_no_json_object(line: str, shown: str) -> None:
     with child(code, error=TargetError) as process, pytest.raises(SignetConformanceError) as caught:
         process.receive(LONG_S)
     assert type(caught.value) is TargetError
-    assert f"the probe wrote something that is no JSON object: {shown}" in caught.value.message
+    assert f"the probe wrote a line that is not a JSON object: {shown}" in caught.value.message
     assert "\x1b" not in str(caught.value)
     assert "write logs to standard error" in str(caught.value.remedy)
 

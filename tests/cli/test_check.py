@@ -331,7 +331,11 @@ def test_an_empty_name_is_no_files(invoke: Invoke, tmp_path: Path, option: str) 
     """A variable that was never set names no report, and the message says so before anything is judged."""
     trace = write(tmp_path / "a.jsonl", CONFORMING)
     done = invoke("check", trace, *(("--reason", "r") if option == "--write-baseline" else ()), option, "")
-    assert (done.exit_code, done.stdout, done.stderr.splitlines()[0]) == (2, "", "error: an empty name is no file's")
+    assert (done.exit_code, done.stdout, done.stderr.splitlines()[0]) == (
+        2,
+        "",
+        "error: an empty name does not name a file",
+    )
 
 
 @pytest.mark.parametrize(("lines", "status"), [(CONFORMING, 0), (BREACHING, 1)], ids=["conforming", "breaching"])

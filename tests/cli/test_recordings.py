@@ -85,7 +85,7 @@ def test_a_pipe_is_refused_and_not_waited_for(process: Process, tmp_path: Path, 
         rest = ("out.har", "--from", "trace") if words == ("convert",) else ()
         done = process(*words, path, *rest)
         assert done.returncode == 2
-        assert f"error: {path}: is no plain file" in done.stderr
+        assert f"error: {path}: is not a plain file" in done.stderr
 
 
 def test_a_pipe_that_a_shell_opened_is_read(tmp_path: Path) -> None:
@@ -102,5 +102,5 @@ def test_a_pipe_in_a_folder_is_passed_over(process: Process, tmp_path: Path) -> 
     os.mkfifo(tmp_path / "pipe.jsonl")
     for argument in (".", "*.jsonl"):
         done = process("check", argument, "-q")
-        assert "pipe.jsonl is no plain file: passed over" in done.stderr
+        assert "pipe.jsonl is not a plain file: passed over" in done.stderr
         assert "in 1 trace" in done.stdout

@@ -139,8 +139,8 @@ def test_run_that_is_cut_off_leaves_no_child(drive: Drive, number: signal.Signal
     ("words", "where", "message"),
     [
         (["nobody"], "", "nobody"),
-        (["reference", "--seed", "x"], "--seed", "'x' is no whole number"),
-        (["reference", "--scenarios", "-1"], "--scenarios", "'-1' is no whole number"),
+        (["reference", "--seed", "x"], "--seed", "'x' is not a whole number"),
+        (["reference", "--scenarios", "-1"], "--scenarios", "'-1' is not a whole number"),
         (["reference", "--contract", "9.9"], "--contract", "9.9"),
         (["reference", "--daemon", ""], "--daemon", "is empty"),
         (["reference", "--scenario", "none.json"], "none.json", "cannot be read"),

@@ -71,7 +71,7 @@ def test_answer_to_another_request_is_refused_at_once(tmp_path: Path, program: s
     ("program", "how", "said"),
     [
         ("sys.exit(3)", Broken.ENDED, "target mine ended with status 3"),
-        ("print('hello')", Broken.GARBLED, "target mine wrote something that is no JSON object: hello"),
+        ("print('hello')", Broken.GARBLED, "target mine wrote a line that is not a JSON object: hello"),
         (
             "answer = {'id': request['id'], 'ok': False, 'error': {'message': 'KeyError:\\n  no acme'}}",
             Broken.REFUSED,

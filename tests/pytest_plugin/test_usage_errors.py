@@ -87,12 +87,12 @@ def test_hostile_target_name(repository: Repository) -> None:
 def test_missing_recording(repository: Repository, tmp_path: Path) -> None:
     """A recording that is not there is named before anything is collected."""
     missing = tmp_path / "missing.jsonl"
-    assert_told(repository.conform("--signet-trace", missing), 2, f"--signet-trace {missing}: is no file")
+    assert_told(repository.conform("--signet-trace", missing), 2, f"--signet-trace {missing}: is not a file")
 
 
 def test_recording_name_too_long_for_a_file(repository: Repository) -> None:
-    """A name that no file system takes is no file either."""
-    assert_told(repository.conform("--signet-trace", "a" * 5000), 2, "is no file")
+    """A name that no file system takes is not a file either."""
+    assert_told(repository.conform("--signet-trace", "a" * 5000), 2, "is not a file")
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_report_folder_that_cannot_be_used(repository: Repository, conforming: P
 
 
 @pytest.mark.parametrize(
-    ("daemon", "complaint"), [("", "is empty"), ("  ", "is empty"), ("'unclosed", "is no command")]
+    ("daemon", "complaint"), [("", "is empty"), ("  ", "is empty"), ("'unclosed", "is not a command")]
 )
 def test_daemon_that_is_no_choice(repository: Repository, daemon: str, complaint: str) -> None:
     """An empty or unparsable --daemon is refused, and never taken for the embedded daemon."""

@@ -100,7 +100,7 @@ def test_every_mutant_has_its_scenario() -> None:
     """Each performs a known scenario, and no scenario stands unused."""
     used = {scenario_of(one).name for one in mutants().mutants.values()}
     assert {row["name"] for row in ROWS["scenarios"]} <= used
-    with pytest.raises(ContractError, match="is no scenario"):
+    with pytest.raises(ContractError, match="is not a scenario"):
         scenario_of(replace(mutant("never-ends"), scenario="nowhere"))
 
 

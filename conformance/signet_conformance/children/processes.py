@@ -133,7 +133,7 @@ class LineProcess:
                 raise self._ended() from None
 
     def receive(self, timeout_s: float) -> dict[str, Any]:
-        """The next JSON object on stdout; raise when there is none within `timeout_s`, or when it is no object."""
+        """The next JSON object on stdout; raise when there is none within `timeout_s`, or when it is not an object."""
         line = self._next_line(timeout_s)
         if line is None:
             self._answers.put(None)
@@ -145,7 +145,7 @@ class LineProcess:
         if not isinstance(answer, dict):
             text = line[:200].decode("utf-8", "replace").rstrip("\n")
             raise self._error(
-                f"{self.name} wrote something that is no JSON object: {printable(text)}",
+                f"{self.name} wrote a line that is not a JSON object: {printable(text)}",
                 remedy="standard output is for answers only, one JSON object a line; write logs to standard error",
             )
         return answer

@@ -80,7 +80,7 @@ class Shown:
                 )
                 print(block, end="\n\n", file=self.stream)
         if judged:
-            rows = [(one.trace.path or "trace", one.verdicts) for one in judged]
+            rows = [(each.trace.path or "trace", each.verdicts) for each in judged]
             if len(rows) > 1:
                 rows.append(("together", conclusion.verdicts))
             print(*text.summary_lines(rows, self._width, self._colour), "", sep="\n", file=self.stream)

@@ -20,7 +20,7 @@ from signet_conformance.cli.run_progress import shown_progress
 from signet_conformance.errors import NothingTestedError, UsageError, printable
 from signet_conformance.files.new_file import create_file
 from signet_conformance.finding import Verdict
-from signet_conformance.github_action.discovery import Found, discover, settings_text
+from signet_conformance.github_action.discovery import Connector, discover, settings_text
 from signet_conformance.github_action.inputs import FIELDS, Inputs, read_inputs
 from signet_conformance.github_action.origin import checked_pin, installed_pin
 from signet_conformance.github_action.performing import CANCELLED, perform
@@ -73,21 +73,21 @@ def command(
     """Write what is missing, then run."""
     place = _Place.find(folder)
     pin = installed_pin() if kit is None else checked_pin(kit)
-    found = discover(place.folder, target)
-    if target is not None and not (found.settings or found.known):
+    connector = discover(place.folder, target)
+    if target is not None and not (connector.settings or connector.known):
         targets.load(target, place.folder)
-    inputs = place.inputs(found.name, scenarios)
+    inputs = place.inputs(connector.name, scenarios)
     writer = _Writer(place, dry_run)
-    if not found.settings:
-        writer.write(place.folder / SETTINGS, settings_text(found))
-    status, conclusion = (0, None) if dry_run or no_run else _run(inputs, found)
+    if not connector.settings:
+        writer.write(place.folder / SETTINGS, settings_text(connector))
+    status, conclusion = (0, None) if dry_run or no_run else _run(inputs, connector)
     if status == CANCELLED:
         return status
     failing = _failing(conclusion)
     if failing:
-        writer.write(place.folder / BASELINE, _baseline_text(found.name, failing))
-    writer.write(place.root / WORKFLOW, place.workflow(found.name, pin, inputs.scenarios).text())
-    for line in _closing(found, pin, status, failing, writer, ran=conclusion is not None):
+        writer.write(place.folder / BASELINE, _baseline_text(connector.name, failing))
+    writer.write(place.root / WORKFLOW, place.workflow(connector.name, pin, inputs.scenarios).text())
+    for line in _closing(connector, pin, status, failing, writer, ran=conclusion is not None):
         print(line)
     return status
 
@@ -161,18 +161,18 @@ class _Writer:
             print(f"wrote     {name}")
 
 
-def _run(inputs: Inputs, found: Found) -> tuple[int, Conclusion | None]:
+def _run(inputs: Inputs, connector: Connector) -> tuple[int, Conclusion | None]:
     """Drive the connector once: the exit status and what it came to, None where no verdict was reached.
 
     The folder with report and traces stays where something fails.
     """
-    target = targets.load(found.name, inputs.folder)
+    target = targets.load(connector.name, inputs.folder)
     # Only what the settings name as a path of this machine: npm's packages hold slashes too.
     missing = [word for word in target.command if Path(word).is_absolute() and not os.path.lexists(word)]
     if missing:
         failure = NothingTestedError(
             f"the connector cannot be driven yet: there is no {printable(missing[-1], 200)}",
-            where=found.name,
+            where=connector.name,
             remedy="write the driver: docs/driver-protocol.md in the kit's repository, examples/ has two to copy",
         )
         tell(failure)
@@ -207,7 +207,7 @@ def _baseline_text(target: str, failing: Mapping[str, Verdict]) -> str:
 
 
 def _closing(
-    found: Found, pin: str | None, status: int, failing: Mapping[str, Verdict], writer: _Writer, *, ran: bool
+    connector: Connector, pin: str | None, status: int, failing: Mapping[str, Verdict], writer: _Writer, *, ran: bool
 ) -> Iterator[str]:
     """What the reader does next."""
     yield ""
@@ -227,4 +227,4 @@ def _closing(
             "the lane installs the kit from your package index; "
             "to pin the kit's action instead: --kit OWNER/REPOSITORY@COMMIT"
         )
-    yield f"the same run by hand: signet-conformance run {found.name}"
+    yield f"the same run by hand: signet-conformance run {connector.name}"

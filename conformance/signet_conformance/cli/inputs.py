@@ -16,10 +16,10 @@ _REMEDY = "record one with: signet-conformance record --upstream URL --out FILE"
 
 
 @dataclass(slots=True)
-class Found:
+class TraceFiles:
     """The files that a command line means.
 
-    `complaints` are about arguments that name none, `notes` of files in folders that say they are something else.
+    `complaints` are about arguments that name no file, `notes` about files in folders that say they are something else.
     """
 
     files: dict[str, None] = field(default_factory=dict)
@@ -27,31 +27,31 @@ class Found:
     notes: list[str] = field(default_factory=list)
 
 
-def trace_files(arguments: Iterable[str]) -> Found:
+def trace_files(arguments: Iterable[str]) -> TraceFiles:
     """The files in order, each once. What an argument names itself is taken as it is."""
-    found = Found()
+    given = TraceFiles()
     for argument in arguments:
         try:
-            found.files.update(dict.fromkeys(_expand(argument, found.notes)))
+            given.files.update(dict.fromkeys(_expand(argument, given.notes)))
         except TraceError as complaint:
-            found.complaints.append(complaint)
-    return found
+            given.complaints.append(complaint)
+    return given
 
 
 def _expand(argument: str, notes: list[str]) -> list[str]:
     if not argument:
         raise TraceError("an empty argument names no trace", remedy="name a file, a folder or a glob")
     if Path(argument).is_dir():
-        found = _traces(_below(argument), notes)
-        if not found:
+        files = _traces(_below(argument), notes)
+        if not files:
             raise TraceError(f"the folder holds no *{SUFFIX} file", where=argument, remedy=_REMEDY)
-        return found
+        return files
     if has_magic(argument) and not os.path.lexists(argument):
         matches = sorted(glob(argument, recursive=True))  # noqa: PTH207  Path.glob takes no absolute pattern
-        found = [file for match in matches for file in _matched(match, notes)]
-        if not found:
+        files = [file for match in matches for file in _matched(match, notes)]
+        if not files:
             raise TraceError("no file matches", where=argument, remedy="check the pattern; ** stands for any folders")
-        return found
+        return files
     return [argument]
 
 
@@ -65,7 +65,7 @@ def _traces(files: Iterator[str], notes: list[str]) -> list[str]:
     for file in sorted(files):
         other = recognised(file)
         if is_special(file):
-            notes.append(f"{printable(file, 400)} is no plain file: passed over")
+            notes.append(f"{printable(file, 400)} is not a plain file: passed over")
         elif other is not None:
             notes.append(f"{printable(file, 400)} is {other.what}: passed over")
         else:

@@ -14,12 +14,14 @@ from signet_conformance.files.private_files import private_opener
 
 
 def demand_apart(written: Sequence[str | None], read: Iterable[str | None]) -> None:
-    """Raise UsageError when two of the files that are `written` are one, or one of them is `read`: None is no file.
+    """Raise UsageError when two outputs are the same file, or an output is also an input. None stands for no file.
 
     So it does for an empty name, which a shell's variable leaves that was never set.
     """
     if "" in written:
-        raise UsageError("an empty name is no file's", remedy="name a file for the report, or leave its option out")
+        raise UsageError(
+            "an empty name does not name a file", remedy="name a file for the report, or leave its option out"
+        )
     files = [os.path.realpath(path) for path in written if path is not None]
     if len(set(files)) < len(files):
         raise UsageError("two reports go to one file", remedy="name a file for each")

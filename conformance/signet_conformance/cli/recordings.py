@@ -23,7 +23,7 @@ _CAPTURES: Mapping[str, str] = {".har": "HAR", ".flow": "flow", ".flows": "flow"
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """What a file is that is no recording, in words that follow `is`, and what to do with it."""
+    """What a file holds instead of a recording, in words that follow `is`, and what to do with it."""
 
     what: str
     remedy: str
@@ -36,7 +36,7 @@ def read_recording(path: str) -> Trace:
     """
     if is_special(path):
         raise TraceError(
-            "is no plain file: whoever is at its other end may never end it",
+            "is not a plain file: the program that writes into it may never end",
             where=printable(path, 400),
             remedy="write it to a file first",
         )

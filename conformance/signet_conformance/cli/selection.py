@@ -14,14 +14,14 @@ def selected(patterns: Iterable[str], known: Sequence[str], option: str) -> froz
 
     Raises UsageError for one that names none.
     """
-    found: set[str] = set()
+    ids: set[str] = set()
     for pattern in patterns:
         wanted = pattern.strip().upper()
         matching = [name for name in known if fnmatchcase(name, wanted) or fnmatchcase(name, f"{wanted}-*")]
         if not matching:
             raise unknown(pattern, known, option)
-        found.update(matching)
-    return frozenset(found) or None
+        ids.update(matching)
+    return frozenset(ids) or None
 
 
 def unknown(name: str, known: Sequence[str], where: str | None = None) -> UsageError:

@@ -213,8 +213,8 @@ def _placed(few: Sequence[str], many: Sequence[str]) -> list[int]:
             equal[number][passed] = best
     places: list[int] = []
     passed = 0
-    for number, one in enumerate(few):
-        while (one == many[number + passed]) + equal[number + 1][passed] != equal[number][passed]:
+    for number, call in enumerate(few):
+        while (call == many[number + passed]) + equal[number + 1][passed] != equal[number][passed]:
             passed += 1
         places.append(number + passed)
     return places

@@ -214,7 +214,7 @@ def _body_of(call: Call, side: str) -> Body | None:
 
 
 def _object(body: Body | None) -> Mapping[str, Any] | None:
-    """The members of a body; a missing body has none, and what is no object has no members to speak of."""
+    """The members of a body; no members where the body is missing or is not an object."""
     return _EMPTY if body is None else body.object
 
 

@@ -103,16 +103,16 @@ class Structure:
         if first.keys() == second.keys():
             return {}
         others = [name for name in second if name not in first]
-        found: dict[str, str] = {}
+        renamed: dict[str, str] = {}
         for name in first:
             if name not in second:
                 other = next((other for other in others if self._links.same(name, other, strict=strict)), None)
                 if other is not None:
-                    found[name] = other
+                    renamed[name] = other
                     others.remove(other)
-            if len(found) >= MAX_PLACES:
+            if len(renamed) >= MAX_PLACES:
                 break
-        return found
+        return renamed
 
     def _arrays(
         self, name: str, first: list[Any], second: list[Any], at: tuple[str, str], strict: bool

@@ -50,14 +50,14 @@ def _differences(differences: Sequence[Difference], matched: dict[int, Matched])
     ordered = sorted(differences, key=lambda difference: difference.session)
     groups = [
         (number, alike)
-        for number, found in groupby(ordered, key=lambda difference: difference.session)
-        for alike in folded(found)
+        for number, own in groupby(ordered, key=lambda difference: difference.session)
+        for alike in folded(own)
     ]
     tally = Counter(alike[0].kind for _, alike in groups)
     parts = [filter_form((kind.value, kind.value, tally[kind]) for kind in Kind)]
-    for number, found_here in groupby(groups[:MAX_SHOWN], key=lambda group: group[0]):
+    for number, shown in groupby(groups[:MAX_SHOWN], key=lambda group: group[0]):
         parts += _session(matched.get(number))
-        parts += [_article(alike) for _, alike in found_here]
+        parts += [_article(alike) for _, alike in shown]
     if len(groups) > MAX_SHOWN:
         parts.append(element("p", f"{len(groups) - MAX_SHOWN} more are not in this page: --json has them."))
     return joined(parts)

@@ -19,7 +19,7 @@ _TELLING = ("userMessage", "userPrompt", "content", "query", "summary", "command
 """Body members that tell one call from the next of the same operation."""
 _HINT_LENGTH = 300
 _MAX_RACES = 200
-"""Moved exchanges that are looked at for having run at the same time; more of them are no race."""
+"""How many moved exchanges are checked for having run at the same time; more than that is not a race."""
 
 
 def compare(first: Recording, second: Recording, volatile: Volatile | None = None) -> Comparison:

@@ -159,7 +159,7 @@ def _compiled(name: str, pattern: str) -> re.Pattern[str]:
 
 
 def own_classes(options: Sequence[str]) -> dict[str, str]:
-    """The classes that `--volatile NAME=REGEX` options define; raise UsageError for one that is no such pair."""
+    """The classes that `--volatile NAME=REGEX` options define; raise UsageError where an option is not such a pair."""
     own: dict[str, str] = {}
     for option in options:
         name, separator, pattern = option.partition("=")

@@ -13,7 +13,7 @@ from signet_conformance.targets.settings import read_settings
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Connector:
     """The connector of a folder. `settings` says that the repository describes it already.
 
     `known` says that a shipped profile does; without either, it is a connector that has no driver yet.
@@ -24,24 +24,24 @@ class Found:
     known: bool = False
 
 
-def discover(folder: Path, wanted: str | None = None) -> Found:
+def discover(folder: Path, wanted: str | None = None) -> Connector:
     """The connector that `folder` holds, or the one `wanted` by name.
 
     Raises UsageError when there are several to choose from.
     """
     own = sorted(read_settings(folder).targets)
     if wanted is not None:
-        return Found(wanted, wanted in own, wanted in targets.names())
+        return Connector(wanted, wanted in own, wanted in targets.names())
     if len(own) == 1:
-        return Found(own[0], settings=True, known=own[0] in targets.names())
+        return Connector(own[0], settings=True, known=own[0] in targets.names())
     shipped = own or [name for name in targets.names() if _is_here(name, folder)]
     if len(shipped) > 1:
         raise UsageError(
             f"there are several connectors here: {', '.join(shipped)}", remedy=f"choose one: --target {shipped[0]}"
         )
     if shipped:
-        return Found(shipped[0], known=True)
-    return Found(_name_of(folder))
+        return Connector(shipped[0], known=True)
+    return Connector(_name_of(folder))
 
 
 def _is_here(name: str, folder: Path) -> bool:
@@ -59,9 +59,9 @@ def _name_of(folder: Path) -> str:
     return "connector" if not name or name in targets.names() else name
 
 
-def settings_text(found: Found) -> str:
+def settings_text(connector: Connector) -> str:
     """The settings file of a connector: what a shipped profile leaves open, or a stub with a command to fill in."""
-    return _KNOWN.format(name=found.name) if found.known else _UNKNOWN.format(name=found.name)
+    return _KNOWN.format(name=connector.name) if connector.known else _UNKNOWN.format(name=connector.name)
 
 
 _KNOWN = """\

@@ -170,12 +170,12 @@ def _value(field: Field, environment: Mapping[str, str]) -> str:
 
 def _inside(workspace: Path, folder: Path, path: str, name: str) -> Path:
     # Resolved: a symbolic link of the repository must not lead the lane elsewhere.
-    found = (folder / path).resolve()
-    if not found.is_relative_to(workspace):
+    place = (folder / path).resolve()
+    if not place.is_relative_to(workspace):
         raise UsageError(
             "leads out of the workspace", where=_where(name, path), remedy="name a path inside the repository"
         )
-    return found
+    return place
 
 
 def _where(name: str, value: object) -> str:

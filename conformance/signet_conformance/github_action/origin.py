@@ -48,8 +48,8 @@ def installed_pin() -> str | None:
 
 
 def _pin(address: str, commit: str) -> str | None:
-    found = _ADDRESS.fullmatch(address)
-    pin = f"{found[1]}@{commit}" if found is not None else ""
+    origin = _ADDRESS.fullmatch(address)
+    pin = f"{origin[1]}@{commit}" if origin is not None else ""
     return pin if _PIN.fullmatch(pin) is not None else None
 
 

@@ -47,7 +47,9 @@ class Shortfall:
     def write(self, folder: Path) -> None:
         """Leave it in the folder of the run, where xdist workers find it: without what programs wrote to stderr."""
         # Nobody has redacted that, and the folder is uploaded.
-        written = dataclasses.replace(self, broken=tuple(dataclasses.replace(one, tail=()) for one in self.broken))
+        written = dataclasses.replace(
+            self, broken=tuple(dataclasses.replace(scenario, tail=()) for scenario in self.broken)
+        )
         (folder / FILE).write_text(json.dumps(dataclasses.asdict(written), indent=1), encoding="utf-8")
 
     @classmethod
@@ -68,24 +70,24 @@ class Shortfall:
     def lines(self) -> Iterator[str]:
         """What a reader is told: every scenario that is missing from the verdicts, and what to do."""
         yield f"{len(self.broken)} of {self.of} scenarios broke off (exit 4); the verdicts are those of the others:"
-        for one in self.broken:
-            yield f"  {one.scenario}, {one.where}: {one.reason}"
-            yield f"    replay: {one.replay}"
+        for broken in self.broken:
+            yield f"  {broken.scenario}, {broken.where}: {broken.reason}"
+            yield f"    replay: {broken.replay}"
         if self.left:
             yield f"  given up: {self.why}; not performed: {', '.join(self.left)}"
-        tails = [one for one in self.broken if one.tail]
+        tails = [broken for broken in self.broken if broken.tail]
         if tails:
             yield f"  standard error of {tails[0].scenario} ends:"
             yield from (f"    {line}" for line in tails[0].tail)
-        for fault in dict.fromkeys(one.fault for one in self.broken):
+        for fault in dict.fromkeys(broken.fault for broken in self.broken):
             yield f"  most likely at fault: {fault}"
 
     def notes(self) -> Iterator[str]:
         """The same for reports, whose notes stand each for itself."""
         yield f"{len(self.broken)} of {self.of} scenarios broke off; the verdicts are those of the others"
-        for one in self.broken:
-            yield f"{one.scenario} broke off, {one.where}: {one.reason}; most likely at fault: {one.fault}"
-            yield f"{one.scenario}: replay: {one.replay}"
+        for broken in self.broken:
+            yield f"{broken.scenario} broke off, {broken.where}: {broken.reason}; most likely at fault: {broken.fault}"
+            yield f"{broken.scenario}: replay: {broken.replay}"
         if self.left:
             yield f"given up: {self.why}; not performed: {', '.join(self.left)}"
 

@@ -157,7 +157,7 @@ class Conclusion:
     def recorded(self) -> bool:
         """Whether the connector made any request, in a generated session or elsewhere."""
         sessions = 0 if self.generated is None else self.generated.tally.exchanges
-        return sessions > 0 or any(one.trace.exchanges for one in self.judged)
+        return sessions > 0 or any(each.trace.exchanges for each in self.judged)
 
     @property
     def lacks_scenarios(self) -> bool:
@@ -167,9 +167,9 @@ class Conclusion:
     def broken_off_notes(self) -> Sequence[str]:
         """The recordings that decide nothing, a line each."""
         return [
-            f"{one.trace.path or 'a trace'}: the scenario was broken off, so its trace decides nothing:"
-            f" {broke_off(one.trace)}"
-            for one in self.broken_off
+            f"{each.trace.path or 'a trace'}: the scenario was broken off, so its trace decides nothing:"
+            f" {broke_off(each.trace)}"
+            for each in self.broken_off
         ]
 
     # -- known failures
@@ -256,9 +256,9 @@ class Conclusion:
         if judgement is None:
             return ()
         of_traces = [
-            Evidence(one.trace.path, self._lines.get((number, requirement), 1), own.findings[0])
-            for number, one in enumerate(self.judged)
-            if (own := one.judgements.get(requirement)) is not None
+            Evidence(each.trace.path, self._lines.get((number, requirement), 1), own.findings[0])
+            for number, each in enumerate(self.judged)
+            if (own := each.judgements.get(requirement)) is not None
             and own.verdict is judgement.verdict
             and own.findings
         ]

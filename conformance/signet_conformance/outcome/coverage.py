@@ -107,7 +107,7 @@ class Meter:
         self._contract = self._contract or contract_version_of(judged.daemon_version)
         files = version_document(self._contract)["operations"]
         self._declared.update(name for name in judged.trace.header.declared.capabilities or () if name in files)
-        self._decided.update(name for name, found in judged.judgements.items() if found.verdict in _DECIDED)
+        self._decided.update(name for name, judgement in judged.judgements.items() if judgement.verdict in _DECIDED)
         for call in judged.recording.calls:
             if call.operation is not None and call.operation in files:
                 self._operations.add(call.operation)

@@ -124,10 +124,12 @@ class Summary:
     def _line(self) -> str:
         confirmed = sum(breach.confirmed for breach in self.breaches)
         flaky = len(self.breaches) - confirmed + sum(not failure.confirmed for failure in self.failures)
-        found = f"{confirmed} breach{'' if confirmed == 1 else 'es'} found and confirmed"
-        passing = ", ".join(f"{one.requirement} ({one.sessions})" for one in self.daemon if not one.confirmed)
+        breaches = f"{confirmed} breach{'' if confirmed == 1 else 'es'} found and confirmed"
+        passing = ", ".join(
+            f"{breach.requirement} ({breach.sessions})" for breach in self.daemon if not breach.confirmed
+        )
         return (
-            f"{self.performed} generated sessions of seed {self.seed}: {found}"
+            f"{self.performed} generated sessions of seed {self.seed}: {breaches}"
             + (f", {flaky} that did not come again with a fresh connector" if flaky else "")
             + (f"; on the daemon's side, and not again with a fresh connector: {passing}" if passing else "")
         )
@@ -181,7 +183,7 @@ def folded(judged: JudgedRun, summary: Summary | None) -> JudgedRun:
     """
     if summary is None:
         return judged
-    together = {name: _with_tally(one, summary.tally) for name, one in judged.together.items()}
+    together = {name: _with_tally(judgement, summary.tally) for name, judgement in judged.together.items()}
     for breach in summary.breaches:
         before = together[breach.requirement]
         if not breach.confirmed and before.verdict not in BREACHES:

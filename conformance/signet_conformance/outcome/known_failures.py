@@ -110,16 +110,16 @@ def by_target(
     if target is not None:
         # Generated sessions decide too, and leave no trace of most of what they do.
         return {_named(target): {name: judgement.verdict for name, judgement in over_all.items()}}
-    found: dict[str, dict[str, Verdict]] = {}
-    for one in judged:
-        verdicts = found.setdefault(target_of(one, None), {})
-        for name, verdict in one.verdicts.items():
+    by_name: dict[str, dict[str, Verdict]] = {}
+    for each in judged:
+        verdicts = by_name.setdefault(target_of(each, None), {})
+        for name, verdict in each.verdicts.items():
             verdicts[name] = min(verdicts.get(name, verdict), verdict, key=FOLDING_ORDER.index)
     # What the run as a whole is judged by is the same at every target of it.
     over_run = {name: judgement.verdict for name, judgement in over_all.items() if name in run_rules()}
-    for verdicts in found.values():
+    for verdicts in by_name.values():
         verdicts.update(over_run)
-    return found
+    return by_name
 
 
 def target_of(judged: Judged, target: str | None) -> str:

@@ -51,8 +51,8 @@ def together(judged: Sequence[Judged]) -> Mapping[str, Together]:
     """Each requirement over all traces, in the catalogue's order."""
     result = {}
     for name, verdict in fold_verdicts(judged):
-        deciding = [one for one in judged if name in one.judgements and one.judgements[name].verdict is verdict]
-        evidence = [(one.trace.path, finding) for one in deciding for finding in one.judgements[name].findings[:1]]
+        deciding = [each for each in judged if name in each.judgements and each.judgements[name].verdict is verdict]
+        evidence = [(each.trace.path, finding) for each in deciding for finding in each.judgements[name].findings[:1]]
         result[name] = Together(verdict, deciding[0].judgements[name].reason, evidence)
     for name, judgement in run_judgements(judged).items():
         evidence = [(None, finding) for finding in judgement.findings]
@@ -62,12 +62,14 @@ def together(judged: Sequence[Judged]) -> Mapping[str, Together]:
 
 def verdicts_of(judged: Sequence[Judged]) -> Mapping[str, Verdict]:
     """The verdict of each requirement over all traces, in the catalogue's order."""
-    return {name: one.verdict for name, one in together(judged).items()}
+    return {name: whole.verdict for name, whole in together(judged).items()}
 
 
 def run_level_breaches(judged: Sequence[Judged]) -> Judged | None:
     """What only the run as a whole breaches, as one more judged trace without exchanges; None when nothing is."""
-    breached = {name: one for name, one in run_judgements(judged).items() if one.verdict is not Verdict.PASS}
+    breached = {
+        name: judgement for name, judgement in run_judgements(judged).items() if judgement.verdict is not Verdict.PASS
+    }
     if not breached:
         return None
     return Judged(Trace(judged[0].trace.header, (), ()), judged[0].daemon_version, breached)

@@ -30,7 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         _ASKED, action="store_true", help="judge a connector against the Signet contract, one item a requirement"
     )
-    # Without a value it is refused by the kit, like any name that is none, and not by pytest with a status of its own.
+    # Without a value it is refused by the kit, like any unknown name; pytest would end with a status of its own.
     group.addoption(
         "--signet-target",
         metavar="NAME",

@@ -79,13 +79,13 @@ def read_worker_options(config: pytest.Config, folder: str) -> Request:
 
 
 def _demand_recordings(recordings: Sequence[str], driving: Sequence[str]) -> None:
-    """Raise UsageError for an option that speaks of driving, and for a recording that is no file."""
+    """Raise UsageError for an option that only a driven run has, and for a recording that is not a file."""
     for option in driving:
         problem = "a recording needs no daemon" if option.endswith("daemon") else "a recording performs no scenario"
         raise UsageError(problem, where="--signet-trace", remedy=f"leave {option} out")
     for path in recordings:
         if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for a name that is too long
-            raise UsageError("is no file", where=f"--signet-trace {printable(path)}", remedy="name a recorded trace")
+            raise UsageError("is not a file", where=f"--signet-trace {printable(path)}", remedy="name a recorded trace")
 
 
 def _known(config: pytest.Config, *, writing: bool = True) -> KnownFailures:

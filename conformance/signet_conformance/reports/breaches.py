@@ -75,20 +75,22 @@ class Breaches:
                 _add(self._connector, whole, judgement, ending.known.get(judgement.requirement, ""))
         verdicts = ending.verdicts()
         self._connector = {
-            name: one for name, one in self._connector.items() if verdicts.get(name, one.verdict) is one.verdict
+            name: breach
+            for name, breach in self._connector.items()
+            if verdicts.get(name, breach.verdict) is breach.verdict
         }
         # Those of the daemon's side are judged beside all others, and by none alone.
-        for name, one in self._connector.items():
-            if one.path:
-                one.replay = shell_command(["signet-conformance", "check", one.path, *ending.options, "-k", name])
+        for name, breach in self._connector.items():
+            if breach.path:
+                breach.replay = shell_command(["signet-conformance", "check", breach.path, *ending.options, "-k", name])
 
     def connector(self) -> list[Breach]:
         """Errors of the kit first, then FAIL, then WARN; in the catalogue's order."""
-        return sorted(self._connector.values(), key=lambda one: BREACHES.index(one.verdict))
+        return sorted(self._connector.values(), key=lambda breach: BREACHES.index(breach.verdict))
 
     def daemon(self) -> list[Breach]:
         """What the daemon breaches, in the same order."""
-        return sorted(self._daemon.values(), key=lambda one: BREACHES.index(one.verdict))
+        return sorted(self._daemon.values(), key=lambda breach: BREACHES.index(breach.verdict))
 
 
 def _add(breaches: dict[str, Breach], judged: Judged, judgement: Judgement, known: str) -> None:

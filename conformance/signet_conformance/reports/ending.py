@@ -75,11 +75,11 @@ class Ending:
 
     def verdicts(self) -> Mapping[str, Verdict]:
         """The verdict of each requirement over the whole run."""
-        return {name: one.verdict for name, one in self.together().items()}
+        return {name: whole.verdict for name, whole in self.together().items()}
 
     def contract_version(self) -> str:
         """The contract version of the run: the one asked for, or the newest that a daemon of the traces serves."""
-        served = [contract_version_of(one.daemon_version) for one in self.judged]
+        served = [contract_version_of(each.daemon_version) for each in self.judged]
         return self.contract or max(served or [contract_version_of(REFERENCE_DAEMON)], key=version_key)
 
 

@@ -32,22 +32,22 @@ def report(judged: Iterable[Judged], contract: str | None = None, strict: bool =
     """The whole document of a run. `contract` is as for an ending; `exit` follows from the verdicts."""
     kept: list[Judged] = []
     traces = []
-    for one in judged:
-        traces.append(trace_entry(one))
-        kept.append(essence(one))
+    for each in judged:
+        traces.append(trace_entry(each))
+        kept.append(essence(each))
     return {**_HEAD, "traces": traces, **_closing(Ending(kept, status(kept, strict), contract=contract))}
 
 
 def status(judged: Sequence[Judged], strict: bool) -> int:
     """The exit status of a run over these traces."""
-    recorded = any(one.trace.exchanges for one in judged)
+    recorded = any(each.trace.exchanges for each in judged)
     return exit_status(list(verdicts_of(judged).values()), strict=strict, recorded=recorded)
 
 
 class JsonReport:
     """Writes the document trace by trace, so that a run of any size is never held as a whole.
 
-    What was written before `close` is no document yet.
+    Until `close`, what was written is not a whole document.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -75,15 +75,15 @@ def _closing(ending: Ending) -> dict[str, Any]:
     """The members that stand after the traces. A finding in `together` names its file."""
     over_all = {
         name: {
-            "verdict": one.verdict.value,
-            "reason": one.reason.value,
+            "verdict": whole.verdict.value,
+            "reason": whole.reason.value,
             "findings": [
-                {**({} if file is None else {"file": file}), **_finding(found)} for file, found in one.evidence
+                {**({} if file is None else {"file": file}), **_finding(finding)} for file, finding in whole.evidence
             ],
         }
-        for name, one in ending.together().items()
+        for name, whole in ending.together().items()
     }
-    noted = remarks(one.trace for one in ending.judged)
+    noted = remarks(each.trace for each in ending.judged)
     return {
         "contract": ending.contract_version(),
         "together": over_all,
@@ -109,9 +109,11 @@ def trace_entry(judged: Judged) -> dict[str, Any]:
         "operations": dict(sorted(_operations(trace).items())),
         "daemon_version": judged.daemon_version,
         **({"warnings": list(warned)} if (warned := warnings_of(trace)) else {}),
-        **({"remarks": found} if (found := remarks([trace])) else {}),
-        "verdicts": {name: _judgement(found, judged.daemon_version) for name, found in judged.judgements.items()},
-        "daemon": {name: _judgement(found, judged.daemon_version) for name, found in judged.daemon.items()},
+        **({"remarks": notes} if (notes := remarks([trace])) else {}),
+        "verdicts": {
+            name: _judgement(judgement, judged.daemon_version) for name, judgement in judged.judgements.items()
+        },
+        "daemon": {name: _judgement(judgement, judged.daemon_version) for name, judgement in judged.daemon.items()},
     }
 
 

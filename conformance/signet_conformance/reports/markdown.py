@@ -58,7 +58,7 @@ class MarkdownReport:
         yield f"{_counts(verdicts)}\n"
         for breach in self._breaches.connector():
             yield _block(breach)
-        if noted := remarks(one.trace for one in ending.judged):
+        if noted := remarks(each.trace for each in ending.judged):
             yield "### Noticed in the harness\n"
             yield "\n".join(f"- {inline(printable(note, 600))}" for note in noted) + "\n"
         undecided = [name for name, verdict in verdicts.items() if verdict is Verdict.INCONCLUSIVE]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from signet_conformance.errors import printable
@@ -58,10 +59,10 @@ def remarks(traces: Iterable[Trace]) -> Sequence[str]:
 
 def _handlers(traces: Iterable[Trace]) -> list[str]:
     kinds: dict[tuple[str, str, str], list[_Trouble]] = {}
-    for trouble in (one for trace in traces for one in _troubles(trace)):
+    for trouble in chain.from_iterable(map(_troubles, traces)):
         kinds.setdefault(trouble.kind, []).append(trouble)
     worst = sorted(kinds.values(), key=_rank)
-    lines = [_line(found) for found in worst[:MAX_KINDS]]
+    lines = [_line(alike) for alike in worst[:MAX_KINDS]]
     return lines + ([f"{len(worst) - MAX_KINDS} more kinds of trouble with handlers"] if len(worst) > MAX_KINDS else [])
 
 

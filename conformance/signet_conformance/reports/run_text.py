@@ -30,11 +30,11 @@ def breach_text(conclusion: Conclusion, requirement: str, folder: Path, width: i
     `folder` holds the traces of the run.
     """
     options, judgement = conclusion.terms.words(), conclusion.judgements[requirement]
-    breached = [one for one in conclusion.judged if one.judgements[requirement].verdict is judgement.verdict]
+    breached = [each for each in conclusion.judged if each.judgements[requirement].verdict is judgement.verdict]
     if not breached and (whole := conclusion.run_level_breaches()) is not None:
         # Only all traces together show it, so the folder is what replays it.
         breached = [dataclasses.replace(whole, trace=dataclasses.replace(whole.trace, path=str(folder)))]
-    blocks = [failure_text(one, requirement, width, colour, options=options) for one in breached[:MOST_BLOCKS]]
+    blocks = [failure_text(each, requirement, width, colour, options=options) for each in breached[:MOST_BLOCKS]]
     if len(breached) > MOST_BLOCKS:
         blocks.append(f"… and in {len(breached) - MOST_BLOCKS} more traces")
     generated = conclusion.generated
@@ -139,7 +139,7 @@ def silence(ending: Ending) -> Iterable[str]:
     if ending.conclusion.recorded:
         return
     yield "no request was recorded: does the connector call the address in SIGNET_DAEMON_URL?"
-    skips = (mark for one in ending.conclusion.judged for mark in marks_of(one.trace, SkippedMark))
+    skips = (mark for each in ending.conclusion.judged for mark in marks_of(each.trace, SkippedMark))
     if (first := next(skips, None)) is not None:
         yield f"the first step that was skipped: {printable(first.reason, 300)}"
 

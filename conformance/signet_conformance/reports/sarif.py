@@ -38,7 +38,9 @@ class SarifReport:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._rules = [_rule(one) for one in (*requirements().values(), *daemon_requirements().values())]
+        self._rules = [
+            _rule(requirement) for requirement in (*requirements().values(), *daemon_requirements().values())
+        ]
         self._rules += [_own_rule(name) for name in rules() if name not in requirements()]
         self._places = {str(rule["id"]): number for number, rule in enumerate(self._rules)}
         self._notifications: list[dict[str, Any]] = []
@@ -66,7 +68,7 @@ class SarifReport:
             "exitCode": ending.status,
             "toolExecutionNotifications": self._notifications,
         }
-        targets = {one.trace.header.target or one.trace.header.declared.harness for one in ending.judged}
+        targets = {each.trace.header.target or each.trace.header.declared.harness for each in ending.judged}
         target = targets.pop() if len(targets) == 1 else None
         tail = {
             "invocations": [invocation],
@@ -86,7 +88,7 @@ class SarifReport:
         if judgement.verdict not in BREACHES:
             return
         if judgement.reason is Reason.CRASHED or judgement.verdict not in _LEVELS:
-            # The kit's own failure is no result about the connector.
+            # The kit's own failure says nothing about the connector.
             self._notifications.append(_notification(f"{judgement.requirement}: {judgement.message}", "error"))
             return
         for kind in kinds(judgement.findings)[:MAX_KINDS]:

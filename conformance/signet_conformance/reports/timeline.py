@@ -51,7 +51,7 @@ class Filter:
     agent: str | None = None
     operation: str | None = None
     exchanges: frozenset[int] = field(default_factory=frozenset)
-    found: frozenset[int] | None = None
+    selected: frozenset[int] | None = None
 
     def admits(self, call: Call) -> bool:
         """Whether a call is shown. A call without session or operation has the name `-`."""
@@ -60,13 +60,13 @@ class Filter:
             and _matches(self.agent, call.agent)
             and (_matches(self.operation, call.operation) or _matches(self.operation, call.path))
             and (not self.exchanges or call.seq in self.exchanges)
-            and (self.found is None or call.seq in self.found)
+            and (self.selected is None or call.seq in self.selected)
         )
 
     @property
     def everything(self) -> bool:
         """Whether nothing is filtered: marks are shown too then."""
-        names = (self.session, self.agent, self.operation, self.found)
+        names = (self.session, self.agent, self.operation, self.selected)
         return all(name is None for name in names) and not self.exchanges
 
 

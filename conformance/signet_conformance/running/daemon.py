@@ -99,7 +99,7 @@ _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedire
 
 
 def ask_directly(request: str | urllib.request.Request, timeout_s: float) -> http.client.HTTPResponse:
-    """The answer of a daemon at its own http address. Raises OSError, or ValueError for an address that is none.
+    """The answer of a daemon at its own http address. Raises OSError, or ValueError where the address is not valid.
 
     No proxy of the environment is asked and no redirect followed: what is sent may be a secret.
     """

@@ -192,7 +192,9 @@ def _seed(given: str | None, where: str) -> int:
 def _whole(given: str, where: str, limit: int) -> int:
     if not (given.isascii() and given.isdigit() and len(given) <= 20 and int(given) <= limit):
         raise UsageError(
-            f"{printable(given, 40)!r} is no whole number from 0 to {limit}", where=where, remedy=f"such as {where} 200"
+            f"{printable(given, 40)!r} is not a whole number from 0 to {limit}",
+            where=where,
+            remedy=f"such as {where} 200",
         )
     return int(given)
 
@@ -214,7 +216,7 @@ def check_daemon(daemon: str, where: str) -> None:
     try:
         words = shlex.split(daemon)
     except ValueError as failure:
-        raise UsageError(f"{printable(daemon)!r} is no command: {failure}", where=where, remedy=_DAEMONS) from None
+        raise UsageError(f"{printable(daemon)!r} is not a command: {failure}", where=where, remedy=_DAEMONS) from None
     if not words:
         raise UsageError("is empty", where=where, remedy=_DAEMONS)
 

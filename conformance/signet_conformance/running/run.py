@@ -74,7 +74,7 @@ def drive(plan: Plan, folder: Path, tell: Tell) -> Shortfall | None:
                 performed[result.scenario.name] = result
                 tell_one(result.event())
         in_order = [performed[scenario.name] for scenario in scenarios if scenario.name in performed]
-        cut_short = [one for one in in_order if one.error is not None]
+        cut_short = [each for each in in_order if each.error is not None]
         if cut_short and len(cut_short) == len(performed):
             _raise_for(plan, cut_short, len(scenarios), patience.why, folder)
         if patience.why is not None:

@@ -74,32 +74,32 @@ class Selftest:
 def completeness(known: Mutants) -> Iterator[str]:
     """What is missing: rules that no mutant breaks, mutants and exemptions without a rule."""
     judged = {*rules(), *DAEMON_RULES}
-    broken = {one.breaks for one in known.mutants.values()}
+    broken = {mutant.breaks for mutant in known.mutants.values()}
     for name in sorted(judged - broken - set(known.exempt)):
         yield f"{name} has a rule and no mutant: add one to schemas/mutants.json, or a reason under its no_mutant"
-    for one in known.mutants.values():
-        for name in sorted({one.breaks, *one.also} - judged):
-            yield f"mutant {one.id} names {name}, which has no rule"
+    for mutant in known.mutants.values():
+        for name in sorted({mutant.breaks, *mutant.also} - judged):
+            yield f"mutant {mutant.id} names {name}, which has no rule"
     for name in sorted(set(known.exempt) & broken):
         yield f"{name} is exempt, and has a mutant"
     for name in sorted(set(known.exempt) - judged):
         yield f"{name} is exempt, and has no rule"
 
 
-def grade(one: Performed, controls: Mapping[str, Judged]) -> Grade:
+def grade(performed: Performed, controls: Mapping[str, Judged]) -> Grade:
     """How a trial ended. `controls` are the reference's own traces at the usual contract, by scenario."""
-    if one.judged is None or one.error is not None:
-        return Grade(one.trial, {}, [f"could not be performed: {one.error}"])
-    breached = dict(_breached(one.judged))
-    mutant = one.trial.mutant
+    if performed.judged is None or performed.error is not None:
+        return Grade(performed.trial, {}, [f"could not be performed: {performed.error}"])
+    breached = dict(_breached(performed.judged))
+    mutant = performed.trial.mutant
     if mutant is None:
-        tolerated = mutants().tolerated.get(one.trial.scenario.name, {})
-        return Grade(one.trial, breached, [f"breaks {name}" for name in breached if name not in tolerated])
+        tolerated = mutants().tolerated.get(performed.trial.scenario.name, {})
+        return Grade(performed.trial, breached, [f"breaks {name}" for name in breached if name not in tolerated])
     if mutant.breaks in run_rules() and mutant.breaks not in breached:
-        over_run = run_judgements([*({**controls, mutant.scenario: one.judged}).values()]).get(mutant.breaks)
+        over_run = run_judgements([*({**controls, mutant.scenario: performed.judged}).values()]).get(mutant.breaks)
         if over_run is not None and over_run.verdict in _BREACHES:
             breached[mutant.breaks] = over_run.verdict
-    return Grade(one.trial, breached, list(_complaints(mutant, breached, one.judged.daemon_version)))
+    return Grade(performed.trial, breached, list(_complaints(mutant, breached, performed.judged.daemon_version)))
 
 
 def whole_run_of(controls: Mapping[str, Judged]) -> Iterator[str]:
@@ -111,9 +111,9 @@ def whole_run_of(controls: Mapping[str, Judged]) -> Iterator[str]:
             yield f"the reference's whole run breaks {name}: {'undecided' if judgement is None else judgement.message}"
 
 
-def is_control(one: Performed) -> bool:
+def is_control(performed: Performed) -> bool:
     """Whether it is a trial of the reference at the usual contract."""
-    return one.trial.mutant is None and one.trial.contract == CONTRACT and one.judged is not None
+    return performed.trial.mutant is None and performed.trial.contract == CONTRACT and performed.judged is not None
 
 
 def _breached(judged: Judged) -> Iterator[tuple[str, Verdict]]:

@@ -41,11 +41,11 @@ def matrix_lines(selftest: Selftest, exempt: Mapping[str, str], width: int = 80,
 
 
 def _by_requirement(grades: Sequence[Grade]) -> Mapping[str, Sequence[Grade]]:
-    found: dict[str, list[Grade]] = {}
+    rows: dict[str, list[Grade]] = {}
     for grade in grades:
         if grade.trial.mutant is not None:
-            found.setdefault(grade.trial.mutant.breaks, []).append(grade)
-    return found
+            rows.setdefault(grade.trial.mutant.breaks, []).append(grade)
+    return rows
 
 
 def _cell(grade: Grade) -> Text:

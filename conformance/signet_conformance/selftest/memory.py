@@ -63,16 +63,16 @@ class Memory:
     def filled(self, template: Any, request: Outgoing, pointer: str = "") -> Any:
         """`template` with its placeholders replaced; `pointer` is the member of the body that it is for."""
         if isinstance(template, dict):
-            return {name: self.filled(one, request, pointer) for name, one in template.items()}
+            return {name: self.filled(value, request, pointer) for name, value in template.items()}
         if isinstance(template, list):
-            return [self.filled(one, request, pointer) for one in template]
+            return [self.filled(value, request, pointer) for value in template]
         if not isinstance(template, str) or "{{" not in template:
             return template
         known = self._names(request, pointer)
         whole = _PLACEHOLDER.fullmatch(template)
         if whole is not None and whole[1] in known:
             return known[whole[1]]
-        return _PLACEHOLDER.sub(lambda found: str(known.get(found[1], found[0])), template)
+        return _PLACEHOLDER.sub(lambda match: str(known.get(match[1], match[0])), template)
 
     def _names(self, request: Outgoing, pointer: str) -> dict[str, Any]:
         key = self.key_of(request)
@@ -87,6 +87,6 @@ class Memory:
                     names["other_agent"] = session["agent"]
         previous = self._previous.get(request.operation or "")
         for name, document in (("value", request.json), ("previous", previous)):
-            if pointer and (found := value_at(document, pointer)) is not ABSENT:
-                names[name] = found
+            if pointer and (value := value_at(document, pointer)) is not ABSENT:
+                names[name] = value
         return names

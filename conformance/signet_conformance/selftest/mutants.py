@@ -72,9 +72,9 @@ def mutants() -> Mutants:
 
 def mutant(name: str) -> Mutant:
     """The mutant of an id. Raises UsageError when there is none."""
-    found = mutants().mutants.get(name)
-    if found is None:
+    mutant = mutants().mutants.get(name)
+    if mutant is None:
         raise UsageError(
             f"there is no mutant {printable(json.dumps(name), 80)}", where="--mutant", remedy="see schemas/mutants.json"
         )
-    return found
+    return mutant

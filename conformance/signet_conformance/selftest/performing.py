@@ -41,7 +41,7 @@ class Performed:
 def perform(wanted: Sequence[Trial], folder: Path, workers: int) -> Iterator[Performed]:
     """Perform and judge all trials; they come out in the order in which they are done.
 
-    Raises what a worker raises: a kit that cannot launch its own parts is no finding of a mutant.
+    Raises what a worker raises: a kit that cannot launch its own parts says nothing about a mutant.
     """
     kinds: dict[tuple[str, bool], deque[Trial]] = {}
     for trial in wanted:
@@ -71,13 +71,13 @@ def perform(wanted: Sequence[Trial], folder: Path, workers: int) -> Iterator[Per
     try:
         running = len(threads)
         while running:
-            one = done.get()
-            if isinstance(one, BaseException):
-                raise one
-            if one is None:
+            result = done.get()
+            if isinstance(result, BaseException):
+                raise result
+            if result is None:
                 running -= 1
             else:
-                yield one
+                yield result
     finally:
         stop.set()
         for thread in threads:

@@ -61,8 +61,8 @@ class MutatingTransport(httpx.AsyncBaseTransport):
         """Send one request, changed if the change is for it."""
         outgoing = await Outgoing.of(request)
 
-        async def send(one: Outgoing) -> Heard:
-            return await Heard.of(await self._inner.handle_async_request(one.to_httpx(request)))
+        async def send(outgoing: Outgoing) -> Heard:
+            return await Heard.of(await self._inner.handle_async_request(outgoing.to_httpx(request)))
 
         if self._silent:
             raise httpx.ConnectError("the mutant has fallen silent")

@@ -39,25 +39,25 @@ def scenarios() -> Mapping[str, Scenario]:
 
 def scenario_of(mutant: Mutant) -> Scenario:
     """The scenario that a mutant performs. Raises ContractError when there is none of that name."""
-    found = scenarios().get(mutant.scenario)
-    if found is None:
+    scenario = scenarios().get(mutant.scenario)
+    if scenario is None:
         raise ContractError(
-            f"mutant {mutant.id} performs {mutant.scenario!r}, which is no scenario",
+            f"mutant {mutant.id} performs {mutant.scenario!r}, which is not a scenario",
             where="schemas/mutants.json",
             remedy="name a scripted scenario, or add it under scenarios",
         )
-    return found
+    return scenario
 
 
 def trials(wanted: Sequence[Mutant]) -> Sequence[Trial]:
     """The trials of these mutants, those of the reference first."""
-    return [*_controls(wanted), *(Trial(one.id, scenario_of(one), one.contract, one) for one in wanted)]
+    return [*_controls(wanted), *(Trial(mutant.id, scenario_of(mutant), mutant.contract, mutant) for mutant in wanted)]
 
 
 def _controls(wanted: Sequence[Mutant]) -> Iterator[Trial]:
     whole = len(wanted) == len(mutants().mutants)
-    needed = {(one.contract, one.scenario) for one in wanted}
-    if whole or any(one.breaks in run_rules() for one in wanted):
+    needed = {(mutant.contract, mutant.scenario) for mutant in wanted}
+    if whole or any(mutant.breaks in run_rules() for mutant in wanted):
         needed |= {(CONTRACT, scenario.name) for scenario in scripted()}
     for contract, name in sorted(needed):
         yield Trial(f"reference-{contract.replace('.', '-')}-{name}", scenarios()[name], contract)

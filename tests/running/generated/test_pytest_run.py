@@ -52,10 +52,10 @@ def test_breach_of_a_generated_session_is_replayed_by_paste(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--scenarios", "many"], "'many' is no whole number"),
-        (["--scenarios=-1"], "'-1' is no whole number"),
-        (["--signet-scenarios", "9999999999"], "is no whole number from 0 to"),
-        (["--signet-seed", "0x1"], "'0x1' is no whole number"),
+        (["--scenarios", "many"], "'many' is not a whole number"),
+        (["--scenarios=-1"], "'-1' is not a whole number"),
+        (["--signet-scenarios", "9999999999"], "is not a whole number from 0 to"),
+        (["--signet-seed", "0x1"], "'0x1' is not a whole number"),
         (["--scenario", "none.json"], "cannot be read"),
         (["--scenario", "one.json", "--signet-scenario", "other.json"], "two scenarios are called one"),
     ],

@@ -89,7 +89,7 @@ def exchange_data(judged: Judged, budget: Budget) -> str:
             "strings": list(strings.kept),
             "rows": kept.rows,
             "marks": marks,
-            "found": {str(seq): list(_findings(found)) for seq, found in beside.items()},
+            "found": {str(seq): list(_findings(findings)) for seq, findings in beside.items()},
             "bodies": kept.bodies,
             "left_out": {"rows": len(recording.calls) - len(kept.rows), "bodies": len(kept.rows) - len(kept.bodies)},
         }
@@ -158,12 +158,12 @@ def _add_body(kept: _Kept, call: Call, room: int) -> int:
 
 def _message(message: Message, query: Any = ()) -> Mapping[str, Any]:
     pairs = [[printable(name, 100), printable(value, 1000)] for name, value in message.headers[:MAX_HEADERS]]
-    found: dict[str, Any] = {"headers": pairs}
+    data: dict[str, Any] = {"headers": pairs}
     if query:
-        found["query"] = [[printable(name, 100), printable(value, 1000)] for name, value in query[:MAX_HEADERS]]
+        data["query"] = [[printable(name, 100), printable(value, 1000)] for name, value in query[:MAX_HEADERS]]
     if message.body is not None:
-        found.update(_body(message.body))
-    return found
+        data.update(_body(message.body))
+    return data
 
 
 def _body(body: Body) -> Mapping[str, Any]:
@@ -176,9 +176,9 @@ def _body(body: Body) -> Mapping[str, Any]:
             return {"kind": "json", "body": text[:MAX_BODY], "note": "long values are cut"}
         return {"kind": "json", "body": text}
     text = str(body.value)
-    found: dict[str, Any] = {"kind": body.kind, "body": text[:MAX_BODY]}
+    data: dict[str, Any] = {"kind": body.kind, "body": text[:MAX_BODY]}
     if body.kind == "cut":
-        found["note"] = f"recorded in part only: {body.size} bytes"
+        data["note"] = f"recorded in part only: {body.size} bytes"
     elif len(text) > MAX_BODY:
-        found["note"] = f"{len(text)} characters, the first {MAX_BODY} of them shown"
-    return found
+        data["note"] = f"{len(text)} characters, the first {MAX_BODY} of them shown"
+    return data

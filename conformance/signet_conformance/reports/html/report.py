@@ -70,10 +70,10 @@ class HtmlReport:
         )
         sections = []
         if broken:
-            sections.append(("breaches", "What is broken", joined(_breach(one) for one in broken)))
-        if noted := remarks(one.trace for one in ending.judged):
+            sections.append(("breaches", "What is broken", joined(_breach(breach) for breach in broken)))
+        if noted := remarks(each.trace for each in ending.judged):
             sections.append(("noticed", "Noticed in the harness", _listed(noted)))
-        sections.append(("verdicts", "Verdicts", _verdicts(ending, {one.requirement for one in broken})))
+        sections.append(("verdicts", "Verdicts", _verdicts(ending, {breach.requirement for breach in broken})))
         sections.append(("sessions", "Sessions and exchanges", self._sessions()))
         if daemon := self._breaches.daemon():
             apart = element("p", "Apart from the connector's verdicts and the exit status.")
@@ -110,7 +110,7 @@ def _listed(notes: Sequence[str]) -> Markup:
 
 def _trace_row(judged: Judged, number: int) -> Markup:
     trace = judged.trace
-    tally = Counter(found.verdict for found in judged.judgements.values())
+    tally = Counter(judgement.verdict for judgement in judged.judgements.values())
     name = trace.path or "trace"
     open_it = element("button", element("bdi", cell(name, 400)), type="button", data_trace=number)
     counts = (tally[Verdict.FAIL], tally[Verdict.WARN], len(trace.exchanges))
@@ -120,9 +120,9 @@ def _trace_row(judged: Judged, number: int) -> Markup:
 
 def _verdicts(ending: Ending, broken: set[str]) -> Markup:
     together = ending.together()
-    tally = Counter(one.verdict for one in together.values())
+    tally = Counter(whole.verdict for whole in together.values())
     form = filter_form((verdict.value, verdict_tag(verdict.value), tally[verdict]) for verdict in FOLDING_ORDER)
-    rows = (_verdict_row(name, one.verdict, ending, linked=name in broken) for name, one in together.items())
+    rows = (_verdict_row(name, whole.verdict, ending, linked=name in broken) for name, whole in together.items())
     heads = ("Requirement", "What it says")
     return joined((form, table("The verdict of each requirement over the whole run", heads, rows)))
 
@@ -149,7 +149,7 @@ def _breach(breach: Breach) -> Markup:
     parts: list[Markup] = [head]
     if requirement is not None:
         parts.append(element("p", requirement.title))
-    parts += [_shown(one) for one in breach.shown]
+    parts += [_shown(evidence) for evidence in breach.shown]
     if breach.traces > len(breach.shown):
         parts.append(element("p", f"And in {breach.traces - len(breach.shown)} more traces."))
     rows: list[tuple[str, str | Markup]] = []

@@ -7,7 +7,7 @@ function visible(text) {
   return String(text).replace(UNSEEN, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
 }
 
-/* An element with attributes and children; a child that is no node becomes text, never markup. */
+/* An element with attributes and children; a child that is not a node becomes text, never markup. */
 function make(tag, attributes, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes || {})) {
