@@ -40,7 +40,7 @@ class DaemonUnderTest:
 
     def start(self, port: int = 0) -> None:
         """Launch it, or look whether it is there; sets `url`."""
-        if self._choice.startswith(("http://", "https://")):
+        if not self.can_restart:
             self.url = self._choice.rstrip("/")
             _wait_healthy(self.url, 5.0, self._choice)
             return
@@ -66,8 +66,8 @@ class DaemonUnderTest:
 
     @property
     def can_restart(self) -> bool:
-        """Whether the kit started it, and so may end it."""
-        return self._process is not None
+        """Whether the kit starts it, and so may end it: it does unless it is given an address."""
+        return not self._choice.startswith(("http://", "https://"))
 
     def restart(self) -> None:
         """End it and start it again on the same port, with the same workspace."""

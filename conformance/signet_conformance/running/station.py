@@ -50,7 +50,10 @@ UNKNOWN_MEMORY = "00000000-0000-4000-8000-000000000000"
 
 
 class Station:
-    """A daemon with a recorder in front. `canary` is planted as a secret, `token` given to connectors that want one."""
+    """A daemon with a recorder in front. `canary` is planted as a secret, `token` given to connectors that want one.
+
+    Both processes start with the first connector: a station that nobody comes to costs nothing.
+    """
 
     def __init__(self, target: Target, daemon: str, home: Path, *, canary: str, token: str) -> None:
         self.target = target
@@ -59,10 +62,13 @@ class Station:
         self._token = token
         self.daemon = DaemonUnderTest(daemon, home / "agents")
         self._stack = contextlib.ExitStack()
+        self._started = False
         self._between = 0
 
     def start(self) -> None:
-        """Launch daemon and recorder."""
+        """Launch daemon and recorder, unless they run."""
+        if self._started:
+            return
         for folder in (self._home / "agents", self._home / "home", self._home / "recorder"):
             folder.mkdir(parents=True, exist_ok=True)
         self._stack.callback(self.daemon.close)
@@ -70,6 +76,7 @@ class Station:
         self._recorder = Recorder(self.daemon.url, self._home / "recorder", self._canary)
         self._stack.callback(self._recorder.close)
         self._plant_secret()
+        self._started = True
 
     def close(self) -> None:
         """End what was launched."""
@@ -90,6 +97,7 @@ class Station:
 
     def launch(self, env: Mapping[str, str]) -> Driver:
         """A new connector process that speaks to this station's recorder, with `env` beside the usual variables."""
+        self.start()
         declared = self.target.declared
         extra = {
             "SIGNET_DAEMON_URL": self._recorder.url,

@@ -34,7 +34,7 @@ class Workers:
     """Perform scenarios against one target. A context manager: everything they launched ends with it.
 
     `count` workers share the jobs (default: as many as processors, two at most; one where the daemon is not
-    the embedded one, which could not be launched twice).
+    the embedded one, which could not be launched twice). One for which there is no job launches nothing.
     """
 
     def __init__(self, target: Target, folder: Path, daemon: str = "embedded", count: int | None = None) -> None:
@@ -52,8 +52,6 @@ class Workers:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._stack.callback(self._close_stations)
-            for _ in self._at_every_station(Station.start):
-                pass
         except BaseException:
             self._stack.close()
             raise
@@ -98,18 +96,13 @@ class Workers:
                     yield waiting.popleft()(station)
 
         try:
-            yield from self._in_threads(all_waiting)
+            yield from self._in_threads(all_waiting, self.stations[: len(waiting)])
         finally:
             waiting.clear()
 
-    def _at_every_station(self, job: Job[T]) -> Iterator[T]:
-        def once(station: Station) -> Iterator[T]:
-            yield job(station)
-
-        yield from self._in_threads(once)
-
-    def _in_threads(self, work: Callable[[Station], Iterator[T]]) -> Iterator[T]:
-        """What `work` yields for every station, each in a thread of its own."""
+    @staticmethod
+    def _in_threads(work: Callable[[Station], Iterator[T]], stations: Sequence[Station]) -> Iterator[T]:
+        """What `work` yields for each of the stations, each in a thread of its own."""
         results: queue.SimpleQueue[tuple[T] | BaseException | None] = queue.SimpleQueue()
         stopped = threading.Event()
 
@@ -125,8 +118,7 @@ class Workers:
                 results.put(None)
 
         threads = [
-            threading.Thread(target=run, args=(station,), name="signet worker", daemon=True)
-            for station in self.stations
+            threading.Thread(target=run, args=(station,), name="signet worker", daemon=True) for station in stations
         ]
         for thread in threads:
             thread.start()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import sys
+from importlib.util import find_spec, module_from_spec
+from types import ModuleType
 from typing import Any
 
-from mitmproxy.addons.proxyserver import Proxyserver
 from mitmproxy.http import Request
 from mitmproxy.options import Options
 from mitmproxy.proxy.mode_specs import ProxyMode
@@ -55,7 +58,7 @@ class Way:
 def _options() -> Options:
     options = Options()
     # The proxy core reads options that this addon declares; it is asked for nothing else.
-    Proxyserver().load(options)
+    _proxyserver().Proxyserver().load(options)
     options.update(
         connection_strategy="lazy",
         keep_host_header=True,
@@ -64,3 +67,20 @@ def _options() -> Options:
         rawtcp=True,
     )
     return options
+
+
+def _proxyserver() -> ModuleType:
+    """`mitmproxy.addons.proxyserver`, without the other addons, which its package imports beside it.
+
+    They bring a web application, LDAP and a template language along, which is a third of what a recorder
+    takes to start. Who imports the package afterwards gets all of it.
+    """
+    name = "mitmproxy.addons"
+    spec = find_spec(name)
+    if name in sys.modules or spec is None:
+        return importlib.import_module(f"{name}.proxyserver")
+    sys.modules[name] = module_from_spec(spec)
+    try:
+        return importlib.import_module(f"{name}.proxyserver")
+    finally:
+        del sys.modules[name]
