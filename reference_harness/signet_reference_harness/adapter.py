@@ -19,10 +19,14 @@ StartSource = Literal["startup", "resume", "compact", "clear"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionStartParams:
-    """A session begins: `source` says why."""
+    """A session begins: `source` says why, `parent` and `subagent` whose sub-agent works in it."""
 
     session: SessionIdentity
     source: StartSource = "startup"
+    parent: str | None = None
+    """The key of the session that a sub-agent works for."""
+    subagent: str | None = None
+    """The harness's own id of the sub-agent, which is no agent of Signet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +40,15 @@ class SessionStartResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptSubmitParams:
-    """The user's own words, before the model sees them; `last_assistant_message` is what they answer to."""
+    """The user's own words, before the model sees them; `last_assistant_message` is what they answer to.
+
+    `memory_feedback` rates memories by id, from -1 to 1.
+    """
 
     session: SessionIdentity
     user_message: str
     last_assistant_message: str | None = None
+    memory_feedback: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -93,7 +93,13 @@ class AdapterClient(RuntimeAdapter):
 
     async def on_session_start(self, params: SessionStartParams) -> SessionStartResult:
         """POST /api/hooks/session-start."""
-        body = {**self._hook(params.session), "project": params.session.project, "source": params.source}
+        told = {"parentSessionKey": params.parent, "harnessAgentId": params.subagent}
+        body = {
+            **self._hook(params.session),
+            "project": params.session.project,
+            "source": params.source,
+            **{name: value for name, value in told.items() if value is not None},
+        }
         reply = await self._post("session-start", "/api/hooks/session-start", body)
         inject = self._injected(reply)
         rows = reply.body.get("memories")
@@ -109,6 +115,8 @@ class AdapterClient(RuntimeAdapter):
         }
         if params.last_assistant_message is not None:
             body["lastAssistantMessage"] = self.outgoing(params.last_assistant_message)
+        if params.memory_feedback is not None:
+            body["memory_feedback"] = dict(params.memory_feedback)
         reply = await self._post("user-prompt-submit", "/api/hooks/user-prompt-submit", body, slots=self._prompt_slots)
         known = reply.body.get("sessionKnown")
         return PromptSubmitResult(
@@ -149,9 +157,14 @@ class AdapterClient(RuntimeAdapter):
         body = {**self._hook(session), "project": session.project, "transcript": transcript}
         return await self._post("session-checkpoint-extract", "/api/hooks/session-checkpoint-extract", body)
 
-    async def recall(self, session: SessionIdentity, query: str, limit: int) -> Reply:
-        """POST /api/memory/recall: up to `limit` (1 to 100) rows that the session has not been shown yet."""
+    async def recall(self, session: SessionIdentity, query: str, limit: int, budget: str | None = None) -> Reply:
+        """POST /api/memory/recall: up to `limit` (1 to 100) rows that the session has not been shown yet.
+
+        With a `budget` (small, medium, large) the daemon puts an aggregate of that size beside them.
+        """
         body = {"query": query, "limit": limit, "sessionKey": session.key, "agentId": session.agent}
+        if budget is not None:
+            body |= {"aggregate": True, "aggregateBudget": budget}
         return await self._post("memory-recall", "/api/memory/recall", body)
 
     async def remember(self, session: SessionIdentity, content: str, extra: Mapping[str, Any]) -> Reply:

@@ -17,8 +17,10 @@ A hello with `"events": ["model"]` asks to be told when a model's turn begins: t
 
 Steps, each with `session`, a name for as long as the process lives:
 
-    start                project (once), agent, key, source (startup, resume, clear), replaces (a session to end first)
-    prompt               text, reply (what the model says), tools (a list of {tool, arguments} the model calls first)
+    start                project (once), agent, key, source (startup, resume, clear), replaces (a session to end first),
+                         parent (the session whose sub-agent works in it), subagent (the harness's id of that one)
+    prompt               text, reply (what the model says), tools (a list of {tool, arguments} the model calls first),
+                         feedback (ratings of memories by id, from -1 to 1)
     tool                 tool, arguments
     compact              summary; or its halves pre_compaction, and compaction_complete with summary
     clear, resume, checkpoint

@@ -28,6 +28,8 @@ DEFAULT_JOB_MS: Final = 300_000
 SHORTEST_JOB_MS: Final = 1_000
 LONGEST_JOB_MS: Final = 1_800_000
 
+BUDGETS: Final = ("small", "medium", "large")
+
 STRING: Final = {"type": "string"}
 STRINGS: Final = {"type": "array", "items": {"type": "string"}}
 TAGS: Final = {"type": ["string", "array"], "items": {"type": "string"}}
@@ -35,9 +37,12 @@ IMPORTANCE: Final = {"type": "number", "minimum": 0, "maximum": 1}
 
 
 async def memory_search(arguments: Mapping[str, Any], context: ToolContext) -> Reply:
-    """Recall rows by `query`, `limit` of them at most."""
+    """Recall rows by `query`, `limit` of them at most; with `aggregate_budget` an aggregate of them too."""
     limit = _integer(arguments, "limit", DEFAULT_RECALL, 1, MOST_RECALLED)
-    return await context.client.recall(context.session, _text(arguments, "query"), limit)
+    budget = arguments.get("aggregate_budget")
+    if budget is not None and budget not in BUDGETS:
+        raise ToolInputError(f"'aggregate_budget' must be one of {', '.join(BUDGETS)}")
+    return await context.client.recall(context.session, _text(arguments, "query"), limit, budget)
 
 
 async def memory_store(arguments: Mapping[str, Any], context: ToolContext) -> Reply:
@@ -188,7 +193,14 @@ BUILT_IN: Final = (
         ToolDefinition(
             "memory_search",
             "Recall stored memories by words or meaning.",
-            _schema({"query": STRING, "limit": {"type": "integer", "minimum": 1, "maximum": MOST_RECALLED}}, "query"),
+            _schema(
+                {
+                    "query": STRING,
+                    "limit": {"type": "integer", "minimum": 1, "maximum": MOST_RECALLED},
+                    "aggregate_budget": {"type": "string", "enum": list(BUDGETS)},
+                },
+                "query",
+            ),
         ),
         memory_search,
     ),

@@ -96,6 +96,10 @@ class Session:
     is_open: bool = False
     last_start: int = 0
     last_hook: int = 0
+    parent: str | None = None
+    """The key of the session that a sub-agent works for in this one."""
+    subagent: str | None = None
+    """The harness's own id of that sub-agent."""
     conversation: Conversation = field(default_factory=Conversation)
     replies: list[Reply] = field(default_factory=list)
     """What became of the calls since :meth:`take_replies`."""
@@ -112,9 +116,12 @@ class Session:
         await self._announce()
         return True
 
-    async def turn(self, prompt: str, provider: Provider) -> TurnResult:
-        """One turn: the prompt to the daemon, then to the model, and its tool calls until it is done."""
-        turn_context = await self._submit(prompt)
+    async def turn(self, prompt: str, provider: Provider, feedback: Mapping[str, float] | None = None) -> TurnResult:
+        """One turn: the prompt to the daemon, then to the model, and its tool calls until it is done.
+
+        `feedback` goes with the prompt: how much use memories were, by their ids, from -1 to 1.
+        """
+        turn_context = await self._submit(prompt, feedback)
         research = await self._research(prompt)
         system = "\n\n".join(filter(None, (*self._contexts, turn_context, self.conversation.summary, research)))
         options = CompletionOptions(tools=self.tools.definitions, system_prompt=system)
@@ -207,7 +214,9 @@ class Session:
         daemon = self._daemon
         if daemon.claimed_elsewhere or not await self._tell_unsent_end():
             return ""
-        params = SessionStartParams(session=self.identity, source=daemon.next_source)
+        params = SessionStartParams(
+            session=self.identity, source=daemon.next_source, parent=self.parent, subagent=self.subagent
+        )
         result = await self.client.on_session_start(params)
         reply = self._told(result.reply)
         self.last_start = self.last_hook
@@ -226,7 +235,7 @@ class Session:
             await self._announce()
         return self.is_open and not self._daemon.wants_start and not self._daemon.claimed_elsewhere
 
-    async def _submit(self, prompt: str) -> str:
+    async def _submit(self, prompt: str, feedback: Mapping[str, float] | None) -> str:
         """Tell the daemon the prompt; returns the context of this turn."""
         if not await self._finish_compaction() or not await self._is_started():
             return ""
@@ -242,7 +251,12 @@ class Session:
         if submission == self._daemon.last_prompt:
             # Still the turn of before, which the model failed to answer: the daemon has it.
             return ""
-        params = PromptSubmitParams(session=self.identity, user_message=told, last_assistant_message=submission[1])
+        params = PromptSubmitParams(
+            session=self.identity,
+            user_message=told,
+            last_assistant_message=submission[1],
+            memory_feedback=feedback,
+        )
         result = await self.client.on_user_prompt_submit(params)
         reply = self._told(result.reply)
         if reply.sent:

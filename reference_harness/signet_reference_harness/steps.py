@@ -62,6 +62,9 @@ async def _start(host: SessionHost, session: Session, step: Step) -> Result:
     source = step.get("source", "startup")
     if source not in get_args(StartSource):
         raise StepError(f"source {source!r} is not one of {', '.join(get_args(StartSource))}")
+    parent = _optional_string(step, "parent")
+    if parent is not None:
+        session.parent, session.subagent = host.session(parent).identity.key, _optional_string(step, "subagent")
     replaced = _optional_string(step, "replaces")
     opened = await host.start(session, cast(StartSource, source), host.session(replaced) if replaced else None)
     return {"agent": session.identity.agent, "opened": opened}
@@ -73,13 +76,24 @@ async def _prompt(host: SessionHost, session: Session, step: Step) -> Result:
     calls = _tool_calls(step)
     script = [CompletionResult(content="", tool_calls=calls, stop_reason="tool_use")] if calls else []
     provider = ScriptedProvider([*script, CompletionResult(content=reply)], _announced(host, _string(step, "session")))
-    turn = await session.turn(_string(step, "text"), provider)
+    turn = await session.turn(_string(step, "text"), provider, _ratings(step))
     return {
         "turn": turn.error is None,
         "reply": turn.reply,
         "injected": turn.injected,
         "tools": [_tool_result(result) for result in turn.tool_results],
     }
+
+
+def _ratings(step: Step) -> Mapping[str, float] | None:
+    given = step.get("feedback")
+    if given is None:
+        return None
+    if not isinstance(given, dict) or not all(
+        type(value) in (int, float) and -1 <= value <= 1 for value in given.values()
+    ):
+        raise StepError("'feedback' must map ids of memories to numbers from -1 to 1")
+    return given
 
 
 def _announced(host: SessionHost, name: str) -> Callable[[], Awaitable[None]] | None:

@@ -17,12 +17,19 @@ def names(*asked: str) -> set[str]:
     return {scenario.name for scenario in deciding(scripted(), asked)}
 
 
+COMPACTIONS = {"compaction", "other-agent", "after-compaction", "slow-after-compaction"}
+
+
 @pytest.mark.parametrize(
     ("requirement", "performed"),
     [
         ("SIG-FAIL-004", {"plain", "bypass"}),
-        ("SIG-CMP-003", {"compaction", "other-agent"}),
-        ("SIG-SEC-001", {"tools", "secret", "feedback", "interleaved", "other-agent", "daemon-refuses-save"}),
+        ("SIG-CMP-003", COMPACTIONS),
+        (
+            "SIG-SEC-001",
+            {"tools", "secret", "feedback", "interleaved", "other-agent", "daemon-refuses-save"}
+            | {"many-rows", "skill"},
+        ),
     ],
 )
 def test_scenarios_that_cannot_decide_are_left_out(requirement: str, performed: set[str]) -> None:
@@ -37,7 +44,7 @@ def test_silence_is_looked_for_beside_a_session_in_which_a_connector_speaks() ->
 
 def test_several_requirements_have_the_scenarios_of_each() -> None:
     """A scenario is performed when it decides any of what was asked for."""
-    assert names("SIG-FAIL-004", "SIG-CMP-003") == {"bypass", "compaction", "other-agent"}
+    assert names("SIG-FAIL-004", "SIG-CMP-003") == {"bypass", *COMPACTIONS}
 
 
 @pytest.mark.parametrize("requirement", ["SIG-START-001", "SIG-CMP-007", "SIG-COV-001", "ACME-HTTP-001"])

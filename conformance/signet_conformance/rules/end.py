@@ -125,6 +125,10 @@ def started_key_is_ended(recording: Recording) -> Iterator[Outcome]:
                 yield undecided(start, message="no end, and the daemon was away until the recording's end")
             elif broken_off(recording):
                 yield undecided(start, message="no end, and the scenario was broken off")
+            elif all(call.status == 409 for call in hooks if call.operation == START):
+                yield undecided(
+                    start, message="another path holds the key: SIG-HTTP-012 asks for silence after its 409"
+                )
             else:
                 yield warn(
                     start, message="started and never ended", expected="a session-end of this key", fold="no end"

@@ -228,10 +228,12 @@ class _Performance:
 
     def _filled(self, step: ConnectorStep) -> dict[str, Any]:
         """The message for a step: an agent for its number, names of its own, earlier results instead of references."""
-        given = {name: value for name, value in step.to_json().items() if name != "as"}
+        given = {name: value for name, value in step.to_json().items() if name not in ("as", "repeat")}
+        if isinstance(step, Prompt):
+            given["text"] = step.whole_text
         if isinstance(given.get("agent"), int):
             given["agent"] = self._agent(given["agent"])
-        for name in ("session", "project"):
+        for name in ("session", "project", "parent"):
             if name in given:
                 given[name] = f"{given[name]}{self._apart}"
         if "arguments" in given:

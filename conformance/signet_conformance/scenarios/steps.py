@@ -73,9 +73,13 @@ class KitStep(Step):
 
 
 class Start(ConnectorStep):
-    """The user opens a session."""
+    """The user opens a session, or an agent opens one for its sub-agent."""
 
     step: Literal["start"] = "start"
+    parent: Annotated[Maybe[str], Field(description="a session: a sub-agent of it works in this one")] = None
+    subagent: Annotated[
+        Maybe[str], Field(description="a text: what the harness calls the sub-agent, which is no agent of Signet")
+    ] = None
 
 
 class Prompt(ConnectorStep):
@@ -83,6 +87,22 @@ class Prompt(ConnectorStep):
 
     step: Literal["prompt"] = "prompt"
     text: Annotated[str, Field(description="a text: what the user says")]
+    repeat: Annotated[
+        Maybe[Annotated[int, Field(ge=1, le=100_000)]],
+        Field(description="a whole number: how often the text is said, each time with its number before it"),
+    ] = None
+
+    feedback: Annotated[
+        Maybe[dict[str, float]],
+        Field(description="an object: what memories were worth, by their ids, from -1 to 1"),
+    ] = None
+
+    @property
+    def whole_text(self) -> str:
+        """What the user says, as often as it is repeated."""
+        if self.repeat is None:
+            return self.text
+        return "".join(f"{number:05} {self.text}" for number in range(self.repeat)).strip()
 
 
 class ToolCall(ConnectorStep):

@@ -23,7 +23,7 @@ from signet_conformance.drivers.hosts.hook_settings import mcp_command, read_hoo
 from signet_conformance.drivers.hosts.mcp_server import McpServer
 from signet_conformance.drivers.hosts.places import Projects, with_programs
 from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
-from signet_conformance.drivers.hosts.tools import use_tool
+from signet_conformance.drivers.hosts.tools import keep_back, use_tool
 from signet_conformance.drivers.hosts.transcript import Transcript
 
 INSTALL_TIMEOUT_S = 60
@@ -106,6 +106,8 @@ class CommandHooks:
         if kind not in self._face["steps"] and kind != "tool":
             raise Skipped(f"{self._name} has no counterpart for {kind}")
         session = self._session(step)
+        if kind == "prompt":
+            keep_back(step.get("text"))
         if kind in ("compact", "pre_compaction") and not session.said:
             raise Skipped("nothing was said since the last compaction: the harness compacts nothing")
         if kind == "tool" and session.blocked:

@@ -7,7 +7,7 @@ import { dirname, join, resolve } from "node:path";
 import { randomUUID } from "node:crypto";
 
 import { modelTurn, StepError } from "./protocol.mjs";
-import { Calls, compaction, performerOf, pick, Sessions, useTool } from "./turns.mjs";
+import { Calls, compaction, keepBack, performerOf, pick, Sessions, useTool } from "./turns.mjs";
 
 const MODEL = { provider: "scripted", model: "scripted-model" };
 
@@ -150,6 +150,7 @@ class Gateway {
 
   async prompt(step) {
     const session = this.#sessions.of(step);
+    keepBack(step);
     const began = performance.now();
     const runId = randomUUID();
     const ctx = this.#context(session, { runId, trigger: "user", messageProvider: "webchat", channelId: "webchat" });

@@ -4,7 +4,7 @@
 import { randomBytes } from "node:crypto";
 
 import { modelTurn, StepError } from "./protocol.mjs";
-import { Calls, compaction, performerOf, pick, Sessions, useTool } from "./turns.mjs";
+import { Calls, compaction, keepBack, performerOf, pick, Sessions, useTool } from "./turns.mjs";
 
 const MODEL = { providerID: "scripted", modelID: "scripted-model" };
 const SYSTEM_PROMPT = "You are opencode, an interactive CLI tool.";
@@ -79,12 +79,15 @@ class Server {
   }
 
   #info(session) {
-    const { id, directory, title } = session;
-    return { id, projectID: "global", directory, title, version: this.#face.version, time: { created: session.created } };
+    const { id, directory, title, parentID } = session;
+    const parent = parentID === undefined ? {} : { parentID };
+    return { id, projectID: "global", directory, ...parent, title, version: this.#face.version, time: { created: session.created } };
   }
 
   async start(step) {
     const session = { id: identifier("ses"), directory: step.project ?? "/workspace", created: Date.now() };
+    // A sub-agent works in a session of its own, below the one that called it.
+    if (step.parent !== undefined) session.parentID = this.#sessions.of({ session: step.parent }).id;
     this.#sessions.set(step.session, session);
     this.#messages.set(session.id, []);
     await this.#event(session, "session.created", { info: this.#info(session) });
@@ -93,6 +96,7 @@ class Server {
 
   async prompt(step) {
     const session = this.#sessions.of(step);
+    keepBack(step);
     const { id: sessionID } = session;
     const message = { id: identifier("msg"), role: "user", sessionID, time: { created: Date.now() }, agent: "build", model: MODEL };
     const parts = [{ id: identifier("prt"), sessionID, messageID: message.id, type: "text", text: step.text }];
@@ -158,7 +162,9 @@ class Server {
 
   async tool(step) {
     const session = this.#sessions.of(step);
-    const tools = (await this.#instance(session.directory)).tool ?? {};
+    // The host's own tool for skills; a plugin hears of it as of any other.
+    const skill = { execute: async () => "The skill is loaded." };
+    const tools = { skill, ...(await this.#instance(session.directory)).tool };
     const answer = await useTool(step, (name) => tools[name] !== undefined, this.#options.tools, async (tool, args) => {
       const { id: sessionID } = session;
       const callID = identifier("call");

@@ -23,7 +23,7 @@ from typing import Any
 
 from signet_conformance.drivers.hosts.places import Projects
 from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
-from signet_conformance.drivers.hosts.tools import required_arguments, use_tool
+from signet_conformance.drivers.hosts.tools import keep_back, required_arguments, use_tool
 
 SETTLE_S = 0.4
 FLUSH_S = 25.0
@@ -139,6 +139,7 @@ class Program:
 
     def _prompt(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         text = str(step.get("text"))
+        keep_back(text)
         self._turns += 1
         self._call("on_turn_start", self._turns, text)
         injected = self._call("prefetch", text, session_id=self._session)

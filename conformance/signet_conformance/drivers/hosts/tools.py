@@ -17,6 +17,15 @@ MOST_POLLS = 20
 POLL_S = 0.1
 
 
+_OWN_COMMANDS = ("/status", "/help")
+
+
+def keep_back(text: object) -> None:
+    """Raise Skipped for a command of the harness itself, which never reaches a connector."""
+    if text in _OWN_COMMANDS:
+        raise Skipped(f"{text} is a command of the harness, which keeps it back")
+
+
 def use_tool(
     step: Mapping[str, Any],
     known: Collection[str],

@@ -16,6 +16,11 @@ export function performerOf(steps, step) {
   return performer;
 }
 
+/** A command of the harness itself, which never reaches a plugin: `/status` and the like. */
+export function keepBack({ text }) {
+  if (/^\/(status|help)$/.test(text)) throw new Skipped(`${text} is a command of the harness, which keeps it back`);
+}
+
 /** The sessions of a host by the names that steps give them. */
 export class Sessions extends Map {
   of(step) {
