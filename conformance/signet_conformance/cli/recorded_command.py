@@ -24,7 +24,7 @@ from signet_conformance.cli.recorder_process import (
 )
 from signet_conformance.errors import KitError, NothingTestedError, UsageError, printable
 from signet_conformance.reports.command_lines import shell_command
-from signet_conformance.running.daemon import DaemonUnderTest, is_embedded
+from signet_conformance.running.daemon import DaemonUnderTest, demand_consent, is_embedded
 from signet_conformance.running.plan import EMBEDDED
 from signet_conformance.running.request import check_daemon
 
@@ -41,6 +41,8 @@ def record_command(
     """
     choice = EMBEDDED if daemon is None else daemon
     check_daemon(choice, "--daemon")
+    # What the command does to the daemon is its own affair: it is told, and not asked for.
+    demand_consent(choice, lambda told: print(told, file=sys.stderr), allowed=True, option="")
     if out is not None and os.path.lexists(out):
         raise UsageError("exists already", where=out, remedy="choose another name: nothing is replaced")
     with ExitStack() as stack:

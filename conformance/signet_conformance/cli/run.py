@@ -30,7 +30,7 @@ Examples:
   signet-conformance run reference
   signet-conformance run mine --report report
   signet-conformance run mine -k SIG-FAIL --quiet
-  signet-conformance run mine --daemon http://127.0.0.1:3850
+  signet-conformance run mine --daemon http://127.0.0.1:3850 --allow-writes
   signet-conformance run mine --scenario signet-failures/ended.json
 
 \b
@@ -45,6 +45,11 @@ Exit status: 0 conforming, 1 a MUST is breached (with --strict a SHOULD too),
     "--daemon",
     metavar="WHERE",
     help="embedded (the default), the URL of a running daemon, or a command that starts one.",
+)
+@click.option(
+    "--allow-writes",
+    is_flag=True,
+    help="Write into the workspace of the daemon at that URL: sessions, memories, transcripts, summaries, a secret.",
 )
 @click.option(
     "--contract",
@@ -89,6 +94,7 @@ def command(
     *,
     target: str,
     daemon: str | None,
+    allow_writes: bool,
     contract: str | None,
     scenarios: str | None,
     files: tuple[str, ...],
@@ -112,6 +118,7 @@ def command(
     asked = request.read(
         Given(
             daemon=daemon,
+            allow_writes=allow_writes,
             scenarios=scenarios,
             files=files,
             seed=seed,

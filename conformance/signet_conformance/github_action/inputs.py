@@ -44,6 +44,13 @@ FIELDS = (
         "embedded",
     ),
     Field(
+        "allow-writes",
+        r"true|false",
+        "false",
+        "true where the daemon at that URL may be written to, or false",
+        "true",
+    ),
+    Field(
         "scenarios",
         r"(?:[0-9]{1,7})?",
         "",
@@ -97,6 +104,7 @@ class Inputs:
 
     target: str
     daemon: str
+    allow_writes: bool
     scenarios: str | None
     seed: str
     contract: str | None
@@ -134,6 +142,7 @@ def read_inputs(environment: Mapping[str, str], here: Path) -> Inputs:
     return Inputs(
         target=given["target"],
         daemon=given["daemon"],
+        allow_writes=given["allow-writes"] == "true",
         scenarios=given["scenarios"] or None,
         seed=given["seed"],
         contract=given["contract"] or None,

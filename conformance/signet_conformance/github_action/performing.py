@@ -77,6 +77,7 @@ def _performance(inputs: Inputs) -> Performance:
     known = None if inputs.baseline is None else str(inputs.baseline)
     asked = Given(
         daemon=given["daemon"],
+        allow_writes=inputs.allow_writes,
         scenarios=given.get("scenarios"),
         seed=given["seed"],
         contract=given.get("contract"),

@@ -44,6 +44,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="embedded (the default), the URL of a running daemon, or a command that starts one",
     )
     group.addoption(
+        "--signet-allow-writes",
+        action="store_true",
+        help="write into the workspace of the daemon at that URL: sessions, memories, transcripts, a secret",
+    )
+    group.addoption(
         "--signet-trace",
         metavar="FILE",
         action="append",

@@ -60,6 +60,7 @@ def read_options(config: pytest.Config, taken: Sequence[str]) -> Request:
             coverage_fail_under=config.getoption("signet_coverage_fail_under"),
             report=config.getoption("signet_report"),
             strict=config.getoption("signet_strict"),
+            allow_writes=config.getoption("signet_allow_writes"),
             known=_known(config),
         ),
         target,

@@ -122,7 +122,9 @@ class ConformanceRun:
         plan = self.asked.plan(invocation(self.asked.target.name))
         # A run that is ended from outside takes its daemons, recorders and connectors along.
         with interrupted_by(signal.SIGTERM, signal.SIGHUP):
-            self.recordings.performed = drive(plan, self.folder, ProgressLine(self._config))
+            progress = ProgressLine(self._config)
+            self.asked.demand_consent(progress)
+            self.recordings.performed = drive(plan, self.folder, progress)
 
     # -- what items ask
 

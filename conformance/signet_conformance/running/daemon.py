@@ -1,27 +1,101 @@
-"""The daemon of a run: the embedded one, one that runs already, or one that a command starts."""
+"""The daemon of a run: the embedded one, one that runs already, or one that a command starts.
+
+A run writes: sessions, memories, transcripts, summaries, a secret. Into the workspace of a daemon that is not the
+run's own it writes only where that was allowed.
+"""
 
 from __future__ import annotations
 
 import http.client
+import json
+import os
+import secrets
 import shlex
 import socket
 import sys
 import time
 import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from signet_conformance.children.environment import clean_environment
+from signet_conformance.children.marked import MARK, end_marked, marked
 from signet_conformance.children.processes import LineProcess
 from signet_conformance.errors import NothingTestedError, UsageError, printable
 from signet_conformance.running.plan import EMBEDDED
 
 READY_TIMEOUT_S = 60.0
+_LEAVING_S = 5.0
+"""How long a command whose daemon has left it may still be there before it counts as staying."""
 
 
 def is_embedded(choice: str) -> bool:
     """Whether a daemon choice is the embedded one: `embedded`, or `embedded:0.205` for one of its versions."""
     return choice.partition(":")[0] == EMBEDDED
+
+
+def is_address(choice: str) -> bool:
+    """Whether a daemon choice is the address of one that runs already."""
+    return choice.startswith(("http://", "https://"))
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a daemon says of itself at GET /health: version and folder of its workspace, None where it is silent."""
+
+    url: str
+    version: str | None
+    workspace: str | None
+
+    def words(self) -> str:
+        """The same as a line: `daemon http://127.0.0.1:3850: version 0.145.7, workspace /home/robin/.agents`."""
+        version = "unknown version" if self.version is None else f"version {printable(self.version, 40)}"
+        return f"daemon {printable(self.url, 200)}: {version}, {self.place}"
+
+    @property
+    def place(self) -> str:
+        """The workspace in words."""
+        return (
+            "a workspace that it does not name"
+            if self.workspace is None
+            else f"workspace {printable(self.workspace, 400)}"
+        )
+
+
+def demand_consent(choice: str, tell: Callable[[str], None], *, allowed: bool, option: str) -> None:
+    """Show what a daemon at an address says of its workspace; nothing for any other choice of daemon.
+
+    Raises UsageError where writing was not `allowed`, which `option` would do, and NothingTestedError where nobody
+    answers.
+    """
+    if not is_address(choice):
+        return
+    url = choice.rstrip("/")
+    _wait_healthy(url, 5.0, choice)
+    told = _told_by(url)
+    if not allowed:
+        raise UsageError(
+            f"the run would write into it: sessions, memories, transcripts, summaries and a secret. {told.words()}",
+            where=f"--daemon {printable(choice)}",
+            remedy=f"leave it out for a daemon of the run's own, or add {option} if all that may stay there",
+        )
+    tell(f"writing into {told.words()}")
+
+
+def _told_by(url: str) -> Told:
+    try:
+        with ask_directly(f"{url}/health", timeout_s=5) as answer:
+            said = json.loads(answer.read(1 << 20))
+    except (OSError, ValueError, RecursionError):
+        said = None
+
+    def text(member: str) -> str | None:
+        value = said.get(member) if isinstance(said, dict) else None
+        return value if isinstance(value, str) else None
+
+    return Told(url, text("version"), text("agentsDir") or text("workspace"))
 
 
 def _version_words(choice: str) -> list[str]:
@@ -35,6 +109,7 @@ class DaemonUnderTest:
     def __init__(self, choice: str, folder: Path) -> None:
         self._choice = choice
         self._folder = folder
+        self._mark = secrets.token_hex(16)
         self._process: LineProcess | None = None
         self.url = ""
 
@@ -57,17 +132,51 @@ class DaemonUnderTest:
         command = shlex.split(self._choice)
         if not command:
             raise UsageError("is empty", where="--daemon", remedy="embedded, a URL, or a command that starts a daemon")
+        own = str(self._folder)
         env = clean_environment(
-            self._folder, SIGNET_PORT=str(port), SIGNET_HOST="127.0.0.1", SIGNET_PATH=str(self._folder)
+            self._folder,
+            SIGNET_PORT=str(port),
+            SIGNET_HOST="127.0.0.1",
+            SIGNET_PATH=own,
+            SIGNET_WORKSPACE=own,
+            **{MARK: self._mark},
         )
         self._process = LineProcess("the daemon", command, env=env, error=NothingTestedError)
         self.url = f"http://127.0.0.1:{port}"
-        _wait_healthy(self.url, READY_TIMEOUT_S, self._choice, self._process)
+        try:
+            _wait_healthy(self.url, READY_TIMEOUT_S, self._choice, self._process, self._mark)
+            self._demand_foreground()
+            self._demand_own_workspace()
+        except BaseException:
+            self.close()
+            raise
+
+    def _demand_foreground(self) -> None:
+        """Raise UsageError when the command ends and its daemon goes on: at once, or once it has seen it answer."""
+        assert self._process is not None  # noqa: S101 - it has just been started
+        deadline = time.monotonic() + _LEAVING_S
+        while any(_session(pid) != self._process.pid for pid in marked(self._mark)):
+            if self._process.returncode is not None:
+                raise _background(self._choice)
+            if time.monotonic() > deadline:
+                return
+            time.sleep(0.05)
+
+    def _demand_own_workspace(self) -> None:
+        """Raise UsageError where the command heeds none of the variables that name its workspace."""
+        told = _told_by(self.url)
+        if told.workspace is None or _lies_in(told.workspace, self._folder):
+            return
+        raise UsageError(
+            f"the daemon that this command starts does not keep to the run's folder: {told.place}",
+            where=f"--daemon {printable(self._choice)}",
+            remedy="let it take its workspace from SIGNET_PATH, or start it yourself and give its URL",
+        )
 
     @property
     def can_restart(self) -> bool:
         """Whether the kit starts it, and so may end it: it does unless it is given an address."""
-        return not self._choice.startswith(("http://", "https://"))
+        return not is_address(self._choice)
 
     def restart(self) -> None:
         """End it and start it again on the same port, with the same workspace."""
@@ -80,6 +189,30 @@ class DaemonUnderTest:
         if self._process is not None:
             self._process.close()
             self._process = None
+            # What left the process group, such as a daemon that put itself into the background.
+            end_marked(self._mark)
+
+
+def _background(choice: str) -> UsageError:
+    return UsageError(
+        "the command put the daemon into the background and ended, so the kit could neither watch nor end it",
+        where=f"--daemon {printable(choice)}",
+        remedy="name a command that stays in the foreground until it is ended; what it had started was ended again",
+    )
+
+
+def _session(pid: int) -> int | None:
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return None
+
+
+def _lies_in(workspace: str, folder: Path) -> bool:
+    try:
+        return Path(workspace).resolve().is_relative_to(folder.resolve())
+    except (OSError, ValueError):
+        return False
 
 
 def _free_port() -> int:
@@ -115,10 +248,12 @@ def _healthy(url: str) -> bool:
         return False
 
 
-def _wait_healthy(url: str, timeout_s: float, choice: str, process: LineProcess | None = None) -> None:
+def _wait_healthy(url: str, timeout_s: float, choice: str, process: LineProcess | None = None, mark: str = "") -> None:
     deadline = time.monotonic() + timeout_s
     while not _healthy(url):
         ended = process is not None and process.returncode is not None
+        if ended and mark and marked(mark):
+            raise _background(choice)
         if ended or time.monotonic() > deadline:
             tail = (
                 ""

@@ -11,6 +11,13 @@ from signet_conformance.outcome.broken_off import Shortfall
 
 
 @dataclass(frozen=True, slots=True)
+class WritesInto:
+    """The run writes into a daemon that is not its own; `words` are what that daemon says of itself."""
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunStarted:
     """The run begins: it is to perform so many `scenarios`, and so many `sessions` that are generated."""
 
@@ -60,7 +67,9 @@ class RunFinished:
     shortfall: Shortfall | None
 
 
-Event: TypeAlias = RunStarted | ScenarioPerformed | ScenarioBrokeOff | SessionPerformed | FollowingUp | RunFinished
+Event: TypeAlias = (
+    WritesInto | RunStarted | ScenarioPerformed | ScenarioBrokeOff | SessionPerformed | FollowingUp | RunFinished
+)
 Tell: TypeAlias = Callable[[Event], None]
 """Hears of every event, of one at a time. It may be called from threads of the run."""
 

@@ -29,6 +29,7 @@ class Performance:
 
         Raises SignetConformanceError when no scenario can be performed.
         """
+        self.request.demand_consent(tell)
         # Imported when something is driven: who only asks for help has no use for Hypothesis.
         from signet_conformance.running.run import drive
 

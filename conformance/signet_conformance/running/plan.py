@@ -43,6 +43,7 @@ class Plan:
     report: bool = False
     only: frozenset[str] | None = None
     invocation: Invocation | None = None
+    allow_writes: bool = False
 
     def replay(self, scenario: Path) -> str:
         """The command that performs a saved scenario again, as it can be pasted where the run was started."""
@@ -56,4 +57,5 @@ class Plan:
     def _command(self, *options: tuple[str, str]) -> str:
         invocation = self.invocation or Invocation(("signet-conformance", "run", self.target.name))
         daemon = () if self.daemon == EMBEDDED else (("daemon", self.daemon),)
-        return invocation.command(*daemon, *options)
+        command = invocation.command(*daemon, *options)
+        return f"{command} {invocation.prefix}allow-writes" if self.allow_writes and daemon else command

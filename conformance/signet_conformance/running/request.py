@@ -16,6 +16,8 @@ from signet_conformance.outcome.conclusion import Terms
 from signet_conformance.outcome.coverage import percentage
 from signet_conformance.outcome.declared import Declarations
 from signet_conformance.outcome.known_failures import KnownFailures
+from signet_conformance.running.daemon import demand_consent
+from signet_conformance.running.events import Tell, WritesInto
 from signet_conformance.running.plan import EMBEDDED, Invocation, Plan
 from signet_conformance.scenarios.script import Scenario, read_scenarios
 from signet_conformance.scenarios.steps import ConnectorStep, End, Resume, Start
@@ -47,6 +49,8 @@ class Given:
     strict: bool = False
     only: frozenset[str] | None = None
     known: KnownFailures = field(default_factory=KnownFailures.none)
+    allow_writes: bool = False
+    """Whether a daemon that is not the run's own may be written to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,18 @@ class Request:
     known: KnownFailures = field(default_factory=KnownFailures.none)
     only: frozenset[str] | None = None
     """The requirements that were asked for; None for all."""
+    allow_writes: bool = False
+    allow_option: str = "--allow-writes"
+    """How the reader of a message allows that."""
+
+    def demand_consent(self, tell: Tell) -> None:
+        """Tell what a daemon at an address says of its workspace; raise UsageError unless it may be written to."""
+        demand_consent(
+            self.daemon,
+            lambda words: tell(WritesInto(words)),
+            allowed=self.allow_writes,
+            option=self.allow_option,
+        )
 
     def terms(self) -> Terms:
         """How the run is judged."""
@@ -104,6 +120,7 @@ class Request:
             report=self.report,
             only=self.only,
             invocation=invocation,
+            allow_writes=self.allow_writes,
         )
 
 
@@ -135,6 +152,8 @@ def read(given: Given, target: targets.Target | None, spelt: Spelling, *, record
         seed=_seed(given.seed, spelt("seed")),
         known=given.known,
         only=given.only,
+        allow_writes=given.allow_writes,
+        allow_option=spelt("allow-writes"),
         # Last: a run that cannot be used leaves no folder behind.
         folder=_temporary_folder() if given.report is None else _fresh_folder(Path(given.report), spelt("report")),
     )

@@ -53,7 +53,17 @@ def test_breach_of_the_daemon_stands_in_its_section_and_fails_nothing(tmp_path: 
     """What generated sessions alone show is named on the daemon's side, in text and report; the run ends with 0."""
     (tmp_path / "quiet.json").write_text(json.dumps({"name": "quiet", "steps": [START, END]}))
     with broken_daemon(BROKEN) as url:
-        words = ["--target", "reference", "--daemon", url, "--scenario", "quiet.json", "--scenarios", "5"]
+        words = [
+            "--target",
+            "reference",
+            "--daemon",
+            url,
+            "--signet-allow-writes",
+            "--scenario",
+            "quiet.json",
+            "--scenarios",
+            "5",
+        ]
         done = run(tmp_path, "--signet-conformance", "--signet-report", "report", *words)
     assert done.status == 0, done.everything
     assert f"on the daemon's side: FAIL {NAME}" in done.out
