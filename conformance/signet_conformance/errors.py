@@ -1,4 +1,4 @@
-"""The error tree. Every error is one for the reader: what, where, which value, and what to do next.
+"""The error tree. Every error tells the reader what, where, which value, and what to do next.
 
 Messages reach the terminal as they are, so a message never holds a traceback, a secret or a raw
 control character (see :func:`printable`).

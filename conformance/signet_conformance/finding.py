@@ -1,4 +1,4 @@
-"""What a rule says of one subject, and what the engine makes of it: findings, verdicts, reason codes."""
+"""Findings of rules, and the verdicts and reason codes that the engine makes of them."""
 
 from __future__ import annotations
 

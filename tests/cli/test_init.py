@@ -106,7 +106,7 @@ def test_nothing_is_replaced(tmp_path: Path, invoke: Invoke) -> None:
     (tmp_path / WORKFLOW).write_text("mine\n")
     again = invoke("init", "--no-run")
     assert again.exit_code == 0
-    assert f"left      {WORKFLOW.as_posix()}: it is there already" in again.stdout
+    assert f"left      {WORKFLOW.as_posix()}: it exists already" in again.stdout
     assert (tmp_path / WORKFLOW).read_text() == "mine\n"
 
 

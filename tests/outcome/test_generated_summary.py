@@ -98,9 +98,7 @@ def test_line_counts_what_was_confirmed_and_what_was_not() -> None:
     assert next(summary_of(BREACH).lines()) == "20 generated sessions of seed 3: 1 breach found and confirmed"
     flaky = summary_of(BREACH, replace(BREACH, confirmed=False))
     flaky.failures.append(Failure("ended", False, "x.json", "pytest"))
-    assert next(flaky.lines()).endswith(
-        "1 breach found and confirmed, 2 that did not come again with a fresh connector"
-    )
+    assert next(flaky.lines()).endswith("1 breach found and confirmed, 2 that a fresh connector did not show again")
 
 
 def test_each_breach_is_named_with_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +110,7 @@ def test_each_breach_is_named_with_its_file(tmp_path: Path, monkeypatch: pytest.
     assert (
         first == f"  {here.verdict} {NAME}, SIG-PROMPT-006 in {here.steps} steps, saved as signet-failures/found.json"
     )
-    assert second.endswith("in 1 step, which did not come again, saved as /elsewhere/found.json")
+    assert second.endswith("in 1 step, which a second performance did not show, saved as /elsewhere/found.json")
 
 
 def test_line_names_what_the_daemon_did_not_do_again() -> None:
@@ -120,7 +118,7 @@ def test_line_names_what_the_daemon_did_not_do_again() -> None:
     summary = replace(summary_of(), daemon=[DaemonBreach("SIG-DAEMON-001", Verdict.FAIL, True, 3)])
     assert next(summary.lines()).endswith("0 breaches found and confirmed")
     summary.daemon.append(DaemonBreach("SIG-DAEMON-004", Verdict.FAIL, False, 2))
-    assert next(summary.lines()).endswith("not again with a fresh connector: SIG-DAEMON-004 (2)")
+    assert next(summary.lines()).endswith("not shown again by a fresh connector: SIG-DAEMON-004 (2)")
 
 
 def test_run_without_generated_sessions_stays_as_it_is() -> None:

@@ -112,7 +112,7 @@ def test_a_baseline_that_is_written_lets_the_next_run_pass(repository: Repositor
     [
         (("--signet-baseline", "absent.json"), "--signet-baseline absent.json: cannot be read"),
         (("--signet-write-baseline", "new.json"), "--signet-write-baseline: a known failure needs a reason"),
-        (("--signet-reason", "x"), "--signet-reason and --signet-expires speak of entries that are written"),
+        (("--signet-reason", "x"), "--signet-reason and --signet-expires describe entries that are written"),
         (
             ("--signet-write-baseline", "new.json", "--signet-reason", "x", "--signet-expires", "soon"),
             "--signet-expires: ",

@@ -1,4 +1,4 @@
-"""A command of the user's that has our terminal: in a process group of its own, signals passed on, always reaped."""
+"""A user's command that gets our terminal: in a process group of its own, signals passed on, always reaped."""
 
 from __future__ import annotations
 

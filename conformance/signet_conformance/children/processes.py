@@ -1,4 +1,4 @@
-"""A child process that talks in JSON lines: started in a group of its own, bounded, and always reaped."""
+"""A child process that speaks JSON lines: in a process group of its own, bounded, and always reaped."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ class LineProcess:
         if self._process.returncode is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout_s if timeout_s <= 0.0 else _left_after_end_of(self._process.pid, timeout_s))
-                # At once: the number of a child that was waited for may soon be that of a stranger.
+                # At once: the system may soon reuse the id of a child that was waited for.
                 self._signal(signal.SIGKILL)
         return self._process.returncode is not None
 
@@ -211,7 +211,7 @@ class LineProcess:
         lines = self.tail()
         if not lines:
             return f"it wrote nothing to standard error; run it by hand: {printable(shlex.join(self._command), 300)}"
-        return "see how its standard error ends:" + "".join(f"\n    {line}" for line in lines)
+        return "its standard error ends with:" + "".join(f"\n    {line}" for line in lines)
 
     def _ended(self) -> ChildEndedError:
         self._has_ended(_GRACE_S)

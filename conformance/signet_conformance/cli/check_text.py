@@ -1,4 +1,4 @@
-"""What `check` shows in a terminal. A document for programs needs none of it, and loads none."""
+"""What `check` shows in a terminal; not loaded when only a document for programs is written."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Shown:
             yield daemon
 
     def end(self, conclusion: Conclusion) -> None:
-        """The run as a whole; the line that says what it came to is the last."""
+        """The run as a whole, ending with the closing line."""
         if not self.quiet:
             self._whole_run(conclusion)
         if conclusion.known.fails or (conclusion.known.covered and not self.quiet):
@@ -95,7 +95,7 @@ class Shown:
 
 
 def closing_line(conclusion: Conclusion, stream: TextIO) -> str:
-    """The line that says what the run came to."""
+    """The closing line: the conclusion of the run."""
     return text.closing_line(
         conclusion.verdicts,
         len(conclusion.judged),

@@ -1,4 +1,4 @@
-"""The table of commands, and what every command shares: lazy loading and the way errors are told."""
+"""The table of commands, and what every command shares: lazy loading and error messages."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def main() -> NoReturn:
     """Run `signet-conformance` with the arguments of this process and exit."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            # Closed by whoever started us (`>&-`): what is said goes nowhere, and the exit status stays the run's.
+            # Whoever started us closed it (`>&-`): output goes nowhere, and the exit status stays the run's.
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - open to the end
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character gets its escape, not a crash.

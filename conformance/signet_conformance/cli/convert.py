@@ -37,7 +37,7 @@ Secrets are redacted on the way into a trace. Nothing is overwritten.
 @click.argument("target", metavar="OUT")
 @click.option("--from", "source_format", type=click.Choice(_FORMATS), help="The format of IN.")
 @click.option("--to", "target_format", type=click.Choice(_FORMATS), help="The format of OUT.")
-@click.option("--origin", metavar="URL", help="Keep what was sent to this address alone, such as the daemon's.")
+@click.option("--origin", metavar="URL", help="Keep only what was sent to this address, such as the daemon's.")
 def command(source: str, target: str, source_format: str | None, target_format: str | None, origin: str | None) -> int:
     """Convert; the target must not exist."""
     source_format = source_format or _format_of(source, "--from")
@@ -52,7 +52,7 @@ def command(source: str, target: str, source_format: str | None, target_format: 
         print("a capture declares nothing: say what the connector does, or less can be decided")
         print(f"check it: {shell_command(['signet-conformance', 'check', target])} --agent ID --harness NAME")
     elif origin is not None:
-        raise UsageError("a trace speaks to one origin", where="--origin", remedy="leave it out")
+        raise UsageError("a trace holds the requests to one origin", where="--origin", remedy="leave it out")
     else:
         trace = read_recording(source)
         _from_trace(trace, target_format, target)
@@ -63,13 +63,13 @@ def command(source: str, target: str, source_format: str | None, target_format: 
 
 
 def _lost(trace: Trace) -> Iterator[str]:
-    """What a capture has no place for, and the options that give back what they can."""
+    """What a capture cannot hold, and the options that restore what they can."""
     declared = trace.header.declared
     if trace.marks:
         yield f"left out: {len(trace.marks)} mark{'' if len(trace.marks) == 1 else 's'}, which say what the user did"
     words = declared_words(declared)
     if words:
-        yield "left out: what the recording declares. To judge it after its way back, add:"
+        yield "left out: what the recording declares. To judge a trace converted back, add:"
         yield f"  {shell_command(words)}"
 
 

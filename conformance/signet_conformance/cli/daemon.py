@@ -25,10 +25,14 @@ When it can be reached, one JSON line on stdout says where:
 @click.command("daemon", help="Run the embedded daemon until Ctrl-C.", epilog=_EPILOG)
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where to listen (default: a free port).")
 @click.option("--host", default="127.0.0.1", metavar="ADDRESS", show_default=True, help="Where to listen.")
-@click.option("--allow-remote", is_flag=True, help="Allow a host that other machines can reach.")
-@click.option("--workspace", metavar="DIR", help="A folder of its own, kept at the end (default: a temporary one).")
+@click.option("--allow-remote", is_flag=True, help="Allow a --host that other machines can reach.")
+@click.option("--workspace", metavar="DIR", help="Keep the daemon's data in this folder (default: a temporary one).")
 @click.option(
-    "--daemon-version", type=click.Choice(VERSIONS), default="0.145", show_default=True, help="Whom to answer as."
+    "--daemon-version",
+    type=click.Choice(VERSIONS),
+    default="0.145",
+    show_default=True,
+    help="The daemon version to answer as.",
 )
 @click.option(
     "--auth", type=click.Choice(MODES), default="local", show_default=True, help="How callers prove who they are."

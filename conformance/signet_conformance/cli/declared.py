@@ -48,7 +48,7 @@ def declared_options(command: _Command) -> _Command:
 def parse_declared(
     agents: Sequence[str], harness: str | None, bounds: Sequence[str], capabilities: Sequence[str], token: bool
 ) -> Declared:
-    """What the options declare; raises UsageError naming the option and the value that is off."""
+    """What the options declare; raises UsageError naming the option and the wrong value."""
     for option, values in (("--agent", agents), ("--harness", () if harness is None else (harness,))):
         if not all(value.strip() for value in values):
             raise UsageError("the value is blank", where=option, remedy=f"leave {option} out, or give a name")

@@ -42,9 +42,13 @@ an exchange, 4 the kit itself failed.
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
 @click.option(
-    "--volatile", "own", multiple=True, metavar="NAME=REGEX", help="Leave out what REGEX matches too; repeatable."
+    "--volatile",
+    "own",
+    multiple=True,
+    metavar="NAME=REGEX",
+    help="Leave out what REGEX matches too, as class NAME; repeatable.",
 )
-@click.option("--keep", multiple=True, metavar="NAME", help="Compare a class of volatile values after all; repeatable.")
+@click.option("--keep", multiple=True, metavar="NAME", help="Compare this class of volatile values too; repeatable.")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object (signet-diff/1).")
 @click.option("--all", "show_all", is_flag=True, help="Show every cosmetic difference.")
 @click.option("--quiet", "-q", is_flag=True, help="Show the closing line alone.")

@@ -37,7 +37,7 @@ Examples:
 
 @click.command(
     "explain",
-    help="Explain each requirement ID: sentence, source, subject, verdicts, a breach, the remedy. Without: list all.",
+    help="Explain requirement ID: sentence, source, subject, verdicts, a breach, the remedy. Without ID, list all.",
     epilog=_EPILOG,
 )
 @click.argument("named", nargs=-1, metavar="[ID]...")

@@ -38,7 +38,7 @@ _SPELT = {
     "SIGNET_LANE_SCENARIOS": ("--scenarios", "a whole number, such as --scenarios 200"),
     "SIGNET_LANE_WORKING_DIRECTORY": ("FOLDER", "a lane takes paths of letters, digits, dots, dashes and underscores"),
 }
-"""Input of the lane to what `init` calls it, and what to do about a value that the lane does not take."""
+"""Input of the lane to the name that `init` uses for it, and the remedy for a value that the lane refuses."""
 _EPILOG = """\b
 Examples:
   signet-conformance init
@@ -58,12 +58,12 @@ The exit status is that of the run at the end; 0 with --no-run or --dry-run.
     epilog=_EPILOG,
 )
 @click.argument("folder", default=".", metavar="[FOLDER]")
-@click.option("--target", metavar="NAME", help="The connector, where it is not found out, or not the only one.")
+@click.option("--target", metavar="NAME", help="The connector, where the folder does not tell which it is.")
 @click.option("--kit", metavar="OWNER/REPOSITORY@COMMIT", help="The kit's action that the lane uses.")
 @click.option(
     "--scenarios",
     metavar="N",
-    help="Generated sessions, of the run at the end and of the lane (default: the target's own number).",
+    help="Generated sessions, in the run at the end and in the lane (default: the target's own number).",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be written; write nothing and run nothing.")
 @click.option("--no-run", is_flag=True, help="Do not drive the connector at the end; no baseline is written then.")
@@ -117,7 +117,7 @@ class _Place:
         try:
             return read_inputs({**variables, "GITHUB_WORKSPACE": str(self.root)}, self.root)
         except UsageError as failure:
-            # Who called `init` has set no variable.
+            # The caller of `init` has set no variable of the lane.
             option, remedy = _SPELT.get(str(failure.where), (failure.where, failure.remedy))
             raise UsageError(failure.message, where=option, remedy=remedy) from None
 
@@ -134,7 +134,7 @@ class _Place:
 
 
 class _Writer:
-    """Writes files that are not there, and says of each what became of it."""
+    """Writes files that do not exist yet, and reports what it did with each."""
 
     def __init__(self, place: _Place, dry_run: bool) -> None:
         self._place = place
@@ -142,10 +142,10 @@ class _Writer:
         self.left: list[str] = []
 
     def write(self, path: Path, text: str) -> None:
-        """Write a file; one that is there stays as it is."""
+        """Write a file; an existing one stays as it is."""
         name = printable(path.relative_to(self._place.root), 400)
         if os.path.lexists(path):
-            print(f"left      {name}: it is there already")
+            print(f"left      {name}: it exists already")
             self.left.append(path.name)
         elif self._dry_run:
             print(f"would write {name}:")
@@ -162,7 +162,7 @@ class _Writer:
 
 
 def _run(inputs: Inputs, connector: Connector) -> tuple[int, Conclusion | None]:
-    """Drive the connector once: the exit status and what it came to, None where no verdict was reached.
+    """Drive the connector once; the exit status and the conclusion, None where no verdict was reached.
 
     The folder with report and traces stays where something fails.
     """
@@ -209,14 +209,14 @@ def _baseline_text(target: str, failing: Mapping[str, Verdict]) -> str:
 def _closing(
     connector: Connector, pin: str | None, status: int, failing: Mapping[str, Verdict], writer: _Writer, *, ran: bool
 ) -> Iterator[str]:
-    """What the reader does next."""
+    """What to do next."""
     yield ""
     if failing:
         until = datetime.now(UTC).date() + timedelta(days=DEFAULT_DAYS)
         yield f"fails now: {', '.join(failing)}"
         if BASELINE not in writer.left:
             yield f"{BASELINE} lets the lane pass until {until.isoformat()};"
-            yield "edit who answers for each, and why"
+            yield "edit the owner and the reason of each entry"
             if WORKFLOW.name in writer.left:
                 yield f'add to the lane in your {WORKFLOW.name}: baseline: "{BASELINE}"'
         yield f"read the first: signet-conformance explain {next(iter(failing))}"

@@ -28,7 +28,7 @@ class TraceFiles:
 
 
 def trace_files(arguments: Iterable[str]) -> TraceFiles:
-    """The files in order, each once. What an argument names itself is taken as it is."""
+    """The files in order, each once. A file that an argument names is taken whatever its suffix."""
     given = TraceFiles()
     for argument in arguments:
         try:

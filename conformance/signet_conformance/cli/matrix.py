@@ -42,7 +42,7 @@ Exit status: 0, whatever the reports say; 2 wrong usage or an unreadable report.
 @click.argument("reports", nargs=-1, required=True, metavar="REPORT...")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object (signet-matrix/1).")
 @click.option("--html", metavar="FILE", help="Write a page for a browser too.")
-@click.option("--badge", "badge_file", metavar="FILE", help="Write a badge, .svg or .json, of the one connector.")
+@click.option("--badge", "badge_file", metavar="FILE", help="Write a badge, .svg or .json, for a single connector.")
 @click.option("--connector-version", metavar="VERSION", help="The connector's own version, for the badge.")
 @click.option("--force", is_flag=True, help="Let --badge and --html replace a file.")
 def command(
@@ -61,7 +61,7 @@ def command(
     if badge_file is not None:
         _write_badge(columns, badge_file, connector_version, force)
     elif connector_version is not None:
-        raise UsageError("is for a badge", where="--connector-version", remedy="add --badge FILE.svg")
+        raise UsageError("is only used with --badge", where="--connector-version", remedy="add --badge FILE.svg")
     if html is not None:
         with report_stream(html, force) as stream:
             matrix_page.write(columns, stream)
@@ -94,7 +94,7 @@ def _write_badge(columns: list[Column], path: str, connector_version: str | None
         raise UsageError("is neither .svg nor .json", where=f"--badge {printable(path, 400)}", remedy="--badge it.svg")
     if len(columns) != 1:
         raise UsageError(
-            f"a badge is of one connector, these are {len(columns)}", where="--badge", remedy="name one report"
+            f"a badge shows one connector; these are {len(columns)}", where="--badge", remedy="name one report"
         )
     if connector_version is None or not connector_version.strip():
         raise UsageError("says which version it is of", where="--badge", remedy="add --connector-version VERSION")

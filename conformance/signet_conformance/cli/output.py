@@ -1,4 +1,4 @@
-"""Where a report goes: stdout, or a file that replaces nothing unasked and is not left behind half written."""
+"""Where a report goes: stdout, or a file, which replaces another only with --force and is never left half written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from signet_conformance.files.private_files import private_opener
 def demand_apart(written: Sequence[str | None], read: Iterable[str | None]) -> None:
     """Raise UsageError when two outputs are the same file, or an output is also an input. None stands for no file.
 
-    So it does for an empty name, which a shell's variable leaves that was never set.
+    An empty name, as an unset shell variable leaves, is an error.
     """
     if "" in written:
         raise UsageError(
@@ -28,7 +28,9 @@ def demand_apart(written: Sequence[str | None], read: Iterable[str | None]) -> N
     for path in read:
         if path is not None and os.path.realpath(path) in files:
             raise UsageError(
-                "is what is read, a report would replace it", where=path, remedy="name another file for the report"
+                "is read by this run, and a report would replace it",
+                where=path,
+                remedy="write the report to another file",
             )
 
 

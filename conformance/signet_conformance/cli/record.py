@@ -67,7 +67,7 @@ the recording. Secrets are redacted before anything is written.
     "canaries",
     multiple=True,
     metavar="NAME",
-    help="Redact the value of this variable, and notice it anywhere; repeatable.",
+    help="Redact the value of this environment variable wherever it occurs; repeatable.",
 )
 @click.option("--body-limit", type=click.IntRange(0), metavar="BYTES", help="Cut larger bodies (default: 8 MiB).")
 @click.option("--target", metavar="NAME", help="Name of the connector, for the header.")
@@ -125,7 +125,7 @@ def _demand_without_command(upstream: str | None, out: str | None, daemon: str |
     for option, given in (("--daemon", daemon is not None), ("--no-check", no_check)):
         if given:
             raise UsageError(
-                "speaks of a command, and none is given",
+                "needs a command to record, and there is none",
                 where=option,
                 remedy="signet-conformance record -- COMMAND, or --upstream URL in its place",
             )
@@ -151,7 +151,7 @@ def _run(child: LineProcess, upstream: str, out: str) -> int:
     shows_progress = sys.stdout.isatty()
     try:
         while True:
-            # Nothing was asked, so what ends the wait is the time, or the recorder's own end.
+            # No command was sent, so only the timeout or the recorder's end ends the wait.
             with suppress(ChildTimeoutError):
                 child.receive(_PROGRESS_S)
             if shows_progress:

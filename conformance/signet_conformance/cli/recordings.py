@@ -1,4 +1,4 @@
-"""Files that a command line names as recordings: read, or refused with the command that takes what they are."""
+"""Reads the recordings that a command line names; a file of another kind is refused with the command that takes it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Other:
 def read_recording(path: str) -> Trace:
     """Read a trace that a command line names.
 
-    Raises TraceError when it cannot be read; it says what the file is instead, where that can be told.
+    Raises TraceError when it cannot be read; the message says what the file is instead, if that is known.
     """
     if is_special(path):
         raise TraceError(
@@ -64,7 +64,7 @@ def is_special(path: str) -> bool:
 
 
 def recognised(path: str) -> Other | None:
-    """What a file is by its beginning; None for a trace, and for what nobody can tell."""
+    """What a file is by its beginning; None for a trace and for an unknown format."""
     if is_special(path):
         return None
     try:

@@ -72,7 +72,7 @@ class ReportFiles:
         instead = [kind for kind in kinds if kind.in_place_of_text]
         if len(instead) > 1:
             raise UsageError(
-                "only one of them is written in place of the text",
+                "only one of them can replace the text",
                 where=", ".join(f"--{kind.name}" for kind in instead),
                 remedy=f"leave --{instead[1].name} out",
             )
@@ -80,7 +80,7 @@ class ReportFiles:
         matrix = None
         if selftest is not None:
             if not any("selftest" in kind.shows for kind in kinds):
-                raise UsageError("is shown in the page", where="--selftest", remedy="add --html FILE")
+                raise UsageError("is only shown in a page", where="--selftest", remedy="add --html FILE")
             from signet_conformance.reports.html import kill_matrix
 
             matrix = kill_matrix.read(selftest)

@@ -84,9 +84,9 @@ Exit status: 0 conforming, 1 a MUST is breached (with --strict a SHOULD too),
     " scenarios that can decide it; repeatable.",
 )
 @click.option("--strict", is_flag=True, help="Let a WARN fail too (exit 1).")
-@click.option("--coverage", is_flag=True, help="Show what of the contract the run did not exercise.")
+@click.option("--coverage", is_flag=True, help="Show which parts of the contract the run did not exercise.")
 @click.option("--coverage-fail-under", metavar="PERCENT", help="Fail (exit 1) when it exercises less than that.")
-@click.option("--report", metavar="DIR", help="Write the traces and a report in every format there.")
+@click.option("--report", metavar="DIR", help="Write the traces and a report in every format to this folder.")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object (signet-report/1) instead of text.")
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress, and the closing line alone.")
 @known_options
@@ -191,7 +191,7 @@ class _Run:
         return f"target {name}, {asked.sessions} generated sessions{why}, seed {asked.seed}"
 
     def discard_traces(self) -> None:
-        """Drop the traces that nobody was told of."""
+        """Delete the traces unless a message named them."""
         if not self._keeps_traces:
             shutil.rmtree(self._asked.folder, ignore_errors=True)
 

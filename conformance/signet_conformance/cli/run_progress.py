@@ -1,4 +1,4 @@
-"""Shows how far a run has come: a live display on a terminal, a line now and then elsewhere."""
+"""Shows the progress of a run: a live display on a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LINE_EVERY_S = 5.0
 def shown_progress(
     stream: TextIO, *, quiet: bool = False, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[Tell]:
-    """Show what a run tells while the block lasts, on `stream`; nothing when `quiet`."""
+    """Show the progress of a run while the block lasts, on `stream`; nothing when `quiet`."""
     if quiet:
         yield unheard
     elif is_live(stream):

@@ -22,10 +22,10 @@ from signet_conformance.trace import Trace
 
 _POLL_S = 0.2
 _REST = 4
-"""A recording is read again after at least this many times as long as reading it took."""
+"""A growing recording is read again after this many times as long as the last reading took."""
 
 _NAMED = 8
-"""Names that are told where a filter matches none of them."""
+"""How many known names a message lists when a filter matches nothing."""
 
 _EPILOG = """\b
 Examples:
@@ -47,18 +47,28 @@ Exit status: 0, whatever was found; 2 wrong usage or an unreadable file.
     epilog=_EPILOG,
 )
 @click.argument("trace", metavar="TRACE")
-@click.option("--session", metavar="NAME", help="Calls of this session key alone.")
-@click.option("--agent", metavar="NAME", help="Calls that run as this agent alone.")
-@click.option("--operation", metavar="NAME", help="Calls of this operation or path alone.")
+@click.option("--session", metavar="NAME", help="Only calls with this session key.")
+@click.option("--agent", metavar="NAME", help="Only calls that run as this agent.")
+@click.option("--operation", metavar="NAME", help="Only calls of this operation or path.")
 @click.option(
-    "--requirement", "-k", "only", multiple=True, metavar="ID", help="Exchanges that this is found about; repeatable."
+    "--requirement",
+    "-k",
+    "only",
+    multiple=True,
+    metavar="ID",
+    help="Only exchanges with a finding about this requirement; repeatable.",
 )
 @click.option(
-    "--exchange", "exchanges", multiple=True, type=int, metavar="N", help="Exchange N alone, bodies too; repeatable."
+    "--exchange",
+    "exchanges",
+    multiple=True,
+    type=int,
+    metavar="N",
+    help="Only exchange N, with its bodies; repeatable.",
 )
 @click.option("--bodies", is_flag=True, help="Show headers and bodies.")
 @click.option("--follow", "-f", is_flag=True, help="Go on while the recording grows; Ctrl-C ends it.")
-@click.option("--until-idle", type=float, metavar="SECONDS", help="End --follow when nothing came for so long.")
+@click.option("--until-idle", type=float, metavar="SECONDS", help="End --follow when nothing was recorded for so long.")
 def command(
     *,
     trace: str,
@@ -74,7 +84,7 @@ def command(
     """Show; the findings of a recording that still grows come when it has ended."""
     if until_idle is not None and not (follow and until_idle > 0):
         raise UsageError(
-            "goes with --follow, and is above zero", where="--until-idle", remedy="--follow --until-idle 5"
+            "needs --follow, and a number above zero", where="--until-idle", remedy="--follow --until-idle 5"
         )
     wanted = selected(only, list(rules()), "-k/--requirement")
     chosen = Filter(session, agent, operation, frozenset(exchanges))
@@ -110,11 +120,11 @@ def _show(trace: Trace, timeline: Timeline, chosen: Filter, only: frozenset[str]
 
 
 def _nothing(recording: Recording, chosen: Filter, only: frozenset[str] | None) -> Iterator[Paragraph]:
-    """Why no exchange is shown, and what the filters could have said."""
+    """Why no exchange is shown, and which names the filters could use."""
     if not recording.calls:
         yield Paragraph("the recording holds no exchange")
         return
-    yield Paragraph("no exchange is shown: none has all that was asked for")
+    yield Paragraph("no exchange is shown: none matches all filters")
     asked = (
         ("--session", chosen.session, [call.key for call in recording.calls]),
         ("--agent", chosen.agent, [call.agent for call in recording.calls]),
@@ -126,7 +136,7 @@ def _nothing(recording: Recording, chosen: Filter, only: frozenset[str] | None) 
             more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
             yield Paragraph(f"{option} is one of {', '.join(known[:_NAMED])}{more}", 2, 4)
     if only is not None:
-        yield Paragraph("--requirement: nothing was found about it at these exchanges", 2, 4)
+        yield Paragraph("--requirement: there is no finding about it at these exchanges", 2, 4)
 
 
 def _follow(path: str, timeline: Timeline, chosen: Filter, until_idle: float | None) -> int:

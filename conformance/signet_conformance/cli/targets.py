@@ -19,7 +19,9 @@ from signet_conformance.trace import Declared
 
 @click.command("targets", help="List the known targets and what each declares.")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object, target name to what it declares.")
-@click.option("--doctor", metavar="NAME", help="Say what driving this target takes and what is missing (exit 2).")
+@click.option(
+    "--doctor", metavar="NAME", help="Show what driving this target needs, and what is missing (then exit 2)."
+)
 def command(as_json: bool, doctor: str | None) -> int:
     """Print the list, or what one target needs."""
     if doctor is not None:

@@ -1,4 +1,4 @@
-"""Two sequences aligned: which item of one is which of the other, and what only one side has.
+"""Aligns two sequences: which item of the first matches which of the second, and what only one side has.
 
 Never quadratic: common ends are stripped, items that occur once on both sides split the rest, and only a short
 remainder is compared item by item with item.
@@ -20,7 +20,7 @@ _NEVER = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What alignment sees of an exchange: what it is, and what it says. Equal labels may match, equal items do."""
+    """What alignment reads of an exchange: its kind, and its content. Equal labels may match, equal items do."""
 
     label: str
     hint: str
@@ -31,7 +31,7 @@ Pair = tuple[int | None, int | None]
 
 
 Grain = Callable[[int, int], str]
-"""All that an item says, for a side (0 or 1) and an index: asked only where equal items have to be told apart."""
+"""The full content of an item, for a side (0 or 1) and an index; called only to tell equal items apart."""
 
 
 def align(first: Sequence[Item], second: Sequence[Item], grain: Grain = lambda _side, _index: "") -> list[Pair]:
@@ -166,7 +166,7 @@ def _cell_by_cell(
 
 
 def _met_by_grain(pairs: Sequence[Pair], first: Sequence[Item], second: Sequence[Item], grain: Grain) -> Iterator[Pair]:
-    """Of equal items in a row, some of which have no counterpart, those alike in every detail meet."""
+    """In a row of equal items with too few counterparts, pair those that agree in every detail."""
 
     def item(place: int) -> object:
         index, other = pairs[place]

@@ -21,7 +21,7 @@ class Kind(StrEnum):
 
 
 class _Absent:
-    """The value of a member that is not there; null is another thing."""
+    """The value of a member that is absent, as opposed to null."""
 
     def __repr__(self) -> str:
         return "nothing"
@@ -76,7 +76,7 @@ class Comparison:
 
     @property
     def empty(self) -> bool:
-        """Whether neither recording holds an exchange: that nothing differs then says nothing."""
+        """Whether neither recording holds an exchange, so that `nothing differs` has no meaning."""
         return not (self.first.calls or self.second.calls)
 
     @property

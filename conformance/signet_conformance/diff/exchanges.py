@@ -16,7 +16,7 @@ from signet_conformance.facts import Call
 from signet_conformance.trace import Body
 
 _NAMED_BY_ANSWER = frozenset({"id", "memoryId", "jobId"})
-"""Members of an answer that name what later requests speak of."""
+"""Members of an answer whose values later requests refer to."""
 
 _EMPTY: Mapping[str, Any] = {}
 
@@ -182,7 +182,7 @@ def name_of(call: Call) -> str:
 
 
 def _why(place: Place) -> str:
-    """What two values that look alike differ in: their counterparts do."""
+    """The difference between two values that look alike but have different counterparts."""
     if isinstance(place.first, str) and isinstance(place.second, str) and place.first == place.second:
         return "the same value stood for another one before"
     return ""

@@ -1,4 +1,4 @@
-"""Differences as people read them: those of one kind at one place together, values cut to where they part."""
+"""Differences as people read them: grouped by kind and place, values cut to the passage in which they differ."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def again(others: Sequence[Difference]) -> str:
 
 
 def texts(first: Side, second: Side) -> tuple[str, str]:
-    """Both values; of two long texts, the part where they part."""
+    """Both values; of two long texts, the passage in which they differ."""
     if isinstance(first.value, str) and isinstance(second.value, str):
         ours, theirs = _around_difference(first.value, second.value)
         return as_text(ours, _VALUE_LENGTH), as_text(theirs, _VALUE_LENGTH)

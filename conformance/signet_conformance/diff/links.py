@@ -9,7 +9,7 @@ from signet_conformance.facts import normalised_key, pattern_agent
 
 _NOISE = ("test-", "tmp-", "spec-", "fixture-", "synthetic-")
 _LONGEST_LINKED = 300
-"""A longer text is prose: what it quotes is compared by class only."""
+"""A longer text counts as prose: the values that it quotes are compared by class only."""
 
 PlainOf = Callable[[str], Plain]
 

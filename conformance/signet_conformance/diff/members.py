@@ -11,7 +11,7 @@ from signet_conformance.diff.links import Links
 from signet_conformance.diff.volatile import Volatile
 
 MAX_PLACES = 50
-"""Places that one member of a body is told apart in; a member that differs in more differs as a whole."""
+"""Most differing places that are listed for one member of a body; a member with more of them differs as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ def escaped(name: str) -> str:
 
 
 def blank(value: Any) -> bool:
-    """Whether a value says nothing: absent, null, or a text of white space."""
+    """Whether a value is empty: absent, null, or a text of white space."""
     return value is ABSENT or value is None or (isinstance(value, str) and not value.strip())
 
 

@@ -1,4 +1,4 @@
-"""A comparison as one HTML page: contract-relevant differences first, each with both values and who reads it."""
+"""A comparison as one HTML page: contract-relevant differences first, each with both values and its readers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Which requirement reads which part of an exchange: what their entries say, indexed by operation.
 
-A part that a requirement reads makes a difference contract-relevant; what nobody reads is cosmetic.
+A difference in a part that a requirement reads is contract-relevant; any other is cosmetic.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NOBODY = Read({})
 
 @cache
 def read(where: str, operation: str | None, name: str = "") -> Read:
-    """Who reads part `where` (exchange, path, query, header, body, answer, …), member `name`, of an operation."""
+    """The requirements that read part `where` (path, query, header, body, …), member `name`, of an operation."""
     by_mode: dict[str, list[str]] = {}
     for key in ((where, name, operation), (where, name, EVERY)):
         for mode, requirement in _index().get(key, ()):

@@ -1,4 +1,4 @@
-"""Two recordings compared: sessions matched, exchanges aligned, every difference marked with who reads it."""
+"""Compares two recordings: matches sessions, aligns exchanges, marks each difference with who reads it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _numbers(pairs: Sequence[Matched], *, first: bool) -> Mapping[str, int]:
 def _declared(first: Recording, second: Recording) -> Iterator[Difference]:
     ours, theirs = first.declared.to_json(), second.declared.to_json()
     for name in dict.fromkeys((*ours, *theirs)):
-        # Canaries are tokens of one recording, planted anew in each.
+        # Each recording plants canaries of its own.
         if name != "canaries" and ours.get(name) != theirs.get(name):
             pointer = f"/declared/{name}"
             yield Difference(
@@ -73,7 +73,7 @@ _Met = tuple[int, int, int]
 
 
 def _interleaving(met: Sequence[_Met]) -> Iterator[Difference]:
-    """One cosmetic difference where the sessions take turns in another order. What one side lacks moves nothing."""
+    """A cosmetic difference where the sessions alternate in another order; only shared exchanges count."""
     ours = [session for _, _, session in sorted(met)]
     theirs = [session for _, session in sorted((second, session) for _, second, session in met)]
     if _turns(ours) != _turns(theirs):
@@ -137,7 +137,7 @@ class _Pair:
         return f"{self._volatile.plain(call.path).skeleton} {self._volatile.plain(said).skeleton}"
 
     def _readers(self, call: Call) -> tuple[str, ...]:
-        """Who counts this exchange: in a session each one counts, beside them only what some requirement counts."""
+        """The requirements that count this exchange: in a session every exchange counts, outside only some do."""
         readers = read("exchange", call.operation)
         if counted := readers.requirements(ORDER):
             return counted
@@ -182,7 +182,7 @@ def _moved(pairs: Sequence[Pair], first: Sequence[Item], second: Sequence[Item])
 
 
 class _Races:
-    """Whether a moved exchange ran at the same time as those that it passed: then its place means nothing."""
+    """Whether a moved exchange ran at the same time as those that it passed, so that its place has no meaning."""
 
     def __init__(self, pairs: Sequence[Pair], ours: Sequence[Call], theirs: Sequence[Call]) -> None:
         self._aligned = [(i, j) for i, j in pairs if i is not None and j is not None]

@@ -1,4 +1,4 @@
-"""The sessions of two recordings, and which of one is which of the other."""
+"""Matches the sessions of two recordings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from signet_conformance.facts import Call, Recording, text_or_none
 
 _ALIKE = 0.5
-"""Two sessions that share no name are one session run twice when at least this part of their calls is the same."""
+"""Two sessions that share no name match when at least this share of their calls is the same."""
 _MAX_COMPARED = 10_000
 
 
@@ -59,7 +59,7 @@ class Matched:
 
     @property
     def any(self) -> Session:
-        """The side that is there."""
+        """The side that exists; the first recording's where both do."""
         session = self.first or self.second
         if session is None:
             raise ValueError("a pair without a session")

@@ -1,4 +1,4 @@
-"""What differs between two runs of the same thing, and how it is taken out: ids, times, ports, paths, durations.
+"""Takes out what differs between any two runs: ids, times, ports, paths, durations.
 
 A class of volatile values is a name and a pattern. Each value it matches is replaced by the name of its class;
 those of a linked class are kept beside the text, so that a changed link between two places still shows.
@@ -72,7 +72,7 @@ class Volatile:
         self._kept = frozenset(_known(name) for name in keep)
         patterns = {name: pattern for name, pattern in PATTERNS.items() if name not in self._kept}
         self._linked = LINKED | frozenset(own or ())
-        # The user's own come first: they know their values better.
+        # The user's classes come first: users know their values better.
         patterns = {**(own or {}), **{name: text for name, text in patterns.items() if name not in (own or {})}}
         self._groups = list(patterns)
         for name, pattern in (own or {}).items():
@@ -128,7 +128,7 @@ class Volatile:
         return name in self._headers
 
     def number(self, member: str, first: float, second: float) -> bool:
-        """Whether two numbers under a member of this name are volatile, and so differ in nothing."""
+        """Whether two numbers under a member of this name are volatile, and so count as equal."""
         if "duration" not in self._kept and _DURATION_MEMBER.search(member) and not member.startswith("timeout"):
             return True
         if "gauge" not in self._kept and member in _GAUGES:

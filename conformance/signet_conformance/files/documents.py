@@ -1,4 +1,4 @@
-"""Documents that people write or exchange: one pydantic model each, and what is said of a breach.
+"""Documents that people write or exchange: one pydantic model each, and the messages for a breach.
 
 Import this module, and the modules of models, only where a document is read or written: pydantic takes longer to
 import than many commands take to run.
@@ -51,7 +51,7 @@ class Document(Part):
 
 
 def refusal(message: str, remedy: str = "") -> PydanticCustomError:
-    """What a validator of a model raises: what is wrong, and what to write instead (default: its description)."""
+    """The error that a validator raises: what is wrong, and what to write instead (default: the description)."""
     return PydanticCustomError(_REFUSED, "{told}", {"told": message, "remedy": remedy})
 
 
@@ -69,7 +69,7 @@ def _refuse_blank(text: str) -> str:
 
 
 class _NeverNull:
-    """Takes null out of what a member may hold: it is absent or has a value."""
+    """Takes null out of what a member may hold: a member is absent or has a value."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
         schema: Any = handler(source)
@@ -81,7 +81,7 @@ Value = TypeVar("Value")
 Maybe = Annotated[Value | None, _NeverNull()]
 """A member that may be absent, and then is None. A document never says null for it."""
 Items = Annotated[tuple[Value, ...], Field(strict=False, fail_fast=True)]
-"""A JSON list, kept as a tuple; nothing is read after the first item that is off."""
+"""A JSON list, kept as a tuple; reading stops at the first wrong item."""
 Text = Annotated[str, AfterValidator(_refuse_empty), WithJsonSchema({"type": "string", "minLength": 1})]
 """A text that is not empty."""
 Telling = Annotated[str, AfterValidator(_refuse_blank), WithJsonSchema({"type": "string", "pattern": r"\S"})]
@@ -108,7 +108,7 @@ def demand(
         return model.model_validate(data)
     except ValidationError as failure:
         problems = failure.errors(include_url=False)
-    # A document of another format is told as such: what else is off in it follows from that.
+    # A document of another format is told as such: its other problems follow from that.
     problem = next((each for each in problems if each["loc"] == ("format",)), None)
     problem = problem or max(problems, key=lambda each: len(each["loc"]))
     pointer = _pointer(problem["loc"], data)

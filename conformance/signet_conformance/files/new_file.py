@@ -1,4 +1,4 @@
-"""New files: written whole, in the place of nothing."""
+"""New files: written whole, never over an existing file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 def create_file(path: Path, text: str) -> None:
     """Write a file that is not there yet; raise OSError when it is, or when it cannot be written whole.
 
-    What was begun is taken away again: half a file would stand in the way of the next try.
+    A file that was begun is removed: half a file would block the next attempt.
     """
     stream = path.open("x", encoding="utf-8")
     try:

@@ -1,4 +1,4 @@
-"""The remarks of a lane: a breach at the line of the trace that shows it, an entry that fails the lane at its file."""
+"""The annotations of a lane: a breach at the line of its trace, an entry that fails the lane at its file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORDS: Mapping[int, str] = {
     4: "unjudged",
     130: "cancelled",
 }
-"""Exit status to the one word that the output `verdict` says of a lane."""
+"""Exit status to the word in the lane's output `verdict`."""
 MAX_ANNOTATIONS = 10
 """GitHub shows ten errors and ten warnings of a step."""
 _LEVELS = {Verdict.ERROR: "error", Verdict.FAIL: "error", Verdict.WARN: "warning"}
@@ -48,8 +48,8 @@ def remarks(conclusion: Conclusion, workspace: Path) -> Iterator[Annotation]:
     if over := sum(max(0, count - MAX_ANNOTATIONS) for count in shown.values()):
         yield Annotation("notice", "Signet conformance", f"{over} more requirements are breached: see the summary")
     for word, entries, advice in (
-        ("stale", conclusion.known.stale, "it no longer fails: take the entry out"),
-        ("expired", conclusion.known.expired, "mend the connector, or agree on a later day"),
+        ("stale", conclusion.known.stale, "it no longer fails: remove the entry"),
+        ("expired", conclusion.known.expired, "mend the connector, or agree on a later date"),
     ):
         for file, entry in entries:
             text = f"the entry of {entry.requirement} at {entry.target} is {word}: {advice}"

@@ -1,4 +1,4 @@
-"""Which connector a folder holds: one of its own settings, or a shipped target whose files or package it is."""
+"""Which connector a folder holds: a target of its settings, or a shipped target whose files are there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What came of a run's generated sessions, as data that outlives the run, and its place among the other verdicts."""
+"""The results of a run's generated sessions, as data that outlives the run, and their part in the verdicts."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Breach:
 class DaemonBreach:
     """A requirement on the daemon that `sessions` generated sessions showed breached: no verdict of the connector.
 
-    `confirmed` tells whether the first of them showed it again with a fresh connector; its trace then stands beside
+    `confirmed` tells whether the first of them showed it again with a fresh connector; its trace then lies beside
     the other traces of the run, and is reported with them.
     """
 
@@ -118,7 +118,7 @@ class Summary:
         for breach in self.breaches:
             count = f"{breach.steps} step{'' if breach.steps == 1 else 's'}"
             names = ", ".join((breach.requirement, *breach.also))
-            again = "" if breach.confirmed else ", which did not come again"
+            again = "" if breach.confirmed else ", which a second performance did not show"
             yield f"  {breach.verdict} {names} in {count}{again}, saved as {_from_here(breach.scenario)}"
 
     def _line(self) -> str:
@@ -130,8 +130,8 @@ class Summary:
         )
         return (
             f"{self.performed} generated sessions of seed {self.seed}: {breaches}"
-            + (f", {flaky} that did not come again with a fresh connector" if flaky else "")
-            + (f"; on the daemon's side, and not again with a fresh connector: {passing}" if passing else "")
+            + (f", {flaky} that a fresh connector did not show again" if flaky else "")
+            + (f"; on the daemon's side, not shown again by a fresh connector: {passing}" if passing else "")
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -213,7 +213,7 @@ def _with_tally(judgement: Judgement, tally: Tally) -> Judgement:
 
 
 def breach_lines(breaches: Iterable[Breach], requirement: str) -> Sequence[str]:
-    """What a reader of a failed requirement is told of the generated session that shows it."""
+    """How a failed requirement's generated session is shown to the reader."""
     return [
         line
         for breach in breaches

@@ -35,7 +35,7 @@ class KnownFailures:
 
     @classmethod
     def none(cls) -> KnownFailures:
-        """What stands where no option speaks of known failures."""
+        """The known failures of a run without such options."""
         return cls((), None, "", "", date.max)
 
     @classmethod
@@ -55,7 +55,7 @@ class KnownFailures:
         """
         if write_baseline is None and not (owner is None and reason is None and expires is None):
             raise UsageError(
-                f"{prefix}owner, {prefix}reason and {prefix}expires speak of entries that are written",
+                f"{prefix}owner, {prefix}reason and {prefix}expires describe entries that are written",
                 remedy=f"add {prefix}write-baseline FILE",
             )
         if write_baseline is not None and not (reason and reason.strip()):
@@ -150,7 +150,7 @@ def _expiry(text: str | None, where: str) -> date:
         day = date.min
     if day < today:
         raise UsageError(
-            f"{printable(text, 40)!r} is past, or is not a day",
+            f"{printable(text, 40)!r} is past, or is not a date",
             where=where,
             remedy=f"write it like {today.isoformat()}",
         )
@@ -158,7 +158,7 @@ def _expiry(text: str | None, where: str) -> date:
 
 
 def user_name() -> str:
-    """Who runs this, as the system knows them."""
+    """The system's name of the current user."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):
@@ -173,5 +173,5 @@ def _append(path: Path, line: str) -> None:
         raise UsageError(
             f"cannot be written: {failure.strerror}",
             where=str(path),
-            remedy="keep the baseline in a folder that you may write to: what is let pass is written down",
+            remedy="keep the baseline in a folder that you may write to: the kit logs there what it lets pass",
         ) from None

@@ -43,10 +43,10 @@ class Recordings:
         return None if self._named else self.performed or Shortfall.read(self._folder)
 
     def generated(self) -> Summary | None:
-        """What came of the generated sessions; None when there were none."""
+        """The results of the generated sessions; None when there were none."""
         return None if self._named else Summary.read(self._folder)
 
 
 def _place(path: Path) -> tuple[bool, Path]:
-    """Where a recording stands: scripted scenarios show more at a glance than what generated sessions confirm."""
+    """The place of a recording in the order: scripted scenarios are easier to read, so they come first."""
     return path.stem in requirements() or path.stem in daemon_requirements(), path

@@ -1,4 +1,4 @@
-"""Several judged traces as one: the verdict of each requirement over all of them, with first evidence."""
+"""Several judged traces together: the verdict of each requirement over all of them, with first evidence."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Together:
 
 
 def essence(judged: Judged) -> Judged:
-    """The judged trace as far as several together need it: small enough to keep thousands.
+    """The part of a judged trace that verdicts over several traces need: small enough to keep thousands.
 
     It has one finding a requirement, and of the exchanges one for each method and path, without what they carried.
     """

@@ -84,13 +84,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="fail when the scenarios exercise less of the contract than that",
     )
     group.addoption("--signet-report", metavar="DIR", help="write the traces and a report in each format there")
-    group.addoption("--signet-baseline", metavar="FILE", help="known failures: they fail the run no more")
+    group.addoption("--signet-baseline", metavar="FILE", help="known failures, which do not fail the run")
     group.addoption("--signet-flaky", metavar="FILE", help="requirements that fail now and then (signet-flaky/1)")
     group.addoption(
         "--signet-write-baseline", metavar="FILE", help="write what fails now into FILE, which must not exist"
     )
-    group.addoption("--signet-owner", metavar="NAME", help="who answers for the entries that are written")
-    group.addoption("--signet-reason", metavar="TEXT", help="why the entries that are written may stand")
+    group.addoption("--signet-owner", metavar="NAME", help="owner of the entries that are written")
+    group.addoption("--signet-reason", metavar="TEXT", help="reason of the entries that are written")
     group.addoption("--signet-expires", metavar="DAY", help="last day of a written entry (default: in 30 days)")
     group.addoption("--signet-strict", action="store_true", help="a WARN fails the run too")
 
@@ -192,7 +192,7 @@ class RunHooks:
         self.run.note_verdict(report)
 
     def pytest_terminal_summary(self, terminalreporter: Any, exitstatus: int) -> None:
-        """Tell what the run came to."""
+        """Show the conclusion of the run."""
         if self.run.is_told and not self._config.option.collectonly:
             from signet_conformance.pytest_plugin.summary import write_summary
 

@@ -38,7 +38,7 @@ class Verdicts(Protocol):
     """What items ask of the run that they belong to."""
 
     def judgement(self, requirement: str) -> Judgement:
-        """What the run as a whole comes to for a requirement."""
+        """The verdict of the whole run for a requirement."""
 
     def breach_text(self, judgement: Judgement) -> str:
         """What the author of the connector reads of a requirement that fails."""

@@ -1,7 +1,7 @@
 """One conformance run inside a pytest run: scenarios performed once, then one item a requirement.
 
 Scenarios run in the controlling process before its first item, whatever the number of xdist workers;
-workers judge the same traces. What the run came to is the business of `outcome`, and shown here.
+workers judge the same traces. `outcome` draws the conclusion; this module shows it.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class ConformanceRun:
             _end(session, failure)
         except KeyboardInterrupt:
             self._interrupted = True
-            # In words: where the kit waited at that moment tells nobody anything.
+            # In words: the place where the kit waited at that moment helps nobody.
             pytest.exit("interrupted: nothing was judged", returncode=pytest.ExitCode.INTERRUPTED)
 
     def _has_items(self, session: pytest.Session) -> bool:
@@ -141,7 +141,7 @@ class ConformanceRun:
         return self._judging.conclude(generated=self.recordings.generated(), shortfall=self.recordings.shortfall())
 
     def judgement(self, requirement: str) -> Judgement:
-        """What the run as a whole comes to for a requirement."""
+        """The verdict of the whole run for a requirement."""
         undecided = Judgement(
             requirement, Verdict.NOT_APPLICABLE, Reason.NO_SUBJECT, "no scenario was performed to its end"
         )
@@ -171,7 +171,7 @@ class ConformanceRun:
 
     @cached_property
     def conclusion(self) -> Conclusion:
-        """What the run came to, over the requirements that were tested. Asked for when the last item has run."""
+        """The conclusion over the requirements that were tested. Used when the last item has run."""
         # Where no item ran there may be no traces either.
         judging = self._judging if self._verdicts else Judging(self.asked.terms(), measured=True)
         return judging.conclude(
@@ -192,7 +192,7 @@ class ConformanceRun:
         return not (self._stopped or self._interrupted)
 
     def finish(self, exitstatus: int) -> int:
-        """Write down what was let pass, the baseline and the report that were asked for; the status of the run."""
+        """Write the audit, the baseline and the report that were asked for; return the status of the run."""
         if self._worker or self._stopped or exitstatus not in _SETTLED:
             return exitstatus
         try:

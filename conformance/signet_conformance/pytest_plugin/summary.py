@@ -1,4 +1,4 @@
-"""What a conformance run says at the end of a pytest run: a section of pytest's summary, part by part."""
+"""The section of pytest's summary for a conformance run, part by part."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from signet_conformance.reports.requirement_pages import explain_note
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What the parts are made of: the run, the reports of requirements that stayed open, its status, columns."""
+    """What the parts are made of: the run, the reports of undecided requirements, its status, columns."""
 
     run: ConformanceRun
     open: Iterable[pytest.TestReport]
@@ -37,7 +37,7 @@ def write_summary(run: ConformanceRun, terminalreporter: Any, exitstatus: int) -
 
 
 def undecided(told: Told) -> Iterable[str]:
-    """Why requirements stayed open."""
+    """Why requirements stayed undecided."""
     for report in told.open:
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
         name = report.nodeid.rsplit("::", 1)[-1]
@@ -45,7 +45,7 @@ def undecided(told: Told) -> Iterable[str]:
 
 
 def notes(told: Told) -> Iterable[str]:
-    """What is off about recordings and installation."""
+    """Problems of the recordings and the installation."""
     return run_text.note_lines(told.run.recordings.read)
 
 
@@ -55,7 +55,7 @@ def nothing_tested(told: Told) -> Iterable[str]:
 
 
 def ending(told: Told) -> Iterable[str]:
-    """What the run came to."""
+    """The conclusion of the run."""
     run = told.run
     return run_text.ending_lines(run_text.Ending(run.conclusion, told.status, told.width, baseline=run.baseline_line))
 

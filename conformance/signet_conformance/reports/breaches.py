@@ -54,7 +54,7 @@ class Breach:
 
 
 class Breaches:
-    """Gathers the breaches of a run, those of the daemon's side apart."""
+    """Gathers the breaches of a run; the daemon's stand apart."""
 
     def __init__(self) -> None:
         self._connector: dict[str, Breach] = {}
@@ -68,7 +68,7 @@ class Breaches:
             _add(self._daemon, judged, judgement, "")
 
     def end(self, ending: Ending) -> None:
-        """Take what only the run as a whole breaches, and leave out what generated sessions made another verdict of."""
+        """Add what only the run as a whole breaches; drop breaches whose verdict the generated sessions changed."""
         whole = ending.run_level_breaches()
         if whole is not None:
             for judgement in whole.judgements.values():
@@ -79,7 +79,7 @@ class Breaches:
             for name, breach in self._connector.items()
             if verdicts.get(name, breach.verdict) is breach.verdict
         }
-        # Those of the daemon's side are judged beside all others, and by none alone.
+        # `check -k` takes no requirement of the daemon's side, so those get no replay.
         for name, breach in self._connector.items():
             if breach.path:
                 breach.replay = shell_command(["signet-conformance", "check", breach.path, *ending.options, "-k", name])

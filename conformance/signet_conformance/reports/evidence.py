@@ -1,4 +1,4 @@
-"""A breach as every report for people tells it: what, where, what was expected, what stood there, and around it."""
+"""A breach as every report for people shows it: what, where, expected, received, and the exchanges around it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Evidence:
     """One kind of breach. Every text is one printable line of bounded length; an empty one says nothing.
 
     `seq` and `line` are the number and the line of the exchange it begins at, None where there is none.
-    `around` are the exchanges about it, as (is it the one, line); `again` the numbers of its repeats.
+    `around` are the exchanges near it, as (is it this exchange, line); `again` the numbers of its repeats.
     """
 
     what: str
@@ -50,7 +50,7 @@ def known_requirement(name: str) -> Requirement | None:
 
 
 def kinds(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """The findings, the repeats of one defect put together."""
+    """The findings grouped by defect."""
     by_defect: dict[str, list[Finding]] = {}
     for finding in findings:
         by_defect.setdefault(finding.fold or finding.message, []).append(finding)
@@ -58,10 +58,10 @@ def kinds(findings: Sequence[Finding]) -> list[list[Finding]]:
 
 
 def evidence(judged: Judged, kind: Sequence[Finding]) -> Evidence:
-    """What one kind of breach of a judged trace comes to."""
+    """The evidence for one kind of breach in a judged trace."""
     finding, *repeats = kind
     recording = judged.recording
-    # A finding may begin at a mark: its number is that of no call.
+    # A finding may begin at a mark, whose number belongs to no call.
     calls = [recording.by_seq.get(seq) for seq in finding.exchanges[:3]]
     first = calls[0].exchange if calls and calls[0] is not None else None
     return Evidence(

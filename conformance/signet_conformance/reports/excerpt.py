@@ -27,7 +27,7 @@ def call_line(call: Call) -> str:
 
 
 def names_agent(call: Call) -> bool:
-    """Whether a call runs as an agent that it can be told by: its body is whole, and its operation has one."""
+    """Whether a call's agent is known: its operation takes one and its body is whole."""
     return call.operation in _WITH_AGENT and not call.cut
 
 
@@ -44,7 +44,7 @@ def _mark_line(mark: Mark) -> str:
 
 
 def excerpt(recording: Recording, seq: int, around: int = 2) -> Iterator[tuple[bool, str]]:
-    """The exchanges and marks about number `seq`, as (is it the one, line); `around` exchanges on each side."""
+    """The exchanges and marks near number `seq`, as (is it this number, line); `around` exchanges on each side."""
     index = bisect_left(recording.calls, seq, key=lambda call: call.seq)
     shown = recording.calls[max(0, index - around) : index + around + 1]
     numbers = [call.seq for call in shown] + [seq]

@@ -16,7 +16,7 @@ from signet_conformance.reports.registry import FORMATS
 def write_reports(folder: Path, ending: Ending, known: Callable[[Judged], Mapping[str, str]]) -> None:
     """Write each report of a run whose traces are held whole; `known` is why failures of a trace may stand.
 
-    Raises OSError when one cannot be written; then none is there under its own name.
+    Raises OSError when one cannot be written; then no report gets its final name.
     """
     unfinished = {kind: folder / f"{kind.file}.part" for kind in FORMATS.values()}
     with ExitStack() as stack:
@@ -27,7 +27,7 @@ def write_reports(folder: Path, ending: Ending, known: Callable[[Judged], Mappin
                 report.add(judged, reasons)
         for report in reports:
             report.close(ending)
-    # Under their own names only when they are whole: half a report would be taken for one.
+    # Renamed when all are whole, so that nobody reads half a report.
     for kind, path in unfinished.items():
         path.rename(folder / kind.file)
 

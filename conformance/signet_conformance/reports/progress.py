@@ -1,4 +1,4 @@
-"""How far a long command has come: a bar with the time left on a terminal, a line a step in a log."""
+"""The progress of a long command: a bar with the time left on a terminal, a line a step in a log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notes beside the verdicts: what is off about an installed connector, and how its handlers fared in the harness."""
+"""Notes beside the verdicts: problems of an installation, and how the connector's handlers fared in the harness."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _WORDS: Mapping[str, str] = {
     FAILED: "failed",
     SLOW: "made the user wait",
 }
-"""Outcome to what is said of it, the worst first."""
+"""Outcome to its description, the worst first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ Notes = Items[str]
 
 
 class _Open(Part):
-    """An object whose other members mean nothing to a reader."""
+    """An object whose unknown members are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 

@@ -1,4 +1,4 @@
-"""What a driven run came to, as text: a block for each requirement that fails, and the lines at the end."""
+"""The conclusion of a driven run as text: a block for each requirement that fails, and the lines at the end."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def breach_text(conclusion: Conclusion, requirement: str, folder: Path, width: i
 
 
 def note_lines(read: Iterable[Trace]) -> Iterator[str]:
-    """What is off about recordings and installation."""
+    """Problems of the recordings and the installation."""
     traces = tuple(read)
     said = (*(warning for trace in traces for warning in warnings_of(trace)), *remarks(traces))
     return (f"note: {printable(text, 600)}" for text in said)
 
 
 def undecided_lines(conclusion: Conclusion) -> Iterator[str]:
-    """Why requirements stayed open."""
+    """Why requirements stayed undecided."""
     for name, verdict in conclusion.verdicts.items():
         if verdict is Verdict.INCONCLUSIVE:
             message = printable(conclusion.judgements[name].message, 300)
@@ -65,7 +65,7 @@ def reports_line(folder: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What the lines at the end are made of: what the run came to, and how it is shown.
+    """What the lines at the end show: the conclusion of the run, and how wide and coloured.
 
     `status` is the exit status of the run, `baseline` says in words which baseline was written.
     """
@@ -118,7 +118,7 @@ def written_baseline(ending: Ending) -> Iterable[str]:
 
 
 def generated_sessions(ending: Ending) -> Iterable[str]:
-    """What came of the generated sessions."""
+    """The results of the generated sessions."""
     generated = ending.conclusion.generated
     return () if generated is None else generated.lines()
 

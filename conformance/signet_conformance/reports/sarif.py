@@ -1,7 +1,7 @@
 """The report for code scanning: SARIF 2.1.0, a result for each kind of breach, at the line of the trace file.
 
-Results are written trace by trace. What a trace says is text in it: what makes links and placeholders in a SARIF
-message is taken apart.
+Results are written trace by trace. Text of a trace stays text: what a SARIF message would take for a link or
+a placeholder is escaped.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What would turn an INCONCLUSIVE into a verdict, in one clause."""
+"""What to do so that an INCONCLUSIVE gets a verdict, in one clause."""
 
 from __future__ import annotations
 

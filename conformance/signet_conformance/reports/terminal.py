@@ -61,7 +61,7 @@ def usable_width(width: int) -> int:
 def wants_colour(stream: TextIO) -> bool:
     """Whether a stream gets colours: a terminal that can show them does, unless its user says otherwise.
 
-    NO_COLOR asks for none, FORCE_COLOR for colours in a pipe too; NO_COLOR has the last word.
+    NO_COLOR turns them off, FORCE_COLOR turns them on for a pipe too; NO_COLOR wins.
     """
     if os.environ.get("NO_COLOR"):
         return False

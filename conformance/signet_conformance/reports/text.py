@@ -1,4 +1,4 @@
-"""The report for people: a block for each breach that can be acted on alone, then what stayed open, then counts."""
+"""The report for people: a block for each breach that can be mended alone, then what is undecided, then counts."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def failure_text(
 
 
 def daemon_text(judged: Judged, width: int, colour: bool) -> str | None:
-    """What the daemon breaches, as one block; None when it breaches nothing. No verdict changes by it."""
+    """What the daemon breaches, as one block; None when it breaches nothing. It changes no verdict."""
     breaches = [judgement for judgement in judged.daemon.values() if judgement.verdict in BREACHES]
     if not breaches:
         return None

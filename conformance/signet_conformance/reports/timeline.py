@@ -77,7 +77,7 @@ def _matches(pattern: str | None, name: str | None) -> bool:
 def findings_of(judged: Judged, only: frozenset[str] | None = None) -> Beside:
     """The findings by the exchange they begin at; 0 holds those that name none.
 
-    Breaches alone, or with `only` whatever was found about those requirements.
+    Only breaches, or with `only` every finding about those requirements.
     """
     beside: dict[int, list[tuple[str, Finding]]] = {}
     for name, judgement in judged.judgements.items():

@@ -21,7 +21,7 @@ _ABSENT = object()
 
 
 def shortened(value: Any, depth: int = MAX_DEPTH) -> Any:
-    """A JSON value of bounded size that stands for `value`; what was left out is said in its place.
+    """`value` as a JSON value of bounded size; a note takes the place of what was left out.
 
     Numbers that JSON does not have (not a number, infinite) become text.
     """
@@ -69,7 +69,7 @@ def cell(value: object, limit: int = 120) -> str:
 def received_text(finding: Finding, exchange: Exchange | None, limit: int = 300) -> str:
     """What a finding received, as one printable line: a JSON value, or `nothing: the member is absent`.
 
-    A finding says None for null and for absent alike; the exchange's own line tells them apart.
+    A finding holds None both for null and for an absent member; the exchange's line says which.
     """
     if finding.received is not None:
         return as_text(finding.received, limit)

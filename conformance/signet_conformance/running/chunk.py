@@ -20,7 +20,7 @@ _drawing = threading.Lock()
 
 @dataclass(slots=True)
 class Chunk:
-    """What came of one chunk: verdicts counted, and what is to be followed up, by its place in the chunk."""
+    """The results of one chunk: verdicts counted, and what is to be followed up, by its place in the chunk."""
 
     seed: int
     number: int
@@ -34,7 +34,7 @@ class Chunk:
     failed: dict[int, tuple[Watched, str]] = field(default_factory=dict)
     """The sessions that could not be performed, with who was to perform them and the error."""
     unstarted: tuple[Watched, str] | None = None
-    """How the connector failed when it was greeted, which left the whole chunk undone."""
+    """The error of a connector that failed on hello, so that nothing of the chunk was performed."""
 
     def draw(self) -> Sequence[Scenario]:
         """The scenarios of the chunk, in the order in which they are performed."""

@@ -225,7 +225,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """Makes a redirect the answer: an error."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
-        """Nowhere."""
+        """Return None: no redirect is followed."""
 
 
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirect())

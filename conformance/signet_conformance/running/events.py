@@ -1,4 +1,4 @@
-"""What a run tells of itself while it is under way, for whoever shows it."""
+"""The events of a run under way, for whatever shows its progress."""
 
 from __future__ import annotations
 
@@ -75,4 +75,4 @@ Tell: TypeAlias = Callable[[Event], None]
 
 
 def unheard(event: Event) -> None:
-    """Hear nothing: for runs that nobody watches."""
+    """Ignore every event: for a run whose progress is not shown."""

@@ -1,4 +1,4 @@
-"""How long a run bears with a connector: two scenarios without an answer, or two that never began, end it."""
+"""When a run gives a connector up: after two scenarios without an answer, or two that never began."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Patience:
             self._under_way.add(watched)
 
     def note(self, watched: Watched, error: str | None) -> None:
-        """Take in how one scenario ended; with the run, what the other workers are at ends too."""
+        """Take in how a scenario ended. When the run is given up, the other workers' scenarios end too."""
         with self._lock:
             self._under_way.discard(watched)
             if self.why is not None:

@@ -44,11 +44,11 @@ class Performance:
 
     @cached_property
     def conclusion(self) -> Conclusion:
-        """What the recordings come to. Raises TraceError for one that cannot be read."""
+        """The conclusion over the recordings. Raises TraceError for one that cannot be read."""
         return self._judging.conclude(generated=self.recordings.generated(), shortfall=self.recordings.shortfall())
 
     def write(self) -> str | None:
-        """Write what was let pass, and the baseline and the reports that were asked for.
+        """Write the audit, and the baseline and the reports that were asked for.
 
         Returns in words which baseline was written, None without. Raises UsageError when something cannot be written.
         """

@@ -1,4 +1,4 @@
-"""How far a run has come, by its events."""
+"""The progress of a run, by its events."""
 
 from __future__ import annotations
 
