@@ -31,12 +31,19 @@ PROMPT = {"step": "prompt", "session": "s1", "text": "Which database?", "reply":
 
 def performed(target: Target, home: Path, steps: list[Mapping[str, Any]], **env: str) -> list[Mapping[str, Any]]:
     """The results of some steps, with nothing listening where the daemon would be."""
+    return greeted(target, home, steps, **env)[1]
+
+
+def greeted(
+    target: Target, home: Path, steps: list[Mapping[str, Any]], **env: str
+) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:
+    """What the connector's driver says of itself, and the results of some steps."""
     home.mkdir()
     given = clean_environment(home, **{"SIGNET_DAEMON_URL": "http://127.0.0.1:1", **env})
     driver = launch(target, given, str(home), 60.0)
     try:
-        driver.hello()
-        return [driver.perform(step, lambda _event: None) for step in steps]
+        about = driver.hello()
+        return about, [driver.perform(step, lambda _event: None) for step in steps]
     finally:
         driver.close()
 

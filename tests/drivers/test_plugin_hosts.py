@@ -15,8 +15,9 @@ from signet_conformance.finding import Verdict
 from signet_conformance.reports.remarks import remarks
 from signet_conformance.running.workers import Workers
 from signet_conformance.scenarios.script import scripted
+from signet_conformance.trace.marks import LoadedMark, marks_of
 
-from .conftest import FIXTURES, PROMPT, START, Broken, Made, performed, recordings
+from .conftest import FIXTURES, PROMPT, START, Broken, Made, greeted, performed, recordings
 
 MODULE = str(FIXTURES / "openclaw_plugin.mjs")
 AGENT = {"SIG-AGENT-001": Verdict.FAIL, "SIG-AGENT-002": Verdict.FAIL}
@@ -111,7 +112,7 @@ def test_runs_know_the_registration_for_discovery(
 
 @pytest.mark.parametrize("named", [True, False])
 def test_tools_that_the_manifest_names(named: bool, runtime: str, made: Made, tmp_path: Path) -> None:
-    """OpenClaw 2026.9.6 takes a tool only where the plugin's manifest names it under contracts.tools."""
+    """A tool that the plugin's manifest does not name is refused: the greeting says so, and the run goes on with it."""
     folder = tmp_path / "plugin"
     (folder / "dist").mkdir(parents=True)
     for name in ("openclaw_plugin.mjs", "tiny.mjs"):
@@ -121,6 +122,27 @@ def test_tools_that_the_manifest_names(named: bool, runtime: str, made: Made, tm
     module = str(folder / "dist" / "openclaw_plugin.mjs")
     target = made("openclaw", face="openclaw-2026.9.6", module=module, runtime=runtime)
     tool = {"step": "tool", "session": "s1", "tool": "memory_get", "arguments": {"id": "m-1"}}
-    _, answer = performed(target, tmp_path / "home", [START, tool])
-    refused = {"skipped": "the connector has no tool memory_get"}
-    assert (answer.get("content") == {"id": "m-1"}, answer == refused) == (named, not named)
+    about, (_, answer) = greeted(target, tmp_path / "home", [START, tool])
+    (installed,) = about["installed"]
+    assert (installed["file"], installed["accepted"]) == ("openclaw.plugin.json", named)
+    assert named or "memory_get under contracts.tools" in installed["words"]
+    assert answer["content"] == {"id": "m-1"}
+
+
+def test_plugin_that_cannot_be_loaded_is_a_mark(runtime: str, made: Made, tmp_path: Path) -> None:
+    """A run of it is no failure of the kit: the recording says that the host could not load it, and in which words."""
+    module = tmp_path / "broken.mjs"
+    module.write_text("export default { id: 'x', register() { throw new Error('no acme here'); } };")
+    target = made("openclaw", module=str(module), runtime=runtime)
+    with Workers(target, tmp_path / "traces", count=1) as run:
+        (path,) = recordings(run, [one for one in scripted() if one.name == "plain"])
+    (loaded,) = marks_of(trace.read(path), LoadedMark)
+    assert (loaded.ok, loaded.host) == (False, "openclaw")
+    assert "register(api) threw: Error: no acme here" in str(loaded.words)
+
+
+def test_registration_that_leaves_out_the_runs_is_remarked_on(runtime: str, made: Made, tmp_path: Path) -> None:
+    """A plugin that registers nothing in the mode of the runs is told so: it explains why nothing ever comes."""
+    target = made("openclaw", mode="full-only", face="openclaw-2026.9.6", module=MODULE, runtime=runtime)
+    about, _ = greeted(target, tmp_path / "home", [])
+    assert "registers nothing there" in about["remarks"][0]

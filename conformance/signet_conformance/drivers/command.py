@@ -45,6 +45,10 @@ class BrokenOffError(TargetError):
         self.ended = ended
 
 
+class NotLoadedError(TargetError):
+    """Raised when the harness cannot load the connector: a finding on the connector, and no failure of the driver."""
+
+
 OnEvent = Callable[[Mapping[str, Any]], None]
 
 
@@ -62,13 +66,20 @@ class CommandDriver:
         self._process = LineProcess(f"target {target.name}", target.command, env=env, cwd=cwd, error=TargetError)
 
     def hello(self) -> Mapping[str, Any]:
-        """Greet the program; what it says of itself. Raise NothingTestedError when it ends instead of answering."""
+        """Greet the program; what it says of itself.
+
+        Raises NothingTestedError when it ends instead of answering, NotLoadedError when it cannot load the connector.
+        """
         try:
-            return self._ask({"op": "hello", "events": ["model"]}, HELLO_TIMEOUT_S, _ignored)
+            about = self._ask({"op": "hello", "events": ["model"]}, HELLO_TIMEOUT_S, _ignored)
         except BrokenOffError as failure:
             if failure.how is not Broken.ENDED or not failure.ended:
                 raise
             raise NothingTestedError(failure.message, where=failure.where, remedy=failure.remedy) from failure
+        if about.get("loaded") is False:
+            words = printable(about.get("words") or "its harness does not say why", 600)
+            raise NotLoadedError(words, remedy="mend the connector where it is named")
+        return about
 
     def perform(self, step: Mapping[str, Any], on_event: OnEvent) -> Mapping[str, Any]:
         """Hand one step over and return its result; raise BrokenOffError when the program cannot perform it."""

@@ -40,7 +40,9 @@ def _troubled(index: int, result: Mapping[str, Any], bound_s: float | None) -> I
             event = one.get("event") if isinstance(one, dict) else None
             # An entry that names no event tells of something else, such as a request of the connector.
             if isinstance(event, str) and event and (outcome := _outcome(member, one, bound_s)) is not None:
-                yield HandlerMark(index=index, event=printable(event, 80), outcome=outcome, **_measured(one))
+                lost = one.get("lost") if isinstance(one.get("lost"), bool) else None
+                measured = _measured(one)
+                yield HandlerMark(index=index, event=printable(event, 80), outcome=outcome, lost=lost, **measured)
 
 
 def _outcome(member: str, one: Mapping[str, Any], bound_s: float | None) -> str | None:

@@ -51,6 +51,10 @@ class Fleet:
             return self._hired(_ALL, self._default_agent)
         return {}
 
+    def _greet(self, crew: str, agent: str | None, on_event: OnEvent) -> None:
+        """Greet the process of an agent or a session, and tell what it says of itself."""
+        on_event({"event": "hello", "about": self._hired(crew, agent)})
+
     def perform(self, step: Mapping[str, Any], on_event: OnEvent) -> Mapping[str, Any]:
         """Hand the step to the process of its session; raise TargetError when it cannot be performed."""
         session = str(step.get("session"))
@@ -59,7 +63,7 @@ class Fleet:
         crew = {"one": _ALL, "agent": str(known.get("agent"))}.get(self._target.processes, session)
         if crew not in self._crews:
             agent = known.get("agent")
-            self._hired(crew, agent if isinstance(agent, str) else self._default_agent)
+            self._greet(crew, agent if isinstance(agent, str) else self._default_agent, on_event)
         # A process that is started for a session again has to be told what the first one knew.
         given = {**{name: known[name] for name in _REMEMBERED if name in known}, **step}
         result = self._crews[crew].perform(given, on_event)

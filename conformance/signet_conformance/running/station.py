@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 import urllib.request
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from signet_conformance.children.environment import clean_environment
+from signet_conformance.drivers.command import NotLoadedError
 from signet_conformance.drivers.handlers import troubled
 from signet_conformance.drivers.launch import Driver, launch
 from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError
@@ -30,10 +31,14 @@ from signet_conformance.scenarios.steps import (
     ToolCall,
 )
 from signet_conformance.targets import Target
+from signet_conformance.targets.face import find_face
 from signet_conformance.trace.marks import (
     RESTART,
     BypassMark,
     FaultMark,
+    InstalledMark,
+    KitMark,
+    LoadedMark,
     ModelMark,
     RemarkMark,
     ScenarioEndMark,
@@ -130,10 +135,14 @@ class Station:
         try:
             if apart is None:
                 self._note(driver.hello())
-            performance = _Performance(self._recorder, self.daemon, self.target, driver, apart)
+            performance = _Performance(self._recorder, self.daemon, self.target, driver, apart, self._note)
             for index, step in enumerate(scenario.steps):
                 performance.step(index, step, more=_turn_goes_on(scenario.steps, index))
             driver.flush()
+        except NotLoadedError as failure:
+            # A finding on the connector: the scenario says so, and says nothing else.
+            self._recorder.mark(LoadedMark(ok=False, host=self._host, release=self._release, words=failure.message))
+            driver.close()
         except NothingTestedError:
             error = "the connector cannot be started"
             raise
@@ -146,10 +155,23 @@ class Station:
         return error
 
     def _note(self, about: Mapping[str, Any]) -> None:
-        """Put what the driver remarks of the connector's installation where the reports find it."""
-        said = about.get("remarks")
-        for text in said if isinstance(said, list) else ():
-            self._recorder.mark(RemarkMark(text=str(text)))
+        """Put what the driver says of the connector, once loaded, and of its installation into the recording."""
+        marks: list[KitMark] = [LoadedMark(ok=True, host=self._host, release=self._release)] if about else []
+        for row in _rows(about.get("installed")):
+            if isinstance(row, dict) and isinstance(row.get("accepted"), bool):
+                told: dict[str, Any] = {name: str(row[name])[:600] for name in ("file", "words") if name in row}
+                marks.append(InstalledMark(accepted=row["accepted"], host=self._host, release=self._release, **told))
+        marks += [RemarkMark(text=str(text)) for text in _rows(about.get("remarks"))]
+        self._recorder.ask(*map(mark, marks))
+
+    @property
+    def _host(self) -> str | None:
+        """The harness that is played; None where the author's own program plays one."""
+        return find_face(self.target).data.harness if self.target.kind.has_face else None
+
+    @property
+    def _release(self) -> str | None:
+        return find_face(self.target).data.version if self.target.kind.has_face else None
 
     def _settle(self, scenario: Scenario, error: str | None, *, part: bool) -> None:
         self._recorder.ask({"op": "fault_off", "id": None})
@@ -162,6 +184,10 @@ class Station:
         except KitError:
             # Something is still under way: its line will come late, or say that it was cut off.
             return
+
+
+def _rows(given: object) -> list[Any]:
+    return given if isinstance(given, list) else []
 
 
 def _turn_goes_on(steps: Sequence[Step], index: int) -> bool:
@@ -177,8 +203,15 @@ class _Performance:
     """One scenario under way: what steps before left behind for those after."""
 
     def __init__(
-        self, recorder: Recorder, daemon: DaemonUnderTest, target: Target, driver: Driver, apart: str | None
+        self,
+        recorder: Recorder,
+        daemon: DaemonUnderTest,
+        target: Target,
+        driver: Driver,
+        apart: str | None,
+        greeted: Callable[[Mapping[str, Any]], None],
     ) -> None:
+        self._greeted = greeted
         self._recorder = recorder
         self._daemon = daemon
         self._target = target
@@ -219,6 +252,9 @@ class _Performance:
     def _on_event(self, event: Mapping[str, Any]) -> None:
         if event.get("event") == "model":
             self._recorder.mark(ModelMark(session=event.get("session")))
+        elif event.get("event") == "hello":
+            about = event.get("about")
+            self._greeted(about if isinstance(about, Mapping) else {})
 
     def _fault(self, fault: Mapping[str, Any]) -> Mapping[str, Any]:
         if fault.get("delay_s") != "beyond":

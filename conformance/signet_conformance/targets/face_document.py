@@ -161,6 +161,13 @@ class FaceDocument(Document):
         Maybe[Texts],
         Field(description="The only variables that a hook inherits, where the harness clears the others."),
     ] = None
+    hook_file_members: Annotated[
+        Maybe[dict[Literal["file", "group", "hook"], Texts]],
+        Field(
+            description="The members that the harness knows in its file of hooks, at each level; it refuses a file "
+            "that holds another one, and runs no hook of it. Left out where it minds none."
+        ),
+    ] = None
     bracketed_output_is_json: Annotated[
         bool, Field(description="true where output that begins with [ or {, and is not JSON, is thrown away")
     ] = False

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.drivers.hosts.hook_process import HookRun, blocks, run_hook
-from signet_conformance.drivers.hosts.hook_settings import mcp_command, read_hooks, remarks
+from signet_conformance.drivers.hosts.hook_settings import mcp_command, read_hooks, refusal, remarks
 from signet_conformance.drivers.hosts.mcp_server import McpServer
 from signet_conformance.drivers.hosts.places import Projects, with_programs
 from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
@@ -63,6 +63,7 @@ class CommandHooks:
         if "config" not in options and not settings.exists():
             self._install(module)
         self._hooks = read_hooks(settings, face)
+        self._settings = settings
         self._runs: list[HookRun] = []
 
     @property
@@ -92,12 +93,27 @@ class CommandHooks:
             raise StepError(f"the connector's installer ended with status {done.returncode}; see its standard error")
 
     def about(self) -> Mapping[str, Any]:
-        """The hooks that are installed, and what is remarkable about how."""
+        """The hooks that are installed, whether the harness takes their file, and what is remarkable about it.
+
+        A file that the harness refuses is read all the same, so that the run shows what else is wrong.
+        """
+        words = refusal(self._settings, self._face)
+        said = (
+            []
+            if words is None
+            else [f"{self._name} refuses {self._settings.name} ({words}), and runs none of its hooks"]
+        )
+        installed = {
+            "file": self._settings.name,
+            "accepted": words is None,
+            **({} if words is None else {"words": words}),
+        }
         return {
             "harness": self._face["harness"],
             "face": self._name,
             "events": sorted(self._hooks),
-            "remarks": remarks(self._hooks, self._face, self._options.get("capabilities", ())),
+            "installed": [installed],
+            "remarks": [*said, *remarks(self._hooks, self._face, self._options.get("capabilities", ()))],
         }
 
     def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -41,6 +41,8 @@ class HookRun:
         said: dict[str, Any] = {"event": self.event, "status": self.status, "ms": self.ms}
         if self.blocked:
             said["blocked"] = True
+        elif self.status != 0:
+            said["lost"] = False
         return {**said, "stdout": self.stdout[:_KEPT], "stderr": self.stderr[:_KEPT], "timed_out": self.status is None}
 
 

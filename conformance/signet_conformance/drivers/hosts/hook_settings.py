@@ -53,6 +53,31 @@ def read_hooks(path: Path, face: Mapping[str, Any]) -> Mapping[str, Sequence[Hoo
     return found
 
 
+def refusal(path: Path, face: Mapping[str, Any]) -> str | None:
+    """The words with which the harness refuses a file of hooks; None when it takes it, as most do whatever it holds."""
+    known = face.get("hook_file_members")
+    data = _read(path) if known is not None else None
+    if known is None or not isinstance(data, dict):
+        return None
+    groups = data.get("hooks")
+    rows = (
+        [row for given in groups.values() if isinstance(given, list) for row in given]
+        if isinstance(groups, dict)
+        else []
+    )
+    hooks = [
+        one for row in rows if isinstance(row, dict) for one in row.get("hooks", ()) if isinstance(row["hooks"], list)
+    ]
+    for level, parts in (("file", [data]), ("group", rows), ("hook", hooks)):
+        for part in parts:
+            unknown = (
+                next((name for name in part if name not in known[level]), None) if isinstance(part, dict) else None
+            )
+            if unknown is not None:
+                return f"unknown field `{unknown}`"
+    return None
+
+
 def _read(path: Path) -> Any:
     try:
         raw = path.read_bytes()

@@ -7,7 +7,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
-import { serve, StepError } from "./protocol.mjs";
+import { NotLoaded, serve } from "./protocol.mjs";
 
 const PLACE = /(?:^|[\s(])(?:file:\/\/)?(\/[^\s()]+?:\d+(?::\d+)?)\)?$/m;
 
@@ -36,7 +36,7 @@ function cannotBeLoaded(error, url) {
   const kind = said instanceof Error && !said.name.endsWith("Message") ? `${said.name}: ` : "";
   const text = `${kind}${said?.message ?? said}`;
   const place = placeOf(error, url);
-  return new StepError(`the connector ${modulePath} cannot be loaded: ${text}${place ? `, at ${place}` : ""}`);
+  return new NotLoaded(`the connector ${modulePath} cannot be loaded: ${text}${place ? `, at ${place}` : ""}`);
 }
 
 await serve(async () => {

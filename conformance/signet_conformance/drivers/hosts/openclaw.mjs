@@ -6,7 +6,7 @@ import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { randomUUID } from "node:crypto";
 
-import { modelTurn, StepError } from "./protocol.mjs";
+import { modelTurn, NotLoaded } from "./protocol.mjs";
 import { Calls, compaction, keepBack, performerOf, pick, Sessions, useTool } from "./turns.mjs";
 
 const MODEL = { provider: "scripted", model: "scripted-model" };
@@ -19,11 +19,13 @@ class Gateway {
   #services = [];
   #sessions = new Sessions();
   #options;
+  #remarks = [];
+  #installed = [];
 
   constructor(face, options) {
     this.#face = face;
     this.#options = options;
-    this.#calls = new Calls(face.budgets_ms);
+    this.#calls = new Calls(face.budgets_ms, { catches: true });
   }
 
   get about() {
@@ -32,18 +34,28 @@ class Gateway {
       face: `openclaw-${this.#face.version}`,
       tools: [...this.#tools.keys()],
       events: [...new Set(this.#handlers.map((one) => one.event))],
+      remarks: this.#remarks,
+      installed: this.#installed,
     };
   }
 
   async load(connector) {
     const plugin = connector.default ?? connector;
     const register = typeof plugin === "function" ? plugin : (plugin?.register ?? plugin?.activate);
-    if (typeof register !== "function") throw new StepError("the module's default export has no register(api)");
+    if (typeof register !== "function") throw new NotLoaded("the module's default export has no register(api)");
     for (const mode of this.#face.registration_modes) {
       // Runs know what was registered last; services belong to the gateway, which registers first.
       this.#handlers = this.#handlers.filter((one) => one.event.startsWith("gateway_"));
       this.#tools.clear();
-      await register.call(plugin, this.#api(plugin, mode));
+      await NotLoaded.guard("register(api) threw", () => register.call(plugin, this.#api(plugin, mode)));
+    }
+    const [first, ...later] = this.#face.registration_modes;
+    const heard = this.#handlers.some((one) => !one.event.startsWith("gateway_"));
+    if (later.length > 0 && !heard) {
+      this.#remarks.push(
+        `OpenClaw ${this.#face.version} registers a plugin for its runs in the mode ${later.join(", ")}, and this one ` +
+          `registers nothing there (${first} alone is not enough): no event of a run reaches it, and it offers no tool`,
+      );
     }
     for (const service of this.#services) await this.#calls.call(`service ${service.id}`, () => service.start({}));
     await this.#fire("gateway_start", { port: this.#face.port }, { port: this.#face.port });
@@ -78,11 +90,21 @@ class Gateway {
   }
 
   #takeTool(name, tool) {
-    if (this.#face.tools_by_manifest && !toolsOfManifest(this.#options.module).includes(name)) {
-      console.error(`the plugin's manifest names no tool ${name} under contracts.tools: refused`);
-      return;
-    }
+    if (this.#face.tools_by_manifest) this.#holdAgainstManifest(name);
+    // Also a tool that the host refuses: the mark says so, and the run shows what else is wrong.
     this.#tools.set(name, tool);
+  }
+
+  /** A manifest that names no tools keeps those of the plugin from the model; without a manifest nothing is known. */
+  #holdAgainstManifest(name) {
+    const manifest = manifestOf(this.#options.module);
+    if (manifest === undefined) return;
+    let known = this.#installed.find((one) => one.file === "openclaw.plugin.json");
+    if (known === undefined) this.#installed.push((known = { file: "openclaw.plugin.json", accepted: true }));
+    if ((manifest.contracts?.tools ?? []).includes(name)) return;
+    const refused = [...new Set([...(known.refused ?? []), name])];
+    const words = `the plugin's manifest names no tool ${refused.join(", ")} under contracts.tools: refused`;
+    Object.assign(known, { accepted: false, refused, words });
   }
 
   /** Handlers by priority, highest first; context members of later ones join those of earlier ones. */
@@ -277,13 +299,13 @@ const STEPS = {
   end: Gateway.prototype.end,
 };
 
-/** The tools that the plugin's own manifest names: openclaw.plugin.json beside the module, or in a folder above it. */
-function toolsOfManifest(module) {
+/** The plugin's own manifest: openclaw.plugin.json beside the module, or in a folder above it. */
+function manifestOf(module) {
   for (let folder = dirname(module), before; folder !== before; before = folder, folder = dirname(folder)) {
     const manifest = join(folder, "openclaw.plugin.json");
-    if (existsSync(manifest)) return JSON.parse(readFileSync(manifest, "utf8")).contracts?.tools ?? [];
+    if (existsSync(manifest)) return JSON.parse(readFileSync(manifest, "utf8"));
   }
-  return [];
+  return undefined;
 }
 
 /** `Sat 2026-11-21 20:50 UTC`, which the host puts before what a user writes. */

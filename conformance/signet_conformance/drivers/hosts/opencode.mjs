@@ -3,7 +3,7 @@
 
 import { randomBytes } from "node:crypto";
 
-import { modelTurn, StepError } from "./protocol.mjs";
+import { modelTurn, NotLoaded } from "./protocol.mjs";
 import { Calls, compaction, keepBack, performerOf, pick, Sessions, useTool } from "./turns.mjs";
 
 const MODEL = { providerID: "scripted", modelID: "scripted-model" };
@@ -25,6 +25,11 @@ class Server {
     this.#options = options;
     this.#calls = new Calls(face.budgets_ms);
     this.#connector = connector;
+    if (typeof this.#plugin !== "function") throw new NotLoaded("the module exports no plugin function");
+  }
+
+  get #plugin() {
+    return this.#connector.default ?? Object.values(this.#connector).find((one) => typeof one === "function");
   }
 
   get about() {
@@ -34,9 +39,7 @@ class Server {
   /** The plugin, loaded once for each project that the server is used in. */
   async #instance(directory) {
     if (!this.#instances.has(directory)) {
-      const plugin = this.#connector.default ?? Object.values(this.#connector).find((one) => typeof one === "function");
-      if (typeof plugin !== "function") throw new StepError("the module exports no plugin function");
-      this.#instances.set(directory, (await this.#calls.call("load", plugin, this.#input(directory))) ?? {});
+      this.#instances.set(directory, (await this.#calls.call("load", this.#plugin, this.#input(directory))) ?? {});
     }
     return this.#instances.get(directory);
   }

@@ -6,7 +6,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { randomUUID } from "node:crypto";
 
-import { modelTurn, StepError } from "./protocol.mjs";
+import { modelTurn, NotLoaded, StepError } from "./protocol.mjs";
 import { Calls, compaction, performerOf, pick, useTool } from "./turns.mjs";
 
 const MODEL = { provider: "scripted", model: "scripted-model", api: "scripted" };
@@ -68,7 +68,7 @@ class Program {
   constructor(face, options) {
     this.#face = face;
     this.#options = options;
-    this.#calls = new Calls(face.budgets_ms);
+    this.#calls = new Calls(face.budgets_ms, { catches: true });
   }
 
   get about() {
@@ -78,7 +78,7 @@ class Program {
 
   async load(connector) {
     const extension = connector.default ?? connector;
-    if (typeof extension !== "function") throw new StepError("the module's default export is no function of (pi)");
+    if (typeof extension !== "function") throw new NotLoaded("the module's default export is no function of (pi)");
     const ui = this.#ui();
     const api = {
       ui,
@@ -91,7 +91,7 @@ class Program {
       appendEntry: (customType, data) => this.#session?.add({ type: "custom", customType, data }),
     };
     if (this.#face.tools) api.registerTool = (tool) => this.#tools.set(tool.name, tool);
-    await extension(api);
+    await NotLoaded.guard("the extension threw", () => extension(api));
   }
 
   #ui() {

@@ -15,6 +15,19 @@ export class StepError extends Error {
   name = "StepError";
 }
 
+/** A connector that its harness cannot load: what was wrong, in the harness's or the runtime's words. */
+export class NotLoaded extends Error {
+  /** What became of loading it: `load()`, and everything it throws counts as the connector's. */
+  static async guard(what, load) {
+    try {
+      return await load();
+    } catch (error) {
+      if (error instanceof NotLoaded) throw error;
+      throw new NotLoaded(`${what}: ${String(error?.stack ?? error).split("\n").slice(0, 2).join(" ").replace(/\s+/g, " ")}`);
+    }
+  }
+}
+
 /** A step that the connector or its harness has no counterpart for: answered with `skipped`, never an error. */
 export class Skipped extends Error {}
 
@@ -105,7 +118,12 @@ export async function serve(open) {
   const perform = async (request) => {
     if (request.op === "hello") {
       tellsModelTurns = Array.isArray(request.events) && request.events.includes("model");
-      host ??= await open();
+      try {
+        host ??= await open();
+      } catch (error) {
+        if (!(error instanceof NotLoaded)) throw error;
+        return { protocol: PROTOCOL, loaded: false, words: error.message };
+      }
       await settle();
       return { protocol: PROTOCOL, ...host.about };
     }

@@ -17,6 +17,10 @@ class StepError(Exception):
     """Raised when a step cannot be performed; its message is for the reader of the kit's error."""
 
 
+class NotLoadedError(Exception):
+    """Raised when a harness cannot load the connector: what was wrong, in the words of harness or runtime."""
+
+
 class Skipped(Exception):  # noqa: N818 - it says what became of the step, which is no error
     """Raised when the connector or its harness has no counterpart for a step: answered with `skipped`."""
 
@@ -63,8 +67,12 @@ class Peer:
                     if op == "hello":
                         events = request.get("events")
                         self._tells_model_turns = isinstance(events, list) and "model" in events
-                        host = open_host(self) if host is None else host
-                        result: Mapping[str, Any] = {"protocol": PROTOCOL, **host.about()}
+                        result: Mapping[str, Any]
+                        try:
+                            host = open_host(self) if host is None else host
+                            result = {"protocol": PROTOCOL, **host.about()}
+                        except NotLoadedError as refused:
+                            result = {"protocol": PROTOCOL, "loaded": False, "words": f"{refused}"[:LONGEST_MESSAGE]}
                     else:
                         result = _result(host, request)
                 except Exception as error:  # noqa: BLE001 - every request is answered, whatever the connector did

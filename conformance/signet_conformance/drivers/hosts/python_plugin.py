@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.drivers.hosts.places import Projects
-from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
+from signet_conformance.drivers.hosts.protocol import NotLoadedError, Peer, Skipped, StepError
 from signet_conformance.drivers.hosts.tools import keep_back, required_arguments, use_tool
 
 SETTLE_S = 0.4
@@ -31,7 +31,7 @@ PACKAGE = "hermes_user_memory_plugin"
 
 
 def load_provider(path: Path) -> Any:
-    """The provider that the package registers. Raises StepError when the package cannot be loaded."""
+    """The provider that the package registers. Raises NotLoadedError when the package cannot be loaded."""
     stand_in = types.ModuleType("agent.memory_provider")
     stand_in.__dict__["MemoryProvider"] = type("MemoryProvider", (), {})
     sys.modules["agent"] = types.ModuleType("agent")
@@ -47,9 +47,9 @@ def load_provider(path: Path) -> Any:
         module.register(context)
     except Exception as error:
         traceback.print_exc()
-        raise StepError(f"{path} cannot be loaded: {error!r}") from error
+        raise NotLoadedError(f"{path} cannot be loaded: {error!r}") from error
     if context.provider is None:
-        raise StepError(f"{path}: register(ctx) registers no memory provider")
+        raise NotLoadedError(f"{path}: register(ctx) registers no memory provider")
     return context.provider
 
 
@@ -115,6 +115,8 @@ class Program:
             traceback.print_exc()
             place = traceback.extract_tb(error.__traceback__)[-1]
             noted["thrown"] = f"{error!r}\nat {place.filename}:{place.lineno}"
+            # The memory manager catches what a provider raises, and the turn goes on.
+            noted["lost"] = False
         finally:
             noted["ms"] = round((time.perf_counter() - began) * 1000, 3)
 

@@ -3,7 +3,7 @@
 
 import { randomUUID } from "node:crypto";
 
-import { modelTurn, Skipped, sleep, StepError } from "./protocol.mjs";
+import { modelTurn, NotLoaded, Skipped, sleep } from "./protocol.mjs";
 import { Calls, compaction, performerOf, Sessions, toolAnswer } from "./turns.mjs";
 
 const MOST_POLLS = 20;
@@ -17,7 +17,7 @@ class Application {
 
   constructor(face, connector) {
     const Client = connector.SignetClient ?? connector.default;
-    if (typeof Client !== "function") throw new StepError("the module exports no SignetClient");
+    if (typeof Client !== "function") throw new NotLoaded("the module exports no SignetClient");
     this.#face = face;
     const token = process.env.SIGNET_TOKEN;
     const about = { actor: "sdk", actorType: "harness", ...(token === undefined ? {} : { token }) };

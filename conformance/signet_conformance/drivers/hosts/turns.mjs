@@ -34,9 +34,12 @@ export class Sessions extends Map {
 export class Calls {
   #calls = [];
   #budgets;
+  #catches;
 
-  constructor(budgets = {}) {
+  /** With `catches` the harness is known to catch what a handler throws, and to go on with the turn. */
+  constructor(budgets = {}, { catches = false } = {}) {
     this.#budgets = budgets;
+    this.#catches = catches;
   }
 
   /** Call one handler; what it throws, and a budget it outruns, is noted and never stops the turn. */
@@ -59,6 +62,7 @@ export class Calls {
       return await Promise.race([running, late]);
     } catch (error) {
       noted.thrown = String(error?.stack ?? error).slice(0, 2000);
+      if (this.#catches) noted.lost = false;
       return undefined;
     } finally {
       clearTimeout(timer);
