@@ -1,6 +1,7 @@
 """One page a requirement, from schemas/requirements; and the index of them that GitHub shows too.
 
-`python ci/tools/requirement_pages.py` writes docs/requirements/README.md anew, `--check` only says whether it is so.
+`python ci/tools/requirement_pages.py` writes docs/requirements/README.md and the list of variants in docs/self-test.md
+anew, `--check` only says whether they are so.
 The pages themselves are made when the documentation is built (docs_hook.py) and are committed nowhere.
 """
 
@@ -16,6 +17,8 @@ from typing import Any
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 INDEX = Path(__file__).parents[2] / "docs" / "requirements" / "README.md"
+SELFTEST = Path(__file__).parents[2] / "docs" / "self-test.md"
+_LIST = "<!-- What follows is written by ci/tools/requirement_pages.py; a test holds it against schemas/. -->\n"
 
 _DECIDED = {
     "trace": "A recording decides, however it was made.",
@@ -132,6 +135,9 @@ def _mutants(entry: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     for mutant in breaking:
         yield f"- `{mutant['id']}`: the {mutant['side']} {_plain(mutant['title'])} ({mutant['verdict']})"
+    if sparing := [variant for variant in read("variants.json")["variants"] if name in variant["rows"]]:
+        yield from ("", "Odd but conforming, and not blamed:", "")
+        yield from (f"- `{variant['id']}`: it {_plain(variant['title'])}" for variant in sparing)
 
 
 def _section(heading: str, text: str) -> Iterator[str]:
@@ -149,17 +155,32 @@ def _plain(text: str) -> str:
     return re.sub(r"([\\*_`\[\]|])", r"\\\1", html.escape(text, quote=False)).replace("\n", " ")
 
 
+def selftest() -> str:
+    """docs/self-test.md: what stands above its mark as it is, and below it the counts and the variants."""
+    told = SELFTEST.read_text("utf-8").partition(_LIST)[0]
+    mutants, variants = read("mutants.json")["mutants"], read("variants.json")["variants"]
+    lines = [
+        "",
+        f"{len(mutants)} mutants, {len(variants)} variants.",
+        "",
+        "| variant | it … | why it conforms |",
+        "|---|---|---|",
+        *(f"| `{one['id']}` | {_plain(one['title'])} | {_plain(one['because'])} |" for one in variants),
+    ]
+    return told + _LIST + "\n".join(lines) + "\n"
+
+
 def main() -> int:
-    """Write the index, or check it; the exit status."""
-    current = INDEX.read_text("utf-8") if INDEX.exists() else ""
-    if current == index():
-        return 0
-    if "--check" in sys.argv[1:]:
-        print(f"{INDEX.name} is not what schemas/ says\ntry: python ci/tools/requirement_pages.py", file=sys.stderr)
-        return 1
-    INDEX.parent.mkdir(parents=True, exist_ok=True)
-    INDEX.write_text(index(), "utf-8")
-    print("wrote docs/requirements/README.md")
+    """Write what is made from schemas/, or check it; the exit status."""
+    for file, text in ((INDEX, index()), (SELFTEST, selftest())):
+        if (file.read_text("utf-8") if file.exists() else "") == text:
+            continue
+        if "--check" in sys.argv[1:]:
+            print(f"{file.name} is not what schemas/ says\ntry: python ci/tools/requirement_pages.py", file=sys.stderr)
+            return 1
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8")
+        print(f"wrote {file.relative_to(SCHEMAS.parent)}")
     return 0
 
 

@@ -26,6 +26,11 @@ def test_the_index_is_current() -> None:
     assert pages.INDEX.read_text("utf-8") == pages.index(), "try: python ci/tools/requirement_pages.py"
 
 
+def test_the_list_of_variants_is_current() -> None:
+    """The page on the self-test counts and lists what schemas/ holds."""
+    assert pages.SELFTEST.read_text("utf-8") == pages.selftest(), "try: python ci/tools/requirement_pages.py"
+
+
 @pytest.mark.parametrize("name", [one["id"] for one in pages.catalogue()])
 def test_a_page_tells_the_whole_requirement(name: str) -> None:
     """Sentence, level, verdict, why, remedy, example and proof stand on every page."""

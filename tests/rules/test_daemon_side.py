@@ -109,6 +109,8 @@ CASES: Sequence[tuple[str, str, Sequence[Item]]] = [
     ("002", "FAIL", [prompt({"message": "no"}, 400)]),
     ("002", "FAIL", [prompt({"error": " "}, 400)]),
     ("002", "PASS", [call("DELETE", "/api/memory/m-1", {"reason": "r"}, 404, {"id": "m-1", "status": "not_found"})]),
+    ("002", "PASS", [call("POST", "/mcp", [{}], 400, {"jsonrpc": "2.0", "error": {"code": -32700, "message": "no"}})]),
+    ("002", "FAIL", [call("POST", "/mcp", [{}], 400, {"jsonrpc": "2.0", "error": {"code": -32700}})]),
     ("002", "NOT-APPLICABLE", [call("POST", "/api/hooks/no-such", {}, 404, "404 Not Found")]),
     ("002", "NOT-APPLICABLE", [{**prompt({}, 400), "fault": {"kind": "status"}}]),
     ("003", "PASS", [STEP, start(), prompt(SKIPPED, **LEGACY)]),

@@ -34,6 +34,15 @@ def test_only_some_are_performed(tmp_path: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["ends-twice.jsonl", "reference-0-145-plain.jsonl"]
 
 
+def test_a_variant_alone_is_performed() -> None:
+    """--only names variants too, and the JSON says of each why it conforms."""
+    done = run("--only", "shouts-its-type", "--json", "--workers", "1")
+    assert done.return_value == 0, done.output
+    (row,) = json.loads(done.stdout)["variants"]
+    assert (row["id"], row["breached"], row["complaints"]) == ("shouts-its-type", {}, [])
+    assert "shouts-its-type: not blamed" in done.stderr
+
+
 def test_an_unknown_id_is_answered_with_the_nearest() -> None:
     """A word that names nothing is a usage error."""
     done = run("--only", "SIG-END-06")

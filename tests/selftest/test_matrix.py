@@ -74,7 +74,9 @@ def test_progress_has_a_line_a_trial() -> None:
 def test_the_closing_line_counts() -> None:
     """Colour of the whole, mutants killed, scenarios that the reference passes, seconds."""
     line = closing_line(SELFTEST, 1.25)
-    assert line == "red: 1 of 2 mutants killed, the reference passes 1 of 1 scenarios, 1.2 s"
+    assert (
+        line == "red: 1 of 2 mutants killed, 0 of 0 variants not blamed, the reference passes 1 of 1 scenarios, 1.2 s"
+    )
     assert closing_line(EVERY, 1.0).startswith(f"green: {len(mutants().mutants)} of {len(mutants().mutants)} mutants")
 
 

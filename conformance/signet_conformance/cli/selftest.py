@@ -1,4 +1,4 @@
-"""`signet-conformance selftest`: the kit proves that each of its requirements can be breached, and is then noticed."""
+"""`signet-conformance selftest`: the kit proves that each breach is noticed, and that nobody else is blamed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from signet_conformance.selftest import matrix
 from signet_conformance.selftest.grading import Grade, Selftest, completeness, grade, is_control, whole_run_of
 from signet_conformance.selftest.mutants import Mutant, mutants
 from signet_conformance.selftest.performing import Performed, perform
-from signet_conformance.selftest.trials import trials
+from signet_conformance.selftest.trials import of_variants, trials
+from signet_conformance.selftest.variants import Variant, variants
 
 RED = 1
 
@@ -34,25 +35,26 @@ Examples:
 
 \b
 Each mutant is the reference adapter, or the embedded daemon, with one change
-(schemas/mutants.json). Exit status: 0 when every mutant is killed by the
-requirement it breaks and by no unrelated MUST, and the reference passes;
-1 when not; 4 when a part of the kit itself failed.
+(schemas/mutants.json). Each variant is one that is odd and conforms
+(schemas/variants.json). Exit status: 0 when every mutant is killed by the
+requirement it breaks and by no unrelated MUST, no variant is blamed, and the
+reference passes; 1 when not; 4 when a part of the kit itself failed.
 """
 
 
 @click.command(
     "selftest", help="Break the reference in every way the kit must notice; print who noticed.", epilog=_EPILOG
 )
-@click.option("--only", "only", multiple=True, metavar="ID", help="This mutant, or those of a requirement; repeatable.")
+@click.option("--only", "only", multiple=True, metavar="ID", help="This mutant or variant, or those of a requirement.")
 @click.option("--workers", type=click.IntRange(1, 8), default=2, show_default=True, help="How many trials run at once.")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object (signet-selftest/1).")
 @click.option("--traces", "folder", metavar="DIR", help="Keep the traces in this new folder.")
 def command(*, only: tuple[str, ...], workers: int, as_json: bool, folder: str | None) -> int:
     """Perform, grade, print; the exit status says whether all is green."""
-    wanted = _wanted(only)
+    wanted, odd = _wanted(only)
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="signet-selftest-") as temporary:
-        selftest = _performed(wanted, _new_folder(folder) if folder else Path(temporary), workers, whole=not only)
+        selftest = _performed(wanted, odd, _new_folder(folder) if folder else Path(temporary), workers, whole=not only)
     seconds = time.monotonic() - began
     exempt = mutants().exempt
     if as_json:
@@ -66,20 +68,21 @@ def command(*, only: tuple[str, ...], workers: int, as_json: bool, folder: str |
     return 0 if selftest.green else RED
 
 
-def _wanted(only: Sequence[str]) -> Sequence[Mutant]:
-    known = mutants().mutants
-    chosen: dict[str, Mutant] = {}
+def _wanted(only: Sequence[str]) -> tuple[Sequence[Mutant], Sequence[Variant]]:
+    """The mutants and variants that are asked for; a requirement names those that break it, or are judged by it."""
+    broken, odd = mutants().mutants, variants().variants
+    names = {name: {name, mutant.breaks} for name, mutant in broken.items()}
+    names |= {name: {name, *variant.rows} for name, variant in odd.items()}
     for word in only:
-        named = {name: mutant for name, mutant in known.items() if word in (name, mutant.breaks)}
-        if not named:
-            near = get_close_matches(word, [*known, *(mutant.breaks for mutant in known.values())], 3)
+        if not any(word in answers for answers in names.values()):
+            near = get_close_matches(word, sorted(set().union(*names.values())), 3)
             raise UsageError(
-                f"no mutant is called, or breaks, {printable(word, 60)!r}",
+                f"no mutant or variant is called, or concerns, {printable(word, 60)!r}",
                 where="--only",
                 remedy=f"did you mean {' or '.join(near)}?" if near else "leave --only out to see all of them",
             )
-        chosen.update(named)
-    return [mutant for name, mutant in known.items() if not only or name in chosen]
+    chosen = {name for name, answers in names.items() if not only or not answers.isdisjoint(only)}
+    return [one for name, one in broken.items() if name in chosen], [one for name, one in odd.items() if name in chosen]
 
 
 def _new_folder(name: str) -> Path:
@@ -92,8 +95,10 @@ def _new_folder(name: str) -> Path:
     return folder.resolve()
 
 
-def _performed(wanted: Sequence[Mutant], folder: Path, workers: int, *, whole: bool) -> Selftest:
-    asked = trials(wanted)
+def _performed(
+    wanted: Sequence[Mutant], odd: Sequence[Variant], folder: Path, workers: int, *, whole: bool
+) -> Selftest:
+    asked = trials(wanted, odd)
     controls: dict[str, Judged] = {}
     later: list[Performed] = []
     grades: list[Grade] = []
@@ -115,7 +120,21 @@ def _performed(wanted: Sequence[Mutant], folder: Path, workers: int, *, whole: b
                 take(performed)
         for performed in later:
             take(performed)
+    grades = _apart(grades, folder, workers)
     order = {trial.name: place for place, trial in enumerate(asked)}
-    grades.sort(key=lambda grade: order[grade.trial.name])
+    grades.sort(key=lambda grade: order.get(grade.trial.name, len(order)))
     complaints = [*completeness(mutants()), *whole_run_of(controls)] if whole else []
     return Selftest(grades, complaints)
+
+
+def _apart(grades: Sequence[Grade], folder: Path, workers: int) -> list[Grade]:
+    """The grades, where variants that were blamed together have been tried one by one."""
+    blamed = [one for one in grades if one.complaints and len(one.trial.variants) > 1]
+    if not blamed:
+        return list(grades)
+    alone = [of_variants((variant,)) for one in blamed for variant in one.trial.variants]
+    told = [grade(performed, {}) for performed in perform(alone, folder, workers)]
+    if not any(one.complaints for one in told):
+        # Only together are they blamed: that stands.
+        return list(grades)
+    return [one for one in grades if one not in blamed] + told

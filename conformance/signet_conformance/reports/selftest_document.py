@@ -31,4 +31,7 @@ class KillMatrix(Document):
         Items[dict[str, Any]], Field(description="Each scenario of the reference, which must breach nothing.")
     ] = ()
     mutants: Annotated[Items[dict[str, Any]], Field(description="Each mutant, and what it breached.")] = ()
+    variants: Annotated[
+        Items[dict[str, Any]], Field(description="Each odd but conforming connector, which must not be blamed.")
+    ] = ()
     requirements: dict[str, Tested]

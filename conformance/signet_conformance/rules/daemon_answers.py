@@ -33,6 +33,7 @@ from signet_conformance.rules.fields import explain
 from signet_conformance.rules.outcome import PASS, Outcome
 
 _VERSION = re.compile(r"\d+\.\d+")
+_MCP = "mcp"
 _MEMORY_CHANGES = frozenset({"memory-patch", "memory-delete"})
 
 
@@ -90,6 +91,9 @@ def refusal_says_why(recording: Recording) -> Iterator[Outcome]:
             continue
         answer = call.answer
         named = None if answer is None else text_or_none(answer.get("error"))
+        if call.operation == _MCP and answer is not None and isinstance(error := answer.get("error"), dict):
+            # JSON-RPC says why inside an object.
+            named = text_or_none(error.get("message"))
         if named is None and answer is not None and call.operation in _MEMORY_CHANGES:
             named = text_or_none(answer.get("status"))
         if named is not None:

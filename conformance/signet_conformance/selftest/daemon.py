@@ -1,7 +1,8 @@
 """`python -m signet_conformance.selftest.daemon`: the embedded daemon, broken in one place after the other.
 
 It prints one JSON line with its url, like the daemon itself. A line `{"mutant": ID}` on standard input breaks it
-as that mutant says, `{"mutant": null}` mends it; both are answered with a line. It ends with its standard input.
+as that mutant says, `{"mutant": null}` mends it, `{"variants": [ID]}` makes it odd; each is answered with a line,
+which names the variants that changed something since the line before. It ends with its standard input.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ from signet_conformance.daemon.behaviour import VERSIONS
 from signet_conformance.daemon.http.app import create_app
 from signet_conformance.daemon.settings import DaemonSettings
 from signet_conformance.errors import SignetConformanceError
-from signet_conformance.selftest.mutants import NOTHING, mutant
-from signet_conformance.selftest.transport import MutatingTransport
+from signet_conformance.selftest.mutants import mutant
+from signet_conformance.selftest.transport import Chain
+from signet_conformance.selftest.variants import variant
 
 
 class BrokenDaemon:
@@ -35,11 +37,21 @@ class BrokenDaemon:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self.transport = MutatingTransport(NOTHING, httpx.ASGITransport(app, raise_app_exceptions=False))
+        self._inner = httpx.ASGITransport(app, raise_app_exceptions=False)
+        self._changed = Chain((), self._inner)
+
+    @property
+    def applied(self) -> Sequence[str]:
+        """The variants that changed something since :meth:`vary_as`."""
+        return self._changed.applied
 
     def break_as(self, name: str | None) -> None:
         """Break it as the mutant of that id says; None mends it. Raises UsageError for an unknown id."""
-        self.transport.change = NOTHING if name is None else mutant(name).change
+        self._changed = Chain([] if name is None else [(name, mutant(name).change)], self._inner)
+
+    def vary_as(self, names: Sequence[str]) -> None:
+        """Make it odd as the variants of these ids say. Raises UsageError for an unknown id."""
+        self._changed = Chain([(name, change) for name in names for change in variant(name).changes], self._inner)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or the start and end of the server."""
@@ -50,7 +62,7 @@ class BrokenDaemon:
         passed = httpx.Request(
             request.method, httpx.URL(str(request.url)), headers=request.headers.raw, content=await request.body()
         )
-        answer = await self.transport.handle_async_request(passed)
+        answer = await self._changed.transport.handle_async_request(passed)
         headers = {name: value for name, value in answer.headers.items() if name != "content-length"}
         await Response(await answer.aread(), answer.status_code, headers)(scope, receive, send)
 
@@ -97,12 +109,17 @@ async def _serve(app: BrokenDaemon, listener: socket.socket) -> None:
 
 
 def _obey(app: BrokenDaemon, line: str) -> None:
+    applied = list(app.applied)
     try:
-        app.break_as(json.loads(line)["mutant"])
+        asked = json.loads(line)
+        if "variants" in asked:
+            app.vary_as(asked["variants"])
+        else:
+            app.break_as(asked["mutant"])
     except (ValueError, LookupError, TypeError, SignetConformanceError) as problem:
         _write({"ok": False, "error": str(problem)})
     else:
-        _write({"ok": True})
+        _write({"ok": True, "applied": applied})
 
 
 def _write(answer: object) -> None:

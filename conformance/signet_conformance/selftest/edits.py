@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +10,7 @@ from signet_conformance.selftest.memory import Memory
 from signet_conformance.selftest.messages import Heard, Outgoing, encoded
 from signet_conformance.selftest.mutants import Change
 from signet_conformance.selftest.pointers import ABSENT, put, take, value_at
+from signet_conformance.selftest.rewriters import REWRITERS
 
 
 def edited_request(request: Outgoing, change: Change, memory: Memory) -> Outgoing:
@@ -62,16 +62,3 @@ def _content(content: bytes, body: Any, change: Change, filled: Callable[[Any, s
         if isinstance(value := value_at(body, pointer), str):
             put(body, pointer, REWRITERS[name](value))
     return content if encoded(body) == before else encoded(body)
-
-
-def _swapped_turns(transcript: str) -> str:
-    """A transcript of JSON lines in which each reply stands before what it answers."""
-    lines = transcript.split("\n")
-    for index in range(len(lines) - 1):
-        if json.loads(lines[index]).get("role") == "user" and json.loads(lines[index + 1]).get("role") == "assistant":
-            lines[index], lines[index + 1] = lines[index + 1], lines[index]
-    return "\n".join(lines)
-
-
-REWRITERS: Mapping[str, Callable[[str], str]] = {"swapped_turns": _swapped_turns}
-"""Changes of a text that no template can express, by the name that schemas/mutants.schema.json lists."""

@@ -1,4 +1,4 @@
-"""Whether each mutant was killed by what it breaks and by nothing else, and whether the reference passes."""
+"""Whether each mutant was killed by what it breaks and by nothing else, and nobody else was blamed."""
 
 from __future__ import annotations
 
@@ -68,7 +68,12 @@ class Selftest:
     @property
     def controls(self) -> Sequence[Grade]:
         """The trials of the reference."""
-        return [grade for grade in self.grades if grade.trial.mutant is None]
+        return [grade for grade in self.grades if grade.trial.is_control]
+
+    @property
+    def variants(self) -> Sequence[Grade]:
+        """The trials of variants, each of which may be of several."""
+        return [grade for grade in self.grades if grade.trial.variants]
 
 
 def completeness(known: Mutants) -> Iterator[str]:
@@ -92,6 +97,8 @@ def grade(performed: Performed, controls: Mapping[str, Judged]) -> Grade:
         return Grade(performed.trial, {}, [f"could not be performed: {performed.error}"])
     breached = dict(_breached(performed.judged))
     mutant = performed.trial.mutant
+    if performed.trial.variants:
+        return Grade(performed.trial, breached, list(_blame(performed, performed.judged, breached)))
     if mutant is None:
         tolerated = mutants().tolerated.get(performed.trial.scenario.name, {})
         return Grade(performed.trial, breached, [f"breaks {name}" for name in breached if name not in tolerated])
@@ -113,13 +120,32 @@ def whole_run_of(controls: Mapping[str, Judged]) -> Iterator[str]:
 
 def is_control(performed: Performed) -> bool:
     """Whether it is a trial of the reference at the usual contract."""
-    return performed.trial.mutant is None and performed.trial.contract == CONTRACT and performed.judged is not None
+    return performed.trial.is_control and performed.trial.contract == CONTRACT and performed.judged is not None
 
 
 def _breached(judged: Judged) -> Iterator[tuple[str, Verdict]]:
     for name, judgement in {**judged.judgements, **judged.daemon}.items():
         if judgement.verdict in _BREACHES:
             yield name, judgement.verdict
+
+
+def _blame(performed: Performed, judged: Judged, breached: Mapping[str, Verdict]) -> Iterator[str]:
+    """What speaks against calling variants conforming and tried: a breach, no change, a row that judged nothing."""
+    verdicts = {**judged.judgements, **judged.daemon}
+    allowed = {name for variant in performed.trial.variants for name in variant.allowed}
+    for name, verdict in breached.items():
+        if name not in allowed or verdict is not Verdict.WARN:
+            yield f"conforms, and {name} says {verdict}: {verdicts[name].message}"
+    for variant in performed.trial.variants:
+        if variant.id not in performed.applied:
+            yield f"{variant.id} changed nothing"
+        for name in variant.rows:
+            judgement = verdicts.get(name)
+            if judgement is None or judgement.verdict is Verdict.NOT_APPLICABLE:
+                yield f"{variant.id} was not judged by {name}, which it names"
+        for name in variant.allowed:
+            if name not in breached:
+                yield f"{variant.id} does not break {name}, which it names under allowed"
 
 
 def _complaints(mutant: Mutant, breached: Mapping[str, Verdict], version: str) -> Iterator[str]:

@@ -58,6 +58,8 @@ def complaint_lines(selftest: Selftest, width: int = 80, colour: bool = False) -
     for grade in selftest.grades:
         mutant = grade.trial.mutant
         what = f"reference, {grade.trial.scenario.name}" if mutant is None else f"{mutant.id}, which {mutant.title}"
+        if grade.trial.variants:
+            what = "; ".join(f"{one.id}, which {one.title}" for one in grade.trial.variants)
         complaints += [f"{what}: {printable(complaint, 600)}" for complaint in grade.complaints]
     red = Text.assemble(("RED", _RED), " ")
     return drawn((Paragraph(Text.assemble(red, complaint), 0, 4) for complaint in complaints), width, colour)
@@ -66,7 +68,10 @@ def complaint_lines(selftest: Selftest, width: int = 80, colour: bool = False) -
 def progress_line(grade: Grade) -> str:
     """One trial as one line."""
     mutant = grade.trial.mutant
-    if mutant is None:
+    if grade.trial.variants:
+        outcome = "; ".join(grade.complaints) or "not blamed"
+        what = ", ".join(variant.id for variant in grade.trial.variants)
+    elif mutant is None:
         outcome = "; ".join(grade.complaints) or "passes"
         what = f"reference at {grade.trial.contract}, {grade.trial.scenario.name}"
     else:
@@ -78,9 +83,12 @@ def progress_line(grade: Grade) -> str:
 def closing_line(selftest: Selftest, seconds: float, colour: bool = False) -> str:
     """The outcome in one line."""
     passing = sum(not grade.complaints for grade in selftest.controls)
+    odd = sum(len(grade.trial.variants) for grade in selftest.variants)
+    conforming = sum(len(grade.trial.variants) for grade in selftest.variants if not grade.complaints)
     word = Text.assemble(("green", VERDICT_STYLES[Verdict.PASS]) if selftest.green else ("red", _RED))
     counts = (
         f": {len(selftest.killed)} of {len(selftest.mutants)} mutants killed, "
+        f"{conforming} of {odd} variants not blamed, "
         f"the reference passes {passing} of {len(selftest.controls)} scenarios, {seconds:.1f} s"
     )
     (line,) = drawn([one_line(Text.assemble(word, counts))], MAX_WIDTH, colour)
@@ -118,6 +126,19 @@ def as_json(selftest: Selftest, exempt: Mapping[str, str], seconds: float) -> di
             }
             for grade in selftest.mutants
             if (mutant := grade.trial.mutant) is not None
+        ],
+        "variants": [
+            {
+                "id": variant.id,
+                "scenario": variant.scenario,
+                "contract": variant.contract,
+                "because": variant.because,
+                "trace": grade.trial.name,
+                "breached": dict(grade.breached),
+                "complaints": list(grade.complaints),
+            }
+            for grade in selftest.variants
+            for variant in grade.trial.variants
         ],
         "requirements": {
             name: {

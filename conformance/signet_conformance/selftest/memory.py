@@ -14,8 +14,8 @@ _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 class Memory:
     """Fills the placeholders of a change: `{{name}}` in any of its strings.
 
-    path, key, agent, project (of the request and its session), other_key, other_agent (of another session), token,
-    secret, inject (the last injected text), previous (the same member in the previous request of the operation),
+    path, key, text, agent, project (of the request and its session), other_key, other_agent (of another session),
+    token, secret, inject (the last injected text), previous (the same member in the previous request of the operation),
     value (what the member holds). A name that nothing is known of stays as it is.
     """
 
@@ -77,7 +77,7 @@ class Memory:
     def _names(self, request: Outgoing, pointer: str) -> dict[str, Any]:
         key = self.key_of(request)
         own = self._sessions.get(key, {}) if key is not None else {}
-        names: dict[str, Any] = {**self._known, **own, "path": request.path}
+        names: dict[str, Any] = {**self._known, **_said_by(request), **own, "path": request.path}
         if key is not None:
             names["key"] = key
         for other, session in self._sessions.items():
@@ -90,3 +90,10 @@ class Memory:
             if pointer and (value := value_at(document, pointer)) is not ABSENT:
                 names[name] = value
         return names
+
+
+def _said_by(request: Outgoing) -> dict[str, str]:
+    """Agent and text, as the request itself says them."""
+    body = request.json if isinstance(request.json, dict) else {}
+    said = {"agent": body.get("agentId", request.query.get("agentId")), "text": body.get("userMessage")}
+    return {name: value for name, value in said.items() if isinstance(value, str)}

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import queue
 import secrets
 import sys
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from signet_conformance import targets, trace
 from signet_conformance.children.environment import clean_environment
@@ -22,7 +23,8 @@ from signet_conformance.drivers.launch import Driver
 from signet_conformance.engine import Judged, judge
 from signet_conformance.errors import KitError, SignetConformanceError
 from signet_conformance.running.station import Station
-from signet_conformance.selftest.harness import PLANTED_VARIABLE
+from signet_conformance.selftest.harness import APPLIED_VARIABLE, PLANTED_VARIABLE
+from signet_conformance.selftest.mutants import CONNECTOR
 from signet_conformance.selftest.trials import CONTRACT, Trial
 
 _READY_S = 60.0
@@ -31,11 +33,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Performed:
-    """A trial that was performed; `error` is what cut it short, and `judged` is None where nothing was recorded."""
+    """A trial that was performed; `error` is what cut it short, and `judged` is None where nothing was recorded.
+
+    `applied` are the ids of its variants that changed something.
+    """
 
     trial: Trial
     judged: Judged | None
     error: str | None = None
+    applied: tuple[str, ...] = ()
 
 
 def perform(wanted: Sequence[Trial], folder: Path, workers: int) -> Iterator[Performed]:
@@ -127,7 +133,7 @@ class _Bench:
 
     def __enter__(self) -> Self:
         try:
-            home = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="signet-selftest-")))
+            home = self._home = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="signet-selftest-")))
             target = targets.load("reference")
             token = f"sig_sk_{secrets.token_hex(20)}"
             self._station = Station(target, self._daemon_at(home), home, canary=self._canary, token=token)
@@ -155,21 +161,42 @@ class _Bench:
         """The connector of a trial."""
         command = [sys.executable, "-P", "-m", "signet_conformance.selftest.harness"]
         command += [] if trial.mutant is None else ["--mutant", trial.mutant.id]
+        command += [word for one in trial.variants if one.side == CONNECTOR for word in ("--variant", one.id)]
         self._station.target = replace(self._station.target, command=tuple(command))
-        driver = self._station.launch({**trial.scenario.env, PLANTED_VARIABLE: self._canary})
+        noted = {APPLIED_VARIABLE: str(self._home / f"{trial.name}.json")} if trial.variants else {}
+        driver = self._station.launch({**trial.scenario.env, **noted, PLANTED_VARIABLE: self._canary})
         self._stack.callback(driver.close)
         return driver
 
     def perform(self, trial: Trial, driver: Driver, folder: Path) -> Performed:
         """Perform and judge one trial."""
         out = folder / f"{trial.name}.jsonl"
-        if self._daemon is not None:
+        if self._daemon is not None and trial.needs_broken_daemon and trial.variants:
+            self._change_daemon({"variants": [one.id for one in trial.variants]})
+        elif self._daemon is not None:
             name = trial.mutant.id if trial.mutant is not None and trial.needs_broken_daemon else None
-            answer = self._daemon.ask({"mutant": name}, _READY_S)
-            if answer.get("ok") is not True:
-                raise KitError(f"the daemon could not be broken: {answer.get('error')}", where=f"mutant {name}")
+            self._change_daemon({"mutant": name})
         try:
             error = self._station.perform(replace(trial.scenario, name=trial.name), driver, out)
-            return Performed(trial, judge(trace.read(out)), error)
+            return Performed(trial, judge(trace.read(out)), error, self._applied(trial))
         except SignetConformanceError as failure:
             return Performed(trial, None, str(failure))
+
+    def _change_daemon(self, how: Mapping[str, object]) -> Mapping[str, Any]:
+        if self._daemon is None:
+            return {}
+        answer = self._daemon.ask(how, _READY_S)
+        if answer.get("ok") is not True:
+            raise KitError(f"the daemon could not be changed: {answer.get('error')}", where=str(how))
+        return answer
+
+    def _applied(self, trial: Trial) -> tuple[str, ...]:
+        """The ids of the trial's variants that changed something, once the connector has ended."""
+        if not trial.variants:
+            return ()
+        if trial.needs_broken_daemon:
+            return tuple(self._change_daemon({"mutant": None}).get("applied", ()))
+        try:
+            return tuple(json.loads((self._home / f"{trial.name}.json").read_bytes()))
+        except (OSError, ValueError):
+            return ()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import httpx
 
@@ -16,6 +16,8 @@ from signet_conformance.selftest.memory import Memory
 from signet_conformance.selftest.messages import Heard, Outgoing
 from signet_conformance.selftest.mutants import NOTHING, Change
 from signet_conformance.selftest.pointers import value_at
+from signet_conformance.selftest.raw import RawTransport
+from signet_conformance.selftest.spelling import spelled
 
 Send = Callable[[Outgoing], Awaitable[Heard]]
 
@@ -42,6 +44,7 @@ class MutatingTransport(httpx.AsyncBaseTransport):
             "defer": self._defer,
             "wait": self._wait,
             "fall_silent": self._fall_silent,
+            "spell": self._spell,
         }
         self.change = change
 
@@ -55,6 +58,8 @@ class MutatingTransport(httpx.AsyncBaseTransport):
         self._change = change
         self._seen = 0
         self._silent = False
+        self.applied = False
+        """Whether a request that it is for has come by."""
         self._held: list[tuple[Outgoing, httpx.Request]] = []
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -90,7 +95,9 @@ class MutatingTransport(httpx.AsyncBaseTransport):
         if "session" in change and self._memory.place_of(request) != change["session"]:
             return False
         self._seen += 1
-        return bool(self._seen == change.get("nth", self._seen))
+        mine = bool(self._seen == change.get("nth", self._seen))
+        self.applied = self.applied or mine
+        return mine
 
     async def _edit(self, request: Outgoing, send: Send, _like: httpx.Request) -> Heard:
         return await send(edited_request(request, self._change, self._memory))
@@ -100,6 +107,10 @@ class MutatingTransport(httpx.AsyncBaseTransport):
         if not _met(self._change.get("answered"), answer):
             return answer
         return edited_answer(answer, self._change, request, self._memory)
+
+    async def _spell(self, request: Outgoing, _send: Send, like: httpx.Request) -> Heard:
+        inner = RawTransport(self._change["wire"]) if "wire" in self._change else self._inner
+        return await Heard.of(await inner.handle_async_request(spelled(request, self._change, like)))
 
     async def _drop(self, _request: Outgoing, _send: Send, _like: httpx.Request) -> Heard:
         if "told" not in self._change:
@@ -113,6 +124,7 @@ class MutatingTransport(httpx.AsyncBaseTransport):
         answer = await send(request)
         if _met(self._change.get("answered"), answer):
             for _ in range(times):
+                await asyncio.sleep(self._change.get("pause_s", 0))
                 await send(request)
         return answer
 
@@ -153,6 +165,34 @@ class MutatingTransport(httpx.AsyncBaseTransport):
             raise
         self._silent = wanted != "lost" and _met(wanted, answer)
         return answer
+
+
+class Chain:
+    """A `transport` that makes several named changes.
+
+    A request meets them in their order, but how it is spelled is changed last: other changes begin from what it says.
+    """
+
+    def __init__(
+        self,
+        changes: Sequence[tuple[str, Change]],
+        inner: httpx.AsyncBaseTransport | None = None,
+        secret: str | None = None,
+    ) -> None:
+        others = [named for named in changes if named[1]["do"] != "spell"]
+        spelling = [named for named in changes if named[1]["do"] == "spell"]
+        self._parts: list[tuple[str, MutatingTransport]] = []
+        # The last that is made stands outermost, and meets a request first.
+        for name, change in reversed([*others, *spelling]):
+            inner = MutatingTransport(change, inner, secret)
+            self._parts.append((name, inner))
+        self.transport = MutatingTransport(NOTHING, None, secret) if inner is None else inner
+
+    @property
+    def applied(self) -> Sequence[str]:
+        """The names of which every change has changed something."""
+        idle = {name for name, part in self._parts if not part.applied}
+        return sorted({name for name, _ in self._parts} - idle)
 
 
 def _names(value: str | list[str]) -> list[str]:

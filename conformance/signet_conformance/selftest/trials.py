@@ -1,4 +1,4 @@
-"""What a selftest performs: every mutant in its scenario, and the reference itself in every scenario there is."""
+"""What a selftest performs: mutants and variants in their scenarios, and the reference itself in every one there is."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from signet_conformance.errors import ContractError
 from signet_conformance.rules import run_rules
 from signet_conformance.scenarios.script import Scenario, scripted
 from signet_conformance.selftest.mutants import DAEMON, Mutant, mutants
+from signet_conformance.selftest.variants import FILE, Variant, grouped, variants
 
 CONTRACT = "0.145"
 """The contract version at which the reference performs everything; at others only what mutants need."""
@@ -17,41 +18,62 @@ CONTRACT = "0.145"
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One scenario to perform, by a mutant or, where `mutant` is None, by the reference."""
+    """One scenario to perform: by a mutant, by what a few variants make of the reference, or by the reference."""
 
     name: str
     scenario: Scenario
     contract: str
     mutant: Mutant | None = None
+    variants: tuple[Variant, ...] = ()
 
     @property
     def needs_broken_daemon(self) -> bool:
-        """Whether it meets a daemon that is broken."""
-        return self.mutant is not None and self.mutant.side == DAEMON
+        """Whether it meets a daemon that is broken, or odd."""
+        broken = self.mutant is not None and self.mutant.side == DAEMON
+        return broken or any(variant.side == DAEMON for variant in self.variants)
+
+    @property
+    def is_control(self) -> bool:
+        """Whether the reference performs it as it is."""
+        return self.mutant is None and not self.variants
 
 
 @cache
 def scenarios() -> Mapping[str, Scenario]:
-    """The scripted scenarios and those that only mutants need, by name."""
+    """The scripted scenarios and those that only mutants or variants need, by name."""
     own = [Scenario.from_json(row, "schemas/mutants.json") for row in mutants().scenarios]
-    return {scenario.name: scenario for scenario in (*scripted(), *own)}
+    odd = [Scenario.from_json(row, FILE) for row in variants().scenarios]
+    return {scenario.name: scenario for scenario in (*scripted(), *own, *odd)}
 
 
-def scenario_of(mutant: Mutant) -> Scenario:
-    """The scenario that a mutant performs. Raises ContractError when there is none of that name."""
-    scenario = scenarios().get(mutant.scenario)
+def scenario_of(one: Mutant | Variant) -> Scenario:
+    """The scenario that a mutant or variant performs. Raises ContractError when there is none of that name."""
+    scenario = scenarios().get(one.scenario)
     if scenario is None:
+        kind, file = ("mutant", "schemas/mutants.json") if isinstance(one, Mutant) else ("variant", FILE)
         raise ContractError(
-            f"mutant {mutant.id} performs {mutant.scenario!r}, which is not a scenario",
-            where="schemas/mutants.json",
+            f"{kind} {one.id} performs {one.scenario!r}, which is not a scenario",
+            where=file,
             remedy="name a scripted scenario, or add it under scenarios",
         )
     return scenario
 
 
-def trials(wanted: Sequence[Mutant]) -> Sequence[Trial]:
-    """The trials of these mutants, those of the reference first."""
-    return [*_controls(wanted), *(Trial(mutant.id, scenario_of(mutant), mutant.contract, mutant) for mutant in wanted)]
+def trials(wanted: Sequence[Mutant], odd: Sequence[Variant] = ()) -> Sequence[Trial]:
+    """The trials of these mutants and variants, those of the reference first."""
+    return [
+        *_controls(wanted),
+        *(Trial(mutant.id, scenario_of(mutant), mutant.contract, mutant) for mutant in wanted),
+        *(of_variants(group) for group in grouped(odd)),
+    ]
+
+
+def of_variants(group: tuple[Variant, ...]) -> Trial:
+    """The trial of variants that change one connector, or one daemon, together."""
+    first = group[0]
+    together = f"{first.group}-{first.scenario}-{first.contract}-{first.side}".replace(".", "-")
+    name = first.id if len(group) == 1 else together
+    return Trial(f"variant-{name}", scenario_of(first), first.contract, variants=group)
 
 
 def _controls(wanted: Sequence[Mutant]) -> Iterator[Trial]:

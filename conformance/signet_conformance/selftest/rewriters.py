@@ -1,0 +1,91 @@
+"""Changes of a text that no template can express, by the name that schemas/mutants.schema.json lists."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from typing import Any
+
+_LONG = 300_000
+"""Characters: past what the recorder keeps of a body as JSON."""
+_KEPT_CONTROLS = "\t\n"
+
+
+def _swapped_turns(transcript: str) -> str:
+    """A transcript of JSON lines in which each reply stands before what it answers."""
+    lines = transcript.split("\n")
+    for index in range(len(lines) - 1):
+        if json.loads(lines[index]).get("role") == "user" and json.loads(lines[index + 1]).get("role") == "assistant":
+            lines[index], lines[index + 1] = lines[index + 1], lines[index]
+    return "\n".join(lines)
+
+
+def _turns(transcript: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in transcript.split("\n") if line.strip()]
+
+
+def _lines(turns: list[dict[str, Any]]) -> str:
+    return "\n".join(json.dumps(turn) for turn in turns)
+
+
+def _named_speakers(transcript: str) -> str:
+    """A transcript of JSON lines as text in which each turn begins with who speaks."""
+    speakers = {"user": "User", "assistant": "Assistant"}
+    return "\n".join(f"{speakers[turn['role']]}: {turn['content']}" for turn in _turns(transcript))
+
+
+def _human_speakers(transcript: str) -> str:
+    return _named_speakers(transcript).replace("User: ", "human: ").replace("Assistant: ", "ASSISTANT: ")
+
+
+def _nested_turns(transcript: str) -> str:
+    """Each turn inside `message`, with a type beside it, as some hosts keep their transcripts."""
+    return _lines([{"type": turn["role"], "message": turn} for turn in _turns(transcript)])
+
+
+def _turns_in_parts(transcript: str) -> str:
+    """Each turn's content as a list of parts."""
+    return _lines([{**turn, "content": [{"type": "text", "text": turn["content"]}]} for turn in _turns(transcript)])
+
+
+def _with_tool_turns(transcript: str) -> str:
+    """A turn of a tool, whose role is neither the user's nor the model's, before each reply."""
+    turns = []
+    for turn in _turns(transcript):
+        if turn["role"] == "assistant":
+            turns.append({"role": "tool", "content": "2 rows", "name": "memory_search"})
+        turns.append(turn)
+    return _lines(turns)
+
+
+def _without_controls(text: str) -> str:
+    return "".join(one for one in text if one in _KEPT_CONTROLS or unicodedata.category(one) != "Cc")
+
+
+REWRITERS: Mapping[str, Callable[[str], str]] = {
+    "swapped_turns": _swapped_turns,
+    "named_speakers": _named_speakers,
+    "human_speakers": _human_speakers,
+    "nested_turns": _nested_turns,
+    "turns_in_parts": _turns_in_parts,
+    "with_tool_turns": _with_tool_turns,
+    "crlf": lambda text: re.sub(r"\r?\n", "\r\n", text),
+    "lf": lambda text: text.replace("\r\n", "\n"),
+    "padded": lambda text: f"\n  {text} \n",
+    "trimmed": str.strip,
+    "without_controls": _without_controls,
+    "long": lambda text: text + " and so on" * (_LONG // 10),
+    "decomposed": lambda text: unicodedata.normalize("NFD", text),
+    "compatible": lambda text: unicodedata.normalize("NFKC", text),
+    "mojibake": lambda text: text.encode("utf-8", "replace").decode("latin-1"),
+    "question_marks": lambda text: text.encode("ascii", "replace").decode("ascii"),
+    "without_astral": lambda text: "".join(one for one in text if ord(one) <= 0xFFFF),
+    "first_500": lambda text: text[:500],
+    "first_64_ki": lambda text: text[: 64 * 1024],
+    "first_line": lambda text: text.split("\n", 1)[0],
+    "html": html.escape,
+    "lower_case": str.lower,
+}
