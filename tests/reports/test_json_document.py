@@ -15,8 +15,9 @@ from signet_conformance.engine import Judged, judge
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
 from signet_conformance.outcome.together import essence
 from signet_conformance.reports.ending import Ending
-from signet_conformance.reports.json_document import JsonReport, report
+from signet_conformance.reports.json_document import JsonReport
 from signet_conformance.trace import Header, Trace, read
+from tests.support.json_reports import json_report
 from tests.support.trace_files import BREACHING, CONFORMING, HEADER, health, start, write
 
 
@@ -37,7 +38,7 @@ def traces(tmp_path: Path) -> list[Judged]:
 
 def test_the_document_is_as_its_schema_says(traces: list[Judged]) -> None:
     """Files, declarations, daemon versions, verdicts with findings, the verdicts over all, the exit status."""
-    parsed = checked(json.dumps(report(traces)))
+    parsed = checked(json.dumps(json_report(traces)))
     first = parsed["traces"][0]
     assert (parsed["contract"], parsed["exit"]) == ("0.145", 1)
     assert first["declared"] == HEADER["declared"]
@@ -57,7 +58,7 @@ def test_writing_trace_by_trace_gives_the_same_document(traces: list[Judged]) ->
     for one in traces:
         writer.add(one, {})
     writer.close(Ending([essence(one) for one in traces], 1))
-    assert checked(stream.getvalue()) == report(traces)
+    assert checked(stream.getvalue()) == json_report(traces)
 
 
 def test_a_run_without_traces_is_a_document_too() -> None:
@@ -71,7 +72,7 @@ def test_a_run_without_traces_is_a_document_too() -> None:
 def test_strict_reaches_the_exit_status(tmp_path: Path) -> None:
     """A WARN alone is 0, with strict 1."""
     judged = [judge(read(write(tmp_path / "a.jsonl", CONFORMING[1:])))]
-    assert (report(judged)["exit"], report(judged, strict=True)["exit"]) == (0, 1)
+    assert (json_report(judged)["exit"], json_report(judged, strict=True)["exit"]) == (0, 1)
 
 
 def test_a_run_that_recorded_no_request_tested_nothing(tmp_path: Path) -> None:
@@ -82,7 +83,7 @@ def test_a_run_that_recorded_no_request_tested_nothing(tmp_path: Path) -> None:
     with silent.open("a") as stream:
         for seq, (name, data) in enumerate(marks, start=1):
             stream.write(json.dumps({"kind": "mark", "seq": seq, "name": name, "data": data}) + "\n")
-    document = checked(json.dumps(report([judge(read(silent))])))
+    document = checked(json.dumps(json_report([judge(read(silent))])))
     assert document["together"]["SIG-FAIL-004"]["verdict"] == "PASS"
     assert document["exit"] == 3
     assert document["traces"][0]["warnings"] == ["the scenario was broken off: acme ended; try: again"]
@@ -92,8 +93,8 @@ def test_a_run_that_recorded_no_request_tested_nothing(tmp_path: Path) -> None:
 def test_the_contract_is_that_of_the_daemon_unless_given(tmp_path: Path, version: str, contract: str) -> None:
     """The daemon of a trace decides the contract version; a given one stands as it is."""
     judged = [judge(read(write(tmp_path / "a.jsonl", CONFORMING, {**HEADER, "daemon_version": version})))]
-    assert report(judged)["contract"] == contract
-    assert report(judged, "0.58")["contract"] == "0.58"
+    assert json_report(judged)["contract"] == contract
+    assert json_report(judged, "0.58")["contract"] == "0.58"
 
 
 @pytest.mark.parametrize(
@@ -142,6 +143,6 @@ def test_the_essence_of_a_trace_still_tells_the_whole_run(tmp_path: Path) -> Non
         )
         for name in ("a.jsonl", "b.jsonl")
     ]
-    whole, kept = (report(run)["together"]["SIG-COV-001"] for run in (judged, [essence(one) for one in judged]))
+    whole, kept = (json_report(run)["together"]["SIG-COV-001"] for run in (judged, [essence(one) for one in judged]))
     assert whole == kept
     assert whole["verdict"] == "FAIL"

@@ -13,11 +13,11 @@ from signet_conformance import engine
 from signet_conformance.contract import document
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.html.report import HtmlReport
-from signet_conformance.reports.json_document import report
 from signet_conformance.reports.markdown import MarkdownReport
 from signet_conformance.reports.remarks import MAX_KINDS, remarks
 from signet_conformance.reports.text import heading_lines
 from signet_conformance.trace import Header, Mark, Trace
+from tests.support.json_reports import json_report
 
 Given = tuple[str, Mapping[str, Any]]
 
@@ -127,7 +127,7 @@ def test_every_report_shows_the_notes() -> None:
     hostile = handler(1, text="<b>`boom`</b>\x1b[2J")
     judged = engine.judge(recording("plain", step(1), hostile))
     assert any("before_prompt_build: threw" in line for line in heading_lines(judged, 400, False))
-    told = report([judged])
+    told = json_report([judged])
     jsonschema_rs.validator_for(document("report/signet-report-1.schema.json")).validate(told)
     assert told["remarks"] == told["traces"][0]["remarks"] == remarks([judged.trace])
     for make, shown in ((MarkdownReport, "- ``before_prompt_build: threw,"), (HtmlReport, "&lt;b&gt;`boom`&lt;/b&gt;")):
@@ -143,7 +143,7 @@ def test_every_report_shows_the_notes() -> None:
 def test_nothing_to_note_is_not_mentioned() -> None:
     """A run without trouble has no such section."""
     judged = engine.judge(recording("plain", step(1)))
-    assert "remarks" not in report([judged])
+    assert "remarks" not in json_report([judged])
     for make in (MarkdownReport, HtmlReport):
         stream = StringIO()
         make(stream).close(Ending([judged], 0))

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, TextIO
 
 from signet_conformance import __version__
 from signet_conformance.contract import operation_table
-from signet_conformance.engine import Judged, exit_status
+from signet_conformance.engine import Judged
 from signet_conformance.finding import Finding, Judgement
 from signet_conformance.outcome.broken_off import warnings_of
 from signet_conformance.outcome.coverage import Coverage
-from signet_conformance.outcome.together import essence, verdicts_of
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.evidence import BREACHES, known_requirement
 from signet_conformance.reports.remarks import remarks
@@ -26,22 +25,6 @@ from signet_conformance.trace import Trace
 
 FORMAT = "signet-report/1"
 _HEAD = {"format": FORMAT, "kit": __version__}
-
-
-def report(judged: Iterable[Judged], contract: str | None = None, strict: bool = False) -> dict[str, Any]:
-    """The whole document of a run. `contract` is as for an ending; `exit` follows from the verdicts."""
-    kept: list[Judged] = []
-    traces = []
-    for each in judged:
-        traces.append(trace_entry(each))
-        kept.append(essence(each))
-    return {**_HEAD, "traces": traces, **_closing(Ending(kept, status(kept, strict), contract=contract))}
-
-
-def status(judged: Sequence[Judged], strict: bool) -> int:
-    """The exit status of a run over these traces."""
-    recorded = any(each.trace.exchanges for each in judged)
-    return exit_status(list(verdicts_of(judged).values()), strict=strict, recorded=recorded)
 
 
 class JsonReport:
