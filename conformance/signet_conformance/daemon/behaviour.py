@@ -46,6 +46,8 @@ class Behaviour:
     """A text is a duplicate whoever sent it; idempotency keys, windows of validity and structure go unchecked."""
     agents_are_strangers: bool = False
     """Hooks and saves make no agent known: all but the default one read their own rows only."""
+    agents_share_rows: bool = False
+    """Every agent reads every row, private ones too."""
     row_is_short: bool = False
     """GET memory/:id leaves out source path, runtime path and idempotency key."""
     prompt_says_engine: bool = True
@@ -81,6 +83,9 @@ VERSIONS: Final = {
             body_limit=None,
             api_keys=False,
             open_to_origins=True,
+            saving_is_plain=True,
+            agents_share_rows=True,
+            row_is_short=True,
             exec_is_job=False,
             health="small",
             later_hooks=False,

@@ -128,7 +128,6 @@ ROUTES: Final = (
     Route("POST", "/api/memory/save", early_saving.remember_alias, only=_early, right=_SAVES),
     Route("POST", "/api/hook/remember", early_saving.remember_alias, only=_early, right=_SAVES),
     Route("POST", "/api/memory/recall", early_recall.memory_recall, only=_early, right=_READS),
-    Route("GET", "/api/memory/:id", early_recall.get_memory, only=_early),
     Route("GET", "/api/sessions", early_sessions.list_sessions, only=_early),
     Route("GET", "/api/sessions/:key", early_sessions.get_session, only=_early),
     Route("POST", "/api/sessions/:key/bypass", early_sessions.bypass_session, only=_early),

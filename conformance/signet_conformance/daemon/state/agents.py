@@ -10,6 +10,7 @@ from signet_conformance.daemon.values import BLANKS, ScriptError, text_or_none, 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from signet_conformance.daemon.behaviour import Behaviour
     from signet_conformance.daemon.state.store import Store
     from signet_conformance.daemon.timestamps import Clock
 
@@ -42,9 +43,9 @@ def plain_agent(fields: Mapping[str, Any]) -> str:
 class Agents:
     """The agents seen so far. An agent that was never seen reads only its own rows."""
 
-    def __init__(self, store: Store, clock: Clock, *, strangers: bool = False) -> None:
-        """With `strangers` no agent but ``default`` becomes known by being at work."""
-        self._strangers = strangers
+    def __init__(self, store: Store, clock: Clock, behaviour: Behaviour) -> None:
+        self._strangers = behaviour.agents_are_strangers
+        self._open = behaviour.agents_share_rows
         self._store = store
         self._clock = clock
 
@@ -61,6 +62,8 @@ class Agents:
 
     def visible(self, agent: str) -> tuple[str, list[Any]]:
         """The SQL condition on ``m`` for the rows that `agent` may read, with its values."""
+        if self._open:
+            return "", []
         row = self._store.row("SELECT read_policy, policy_group FROM agents WHERE id = ?", agent)
         policy = row["read_policy"] if row else "isolated"
         if policy == "shared":

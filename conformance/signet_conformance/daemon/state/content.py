@@ -11,12 +11,11 @@ from signet_conformance.daemon.values import BLANKS
 
 MAX_CONTENT: Final = 800
 CHUNK_TARGET: Final = 600
-_SHORT_TARGET: Final = 300
-_OVERLAP: Final = CHUNK_TARGET // 4
 
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|(?=^[-*] |\n## )", re.MULTILINE)
+_PLAIN_END: Final = re.compile(r"(?<=[.!?])\s+")
 _TAGS: Final = re.compile(r"\[([^\]]+)\]:\s*(.+)", re.DOTALL)
-_CRITICAL: Final = "critical:"
+CRITICAL: Final = "critical:"
 _DECISION: Final = re.compile(
     r"\b(?:decided\s+(?:to|on|against)\s|switched\s+(?:from|to)\b|migrated?\s+(?:from|to|away)\b|went\s+with\b"
     r"|(?:sticking\s+with|committed\s+to|settled\s+on|adopted|(?:architecture|design)\s+decision)\b"
@@ -75,9 +74,9 @@ class Marks:
 def read_marks(text: str) -> Marks:
     """The marks of `text`: ``critical:`` pins it with importance 1, ``[a,b]:`` tags it."""
     rest = text.strip(BLANKS)
-    critical = rest.lower().startswith(_CRITICAL)
+    critical = rest.lower().startswith(CRITICAL)
     if critical:
-        rest = rest[len(_CRITICAL) :].strip(BLANKS)
+        rest = rest[len(CRITICAL) :].strip(BLANKS)
     found = _TAGS.fullmatch(rest)
     tags = None
     if found:
@@ -102,36 +101,25 @@ def read_tags(value: Any) -> Any:
     return ",".join(tag for part in parts if (tag := part.strip(BLANKS))) or None
 
 
-def short_chunks_of(text: str) -> list[str]:
-    """`text` cut at sentence ends into pieces of about 300 characters, as 0.58 does: nothing stands in two of them."""
-    pieces: list[str] = []
-    current = ""
-    for sentence in filter(None, re.split(r"(?<=[.!?])\s+", text)):
-        if len(sentence) > _SHORT_TARGET * 2:
-            pieces += [current, *(sentence[at : at + _SHORT_TARGET] for at in range(0, len(sentence), _SHORT_TARGET))]
-            current = ""
-        elif current and len(current) + 1 + len(sentence) > _SHORT_TARGET:
-            pieces.append(current)
-            current = sentence
-        else:
-            current = f"{current} {sentence}" if current else sentence
-    return [piece for part in [*pieces, current] if (piece := part.strip(BLANKS))]
+def chunks_of(text: str, size: int = CHUNK_TARGET, *, plain: bool = False) -> list[str]:
+    """`text` cut at sentence ends into pieces of about `size` characters, each with the beginning of the next one.
 
-
-def chunks_of(text: str) -> list[str]:
-    """`text` cut at sentence ends into pieces of about 600 characters, each with the beginning of the next one."""
+    A sentence of more than twice that size is cut wherever it must be. `plain` pieces, as 0.58 makes them, take lists
+    for sentences like any other and hold nothing of the next piece.
+    """
     pieces: list[str] = []
-    current = ""
-    for sentence in filter(None, _SENTENCE_END.split(text)):
-        if len(sentence) > CHUNK_TARGET * 2:
-            pieces.append(current)
-            pieces += [sentence[at : at + CHUNK_TARGET] for at in range(0, len(sentence), CHUNK_TARGET)]
-            current = ""
-        elif current and len(current) + 1 + len(sentence) > CHUNK_TARGET:
-            pieces.append(current)
-            current = sentence
+    closed = True
+    for sentence in filter(None, (_PLAIN_END if plain else _SENTENCE_END).split(text)):
+        if len(sentence) > size * 2:
+            pieces += [sentence[start : start + size] for start in range(0, len(sentence), size)]
+            closed = True
+        elif closed or len(pieces[-1]) + 1 + len(sentence) > size:
+            pieces.append(sentence)
+            closed = False
         else:
-            current = f"{current} {sentence}" if current else sentence
-    pieces = [piece for part in [*pieces, current] if (piece := part.strip(BLANKS))]
-    following = [*(piece[:_OVERLAP] for piece in pieces[1:]), ""]
+            pieces[-1] += f" {sentence}"
+    pieces = [bare for piece in pieces if (bare := piece.strip(BLANKS))]
+    if plain:
+        return pieces
+    following = [*(piece[: size // 4] for piece in pieces[1:]), ""]
     return [f"{piece} {start}".strip(BLANKS) for piece, start in zip(pieces, following, strict=True)]

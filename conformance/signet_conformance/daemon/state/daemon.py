@@ -23,6 +23,8 @@ from signet_conformance.daemon.timestamps import Clock, iso
 from signet_conformance.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from signet_conformance.daemon.settings import DaemonSettings
 
 
@@ -54,7 +56,7 @@ class Daemon:
                 where=str(self.workspace),
                 remedy="name another folder, or none, so that a temporary one is used",
             ) from problem
-        self.agents = Agents(self.store, clock, strangers=self.behaviour.agents_are_strangers)
+        self.agents = Agents(self.store, clock, self.behaviour)
         self.auth = Auth(self.store, clock, settings.auth, dict(settings.rate_limits), api_keys=self.behaviour.api_keys)
         self.sessions = Sessions(clock, self.behaviour, self.store)
         self.started = StartedSessions(clock)
@@ -71,6 +73,14 @@ class Daemon:
     def now(self) -> str:
         """The present moment as the daemon writes it."""
         return iso(self.clock())
+
+    def count_reads(self, memories: Iterable[str]) -> None:
+        """Note that these memories were shown."""
+        self.store.run_many(
+            """UPDATE memories SET access_count = access_count + 1, last_accessed = datetime(?, 'unixepoch')
+               WHERE id = ?""",
+            [(int(self.clock()), memory) for memory in memories],
+        )
 
     async def close(self) -> None:
         """Stop what runs, close the file and remove a temporary workspace."""

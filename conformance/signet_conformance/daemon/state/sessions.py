@@ -6,6 +6,7 @@ restart, they are also written to the store.
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +24,11 @@ CLAIM_SECONDS: Final = 4 * 3600
 TOMBSTONE_SECONDS: Final = 30 * 60
 WARN_SECONDS: Final = 30 * 60
 START_MEMORY_SECONDS: Final = 7 * 24 * 3600
+
+
+def _name_of(key: object) -> str:
+    """A name for a key that is no text, which no text equals; an object or a list is never the same key twice."""
+    return f"\0{uuid.uuid4() if isinstance(key, dict | list) else key}"
 
 
 @dataclass
@@ -64,7 +70,7 @@ class Sessions:
     def normal(self, key: object) -> str:
         """`key` as it counts. Raises `ScriptError` for anything but a string."""
         if self._behaviour.keys_are_raw:
-            return str(key)
+            return key if isinstance(key, str) else _name_of(key)
         text = trimmed(key) or ""
         return text.removeprefix("session:")
 

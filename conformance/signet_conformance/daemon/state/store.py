@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from signet_conformance.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 DATABASE_NAME: Final = "memories.db"
 
@@ -171,6 +171,11 @@ class Store:
     def run(self, sql: str, *values: Any) -> int:
         """Execute a change; how many rows it touched."""
         return self._connection.execute(sql, values).rowcount
+
+    def insert(self, table: str, row: Mapping[str, Any]) -> None:
+        """Add `row`, column by column."""
+        marks = ", ".join("?" * len(row))
+        self.run(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})", *row.values())
 
     def run_many(self, sql: str, values: Sequence[Sequence[Any]]) -> None:
         """Execute a change once for each of `values`."""

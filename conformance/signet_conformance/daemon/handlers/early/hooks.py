@@ -1,20 +1,21 @@
-"""The hooks of a session's life in 0.58. Only a start claims a session; the others check who holds it."""
+"""The hooks of a session's life in 0.58. Only a start claims a session; an end asks nobody; the others check."""
 
 from __future__ import annotations
 
 import json
-import math
 import uuid
 from collections import deque
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.handlers.early.keys import bound, conflict, is_bypassed, key_of, path_of
-from signet_conformance.daemon.handlers.early.recall import search
-from signet_conformance.daemon.state.identity import identity_of, instructions, working_memory
+from signet_conformance.daemon.handlers.early.finding import any_of, found
+from signet_conformance.daemon.handlers.early.gate import AGENT, Gate, Visit, has
+from signet_conformance.daemon.handlers.hooks.claims import is_internal, same_marks
+from signet_conformance.daemon.handlers.hooks.compaction import summary_request
+from signet_conformance.daemon.handlers.hooks.starting import START_FIELDS, context_of, dated, memories_for, stub_of
+from signet_conformance.daemon.state.identity import identity_of, working_memory
 from signet_conformance.daemon.state.terms import subject_words, without_envelope
 from signet_conformance.daemon.state.transcripts import flat_lines, read_file
-from signet_conformance.daemon.timestamps import read_moment, spoken
+from signet_conformance.daemon.timestamps import spoken
 from signet_conformance.daemon.values import ScriptError, fields_of, text_or_none, trimmed, truthy
 from signet_conformance.daemon.wire import Answer, Call, present, refusal
 
@@ -23,267 +24,161 @@ if TYPE_CHECKING:
 
     from signet_conformance.daemon.state.daemon import Daemon
 
-_MARKER: Final = "[memory active | /remember | /recall]"
-_CANDIDATES: Final = 50
-_POOL: Final = 100
-_START_CHARACTERS: Final = 2000
-_INJECT_CHARACTERS: Final = 24_000
-_LEAST_WEIGHT: Final = 0.2
-_DAY_SECONDS: Final = 86_400
-_PROMPT_CHARACTERS: Final = 500
-_PROMPT_ROWS: Final = 5
-_PROMPT_WINDOW: Final = 5
+#: How many characters of memories a start hands out, and a prompt.
+_START_ROOM: Final = 2000
+_PROMPT_ROOM: Final = 500
+_MOST_ROWS: Final = 5
+_REMEMBERED_PROMPTS: Final = 5
 _MOST_TERMS: Final = 12
-_LONGEST_QUERY: Final = 200
-_LEAST_SCORE: Final = 0.4
 _LEAST_TRANSCRIPT: Final = 500
-_GUIDELINES: Final = "Keep what later sessions need: decisions and their reasons, preferences, open work, names."
 
 
-def _is_internal(call: Call) -> bool:
-    return call.header("x-signet-no-hooks") == "1"
+def _has_prompt(fields: Mapping[str, Any]) -> bool:
+    return has("harness")(fields) and any(text_or_none(fields.get(name)) for name in ("userMessage", "userPrompt"))
+
+
+_START: Final = Gate(
+    has("harness"), "harness is required", {"inject": "", "memories": []}, {"inject": "", "memories": []},
+    claims=True, seen=True,
+)  # fmt: skip
+_PROMPT: Final = Gate(
+    _has_prompt, "harness and userMessage or userPrompt are required", {"inject": "", "memoryCount": 0},
+    {"inject": "", "memoryCount": 0}, seen=True,
+)  # fmt: skip
+_BEFORE: Final = Gate(has("harness"), "harness is required", {"instructions": ""})
+_AFTER: Final = Gate(has("harness", "summary"), "harness and summary are required", {"success": True})
+_NOTHING_SAVED: Final = {"memoriesSaved": 0}
 
 
 def session_start(daemon: Daemon, call: Call) -> Answer:
-    """POST hooks/session-start: claims the session; full context, or a stub until the session has ended."""
-    if _is_internal(call):
-        return Answer({"inject": "", "memories": []})
-    fields = fields_of(call.json())
-    if not truthy(fields.get("harness")):
-        return refusal(400, "harness is required")
-    path, key = path_of(call, fields), key_of(fields.get("sessionKey"))
-    if key and path:
-        holder = daemon.sessions.claim(key, path, "default")
-        if holder:
-            return refusal(409, f"session claimed by {holder} path")
-    _meet(daemon, fields, path)
-    if is_bypassed(daemon, fields):
-        return Answer({"inject": "", "memories": [], "bypassed": True})
+    """POST hooks/session-start: the context of a session; a stub for a key that was started and has not ended."""
+    visit = _START.admit(daemon, call)
+    if isinstance(visit, Answer):
+        return visit
     today = f"# Current Date & Time\n{spoken(daemon.clock())}"
-    if key and daemon.started.seen((key,)):
-        return Answer({"identity": {"name": "Agent"}, "memories": [], "inject": f"{_MARKER}\n{today}"})
-    # The order in which the release reads these fields: each of them throws when it is no text.
-    trimmed(fields.get("agentId"))
-    project = fields.get("project")
-    if truthy(project):
-        trimmed(project)
-        trimmed(fields.get("sessionKey"))
-    memories = _memories_for(daemon, project)
-    daemon.store.run_many(
-        "UPDATE memories SET access_count = access_count + 1, last_accessed = datetime(?, 'unixepoch') WHERE id = ?",
-        [(int(daemon.clock()), row["id"]) for row in memories],
-    )
+    marks = (daemon.sessions.normal(visit.key),) if visit.key is not None else None
+    if marks and daemon.started.seen(marks):
+        return Answer(stub_of(today))
+    # A name that is no text makes the start fail; the key is looked at in a project only.
+    for name in ("agentId", "project", "sessionKey") if truthy(visit.fields.get("project")) else ("agentId",):
+        trimmed(visit.fields.get(name))
+    memories = memories_for(daemon, AGENT, visit.fields.get("project"), _START_ROOM)
+    daemon.count_reads([row["id"] for row in memories])
     recent = working_memory(daemon.workspace)
-    if key:
-        daemon.started.remember((key,))
-    shown = [{name: row[name] for name in ("id", "content", "type", "importance", "created_at")} for row in memories]
+    _, inject = context_of(daemon, memories, recent, today)
+    if marks:
+        daemon.started.remember(marks)
     return Answer(
         present(
             identity=identity_of(daemon.workspace),
-            memories=shown,
+            memories=[{name: row[name] for name in START_FIELDS} for row in memories],
             recentContext=recent,
-            inject=_inject(daemon, memories, recent, today),
+            inject=inject,
         )
     )
 
 
-def _meet(daemon: Daemon, fields: Mapping[str, Any], path: str | None) -> None:
-    daemon.presence.meet(
-        session=text_or_none(fields.get("sessionKey")),
-        agent=text_or_none(fields.get("agentId")) or "default",
-        harness=fields["harness"],
-        project=text_or_none(fields.get("project")),
-        path=path,
-    )
-
-
-def _memories_for(daemon: Daemon, project: Any) -> list[dict[str, Any]]:
-    """The rows worth showing, of all agents: those of the project first, then by weight, up to 2000 characters."""
-    rows = daemon.store.rows(
-        "SELECT * FROM memories WHERE is_deleted = 0 ORDER BY created_at DESC LIMIT ?", _CANDIDATES * 3
-    )
-    weighed = [(weight, dict(row)) for row in rows if (weight := _weight(row, daemon.clock())) > _LEAST_WEIGHT]
-    weighed.sort(key=lambda pair: (truthy(project) and pair[1]["project"] == project, pair[0]), reverse=True)
-    return _within([row for _, row in weighed[:_POOL]], _START_CHARACTERS)
-
-
-def _within(rows: list[dict[str, Any]], room: int) -> list[dict[str, Any]]:
-    kept = []
-    for row in rows:
-        room -= len(row["content"])
-        if room < 0:
-            break
-        kept.append(row)
-    return kept
-
-
-def _weight(row: Any, now: float) -> float:
-    if row["pinned"]:
-        return 1.0
-    if not isinstance(row["importance"], int | float):
-        return 0.0
-    age = (now - (read_moment(row["created_at"]) or now)) / _DAY_SECONDS
-    return float(row["importance"]) * math.pow(0.95, age)
-
-
-def _inject(daemon: Daemon, memories: list[dict[str, Any]], recent: str | None, today: str) -> str:
-    parts = [_MARKER, f"\n{today}\n"]
-    rules = instructions(daemon.workspace)
-    if rules:
-        parts.append(f"## Agent Instructions\n\n{rules}")
-    if recent:
-        parts.append(f"## Working Memory\n\n{recent}")
-    if memories:
-        parts.append("\n".join(["## Relevant Memories\n", *map(_line, memories)]))
-    names = daemon.secrets.names()
-    if names:
-        parts.append("\n".join(["## Available Secrets\n", *(f"- {name}" for name in names)]))
-    return "\n".join(parts)[:_INJECT_CHARACTERS]
-
-
-def _line(row: dict[str, Any]) -> str:
-    day = datetime.fromisoformat(row["created_at"])
-    return f"- {row['content']} ({day:%b} {day.day}, {day.year})"
-
-
 def prompt_submit(daemon: Daemon, call: Call) -> Answer:
-    """POST hooks/user-prompt-submit: what the words of the prompt find, but for what the last five prompts showed."""
-    if _is_internal(call):
-        return Answer({"inject": "", "memoryCount": 0})
-    fields = fields_of(call.json())
-    texts = [fields.get(name) for name in ("userMessage", "userPrompt")]
-    if not truthy(fields.get("harness")) or not any(text_or_none(text) for text in texts):
-        return refusal(400, "harness and userMessage or userPrompt are required")
-    path = path_of(call, fields)
-    refused = conflict(daemon, fields, path)
-    if refused:
-        return refused
-    session = text_or_none(fields.get("sessionKey"))
-    if not session or not daemon.presence.touch(session):
-        _meet(daemon, fields, path)
-    if is_bypassed(daemon, fields):
-        return Answer({"inject": "", "memoryCount": 0, "bypassed": True})
-    return Answer(_prompt(daemon, fields))
-
-
-def _prompt(daemon: Daemon, fields: Mapping[str, Any]) -> dict[str, Any]:
-    message = _message(fields)
-    terms = _terms(message, fields.get("lastAssistantMessage"))
-    header = f"# Current Date & Time\n{spoken(daemon.clock())}\n"
-    nothing = {"inject": header, "memoryCount": 0}
-    query = message[:_LONGEST_QUERY]
-    if not terms or not query:
-        return nothing
-    rows = search(daemon, query, {"importance_min": 0.3}, words=" OR ".join(terms), limit=10)
-    if not rows or rows[0]["score"] < _LEAST_SCORE:
-        return nothing
-    key = key_of(fields.get("sessionKey"))
-    chosen = _within(rows, _PROMPT_CHARACTERS)[:_PROMPT_ROWS]
-    shown = daemon.prompted.setdefault(key, deque(maxlen=_PROMPT_WINDOW)) if key else deque()
-    chosen = [row for row in chosen if not any(row["id"] in turn for turn in shown)]
-    if not chosen:
-        return nothing
-    shown.appendleft({row["id"] for row in chosen})
+    """POST hooks/user-prompt-submit: rows that the prompt's words find and that the last prompts did not show."""
+    visit = _PROMPT.admit(daemon, call)
+    if isinstance(visit, Answer):
+        return visit
+    today = f"# Current Date & Time\n{spoken(daemon.clock())}\n"
+    terms = _terms(visit.fields)
+    rows = _fresh(daemon, visit, found(daemon, any_of(terms), {"importance_min": 0.3})) if terms else []
+    if not rows:
+        return Answer({"inject": today, "memoryCount": 0})
+    daemon.count_reads([row["id"] for row in rows])
     said = " ".join(terms)
-    head = f'[signet:recall | query="{said}" | results={len(chosen)} | engine=hybrid]'
-    inject = "\n".join([header, head, *map(_line, chosen)])
-    return {"inject": inject, "memoryCount": len(chosen), "queryTerms": said, "engine": "hybrid"}
+    lines = [
+        today,
+        f'[signet:recall | query="{said}" | results={len(rows)} | engine=hybrid]',
+        *map(dated, rows),
+        f"<memory-feedback>\nIDs: {', '.join(row['id'] for row in rows)}\n</memory-feedback>",
+    ]
+    return Answer({"inject": "\n".join(lines), "memoryCount": len(rows), "queryTerms": said, "engine": "hybrid"})
 
 
-def _message(fields: Mapping[str, Any]) -> str:
-    sent = fields.get("userMessage")
-    cleaned = without_envelope(sent) if isinstance(sent, str) else ""
-    if cleaned:
-        return cleaned
-    prompt = fields.get("userPrompt")
-    return without_envelope(prompt) if isinstance(prompt, str) else ""
-
-
-def _terms(message: str, last: Any) -> list[str]:
-    """The words of the prompt, and some of the answer before it: as many as the prompt has, two at least."""
-    own = subject_words(message)
+def _terms(fields: Mapping[str, Any]) -> list[str]:
+    """The words that the prompt is about, then some of the answer before it: as many as the prompt has, or two."""
+    sent = (fields.get(name) for name in ("userMessage", "userPrompt"))
+    own = subject_words(
+        next((clean for text in sent if isinstance(text, str) and (clean := without_envelope(text))), "")
+    )
+    last = fields.get("lastAssistantMessage")
     if truthy(last) and not isinstance(last, str):
-        raise ScriptError("the last message of the assistant is no text")
-    others = [word for word in subject_words(last) if word not in own] if last else []
-    return [*own, *others[: max(2, len(own))]][:_MOST_TERMS]
+        raise ScriptError("the last answer is no text")
+    more = [word for word in subject_words(last or "") if word not in own]
+    return [*own, *more[: max(len(own), 2)]][:_MOST_TERMS]
+
+
+def _fresh(daemon: Daemon, visit: Visit, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The first few of `rows` that fit, without those that the session's last prompts were shown."""
+    taken: list[dict[str, Any]] = []
+    for row in rows[:_MOST_ROWS]:
+        if sum(len(other["content"]) for other in taken) + len(row["content"]) > _PROMPT_ROOM:
+            break
+        taken.append(row)
+    if visit.key is None:
+        return taken
+    shown = daemon.prompted.setdefault(daemon.sessions.normal(visit.key), deque(maxlen=_REMEMBERED_PROMPTS))
+    fresh = [row for row in taken if all(row["id"] not in earlier for earlier in shown)]
+    if fresh:
+        shown.append({row["id"] for row in fresh})
+    return fresh
 
 
 def session_end(daemon: Daemon, call: Call) -> Answer:
-    """POST hooks/session-end: releases the session, whoever holds it; a file of 500 characters or more is queued."""
-    if _is_internal(call):
-        return Answer({"memoriesSaved": 0})
+    """POST hooks/session-end: releases the session for whoever asks; a transcript of 500 characters is queued."""
+    if is_internal(call):
+        return Answer(_NOTHING_SAVED)
     fields = fields_of(call.json())
     if not truthy(fields.get("harness")):
         return refusal(400, "harness is required")
-    given = fields.get("sessionKey")
-    given = given if truthy(given) else fields.get("sessionId")
-    key = key_of(given)
-    if key and daemon.sessions.bypassed(key):
-        _release(daemon, key, given)
-        return Answer({"memoriesSaved": 0, "bypassed": True})
+    key = next((fields[name] for name in ("sessionKey", "sessionId") if truthy(fields.get(name))), None)
+    if key is None:
+        return Answer(_ended(fields))
+    bypassed = daemon.sessions.bypassed(key)
     try:
-        return _end(daemon, fields, key)
+        return Answer({**_NOTHING_SAVED, "bypassed": True} if bypassed else _ended(fields))
     finally:
-        if key:
-            _release(daemon, key, given)
+        if not bypassed:
+            name = daemon.sessions.normal(key)
+            daemon.started.forget(same_marks((name,)))
+            daemon.prompted.pop(name, None)
+        daemon.sessions.release(key, AGENT)
+        daemon.presence.leave(key)
 
 
-def _release(daemon: Daemon, key: str, given: Any) -> None:
-    """Forget the claim. Raises `ScriptError` for a key that is no text, once that is done."""
-    daemon.sessions.release(key, "default")
-    daemon.presence.leave(given)
-
-
-def _end(daemon: Daemon, fields: Mapping[str, Any], key: str | None) -> Answer:
-    if key:
-        daemon.started.forget(lambda marks: marks == (key,))
-        daemon.prompted.pop(key, None)
-    if fields.get("reason") == "clear":
-        return Answer({"memoriesSaved": 0})
-    raw = read_file(fields.get("transcriptPath"))
+def _ended(fields: Mapping[str, Any]) -> dict[str, Any]:
+    text = None if fields.get("reason") == "clear" else read_file(fields.get("transcriptPath"))
     harness = fields["harness"]
-    transcript = flat_lines(harness, raw) if raw is not None and isinstance(harness, str) else ""
-    if len(transcript) < _LEAST_TRANSCRIPT:
-        return Answer({"memoriesSaved": 0})
-    bound(fields.get("cwd"))
-    return Answer({"memoriesSaved": 0, "queued": True, "jobId": str(uuid.uuid4())})
+    turns = flat_lines(harness, text) if text and isinstance(harness, str) else ""
+    if len(turns) < _LEAST_TRANSCRIPT:
+        return dict(_NOTHING_SAVED)
+    if isinstance(fields.get("cwd"), dict | list):
+        raise ScriptError("a project that cannot be stored")
+    return {**_NOTHING_SAVED, "queued": True, "jobId": str(uuid.uuid4())}
 
 
 def pre_compaction(daemon: Daemon, call: Call) -> Answer:
     """POST hooks/pre-compaction: how the host should sum up the session."""
-    fields = fields_of(call.json())
-    if not truthy(fields.get("harness")):
-        return refusal(400, "harness is required")
-    refused = conflict(daemon, fields, path_of(call, fields))
-    if refused:
-        return refused
-    if is_bypassed(daemon, fields):
-        return Answer({"instructions": "", "bypassed": True})
-    rows = daemon.store.rows("SELECT content FROM memories WHERE is_deleted = 0 ORDER BY created_at DESC LIMIT 5")
-    recent = "".join(f"- {row['content']}\n" for row in rows)
-    prompt = f"Before the context is compacted, write a summary of what must not be lost.\n\n{_GUIDELINES}\n\n"
-    prompt += f"\nRecent memories for reference:\n{recent}" if recent else ""
-    return Answer({"summaryPrompt": prompt, "guidelines": _GUIDELINES})
+    visit = _BEFORE.admit(daemon, call)
+    return visit if isinstance(visit, Answer) else Answer(summary_request(daemon, AGENT))
 
 
 def compaction_complete(daemon: Daemon, call: Call) -> Answer:
-    """POST hooks/compaction-complete: the summary becomes a memory of the agent `default`."""
-    fields = fields_of(call.json())
-    if not truthy(fields.get("harness")) or not truthy(fields.get("summary")):
-        return refusal(400, "harness and summary are required")
-    refused = conflict(daemon, fields, path_of(call, fields))
-    if refused:
-        return refused
-    if is_bypassed(daemon, fields):
-        return Answer({"success": True, "bypassed": True})
-    new, now = str(uuid.uuid4()), daemon.now()
-    daemon.store.run(
-        """INSERT INTO memories (id, content, type, importance, source_type, who, tags, created_at, updated_at,
-           updated_by) VALUES (?, ?, 'session_summary', 0.8, ?, 'system', ?, ?, ?, 'system')""",
-        new, bound(fields["summary"]), bound(fields["harness"]),
-        json.dumps(["session", "summary", fields["harness"]]), now, now,
-    )  # fmt: skip
-    key = key_of(fields.get("sessionKey"))
-    if key:
-        daemon.prompted.pop(key, None)
-    return Answer({"success": True, "memoryId": new})
+    """POST hooks/compaction-complete: the summary becomes a memory; the next prompt may show all rows again."""
+    visit = _AFTER.admit(daemon, call)
+    if isinstance(visit, Answer):
+        return visit
+    now, harness = daemon.now(), visit.fields["harness"]
+    row = {
+        "id": str(uuid.uuid4()), "type": "session_summary", "content": visit.fields["summary"], "importance": 0.8,
+        "tags": json.dumps(["session", "summary", harness], separators=(",", ":")), "who": "system",
+        "source_type": harness, "created_at": now, "updated_at": now, "updated_by": "system",
+    }  # fmt: skip
+    daemon.store.insert("memories", row)
+    if visit.key is not None:
+        daemon.prompted.pop(daemon.sessions.normal(visit.key), None)
+    return Answer({"success": True, "memoryId": row["id"]})

@@ -1,15 +1,26 @@
-"""Saving in 0.58: a text is a duplicate whoever sent it; the hook inserts, come what may."""
+"""Saving in 0.58: a text is a duplicate whoever sent it; the hook writes a row of its own each time."""
 
 from __future__ import annotations
 
 import re
 import sqlite3
 import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.handlers.early.keys import bound, conflict, is_bypassed, path_of
-from signet_conformance.daemon.state.content import infer_type, normalise, read_marks, short_chunks_of
-from signet_conformance.daemon.values import BLANKS, ScriptError, UnreadableJsonError, fields_of, trimmed, truthy
+from signet_conformance.daemon.handlers.early.gate import AGENT, Gate, Visit, has
+from signet_conformance.daemon.handlers.memories.saving import (
+    FROZEN,
+    Draft,
+    Place,
+    chunk_answer,
+    fresh_chunks,
+    insert,
+    read_body,
+    save_one,
+)
+from signet_conformance.daemon.state.content import CRITICAL, chunks_of, infer_type, normalise, read_marks
+from signet_conformance.daemon.values import BLANKS, UnreadableJsonError, fields_of, trimmed, truthy
 from signet_conformance.daemon.wire import Answer, Call, refusal
 
 if TYPE_CHECKING:
@@ -18,162 +29,110 @@ if TYPE_CHECKING:
     from signet_conformance.daemon.state.daemon import Daemon
 
 _LONGEST: Final = 500
-_CRITICAL: Final = "critical:"
-_TAGGED: Final = re.compile(r"\[([^\]]+)\]:\s*")
-_COLUMNS: Final = "id, type, tags, pinned, importance, content"
+_CHUNK: Final = 300
+_NOTHING: Final = {"success": True, "memories": []}
+_HOOK: Final = Gate(has("harness", "content"), "harness and content are required", _NOTHING, _NOTHING)
 
 
 def hook_remember(daemon: Daemon, call: Call) -> Answer:
-    """POST hooks/remember: always a new row, but for a known idempotency key; says only its id."""
-    if call.header("x-signet-no-hooks") == "1":
-        return Answer({"success": True, "memories": []})
-    fields = fields_of(call.json())
-    if not truthy(fields.get("harness")) or not truthy(fields.get("content")):
-        return refusal(400, "harness and content are required")
-    path = path_of(call, fields)
-    refused = conflict(daemon, fields, path)
-    if refused:
-        return refused
-    if is_bypassed(daemon, fields):
-        return Answer({"success": True, "memories": [], "bypassed": True})
-    content = trimmed(fields["content"]) or ""
+    """POST hooks/remember: a new row but for a known idempotency key; what cannot be stored is said with 200."""
+    visit = _HOOK.admit(daemon, call)
+    if isinstance(visit, Answer):
+        return visit
+    text = trimmed(visit.fields["content"]) or ""
     try:
-        return Answer({"saved": True, "id": _insert_hook(daemon, fields, content, path)})
-    except (ScriptError, sqlite3.Error):
+        return Answer({"saved": True, "id": _hook_row(daemon, visit, text)})
+    except sqlite3.Error:
         return Answer({"saved": False, "id": ""})
 
 
-def _insert_hook(daemon: Daemon, fields: Mapping[str, Any], content: str, path: str | None) -> str:
-    pinned = content.lower().startswith(_CRITICAL)
-    if pinned:
-        content = content[len(_CRITICAL) :].strip(BLANKS)
-    tagged = _TAGGED.match(content)
-    if tagged:
-        content = content[tagged.end() :]
-    key = fields.get("idempotencyKey")
-    if truthy(key) and not isinstance(key, dict | list):
-        known = daemon.store.row("SELECT id FROM memories WHERE idempotency_key = ?", bound(key))
-        if known:
-            return str(known["id"])
-    who = fields["who"] if truthy(fields.get("who")) else fields["harness"]
-    given = path or fields.get("runtimePath")
-    new, now = str(uuid.uuid4()), daemon.now()
-    daemon.store.run(
-        """INSERT INTO memories (id, content, type, importance, source_type, who, tags, pinned, project,
-           idempotency_key, runtime_path, created_at, updated_at, updated_by)
-           VALUES (?, ?, ?, ?, 'explicit', ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-        new, content, infer_type(content), 1.0 if pinned else 0.8, bound(who), tagged[1] if tagged else None,
-        int(pinned), _given(fields.get("project")), _given(key), _given(given), now, now, bound(who),
-    )  # fmt: skip
-    return new
+def _hook_row(daemon: Daemon, visit: Visit, text: str) -> str:
+    pinned = text.lower().startswith(CRITICAL)
+    tags, text = _heading(text[len(CRITICAL) :].strip(BLANKS) if pinned else text)
+    given = {
+        name: visit.fields[name] for name in ("idempotencyKey", "who", "project") if truthy(visit.fields.get(name))
+    }
+    key = given.get("idempotencyKey")
+    known = daemon.store.row("SELECT id FROM memories WHERE idempotency_key = ?", key) if key is not None else None
+    if known:
+        return str(known["id"])
+    draft = _draft(
+        daemon,
+        text,
+        who=given.get("who", visit.fields["harness"]),
+        project=given.get("project"),
+        importance=1 if pinned else 0.8,
+        pinned=pinned,
+        tags=tags,
+        source_type="explicit",
+        runtime_path=visit.path or visit.fields.get("runtimePath"),
+        key=key,
+    )
+    # Without a hash: no later save counts as a duplicate of this row.
+    unhashed = {"normalized_content": None, "content_hash": None, "extraction_status": "none", "why": None}
+    return insert(daemon, draft, replace(normalise(text), stored=text), infer_type(text), **unhashed)
 
 
-def _given(value: Any) -> Any:
-    return bound(value) if truthy(value) else None
+def _heading(text: str) -> tuple[str | None, str]:
+    """The tags in ``[…]:`` at the beginning of `text`, as they stand there, and what follows."""
+    tags, closed, rest = text[1:].partition("]:")
+    return (tags, rest.lstrip(BLANKS)) if text[:1] == "[" and closed and tags and "]" not in tags else (None, text)
 
 
 def remember_alias(daemon: Daemon, call: Call) -> Answer:
     """POST memory/save and hook/remember: memory/remember, asked over HTTP without the caller's token."""
-    try:
-        body = call.json()
-    except UnreadableJsonError:
-        body = {}
     if daemon.auth.mode == "team":
         return Answer({"error": "authentication required"}, 401, {"www-authenticate": "Bearer"})
-    return _remembered(daemon, fields_of(body))
+    try:
+        return _save(daemon, fields_of(call.json()))
+    except UnreadableJsonError:
+        return _save(daemon, {})
 
 
 def remember(daemon: Daemon, call: Call) -> Answer:
     """POST memory/remember."""
-    try:
-        body = call.json()
-    except UnreadableJsonError:
-        return refusal(400, "Invalid JSON body")
-    return _remembered(daemon, fields_of(body))
+    fields = read_body(call)
+    return fields if isinstance(fields, Answer) else _save(daemon, fields)
 
 
-def _remembered(daemon: Daemon, fields: Mapping[str, Any]) -> Answer:
+def _save(daemon: Daemon, fields: Mapping[str, Any]) -> Answer:
     raw = trimmed(fields.get("content"))
     if not raw:
         return refusal(400, "content is required")
     if daemon.settings.frozen:
-        return refusal(503, "Mutations are frozen (kill switch active)")
+        return refusal(503, FROZEN)
     marks = read_marks(raw)
-    said: dict[str, Any] = {
-        "who": _or(fields.get("who"), "daemon"),
-        "project": fields.get("project"),
-        "importance": _or(fields.get("importance"), marks.importance),
-        "tags": _or(fields.get("tags"), marks.tags),
-        "pinned": truthy(_or(fields.get("pinned"), marks.pinned)),
-        "source_type": trimmed(fields.get("sourceType")) or "manual",
-        "source_id": trimmed(fields.get("sourceId")) or None,
-    }
+    said = {"who": "daemon", "importance": marks.importance, "pinned": marks.pinned, "tags": marks.tags}
+    said |= {name: fields[name] for name in said if fields.get(name) is not None}
+    draft = _draft(
+        daemon,
+        raw,
+        **{**said, "pinned": truthy(said["pinned"])},
+        project=fields.get("project"),
+        source_type=trimmed(fields.get("sourceType")) or "manual",
+        source_id=trimmed(fields.get("sourceId")) or None,
+    )
     if len(raw) > _LONGEST:
-        return Answer(_save_chunks(daemon, said, raw))
-    content = normalise(marks.rest)
-    if not content.stored:
-        return refusal(400, "content is required")
-    known = None
-    try:
-        if said["source_id"]:
-            known = daemon.store.row(
-                f"SELECT {_COLUMNS} FROM memories WHERE source_type = ? AND source_id = ? AND is_deleted = 0",
-                said["source_type"], said["source_id"],
-            )  # fmt: skip
-        known = known or _twin(daemon, content.digest)
-        if known:
-            return Answer(
-                {
-                    "id": known["id"], "type": known["type"], "tags": known["tags"] or "",
-                    "pinned": bool(known["pinned"]), "importance": known["importance"], "content": known["content"],
-                    "embedded": True, "deduped": True,
-                }
-            )  # fmt: skip
-        kind = infer_type(marks.rest)
-        new = _insert(daemon, said, content, kind)
-    except (ScriptError, sqlite3.Error):
-        return refusal(500, "Failed to save memory")
-    return Answer(
-        {
-            "id": new, "type": kind, "tags": said["tags"], "pinned": said["pinned"], "importance": said["importance"],
-            "content": content.stored, "embedded": False,
-        }
-    )  # fmt: skip
+        return _chunked(daemon, draft)
+    return save_one(daemon, replace(draft, raw=_flat(raw)), {}, links=False)
 
 
-def _or(value: Any, otherwise: Any) -> Any:
-    return otherwise if value is None else value
+def _flat(text: str) -> str:
+    """`text` as memory/remember stores it: each run of blanks is one."""
+    return re.sub(rf"[{BLANKS}]+", " ", text)
 
 
-def _twin(daemon: Daemon, digest: str) -> sqlite3.Row | None:
-    return daemon.store.row(f"SELECT {_COLUMNS} FROM memories WHERE content_hash = ? AND is_deleted = 0", digest)
+def _draft(daemon: Daemon, raw: str, *, project: Any, **said: Any) -> Draft:
+    now = daemon.now()
+    return Draft(raw=raw, place=Place(AGENT, "global", project, None), created=now, now=now, **said)
 
 
-def _insert(daemon: Daemon, said: Mapping[str, Any], content: Any, kind: str) -> str:
-    new, now = str(uuid.uuid4()), daemon.now()
-    daemon.store.run(
-        """INSERT INTO memories (id, content, normalized_content, content_hash, who, why, project, importance, type,
-           tags, pinned, extraction_status, source_type, source_id, created_at, updated_at, updated_by)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?)""",
-        new, content.stored, content.normal, content.digest, bound(said["who"]),
-        "explicit-critical" if said["pinned"] else "explicit", bound(said["project"]), bound(said["importance"]), kind,
-        bound(said["tags"]), int(said["pinned"]), said["source_type"], said["source_id"], now, now, bound(said["who"]),
-    )  # fmt: skip
-    return new
-
-
-def _save_chunks(daemon: Daemon, said: Mapping[str, Any], raw: str) -> dict[str, Any]:
-    """Every piece that is no duplicate, under a group of its own; a piece that cannot be stored is left out."""
-    group = str(uuid.uuid4())
-    ids = []
-    for chunk in short_chunks_of(raw):
-        content = normalise(chunk)
-        if not content.stored or _twin(daemon, content.digest):
-            continue
+def _chunked(daemon: Daemon, draft: Draft) -> Answer:
+    """Each piece that is new, under a group of its own; a piece that cannot be stored is left out."""
+    group, ids = str(uuid.uuid4()), []
+    for piece in fresh_chunks(daemon, draft, list(map(_flat, chunks_of(draft.raw, _CHUNK, plain=True)))):
         try:
-            ids.append(
-                _insert(daemon, {**said, "source_type": "chunk", "source_id": group}, content, infer_type(chunk))
-            )
-        except (ScriptError, sqlite3.Error):
+            ids.append(insert(daemon, draft, piece, infer_type(piece.stored), source_type="chunk", source_id=group))
+        except sqlite3.Error:
             continue
-    return {"chunked": True, "chunk_count": len(ids), "ids": ids, "group_id": group}
+    return chunk_answer(ids, group)

@@ -46,13 +46,18 @@ def pre_compaction(daemon: Daemon, call: Call) -> Answer:
         return duplicate
     if is_bypassed(daemon, fields):
         return Answer({"instructions": "", "bypassed": True})
-    visible, values = daemon.agents.visible(resolve_agent(fields.get("agentId"), key))
+    return Answer(summary_request(daemon, resolve_agent(fields.get("agentId"), key)))
+
+
+def summary_request(daemon: Daemon, agent: str) -> dict[str, Any]:
+    """What a host is told before it compacts: how to sum up, and the newest memories of `agent`."""
+    visible, values = daemon.agents.visible(agent)
     rows = daemon.store.rows(
         f"SELECT m.content FROM memories m WHERE m.is_deleted = 0{visible} ORDER BY m.created_at DESC LIMIT 5", *values
     )
     recent = "".join(f"- {row['content']}\n" for row in rows)
     prompt = f"{_ASK}{_GUIDELINES}\n\n" + (f"\nRecent memories for reference:\n{recent}" if recent else "")
-    return Answer({"summaryPrompt": prompt, "guidelines": _GUIDELINES})
+    return {"summaryPrompt": prompt, "guidelines": _GUIDELINES}
 
 
 def compaction_complete(daemon: Daemon, call: Call) -> Answer:

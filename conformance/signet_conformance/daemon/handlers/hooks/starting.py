@@ -31,6 +31,8 @@ _MOST_MEMORIES: Final = 50
 _INJECT_CHARACTERS: Final = 48_000
 _LEAST_WEIGHT: Final = 0.2
 _DAY_SECONDS: Final = 86_400
+#: What the answer to a start says of each memory.
+START_FIELDS: Final = ("id", "content", "type", "importance", "created_at")
 _MARKER: Final = "[memory active | /remember | /recall]"
 _INTRODUCTION: Final = "[signet active]\nAn embedded Signet daemon for tests keeps the memory of this session."
 
@@ -85,9 +87,9 @@ def _start(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> Answer:
     warnings = daemon.sessions.warnings(key, agent) if truthy(key) else None
     today = f"# Current Date & Time\n{spoken(daemon.clock())}"
     if marks is not None and daemon.started.seen(marks):
-        stub = present(identity={"name": "Agent"}, memories=[], inject=f"{_MARKER}\n{today}", warnings=warnings)
+        stub = present(**stub_of(today), warnings=warnings)
         return Answer(_with_envelope(daemon, stub, "", today))
-    memories = _memories_for(daemon, agent, fields.get("project"))
+    memories = memories_for(daemon, agent, fields.get("project"))
     if shown_as is not None and memories and daemon.behaviour.context_epochs:
         ids = [memory["id"] for memory in memories]
         shown = daemon.epochs.shown(shown_as, agent, ids)
@@ -98,25 +100,24 @@ def _start(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> Answer:
             "INSERT OR IGNORE INTO shown_memories VALUES (?, ?, ?)",
             [(str(key), agent, memory["id"]) for memory in memories],
         )
-    daemon.store.run_many(
-        "UPDATE memories SET access_count = access_count + 1, last_accessed = datetime(?, 'unixepoch') WHERE id = ?",
-        [(int(daemon.clock()), memory["id"]) for memory in memories],
-    )
+    daemon.count_reads([memory["id"] for memory in memories])
     recent = working_memory(daemon.workspace)
-    stable, inject = _inject(daemon, memories, recent, today)
+    stable, inject = context_of(daemon, memories, recent, today)
     if marks is not None:
         daemon.started.remember(marks)
     answer = present(
         identity=identity_of(daemon.workspace),
-        memories=[
-            {name: memory[name] for name in ("id", "content", "type", "importance", "created_at")}
-            for memory in memories
-        ],
+        memories=[{name: memory[name] for name in START_FIELDS} for memory in memories],
         recentContext=recent,
         inject=inject,
         warnings=warnings,
     )
     return Answer(_with_envelope(daemon, answer, stable, inject.removeprefix(stable)))
+
+
+def stub_of(today: str) -> dict[str, Any]:
+    """What a start is answered that was answered in full before."""
+    return {"identity": {"name": "Agent"}, "memories": [], "inject": f"{_MARKER}\n{today}"}
 
 
 def _with_envelope(daemon: Daemon, answer: dict[str, Any], stable: str, dynamic: str) -> dict[str, Any]:
@@ -131,8 +132,11 @@ def _with_envelope(daemon: Daemon, answer: dict[str, Any], stable: str, dynamic:
     }
 
 
-def _memories_for(daemon: Daemon, agent: str, project: Any) -> list[dict[str, Any]]:
-    """The memories worth showing at a start: those of the project first, then by importance and age."""
+def memories_for(daemon: Daemon, agent: str, project: Any, room: int = _INJECT_CHARACTERS) -> list[dict[str, Any]]:
+    """The memories worth showing at a start: those of the project first, then by importance and age.
+
+    They hold `room` characters at most.
+    """
     visible, values = daemon.agents.visible(agent)
     rows = daemon.store.rows(
         f"SELECT m.* FROM memories m WHERE m.is_deleted = 0{visible} ORDER BY m.created_at DESC LIMIT 300", *values
@@ -140,7 +144,6 @@ def _memories_for(daemon: Daemon, agent: str, project: Any) -> list[dict[str, An
     weighed = [(weight, dict(row)) for row in rows if (weight := _weight(row, daemon.clock())) > _LEAST_WEIGHT]
     weighed.sort(key=lambda pair: (bool(project) and pair[1]["project"] == project, pair[0]), reverse=True)
     kept: list[dict[str, Any]] = []
-    room = _INJECT_CHARACTERS
     for _, row in weighed[:_MOST_MEMORIES]:
         room -= len(row["content"])
         if room < 0:
@@ -158,9 +161,17 @@ def _weight(row: Any, now: float) -> float:
     return float(row["importance"]) * math.pow(0.95, age)
 
 
-def _inject(daemon: Daemon, memories: list[dict[str, Any]], recent: str | None, today: str) -> tuple[str, str]:
+def dated(memory: Mapping[str, Any]) -> str:
+    """The line of a memory in an injected text of 0.58."""
+    day = datetime.fromisoformat(memory["created_at"])
+    tags = f" [{memory['tags']}]" if memory["tags"] else ""
+    return f"- {memory['content']}{tags} ({day:%b} {day.day}, {day.year})"
+
+
+def context_of(daemon: Daemon, memories: list[dict[str, Any]], recent: str | None, today: str) -> tuple[str, str]:
     """The part of the injected text that does not change within a session, and the whole of it."""
-    stable = [_INTRODUCTION, _MARKER]
+    early = daemon.behaviour.early
+    stable = [_MARKER] if early else [_INTRODUCTION, _MARKER]
     rules = instructions(daemon.workspace)
     if rules:
         stable.append(f"## Agent Instructions\n\n{rules}")
@@ -168,7 +179,10 @@ def _inject(daemon: Daemon, memories: list[dict[str, Any]], recent: str | None, 
     if recent:
         parts.append(f"## Working Memory\n\n{recent}")
     if memories:
-        lines = [f"- {memory['content']} ({datetime.fromisoformat(memory['created_at']):%b %d})" for memory in memories]
+        lines = [
+            dated(memory) if early else f"- {memory['content']} ({datetime.fromisoformat(memory['created_at']):%b %d})"
+            for memory in memories
+        ]
         parts.append("\n".join(["## Relevant Memories\n", *lines]))
     names = daemon.secrets.names()
     if names:

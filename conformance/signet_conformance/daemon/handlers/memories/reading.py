@@ -46,12 +46,13 @@ def get_memory(daemon: Daemon, call: Call) -> Answer:
         return refusal(404, "not found")
     shown = {name: row[name] for name in _ROW}
     if daemon.behaviour.row_is_short:
-        return Answer({name: shown[name] for name in shown if name not in _LATER_COLUMNS})
-    shown |= {
-        "sourcePath": row["source_path"],
-        "runtimePath": row["runtime_path"],
-        "idempotencyKey": row["idempotency_key"],
-    }
+        shown = {name: shown[name] for name in shown if name not in _LATER_COLUMNS}
+    else:
+        shown |= {
+            "sourcePath": row["source_path"],
+            "runtimePath": row["runtime_path"],
+            "idempotencyKey": row["idempotency_key"],
+        }
     if str(row["source_type"] or "").startswith("session") and row["source_id"]:
         shown["sessionId"] = row["source_id"]
     return Answer(shown)

@@ -14,7 +14,7 @@ from signet_conformance.daemon.handlers.memories.temporal import rows_in, span_o
 from signet_conformance.daemon.values import ScriptError, is_number, slice_end, trimmed, truthy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from signet_conformance.daemon.state.daemon import Daemon
 
@@ -90,10 +90,7 @@ def plain(daemon: Daemon, request: Request) -> dict[str, Any]:
     fields = {**request.fields, "limit": _MOST_ROWS if end is None or end < 1 else end, "scope": None}
     found = _search(daemon, Request(request.query, request.agent, fields), None, repeats=False)
     rows = found["results"] if end is not None and end > 0 else found["results"][:end]
-    daemon.store.run_many(
-        "UPDATE memories SET access_count = access_count + 1, last_accessed = datetime(?, 'unixepoch') WHERE id = ?",
-        [(int(daemon.clock()), row["id"]) for row in rows if ":" not in row["id"]],
-    )
+    daemon.count_reads([row["id"] for row in rows if ":" not in row["id"]])
     shown = [{name: row[name] for name in row if name not in ("visibility", "scope")} for row in rows]
     meta = {
         "totalReturned": len(rows),
@@ -138,10 +135,7 @@ def _finish(
         "hasSupplementary": any(row.get("supplementary") for row in rows),
         "noHits": not rows,
     }
-    daemon.store.run_many(
-        "UPDATE memories SET access_count = access_count + 1, last_accessed = datetime(?, 'unixepoch') WHERE id = ?",
-        [(int(daemon.clock()), row["id"]) for row in rows if ":" not in row["id"]],
-    )
+    daemon.count_reads([row["id"] for row in rows if ":" not in row["id"]])
     spent = round((time.perf_counter() - started) * 1000, 2)
     meta["timings"] = {"totalMs": spent, "stages": [{"name": "memory_fts", "durationMs": spent}]}
     return answer
@@ -238,10 +232,11 @@ def _rows(
         f"SELECT m.* FROM memories m WHERE m.id IN ({','.join('?' * len(ranked))}){where}", *ranked, *values
     )
     by_id = {row["id"]: row for row in found}
-    return [_row(by_id[item], *scores[item]) for item in ranked if item in by_id]
+    return [shown_row(by_id[item], *scores[item]) for item in ranked if item in by_id]
 
 
-def _row(row: sqlite3.Row, score: float, source: str) -> dict[str, Any]:
+def shown_row(row: Mapping[str, Any] | sqlite3.Row, score: float, source: str) -> dict[str, Any]:
+    """A memory as recall shows it: long content is cut, and `source` names what found it."""
     content, source_id = row["content"], row["source_id"]
     cut = len(content) > _SHOWN_CHARACTERS
     origin = {"source_id": source_id, "session_id": re.sub(r"^session:", "", source_id)} if source_id else {}

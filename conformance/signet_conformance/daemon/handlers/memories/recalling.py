@@ -50,15 +50,22 @@ def recalled(daemon: Daemon, request: Request) -> dict[str, Any]:
     return aggregated(daemon, request) if request.fields.get("aggregate") is True else recall(daemon, request)
 
 
-def memory_recall(daemon: Daemon, call: Call) -> Answer:
-    """POST memory/recall: the memories that a query finds for an agent."""
+def read_query(call: Call) -> tuple[str, Mapping[str, Any]] | Answer:
+    """The query and the fields of a recall, or the refusal of a body without a query."""
     try:
         fields = fields_of(call.json())
     except UnreadableJsonError:
         return refusal(400, "Invalid JSON body")
     query = trimmed(fields.get("query"))
-    if not query:
-        return refusal(400, "query is required")
+    return (query, fields) if query else refusal(400, "query is required")
+
+
+def memory_recall(daemon: Daemon, call: Call) -> Answer:
+    """POST memory/recall: the memories that a query finds for an agent."""
+    asked = read_query(call)
+    if isinstance(asked, Answer):
+        return asked
+    query, fields = asked
     if daemon.behaviour.recall_is_plain:
         return _plainly(daemon, call, query, fields)
     problem = recall_problem(fields)

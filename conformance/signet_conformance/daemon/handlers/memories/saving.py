@@ -63,21 +63,19 @@ class Draft:
     pinned: bool
     tags: Any
     source_type: str
-    source_id: str | None
-    source_path: str | None
-    runtime_path: str | None
-    key: str | None
     created: str
     now: str
+    source_id: str | None = None
+    source_path: str | None = None
+    runtime_path: Any = None
+    key: Any = None
 
 
 def remember(daemon: Daemon, call: Call) -> Answer:
     """POST memory/remember: a saved row, the row it duplicates, or the chunks of a long text."""
-    try:
-        body = call.json()
-    except UnreadableJsonError:
-        return refusal(400, "Invalid JSON body")
-    fields = fields_of(body)
+    fields = read_body(call)
+    if isinstance(fields, Answer):
+        return fields
     raw = trimmed(fields.get("content"))
     if not raw:
         return refusal(400, "content is required")
@@ -106,7 +104,15 @@ def remember(daemon: Daemon, call: Call) -> Answer:
         fields = fields if isinstance(fields.get("structured"), dict) else {**fields, "structured": None}
     if (plain or "structured" not in fields) and not truthy(fields.get("structured")) and len(raw) > MAX_CONTENT:
         return _save_chunks(daemon, draft)
-    return _save_one(daemon, draft, fields)
+    return save_one(daemon, draft, fields)
+
+
+def read_body(call: Call) -> Mapping[str, Any] | Answer:
+    """The fields of a save, or the refusal of a body that is no JSON."""
+    try:
+        return fields_of(call.json())
+    except UnreadableJsonError:
+        return refusal(400, "Invalid JSON body")
 
 
 def _bad_moment(fields: Mapping[str, Any]) -> str | None:
@@ -216,7 +222,8 @@ def _duplicate(daemon: Daemon, draft: Draft, digest: str) -> sqlite3.Row | None:
     return _by_key(daemon, draft.key, draft.place) or _by_hash(daemon, digest, draft.place)
 
 
-def _insert(daemon: Daemon, draft: Draft, content: Content, kind: str, **own: Any) -> str:
+def insert(daemon: Daemon, draft: Draft, content: Content, kind: str, **own: Any) -> str:
+    """Store a row with the draft's facts, `own` beside or in place of them; its id. Raises `sqlite3.Error`."""
     new = str(uuid.uuid4())
     row = {
         "id": new, "type": kind, "content": content.stored, "normalized_content": content.normal,
@@ -227,12 +234,12 @@ def _insert(daemon: Daemon, draft: Draft, content: Content, kind: str, **own: An
         "runtime_path": draft.runtime_path, "idempotency_key": draft.key, "extraction_status": "pending",
         "created_at": draft.created, "updated_at": draft.created, "updated_by": draft.who, **own,
     }  # fmt: skip
-    marks = ",".join("?" * len(row))
-    daemon.store.run(f"INSERT INTO memories ({','.join(row)}) VALUES ({marks})", *row.values())
+    daemon.store.insert("memories", row)
     return new
 
 
-def _save_one(daemon: Daemon, draft: Draft, fields: Mapping[str, Any]) -> Answer:
+def save_one(daemon: Daemon, draft: Draft, fields: Mapping[str, Any], *, links: bool = True) -> Answer:
+    """Store the draft as one row, or answer with the row that it repeats; with `links` entities and hints are noted."""
     marks = read_marks(draft.raw)
     content = normalise(marks.rest)
     if not content.stored:
@@ -244,7 +251,7 @@ def _save_one(daemon: Daemon, draft: Draft, fields: Mapping[str, Any]) -> Answer
     try:
         with daemon.store.transaction():
             row = _duplicate(daemon, draft, content.digest)
-            new = row["id"] if row else _insert(
+            new = row["id"] if row else insert(
                 daemon, draft, content, kind, extraction_status="complete" if truthy(structured) else "pending"
             )  # fmt: skip
             _save_moments(daemon, fields, new, draft.place.agent)
@@ -259,14 +266,14 @@ def _save_one(daemon: Daemon, draft: Draft, fields: Mapping[str, Any]) -> Answer
         )  # fmt: skip
     if truthy(fields.get("transcript")) and draft.source_id:
         _keep_transcript(daemon, draft, fields["transcript"])
+    saved = {
+        "id": new, "type": kind, "tags": draft.tags, "pinned": draft.pinned, "importance": draft.importance,
+        "content": content.stored, "embedded": False,
+    }  # fmt: skip
+    if not links:
+        return Answer(saved)
     linked, hints = _save_graph(daemon, fields, new, content.stored, draft)
-    return Answer(
-        {
-            "id": new, "type": kind, "tags": draft.tags, "pinned": draft.pinned, "importance": draft.importance,
-            "content": content.stored, "embedded": False, "entities_linked": linked, "hints_written": hints,
-            "structured": truthy(structured),
-        }
-    )  # fmt: skip
+    return Answer({**saved, "entities_linked": linked, "hints_written": hints, "structured": truthy(structured)})
 
 
 def _keep_transcript(daemon: Daemon, draft: Draft, transcript: Any) -> None:
@@ -321,7 +328,8 @@ def _save_graph(daemon: Daemon, fields: Mapping[str, Any], memory: str, content:
 
 
 def _save_chunks(daemon: Daemon, draft: Draft) -> Answer:
-    chunks = [normalise(chunk) for chunk in chunks_of(draft.raw)]
+    pieces = chunks_of(draft.raw)
+    chunks = [normalise(piece) for piece in pieces]
     if not chunks:
         return refusal(400, "content produced no valid chunks")
     if _by_key(daemon, draft.key, draft.place):
@@ -331,10 +339,9 @@ def _save_chunks(daemon: Daemon, draft: Draft) -> Answer:
     if known:
         if [row["content_hash"] for row in known] != digests:
             return refusal(409, "idempotencyKey already used for different chunked content")
-        return _chunk_answer([row["id"] for row in known], known[0]["source_id"], deduped=True)
+        return chunk_answer([row["id"] for row in known], known[0]["source_id"], deduped=True)
     if daemon.behaviour.saving_is_plain:
-        fresh = {chunk.digest: chunk for chunk in chunks if not _by_hash(daemon, chunk.digest, draft.place)}
-        chunks, digests = list(fresh.values()), []
+        chunks, digests = fresh_chunks(daemon, draft, pieces), []
     seen: set[str] = set()
     for digest in digests:
         if digest in seen:
@@ -346,7 +353,7 @@ def _save_chunks(daemon: Daemon, draft: Draft) -> Answer:
     try:
         with daemon.store.transaction():
             ids = [
-                _insert(
+                insert(
                     daemon, draft, chunk, infer_type(chunk.stored), source_type="chunk", source_id=group,
                     idempotency_key=draft.key and f"{draft.key}:chunk:{number}",
                     created_at=draft.now, updated_at=draft.now,
@@ -355,8 +362,15 @@ def _save_chunks(daemon: Daemon, draft: Draft) -> Answer:
             ]  # fmt: skip
     except (ScriptError, sqlite3.Error):
         return refusal(500, "Failed to save chunks")
-    return _chunk_answer(ids, group)
+    return chunk_answer(ids, group)
 
 
-def _chunk_answer(ids: list[str], group: str, **more: Any) -> Answer:
+def fresh_chunks(daemon: Daemon, draft: Draft, pieces: list[str]) -> list[Content]:
+    """Those of `pieces` that are stored nowhere yet, each once."""
+    chunks = {chunk.digest: chunk for chunk in map(normalise, pieces)}
+    return [chunk for chunk in chunks.values() if chunk.stored and not _by_hash(daemon, chunk.digest, draft.place)]
+
+
+def chunk_answer(ids: list[str], group: str, **more: Any) -> Answer:
+    """The answer to a save of a long text."""
     return Answer({"chunked": True, "chunk_count": len(ids), "ids": ids, "group_id": group, **more})
