@@ -14,8 +14,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.recording_proxy.rig import RecorderProcess
 from tests.support.browser import Browser, browser, missing
+from tests.support.recorder import RecorderProcess
 
 IN_BROWSER = pytest.mark.skipif(missing() is not None, reason=f"no browser: {missing()}")
 FOREIGN = [

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.trace import read
-from tests.running.drives import Drive
+from tests.support.command_line import Process
+from tests.support.drives import Drive
 from tests.support.processes import PATIENCE_S, Watched, wait_until
-
-from .conftest import Process
 
 ASKS = """
 import os, sys, urllib.request

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from signet_conformance.children.environment import clean_environment
 from signet_conformance.drivers.launch import launch
 from signet_conformance.finding import Verdict
 from signet_conformance.rules import run_rules
-from signet_conformance.running.workers import Job, Workers
+from signet_conformance.running.station import Station
 from signet_conformance.scenarios.script import Scenario, scripted
 from signet_conformance.targets import Target, load
 
@@ -23,6 +23,7 @@ FIXTURES = Path(__file__).parent / "fixtures"
 SCENARIOS = ("plain", "compaction", "interleaved", "daemon-refuses")
 
 Made = Callable[..., Target]
+Recorded = Callable[..., Sequence[Path]]
 Broken = Callable[..., Mapping[str, Verdict]]
 
 START = {"step": "start", "session": "s1", "agent": "atlas-agent", "project": "/workspace/atlas"}
@@ -48,16 +49,13 @@ def greeted(
         driver.close()
 
 
-def recordings(run: Workers, scenarios: Sequence[Scenario]) -> Sequence[Path]:
+def recordings(station: Station, folder: Path, scenarios: Sequence[Scenario]) -> Sequence[Path]:
     """The recordings of some scenarios, each performed by a connector of its own; none of them may break off."""
-
-    def job(scenario: Scenario) -> Job[tuple[Path, str | None]]:
-        out = run.folder / f"{scenario.name}.jsonl"
-        return lambda station: (out, station.perform(scenario, station.launch(scenario.env), out))
-
-    done = list(run.work([job(scenario) for scenario in scenarios]))
-    assert [error for _, error in done] == [None] * len(scenarios)
-    return [path for path, _ in done]
+    folder.mkdir()
+    paths = [folder / f"{scenario.name}.jsonl" for scenario in scenarios]
+    for scenario, out in zip(scenarios, paths, strict=True):
+        assert station.perform(scenario, station.launch(scenario.env), out) is None
+    return paths
 
 
 @pytest.fixture(params=["node", "bun"])
@@ -81,15 +79,37 @@ def made(tmp_path: Path) -> Made:
     return make
 
 
+@pytest.fixture(scope="session")
+def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Station, Path]]:
+    home = tmp_path_factory.mktemp("station")
+    station = Station(load("reference"), "embedded", home, canary="canary-5c1e07", token="sig_sk_" + "51" * 20)
+    yield station, home / "home"
+    station.close()
+
+
 @pytest.fixture
-def broken(tmp_path: Path) -> Broken:
+def recorded(_shared: tuple[Station, Path], tmp_path: Path) -> Recorded:
+    """Drives a target through some scripted scenarios, and gives their recordings in the folder `traces`.
+
+    All tests share a daemon and a recorder, for they are most of what a scenario costs; a connector's home is new.
+    """
+    station, home = _shared
+
+    def drive(target: Target, names: Sequence[str]) -> Sequence[Path]:
+        shutil.rmtree(home, ignore_errors=True)
+        home.mkdir()
+        station.target = target
+        return recordings(station, tmp_path / "traces", [one for one in scripted() if one.name in names])
+
+    return drive
+
+
+@pytest.fixture
+def broken(recorded: Recorded) -> Broken:
     """Drives a target through some scripted scenarios; the requirements that it breaks, with their verdicts."""
 
     def drive(target: Target, names: Sequence[str] = SCENARIOS) -> Mapping[str, Verdict]:
-        wanted = [scenario for scenario in scripted() if scenario.name in names]
-        with Workers(target, tmp_path / "traces") as run:
-            recorded = recordings(run, wanted)
-        judged = engine.judge_run([trace.read(path) for path in recorded])
+        judged = engine.judge_run([trace.read(path) for path in recorded(target, names)])
         return {
             name: judgement.verdict
             for name, judgement in judged.together.items()

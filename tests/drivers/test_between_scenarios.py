@@ -41,8 +41,8 @@ def test_greeting_and_quitting_of_one_s_own_process(made: Made, tmp_path: Path) 
     """Where a scenario has a process of its own, its greeting and its quitting are part of the scenario."""
     scenarios = [scenario for scenario in scripted() if scenario.name in ("plain", "switch")]
     with Workers(made("mine", command=COMMAND), tmp_path / "traces", count=1) as run:
-        recordings(run, scenarios)
-    for scenario in scenarios:
-        recorded = trace.read(tmp_path / "traces" / f"{scenario.name}.jsonl")
+        paths = recordings(run.stations[0], tmp_path / "own", scenarios)
+    for scenario, path in zip(scenarios, paths, strict=True):
+        recorded = trace.read(path)
         assert len(recorded.exchanges) == len(scenario.steps) + 2
         assert after_the_end(recorded) == 0

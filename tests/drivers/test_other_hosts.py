@@ -16,10 +16,8 @@ from signet_conformance.drivers.handlers import troubled
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.json_document import trace_entry
 from signet_conformance.reports.remarks import remarks
-from signet_conformance.running.workers import Workers
-from signet_conformance.scenarios.script import scripted
 
-from .conftest import FIXTURES, PROMPT, START, Broken, Made, performed, recordings
+from .conftest import FIXTURES, PROMPT, START, Broken, Made, Recorded, performed
 
 PROMPT_TEXT = {"SIG-PROMPT-001": Verdict.FAIL, "SIG-PROMPT-002": Verdict.FAIL}
 
@@ -52,17 +50,14 @@ def test_command_hooks(mode: str, made: Made, broken: Broken, tmp_path: Path) ->
     assert found == ({} if mode == "conforming" else PROMPT_TEXT)
 
 
-def test_remarks_reach_the_recording(made: Made, tmp_path: Path) -> None:
+def test_remarks_reach_the_recording(made: Made, recorded: Recorded, tmp_path: Path) -> None:
     """What is off about the installed hooks stands in each recording once, and in the report of its trace."""
     declared = ["session-start", "user-prompt-submit", "session-end", "pre-compaction"]
     target = made("claude-code", config=settings(tmp_path), capabilities=declared)
-    plain = [scenario for scenario in scripted() if scenario.name == "plain"]
-    with Workers(target, tmp_path / "traces", count=1) as run:
-        recordings(run, plain)
-    recorded = trace.read(tmp_path / "traces" / "plain.jsonl")
+    (plain,) = map(trace.read, recorded(target, ["plain"]))
     expected = ["no hook for PreCompact, though pre-compaction is declared"]
-    assert list(remarks([recorded, recorded])) == expected
-    assert trace_entry(engine.judge(recorded))["remarks"] == expected
+    assert list(remarks([plain, plain])) == expected
+    assert trace_entry(engine.judge(plain))["remarks"] == expected
 
 
 def notes(folder: Path) -> list[str]:

@@ -14,10 +14,8 @@ from signet_conformance import engine, targets, trace
 from signet_conformance.drivers.launch import command_line
 from signet_conformance.errors import TargetError
 from signet_conformance.finding import Verdict
-from signet_conformance.running.workers import Workers
-from signet_conformance.scenarios.script import scripted
 
-from .conftest import FIXTURES, START, Made, performed, recordings
+from .conftest import FIXTURES, START, Made, Recorded, performed
 
 ROOT = Path(__file__).parents[2]
 SEARCH = {"step": "tool", "session": "s1", "tool": "memory_search", "arguments": {"query": "invoices"}}
@@ -32,23 +30,16 @@ def documented(folder: Path) -> None:
         (folder / name).write_text(text, encoding="utf-8")
 
 
-def judged(folder: Path) -> engine.Judged:
-    """The verdicts over the scenario that calls every tool."""
-    tools = [scenario for scenario in scripted() if scenario.name == "tools"]
-    with Workers(targets.load("mem", folder), folder / "traces", count=1) as run:
-        recordings(run, tools)
-    return engine.judge(trace.read(folder / "traces" / "tools.jsonl"))
-
-
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not on PATH")
 @pytest.mark.parametrize("forgets", [False, True])
-def test_the_documented_server_is_driven_as_documented(forgets: bool, tmp_path: Path) -> None:
+def test_the_documented_server_is_driven_as_documented(forgets: bool, tmp_path: Path, recorded: Recorded) -> None:
     """The page's settings and server come to recorded calls that conform; without its agent it is found out."""
     documented(tmp_path)
     if forgets:
         server = tmp_path / "server.mjs"
         server.write_text(server.read_text().replace("{ query, agentId }", "{ query }"))
-    found = judged(tmp_path)
+    (tools,) = recorded(targets.load("mem", tmp_path), ["tools"])  # the scenario that calls every tool
+    found = engine.judge(trace.read(tools))
     assert {"/api/memory/remember", "/api/memory/recall"} <= {one.request.path for one in found.trace.exchanges}
     assert found.judgements["SIG-AGENT-002"].verdict is (Verdict.FAIL if forgets else Verdict.PASS)
 
