@@ -52,6 +52,11 @@ Exit status: 0 conforming, 1 a MUST is breached (with --strict a SHOULD too),
     help="Write into the workspace of the daemon at that URL: sessions, memories, transcripts, summaries, a secret.",
 )
 @click.option(
+    "--allow-default-port",
+    is_flag=True,
+    help="Drive though a daemon listens at 127.0.0.1:3850, where a connector that ignores its address would call it.",
+)
+@click.option(
     "--contract",
     metavar="VERSION",
     help="Judge by this contract version (default: that of the daemon), and run the embedded daemon of it.",
@@ -95,6 +100,7 @@ def command(
     target: str,
     daemon: str | None,
     allow_writes: bool,
+    allow_default_port: bool,
     contract: str | None,
     scenarios: str | None,
     files: tuple[str, ...],
@@ -119,6 +125,7 @@ def command(
         Given(
             daemon=daemon,
             allow_writes=allow_writes,
+            allow_default_port=allow_default_port,
             scenarios=scenarios,
             files=files,
             seed=seed,

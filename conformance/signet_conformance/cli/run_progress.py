@@ -19,7 +19,7 @@ from rich.progress import (
 
 from signet_conformance.errors import printable
 from signet_conformance.reports.terminal import console, is_live
-from signet_conformance.running.events import Event, RunStarted, ScenarioBrokeOff, Tell, WritesInto, unheard
+from signet_conformance.running.events import Event, Noted, RunStarted, ScenarioBrokeOff, Tell, WritesInto, unheard
 from signet_conformance.running.progress import Progress as SoFar
 
 LINE_EVERY_S = 5.0
@@ -54,7 +54,7 @@ class _Lines:
         self._so_far.take(event)
         if isinstance(event, ScenarioBrokeOff):
             self._write(_broke_off(event))
-        if isinstance(event, WritesInto):
+        if isinstance(event, WritesInto | Noted):
             self._write(event.words)
         now = self._clock()
         if now - self._told >= LINE_EVERY_S:
@@ -99,7 +99,7 @@ class _Display:
             return
         if isinstance(event, ScenarioBrokeOff):
             self._progress.console.print(_broke_off(event))
-        if isinstance(event, WritesInto):
+        if isinstance(event, WritesInto | Noted):
             self._progress.console.print(event.words, markup=False)
         counts = (so_far.scenarios, so_far.sessions) if so_far.of_scenarios else (so_far.sessions,)
         doing = (so_far.last, so_far.doing) if so_far.of_scenarios else (so_far.doing,)

@@ -51,6 +51,13 @@ FIELDS = (
         "true",
     ),
     Field(
+        "allow-default-port",
+        r"true|false",
+        "false",
+        "true where a run may drive though a daemon listens at the default port 3850, or false",
+        "true",
+    ),
+    Field(
         "scenarios",
         r"(?:[0-9]{1,7})?",
         "",
@@ -105,6 +112,7 @@ class Inputs:
     target: str
     daemon: str
     allow_writes: bool
+    allow_default_port: bool
     scenarios: str | None
     seed: str
     contract: str | None
@@ -143,6 +151,7 @@ def read_inputs(environment: Mapping[str, str], here: Path) -> Inputs:
         target=given["target"],
         daemon=given["daemon"],
         allow_writes=given["allow-writes"] == "true",
+        allow_default_port=given["allow-default-port"] == "true",
         scenarios=given["scenarios"] or None,
         seed=given["seed"],
         contract=given["contract"] or None,

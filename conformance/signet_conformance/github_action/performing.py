@@ -78,6 +78,7 @@ def _performance(inputs: Inputs) -> Performance:
     asked = Given(
         daemon=given["daemon"],
         allow_writes=inputs.allow_writes,
+        allow_default_port=inputs.allow_default_port,
         scenarios=given.get("scenarios"),
         seed=given["seed"],
         contract=given.get("contract"),

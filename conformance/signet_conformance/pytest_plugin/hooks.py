@@ -49,6 +49,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="write into the workspace of the daemon at that URL: sessions, memories, transcripts, a secret",
     )
     group.addoption(
+        "--signet-allow-default-port",
+        action="store_true",
+        help="drive though a daemon listens at 127.0.0.1:3850, Signet's default port",
+    )
+    group.addoption(
         "--signet-trace",
         metavar="FILE",
         action="append",

@@ -61,6 +61,7 @@ def read_options(config: pytest.Config, taken: Sequence[str]) -> Request:
             report=config.getoption("signet_report"),
             strict=config.getoption("signet_strict"),
             allow_writes=config.getoption("signet_allow_writes"),
+            allow_default_port=config.getoption("signet_allow_default_port"),
             known=_known(config),
         ),
         target,

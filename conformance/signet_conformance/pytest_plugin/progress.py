@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from signet_conformance.running.events import Event, WritesInto
+from signet_conformance.running.events import Event, Noted, WritesInto
 from signet_conformance.running.progress import Progress
 
 _LOG_S = 5.0
@@ -25,7 +25,7 @@ class ProgressLine:
         """Take in an event, and write a line unless that was done a moment ago."""
         self._progress.take(event)
         reporter, now = self._reporter, time.monotonic()
-        if reporter is not None and isinstance(event, WritesInto):
+        if reporter is not None and isinstance(event, WritesInto | Noted):
             reporter.ensure_newline()
             reporter.write_line(f"signet: {event.words}")
         if reporter is None or now - self._told < (_TERMINAL_S if reporter.isatty else _LOG_S):

@@ -18,6 +18,13 @@ class WritesInto:
 
 
 @dataclass(frozen=True, slots=True)
+class Noted:
+    """What is worth knowing of the surroundings of the run, in `words`."""
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunStarted:
     """The run begins: it is to perform so many `scenarios`, and so many `sessions` that are generated."""
 
@@ -68,7 +75,14 @@ class RunFinished:
 
 
 Event: TypeAlias = (
-    WritesInto | RunStarted | ScenarioPerformed | ScenarioBrokeOff | SessionPerformed | FollowingUp | RunFinished
+    WritesInto
+    | Noted
+    | RunStarted
+    | ScenarioPerformed
+    | ScenarioBrokeOff
+    | SessionPerformed
+    | FollowingUp
+    | RunFinished
 )
 Tell: TypeAlias = Callable[[Event], None]
 """Hears of every event, of one at a time. It may be called from threads of the run."""

@@ -44,6 +44,7 @@ class Plan:
     only: frozenset[str] | None = None
     invocation: Invocation | None = None
     allow_writes: bool = False
+    allow_default_port: bool = False
 
     def replay(self, scenario: Path) -> str:
         """The command that performs a saved scenario again, as it can be pasted where the run was started."""
@@ -58,4 +59,6 @@ class Plan:
         invocation = self.invocation or Invocation(("signet-conformance", "run", self.target.name))
         daemon = () if self.daemon == EMBEDDED else (("daemon", self.daemon),)
         command = invocation.command(*daemon, *options)
+        if self.allow_default_port:
+            command += f" {invocation.prefix}allow-default-port"
         return f"{command} {invocation.prefix}allow-writes" if self.allow_writes and daemon else command

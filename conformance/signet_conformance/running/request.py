@@ -17,7 +17,8 @@ from signet_conformance.outcome.coverage import percentage
 from signet_conformance.outcome.declared import Declarations
 from signet_conformance.outcome.known_failures import KnownFailures
 from signet_conformance.running.daemon import demand_consent
-from signet_conformance.running.events import Tell, WritesInto
+from signet_conformance.running.default_port import demand_free
+from signet_conformance.running.events import Noted, Tell, WritesInto
 from signet_conformance.running.plan import EMBEDDED, Invocation, Plan
 from signet_conformance.scenarios.script import Scenario, read_scenarios
 from signet_conformance.scenarios.steps import ConnectorStep, End, Resume, Start
@@ -50,6 +51,7 @@ class Given:
     only: frozenset[str] | None = None
     known: KnownFailures = field(default_factory=KnownFailures.none)
     allow_writes: bool = False
+    allow_default_port: bool = False
     """Whether a daemon that is not the run's own may be written to."""
 
 
@@ -80,6 +82,8 @@ class Request:
     allow_writes: bool = False
     allow_option: str = "--allow-writes"
     """How the reader of a message allows that."""
+    allow_default_port: bool = False
+    allow_port_option: str = "--allow-default-port"
 
     def demand_consent(self, tell: Tell) -> None:
         """Tell what a daemon at an address says of its workspace; raise UsageError unless it may be written to."""
@@ -89,6 +93,11 @@ class Request:
             allowed=self.allow_writes,
             option=self.allow_option,
         )
+        # A daemon that may be written to may also be met at its usual port.
+        allowed = self.allow_default_port or self.allow_writes
+        note = demand_free(allowed=allowed, option=self.allow_port_option)
+        if note is not None:
+            tell(Noted(note))
 
     def terms(self) -> Terms:
         """How the run is judged."""
@@ -121,6 +130,7 @@ class Request:
             only=self.only,
             invocation=invocation,
             allow_writes=self.allow_writes,
+            allow_default_port=self.allow_default_port,
         )
 
 
@@ -154,6 +164,8 @@ def read(given: Given, target: targets.Target | None, spelt: Spelling, *, record
         only=given.only,
         allow_writes=given.allow_writes,
         allow_option=spelt("allow-writes"),
+        allow_default_port=given.allow_default_port,
+        allow_port_option=spelt("allow-default-port"),
         # Last: a run that cannot be used leaves no folder behind.
         folder=_temporary_folder() if given.report is None else _fresh_folder(Path(given.report), spelt("report")),
     )

@@ -6,6 +6,7 @@ and model turn.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import urllib.request
 import uuid
@@ -45,8 +46,11 @@ from signet_conformance.trace.marks import (
     ScenarioMark,
     SkippedMark,
     StepMark,
+    StrayMark,
 )
 
+MOST_STRAYS = 20
+"""Marks of requests at the default port between two steps."""
 IDLE_TIMEOUT_S = 20.0
 STEP_MARGIN_S = 60.0
 """What a step may take beyond the target's own bounds before the connector counts as hung."""
@@ -69,6 +73,7 @@ class Station:
         self._stack = contextlib.ExitStack()
         self._started = False
         self._between = 0
+        self._strays: collections.deque[StrayMark] = collections.deque(maxlen=MOST_STRAYS)
 
     def start(self) -> None:
         """Launch daemon and recorder, unless they run."""
@@ -82,6 +87,19 @@ class Station:
         self._stack.callback(self._recorder.close)
         self._plant_secret()
         self._started = True
+
+    @property
+    def home(self) -> str:
+        """The HOME of connectors at this station."""
+        return str(self._home / "home")
+
+    def heard_elsewhere(self, method: str, path: str, address: str) -> None:
+        """Take in, from any thread, that a connector of this station called the daemon's default port instead."""
+        self._strays.append(StrayMark(method=method, path=path, address=address))
+
+    def _mark_strays(self) -> None:
+        while self._strays:
+            self._recorder.mark(self._strays.popleft())
 
     def close(self) -> None:
         """End what was launched."""
@@ -138,7 +156,9 @@ class Station:
             performance = _Performance(self._recorder, self.daemon, self.target, driver, apart, self._note)
             for index, step in enumerate(scenario.steps):
                 performance.step(index, step, more=_turn_goes_on(scenario.steps, index))
+                self._mark_strays()
             driver.flush()
+            self._mark_strays()
         except NotLoadedError as failure:
             # A finding on the connector: the scenario says so, and says nothing else.
             self._recorder.mark(LoadedMark(ok=False, host=self._host, release=self._release, words=failure.message))

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from signet_conformance.running.daemon import is_embedded
+from signet_conformance.running.default_port import DefaultPort
 from signet_conformance.running.station import Station
 from signet_conformance.scenarios.script import Scenario
 from signet_conformance.scenarios.steps import RestartDaemon
@@ -52,6 +53,7 @@ class Workers:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._stack.callback(self._close_stations)
+            self._stack.enter_context(DefaultPort(self._heard_elsewhere))
         except BaseException:
             self._stack.close()
             raise
@@ -59,6 +61,11 @@ class Workers:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    def _heard_elsewhere(self, home: str, method: str, path: str, address: str) -> None:
+        for station in self.stations:
+            if station.home == home:
+                station.heard_elsewhere(method, path, address)
 
     def _close_stations(self) -> None:
         """Close all side by side: each waits for its children to end."""

@@ -1,0 +1,96 @@
+"""The default port while a run drives: whose requests count, and what stands in the way."""
+
+from __future__ import annotations
+
+import http.server
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from signet_conformance.errors import UsageError
+from signet_conformance.running.default_port import DefaultPort, demand_free
+
+CALL = """
+import sys, urllib.error, urllib.request
+try:
+    urllib.request.urlopen(sys.argv[1] + "/api/hooks/session-start?key=1", b"{}", timeout=20)
+except urllib.error.HTTPError as error:
+    print(error.code)
+"""
+
+needs_proc = pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="only /proc tells whose a connection is")
+
+
+@pytest.fixture
+def port() -> int:
+    """A port that is free."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def call(port: int, **env: str) -> str:
+    """What a process of its own hears at the port."""
+    command = [sys.executable, "-c", CALL, f"http://127.0.0.1:{port}"]
+    kept = {name: value for name, value in os.environ.items() if name != "SIGNET_DAEMON_URL"}
+    return subprocess.run(command, env={**kept, **env}, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@needs_proc
+def test_request_of_a_connector_is_told_with_its_home(port: int) -> None:
+    """Home, method, path without query, and where it arrived; it is answered 503."""
+    heard: list[tuple[str, ...]] = []
+    with DefaultPort(lambda *told: heard.append(told), port):
+        assert call(port, HOME="/home/of/station", SIGNET_DAEMON_URL="http://127.0.0.1:1") == "503"
+    assert heard == [("/home/of/station", "POST", "/api/hooks/session-start", f"127.0.0.1:{port}")]
+
+
+def test_request_of_anybody_else_is_answered_and_forgotten(port: int) -> None:
+    """A program that was not started for a run is nobody's breach."""
+    heard: list[tuple[str, ...]] = []
+    with DefaultPort(lambda *told: heard.append(told), port):
+        assert call(port) == "503"
+    assert heard == []
+
+
+def test_second_run_goes_on_with_a_note(port: int) -> None:
+    """What holds the port says that it is the kit, and a second holder holds nothing."""
+    assert demand_free(allowed=False, option="--allow-default-port", port=port) is None
+    with DefaultPort(lambda *_: None, port) as first, DefaultPort(lambda *_: None, port) as second:
+        assert (first.is_held, second.is_held) == (True, False)
+        note = demand_free(allowed=False, option="--allow-default-port", port=port)
+    assert note is not None
+    assert "another run of the kit" in note
+
+
+@pytest.fixture
+def daemon() -> Iterator[int]:
+    """The port of something that answers /health with 200."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("content-length", "2")
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()
+
+
+def test_daemon_that_listens_there_needs_consent(daemon: int) -> None:
+    """Without consent it is a usage error that names port and option; with it, a note."""
+    with pytest.raises(UsageError) as refusal:
+        demand_free(allowed=False, option="--signet-allow-default-port", port=daemon)
+    assert f"127.0.0.1:{daemon}" in str(refusal.value)
+    assert "--signet-allow-default-port" in str(refusal.value.remedy)
+    note = demand_free(allowed=True, option="--signet-allow-default-port", port=daemon)
+    assert note is not None
