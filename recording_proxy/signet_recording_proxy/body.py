@@ -14,6 +14,11 @@ from typing import Any
 from signet_recording_proxy.content_coding import undo
 
 MAX_JSON_DEPTH = 100
+MAX_ENCODED = 24 * 1024 * 1024
+"""How many bytes of a trace line one body may take. A line holds two, and whoever reads it has bounds."""
+_SURELY_SMALL = MAX_ENCODED // 24
+# No character takes more bytes in JSON than six, of which a NUL alone has need.
+_MOST_BYTES_A_CHARACTER = 6
 _STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _JSON_STARTS = frozenset('{["-0123456789tfn')
 _SINGLE_BYTE_CHARSETS = frozenset({"iso-8859-1", "latin-1", "latin1", "windows-1252", "cp1252"})
@@ -61,10 +66,27 @@ def describe(body: KeptBody, media_type: str | None, content_encoding: str | Non
     """The `body` member of a trace line, or None when no byte was sent.
 
     The content coding is undone. A body over the limit, as carried or once decoded, keeps the size
-    and SHA-256 of what was carried, and the text of its beginning.
+    and SHA-256 of what was carried, and the text of its beginning; so does one that would take more than
+    MAX_ENCODED bytes of a line.
     """
     if not body.size:
         return None
+    described = _described(body, media_type, content_encoding)
+    if body.size <= _SURELY_SMALL and not content_encoding:
+        return described
+    if len(json.dumps(described, ensure_ascii=False).encode("utf-8", "surrogatepass")) <= MAX_ENCODED:
+        return described
+    text = body.kept()[: MAX_ENCODED // _MOST_BYTES_A_CHARACTER].decode("utf-8", "replace")
+    return {
+        "cut": True,
+        "size": body.size,
+        "sha256": body.sha256(),
+        "text": "" if content_encoding else text,
+        "media_type": media_type,
+    }
+
+
+def _described(body: KeptBody, media_type: str | None, content_encoding: str | None) -> dict[str, Any]:
     data, whole = body.kept(), not body.cut
     if content_encoding:
         undone = undo(data, content_encoding, body.limit)

@@ -75,6 +75,11 @@ class Fault:
             return False
         return self.path is None or fnmatch.fnmatchcase(path, self.path)
 
+    @property
+    def keeps_the_request(self) -> bool:
+        """Whether the daemon never gets the request: the fault answers it, or nobody does."""
+        return self.kind in ("reset", "hang") or self.kind in _ANSWERS
+
     def answer(self) -> Answer | None:
         """What the fault answers without asking the daemon, or None when it does not answer."""
         make = _ANSWERS.get(self.kind)

@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl
 from signet_conformance.errors import KitError, SignetConformanceError
 from signet_conformance.trace import Header
 from signet_conformance.trace.marks import FaultMark
+from signet_conformance.trace.reading import MAX_LINE_BYTES
 from signet_recording_proxy import faults
 from signet_recording_proxy.body import KeptBody, describe
 from signet_recording_proxy.faults import Fault
@@ -22,6 +23,9 @@ from signet_recording_proxy.redaction.redactor import Redactor
 from signet_recording_proxy.trace_file import TraceFile
 
 Headers = list[tuple[str, str]]
+# Of a head that no line could hold: what a server takes at most is a fraction of it.
+_LONGEST_KEPT = 8192
+_MOST_KEPT = 200
 
 
 @dataclass(slots=True)
@@ -110,11 +114,18 @@ class Recorder:
         ended = time.monotonic() if at is None else max(at, exchange.begun)
         del self._ongoing[id(exchange)]
         try:
-            exchange.file.end_exchange(self._redactor.exchange(_line(exchange, error, note, ended)))
+            exchange.file.end_exchange(self._encoded(exchange, error, note, ended))
         except KitError as failure:
             self.fail(failure)
         if not self._ongoing:
             self._quiet.set()
+
+    def _encoded(self, exchange: Ongoing, error: str | None, note: str, ended: float) -> bytes:
+        encoded = self._redactor.exchange(_line(exchange, error, note, ended))
+        if len(encoded) <= MAX_LINE_BYTES:
+            return encoded
+        # Tokens may be longer than what they stand for, and heads have no bound of their own.
+        return self._redactor.exchange(_shortened(_line(exchange, error, note, ended), exchange))
 
     def mark(self, name: str, data: Mapping[str, Any]) -> int:
         """Write a mark, return its number."""
@@ -187,6 +198,25 @@ class Recorder:
         spec = {name: value for name, value in fault.spec.items() if name != "kind"}
         mark = FaultMark(kind=fault.kind, on=on, match=dict(fault.match), id=fault.id, other=spec)
         self.mark(mark.NAME, mark.data)
+
+
+def _shortened(line: dict[str, Any], exchange: Ongoing) -> dict[str, Any]:
+    """A line without the bodies, and with the beginnings of what is long in the heads."""
+    request, response = line["request"], line["response"]
+    for message, sent in ((request, exchange.request), (response, exchange.response)):
+        if message is None or sent is None:
+            continue
+        message["headers"] = [
+            (name[:_LONGEST_KEPT], value[:_LONGEST_KEPT]) for name, value in message["headers"][:_MOST_KEPT]
+        ]
+        if message["body"] is not None:
+            kept = sent.body
+            message["body"] = {
+                "cut": True, "size": kept.size, "sha256": kept.sha256(), "text": "", "media_type": None
+            }  # fmt: skip
+    request["path"], request["method"] = request["path"][:_LONGEST_KEPT], request["method"][:_LONGEST_KEPT]
+    request["query"] = [(name[:_LONGEST_KEPT], value[:_LONGEST_KEPT]) for name, value in request["query"][:_MOST_KEPT]]
+    return line
 
 
 def _line(exchange: Ongoing, error: str | None, note: str, ended: float) -> dict[str, Any]:

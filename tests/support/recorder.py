@@ -98,13 +98,13 @@ def _read_call(stream: Any, connection: socket.socket) -> Call | None:
     if len(first) != 3:
         return None
     headers = {k.lower(): v for k, v in http.client.parse_headers(stream).items()}
-    body = stream.read(int(headers.get("content-length", 0)))
+    body = bytearray(stream.read(int(headers.get("content-length", 0))))
     if headers.get("transfer-encoding") == "chunked":
         while size := int(stream.readline(), 16):
             body += stream.read(size)
             stream.readline()
         stream.readline()
-    return Call(first[0], first[1], headers, body, connection)
+    return Call(first[0], first[1], headers, bytes(body), connection)
 
 
 def _answer_by_default(call: Call) -> None:

@@ -27,6 +27,7 @@ from mitmproxy.tls import TlsData
 from signet_conformance.errors import KitError
 from signet_recording_proxy.client import Client
 from signet_recording_proxy.engines.mitmproxy.fault_answers import add_members, made_up, refused_page
+from signet_recording_proxy.engines.mitmproxy.http_layers import RecordedLayer
 from signet_recording_proxy.engines.mitmproxy.way import Way
 from signet_recording_proxy.faults import Fault
 from signet_recording_proxy.recorder import Headers, Ongoing, Sent
@@ -52,7 +53,7 @@ class ClientConnection(LiveConnectionHandler):
         self._connect_error: str | None = None
         self._kept_back: list[bytes] = []
         self._hooks: dict[str, Callable[[Any], Awaitable[None] | None]] = {
-            "next_layer": _next_layer,
+            "next_layer": self._next_layer,
             "server_connect_error": self._connect_failed,
             "tls_start_server": way.start_tls,
             "tls_failed_server": self._tls_failed,
@@ -119,23 +120,38 @@ class ClientConnection(LiveConnectionHandler):
             self._recorder.finish(self._exchange, "upstream_reset", note="the recorder could not carry this exchange")
         self.reset()
 
+    def _next_layer(self, data: layer.NextLayer) -> None:
+        if any(isinstance(above, layers.modes.ReverseProxy) for above in data.context.layers):
+            data.layer = RecordedLayer(data.context, HTTPMode.transparent, self._take)
+        else:
+            data.layer = layers.modes.ReverseProxy(data.context)
+
     # ---- the request
 
     def _request_head(self, flow: HTTPFlow) -> None:
         request, headers = flow.request, _headers(flow.request.headers.fields)
         if self._way.listener.is_foreign(headers):
             self._way.listener.refuse_page(request.method, request.path.partition("?")[0], headers)
-            flow.response = refused_page()
+            flow.response, flow.request.stream = refused_page(), False
             return
         exchange = self._recorder.begin(self._number, request.method, request.path, headers)
         flow.metadata[_EXCHANGE] = self._exchange = exchange
         self._way.direct(request)
+        if exchange.fault is not None and exchange.fault.keeps_the_request:
+            request.stream = False
+
+    def _take(self, flow: HTTPFlow, data: bytes) -> bool:
+        """Record the next bytes of a request; whether the daemon gets them."""
+        exchange: Ongoing | None = flow.metadata.get(_EXCHANGE)
+        if exchange is None:
+            return False
+        exchange.request.body.feed(data)
+        return exchange.fault is None or not exchange.fault.keeps_the_request
 
     async def _request(self, flow: HTTPFlow) -> None:
         exchange: Ongoing | None = flow.metadata.get(_EXCHANGE)
         if exchange is None:
             return
-        exchange.request.body.feed(flow.request.raw_content or b"")
         fault = exchange.fault
         if fault is None:
             return
@@ -264,13 +280,6 @@ class ClientConnection(LiveConnectionHandler):
 
     def _tls_failed(self, _data: TlsData) -> None:
         self._connect_error = "TLS"
-
-
-def _next_layer(data: layer.NextLayer) -> None:
-    if any(isinstance(above, layers.modes.ReverseProxy) for above in data.context.layers):
-        data.layer = layers.HttpLayer(data.context, HTTPMode.transparent)
-    else:
-        data.layer = layers.modes.ReverseProxy(data.context)
 
 
 def _headers(fields: tuple[tuple[bytes, bytes], ...]) -> Headers:

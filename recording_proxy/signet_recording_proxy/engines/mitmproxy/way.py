@@ -14,6 +14,7 @@ from mitmproxy.options import Options
 from mitmproxy.proxy.mode_specs import ProxyMode
 from mitmproxy.tls import TlsData
 
+from signet_recording_proxy.engines.mitmproxy.http_layers import STREAMED_FROM
 from signet_recording_proxy.listener import Listener
 
 
@@ -65,6 +66,7 @@ def _options() -> Options:
         validate_inbound_headers=False,
         http2=False,
         rawtcp=True,
+        stream_large_bodies=str(STREAMED_FROM),
     )
     return options
 
