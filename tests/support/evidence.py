@@ -12,6 +12,7 @@ EXPECTED = TRACES / "expected"
 PAIRS = TRACES / "pairs"
 HOOK_RUNS = EVIDENCE / "hook-runs"
 HOST_EVENTS = EVIDENCE / "host-events"
+CLAIMS = EVIDENCE / "claims.jsonl"
 LAW = EVIDENCE / "law.json"
 SEED = EVIDENCE / "truth-tables" / "seed.jsonl"
 

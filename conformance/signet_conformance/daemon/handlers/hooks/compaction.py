@@ -92,7 +92,8 @@ def compaction_complete(daemon: Daemon, call: Call) -> Answer:
     marks = start_marks(
         agent, {**fields, "sessionId": None}, project, key_only=daemon.behaviour.start_marks_are_key_only
     )
-    daemon.started.forget(same_marks(marks))
+    if not daemon.behaviour.start_marks_are_key_only:
+        daemon.started.forget(same_marks(marks))
     if truthy(key):
         daemon.transcripts.drop(str(key), agent)
     return Answer(answer)
