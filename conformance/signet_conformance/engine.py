@@ -138,7 +138,8 @@ def _fold(name: str, passed: int, findings: list[Finding], dropped: int = 0) -> 
     subjects = passed + len(findings) + dropped
     kept = tuple(f for f in findings if f.verdict is verdict)
     if verdict is Verdict.NOT_APPLICABLE:
-        return Judgement(name, verdict, Reason.NO_SUBJECT, "nothing in the trace is subject to it")
+        why = kept[0].message if kept else "nothing in the trace is subject to it"
+        return Judgement(name, verdict, Reason.NO_SUBJECT, why)
     if verdict is Verdict.PASS:
         return Judgement(name, verdict, Reason.CONFORMING, _count(subjects), subjects=subjects)
     reason = Reason.UNDECIDED if verdict is Verdict.INCONCLUSIVE else Reason.BREACH

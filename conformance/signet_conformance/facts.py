@@ -16,7 +16,14 @@ from math import inf
 from typing import Any
 from urllib.parse import unquote
 
-from signet_conformance.contract import REFERENCE_DAEMON, RouteTable, operation_table, routes_of, version_key
+from signet_conformance.contract import (
+    REFERENCE_DAEMON,
+    RouteTable,
+    operation_table,
+    routes_of,
+    served_path,
+    version_key,
+)
 from signet_conformance.errors import ContractError
 from signet_conformance.trace import Body, Exchange, Trace, fault_kinds
 from signet_conformance.trace.marks import KitMark, MarkT, kit_marks
@@ -69,7 +76,7 @@ def normalised_key(raw_key: str | None) -> str | None:
 class Call:
     """One exchange as the daemon understands it.
 
-    `method` is in upper case, `path` as sent without query, `is_hook` whether it lies under /api/hooks/.
+    `method` is in upper case, `path` as the daemon matches it, without query; `is_hook`: it lies under /api/hooks/.
     `body` is the request's JSON object, empty when it has none; `answer` is the response's JSON object
     or None, `readable` whether the response is JSON at all and not null. `cut` tells
     that the request body was recorded in part only and has no readable field.
@@ -84,8 +91,8 @@ class Call:
         request, response = exchange.request, exchange.response
         self.exchange = exchange
         self.method = request.method
-        self.path = request.path
-        self.is_hook = request.path.startswith("/api/hooks/")
+        self.path = served_path(request.path)
+        self.is_hook = self.path.startswith("/api/hooks/")
         self.seq = exchange.seq
         self.t0 = exchange.t0
         self.t1 = exchange.t1

@@ -15,6 +15,8 @@ from tests.support.case_traces import build
 
 UNDECIDED_ALONE = {"SIG-FAIL-001", "SIG-FAIL-003", "SIG-FAIL-005"}
 """Their breach is that nothing follows, which a trace alone cannot tell from its end."""
+TOLD_BY_MARKS = {"SIG-LOAD-001", "SIG-LOAD-002", "SIG-LOAD-003"}
+"""Their breach is no exchange."""
 
 
 def _items(example: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -23,7 +25,7 @@ def _items(example: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("requirement", requirements())
 def test_the_example_of_a_requirement_breaches_it(requirement: str, tmp_path: Path) -> None:
-    """A requirement's own example is found in breach, naming an exchange of the example."""
+    """A requirement's own example is found in breach, naming an exchange of the example where it is one."""
     entry = requirements()[requirement]
     trace = build(tmp_path / "example.jsonl", _items(entry.example), entry.example_context)
     found = judge(trace).judgements[requirement]
@@ -31,4 +33,4 @@ def test_the_example_of_a_requirement_breaches_it(requirement: str, tmp_path: Pa
         assert found.verdict is Verdict.INCONCLUSIVE, found.message
     else:
         assert found.verdict in (Verdict.FAIL, Verdict.WARN), found.message
-        assert found.findings[0].exchanges
+        assert found.findings[0].exchanges or requirement in TOLD_BY_MARKS

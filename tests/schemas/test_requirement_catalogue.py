@@ -18,7 +18,8 @@ LATER = {"SIG-START-004": "exception B", "SIG-END-003": "transcript B"}
 AREAS = {
     "HTTP": "transport", "HEALTH": "health", "START": "start", "PROMPT": "prompt", "END": "end", "CKPT": "checkpoint",
     "CMP": "compaction", "REC": "recall", "REM": "remember", "MEM": "memory", "SEC": "secrets", "AGENT": "identity",
-    "SESS": "session", "FAIL": "robustness", "NOTE": "notifications", "COV": "coverage", "DAEMON": "daemon",
+    "SESS": "session", "FAIL": "robustness", "NOTE": "notifications", "COV": "coverage", "LOAD": "loading",
+    "DAEMON": "daemon",
 }  # fmt: skip
 
 
@@ -131,7 +132,7 @@ def test_every_requirement_of_the_law_is_there_in_its_order(
     areas: dict[str, dict[str, Any]], catalogue: list[dict[str, Any]], law: dict[str, Any]
 ) -> None:
     """No id of the law is missing, none is added, and within an area the order is the law's."""
-    assert len(law) >= 84
+    assert len(law) >= 90
     order = list(areas)
     listed = [r["id"] for r in catalogue]
     stray = sorted(set(listed) ^ set(law))

@@ -64,7 +64,7 @@ def _exchange(number: int, item: Mapping[str, Any]) -> dict[str, Any]:
     if response is not None:
         line["response"] = {
             "status": response["status"],
-            "headers": [["content-type", JSON_TYPE]],
+            "headers": [["content-type", JSON_TYPE], *_pairs(response.get("headers", {}))],
             "body": _body(response),
         }
     for name in ("error", "fault"):

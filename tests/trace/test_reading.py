@@ -269,7 +269,8 @@ def test_an_error_may_be_its_kind_alone(tmp_path: Path) -> None:
         pytest.param(Body(text='{"a":' * 5_000), None, id="deep"),
         pytest.param(Body(text='{"a":"\\ud800"}'), {"a": "\ud800"}, id="half-an-emoji-escaped"),
         pytest.param(Body(text='{"a":"\ud800"}'), {"a": "\ud800"}, id="half-an-emoji"),
-        pytest.param(Body(base64="e30="), None, id="base64"),
+        pytest.param(Body(base64="eyJhIjoi6SJ9"), {"a": "\ufffd"}, id="bytes-that-are-no-utf-8"),
+        pytest.param(Body(base64="H4sI"), None, id="compressed"),
         pytest.param(Body(cut=True, text='{"a":1}'), None, id="cut"),
     ],
 )

@@ -29,6 +29,7 @@ from signet_conformance.contract.routes import (
     operation_table,
     route_table,
     routes_of,
+    served_path,
 )
 from signet_conformance.contract.versions import (
     REFERENCE_DAEMON,
@@ -65,6 +66,7 @@ __all__ = [
     "route_table",
     "routes_of",
     "schemas_folder",
+    "served_path",
     "version_document",
     "version_key",
 ]

@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 
 from signet_conformance.contract.folder import document
 from signet_conformance.contract.versions import contract_version_of, contract_versions, reference_daemon, version_key
+
+_ESCAPES = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+_RESERVED = frozenset(b";/?:@&=+$,#%")
+
+
+def served_path(path: str) -> str:
+    """A path as the daemon matches it: escapes are undone, but for those of reserved characters and of no UTF-8."""
+    return _ESCAPES.sub(_unescaped, path) if "%" in path else path
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    escapes = match[0]
+    try:
+        # A reserved character keeps its escape: it would change what the path is made of.
+        return "".join(
+            f"%{ord(character):02X}" if ord(character) in _RESERVED else character
+            for character in bytes.fromhex(escapes.replace("%", "")).decode()
+        )
+    except UnicodeDecodeError:
+        return escapes
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +52,7 @@ class RouteTable:
                 self._patterns.setdefault(len(parts), []).append((route.method, parts, route))
             else:
                 self._literal[route.method, route.path] = route
+        self.operations = frozenset(route.operation for route in routes if route.operation is not None)
         self._known: dict[tuple[str, str], Route | None] = {}
 
     def find(self, method: str, path: str) -> Route | None:
@@ -38,7 +60,7 @@ class RouteTable:
         try:
             return self._known[method, path]
         except KeyError:
-            route = self._find(method, path)
+            route = self._find(method, served_path(path))
             if len(self._known) < 50_000:
                 self._known[method, path] = route
             return route

@@ -16,6 +16,8 @@ def merged(first: Declared, second: Declared) -> Declared:
         bounds_s={**second.bounds_s, **first.bounds_s},
         capabilities=second.capabilities if first.capabilities is None else first.capabilities,
         token=first.token or second.token,
+        prompt_chars=second.prompt_chars if first.prompt_chars is None else first.prompt_chars,
+        bypass=second.bypass if first.bypass is None else first.bypass,
         canaries={**second.canaries, **first.canaries},
     )
 
@@ -43,7 +45,9 @@ class Declarations:
     def applied_to(self, trace: Trace) -> Trace:
         """The trace, its header completed in place of what it says itself."""
         header = trace.header
-        declared = merged(self.options, merged(self.profile, header.declared))
+        # That a connector sends a token when it is given one does not say that it was given one here.
+        profile = replace(self.profile, token=False)
+        declared = merged(self.options, merged(profile, header.declared))
         return replace(trace, header=replace(header, declared=declared))
 
     def words(self) -> Sequence[str]:

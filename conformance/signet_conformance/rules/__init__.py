@@ -16,13 +16,16 @@ from signet_conformance.rules import (
     compaction,
     coverage,
     end,
+    handlers,
     identity,
     memory,
     prompt,
     robustness,
+    spoken,
     start,
     tokens,
     transport,
+    waiting,
 )
 from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.outcome import Rule, RunRule
@@ -38,9 +41,11 @@ _WRITTEN: Mapping[str, Rule] = {
     "SIG-HTTP-008": transport.hooks_are_not_disabled,
     "SIG-HTTP-009": tokens.token_travels_in_authorization,
     "SIG-HTTP-010": transport.refused_request_is_not_repeated,
-    "SIG-HTTP-011": transport.backs_off_after_503,
+    "SIG-HTTP-011": waiting.backs_off_after_503,
     "SIG-HTTP-012": transport.stops_after_conflict,
     "SIG-HTTP-013": tokens.token_is_sent,
+    "SIG-HTTP-014": transport.undisturbed_call_is_accepted,
+    "SIG-HTTP-015": waiting.waits_after_429,
     "SIG-HEALTH-001": transport.health_comes_first,
     "SIG-START-004": start.start_comes_first,
     "SIG-START-005": start.start_is_not_repeated,
@@ -52,7 +57,8 @@ _WRITTEN: Mapping[str, Rule] = {
     "SIG-PROMPT-006": prompt.unknown_session_is_started,
     "SIG-PROMPT-007": prompt.injected_text_stays_out,
     "SIG-PROMPT-008": prompt.few_prompts_in_flight,
-    "SIG-PROMPT-010": prompt.text_is_the_current_prompt,
+    "SIG-PROMPT-010": spoken.text_is_the_current_prompt,
+    "SIG-PROMPT-011": spoken.every_turn_is_submitted,
     "SIG-END-002": end.end_names_the_started_session,
     "SIG-END-003": end.transcript_is_sent,
     "SIG-END-004": end.working_directory_is_the_project,
@@ -92,6 +98,9 @@ _WRITTEN: Mapping[str, Rule] = {
     "SIG-FAIL-004": robustness.bypass_is_silent,
     "SIG-FAIL-005": robustness.odd_answer_is_tolerated,
     "SIG-COV-001": coverage.endpoints_are_declared,
+    "SIG-LOAD-001": handlers.connector_loads,
+    "SIG-LOAD-002": handlers.installed_files_are_accepted,
+    "SIG-LOAD-003": handlers.address_is_the_given_one,
 }
 
 _OVER_A_RUN: Mapping[str, RunRule] = {

@@ -63,15 +63,16 @@ def endpoints_are_declared(recording: Recording) -> Iterator[Outcome]:
 
 def observed_operations_are_the_declared_ones(run: WholeRun) -> Iterator[Outcome]:
     """Over a complete run the connector calls every operation that its target declares, and no others."""
-    declared = run.declared.capabilities
-    if declared is None or not run.is_complete:
+    if run.declared.capabilities is None or not run.is_complete:
         return
+    declared = [name for name in run.declared.capabilities if run.serves(name)]
     observed = run.operations
     absent = sorted(set(declared) - observed)
     extra = sorted(observed - set(declared) - IMPLIED)
     expected, received = ", ".join(sorted(declared)), sorted(observed)
     yield from [PASS] * (len(observed) - len(extra))
     if absent:
-        yield fail(message=f"declared but never seen: {', '.join(absent)}", expected=expected, received=received)
+        why = f"; the driver says: {'; '.join(run.remarks[:3])}" if run.remarks else ""
+        yield fail(message=f"declared but never seen: {', '.join(absent)}{why}", expected=expected, received=received)
     if extra:
         yield warn(message=f"DRIFT: seen but not declared: {', '.join(extra)}", expected=expected, received=received)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from signet_conformance.facts import (
@@ -19,14 +20,16 @@ from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.rules.steps import (
     broken_off,
+    end_may_be_lost,
     is_another_session,
-    marked_replies,
     outage_lasts,
+    session_of,
+    step_before,
     was_silent,
 )
 from signet_conformance.rules.transcripts import Transcript, pairs_of, transcripts_of
 from signet_conformance.rules.turns import Turn
-from signet_conformance.trace.marks import StepMark
+from signet_conformance.trace.marks import StepMark, StepName
 
 _BOUNDARY_REASONS = frozenset(
     {
@@ -123,6 +126,8 @@ def started_key_is_ended(recording: Recording) -> Iterator[Outcome]:
         if last_end is None:
             if outage_lasts(recording):
                 yield undecided(start, message="no end, and the daemon was away until the recording's end")
+            elif end_may_be_lost(recording, str(start.key)):
+                yield undecided(start, message="nothing listened when the user ended it, and nothing was sent since")
             elif broken_off(recording):
                 yield undecided(start, message="no end, and the scenario was broken off")
             elif all(call.status == 409 for call in hooks if call.operation == START):
@@ -232,7 +237,16 @@ def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
         if call.body.get("reason") != "clear":
             continue
         following = next(iter(recording.later(call)), None)
-        if following is not None and following.operation != START:
+        step = step_before(recording, call.seq)
+        if step is not None and step.step == StepName.END and session_of(recording, call.key) == step.session:
+            yield fail(
+                call,
+                message='reason:"clear", of a session that the user ended otherwise: nothing was summarised',
+                pointer=in_body("reason"),
+                expected="another reason: the context was not discarded",
+                received="clear",
+            )
+        elif following is not None and following.operation != START:
             yield fail(
                 call,
                 following,
@@ -344,7 +358,7 @@ def _ended_late(end: Call, start: Call) -> Outcome:
 
 def turns_stand_in_order(recording: Recording) -> Iterator[Outcome]:
     """The turns of a transcript stand in the order of the conversation."""
-    replies = marked_replies(recording)
+    marked = _MarkedOrder(recording)
     for transcript in transcripts_of(recording):
         call = transcript.call
         if len(transcript.turns) < 2:
@@ -359,15 +373,16 @@ def turns_stand_in_order(recording: Recording) -> Iterator[Outcome]:
                 expected="turns in the order of the conversation",
                 fold="opposite order",
             )
-        elif replies and _answer_before_question(transcript, replies):
+        elif (wrong := marked.out_of_order(transcript)) is not None:
             yield warn(
                 call,
-                message="the transcript shows a reply before the prompt that it answers",
+                message="the transcript shows turns in another order than they took place",
                 pointer=in_body("transcript"),
-                expected="turns in the order of the conversation",
+                expected=f"{wrong[0][1][:80]!r} before {wrong[1][1][:80]!r}",
+                received="the other way round",
                 fold="opposite order",
             )
-        elif not replies and _may_be_reversed(transcript.turns):
+        elif not marked.turns and _may_be_reversed(transcript.turns):
             yield undecided(call, message="assistant first and user last throughout: the pairs may be reversed")
         else:
             yield PASS
@@ -381,15 +396,23 @@ def _reversed_elsewhere(recording: Recording, transcript: Transcript) -> Call | 
     return None
 
 
-def _answer_before_question(transcript: Transcript, replies: Mapping[str, str]) -> bool:
-    return any(
-        turn[0] == "assistant"
-        and following[0] == "user"
-        and replies.get(following[1]) == turn[1]
-        and turn in transcript.once
-        and following in transcript.once
-        for turn, following in pairwise(transcript.turns)
-    )
+class _MarkedOrder:
+    """The turns as marks tell them, in the order of the steps; a turn that took place twice says nothing."""
+
+    def __init__(self, recording: Recording) -> None:
+        turns: list[Turn] = []
+        for mark in recording.marks(StepMark):
+            text, reply = text_or_none(mark.text), text_or_none(mark.reply)
+            turns += [("user", text)] if text is not None else []
+            turns += [("assistant", reply)] if text is not None and reply is not None else []
+        seen = Counter(turns)
+        self.turns = {turn: place for place, turn in enumerate(turns) if seen[turn] == 1}
+
+    def out_of_order(self, transcript: Transcript) -> tuple[Turn, Turn] | None:
+        """The first two turns of a transcript that took place the other way round, in their true order."""
+        known = [turn for turn in transcript.turns if turn in self.turns and turn in transcript.once]
+        wrong = ((first, second) for first, second in pairwise(known) if self.turns[first] > self.turns[second])
+        return next(((second, first) for first, second in wrong), None)
 
 
 def _may_be_reversed(turns: Sequence[Turn]) -> bool:

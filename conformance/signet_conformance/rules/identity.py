@@ -12,6 +12,8 @@ from signet_conformance.facts import (
     END,
     GET,
     LIFECYCLE,
+    PROMPT,
+    RECALL,
     SEARCH_SESSIONS,
     SKILL,
     START,
@@ -21,14 +23,21 @@ from signet_conformance.facts import (
     text_or_none,
 )
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
+from signet_conformance.rules.steps import marked_agent, step_before
+from signet_conformance.trace.marks import StepName
 
 CONSTANT_KEYS = frozenset({"hermes-default", "default", "main", "session", "unknown", "none", "null", "undefined"})
 NOISE_PATHS = ("/tmp/", "/private/tmp/")  # noqa: S108 - named by the law, not used
 NOISE_KEYS = ("test-", "spec-", "fixture-", "synthetic-", "tmp-")
 
 
+_AGENT_CALLS_BEFORE_0_109 = frozenset({START, PROMPT, RECALL})
+
+
 def _agent_calls(recording: Recording) -> list[Call]:
-    return [c for c in recording.calls if c.operation in AGENT_CALLS and not c.cut]
+    """The calls that this release runs as an agent which the connector chooses."""
+    reading = AGENT_CALLS if recording.at_least("0.109") else _AGENT_CALLS_BEFORE_0_109
+    return [c for c in recording.calls if c.operation in reading and not c.cut]
 
 
 def key_keeps_its_agent(recording: Recording) -> Iterator[Outcome]:
@@ -41,20 +50,26 @@ def key_keeps_its_agent(recording: Recording) -> Iterator[Outcome]:
         if len(calls) < 2:
             continue
         owner = next((c for c in calls if c.operation == START), calls[0])
-        strays = [c for c in calls if c.agent != owner.agent]
-        if not strays:
+        if len({c.agent for c in calls}) == 1:
             yield PASS
             continue
-        for call in strays:
+        # Where the kit asked for an agent, those that run as another one are wrong, be it the start.
+        wanted = marked_agent(recording, owner) or owner.agent
+        for call in (c for c in calls if c.agent != wanted):
             yield fail(
                 call,
-                owner,
-                message=f"the session runs as {owner.agent!r}, its {call.operation} as {call.agent!r}",
+                *((owner,) if owner.agent == wanted else ()),
+                message=f"the session runs as {wanted!r}, its {call.operation} as {call.agent!r}",
                 pointer=in_body("agentId"),
-                expected=owner.agent,
+                expected=wanted,
                 received=_as_sent(call),
                 fold=f"{call.operation} as {call.agent}",
             )
+
+
+def _is_hidden(agent: str, wanted: Collection[str]) -> bool:
+    """Whether an agent cannot be compared: it was redacted in the exchanges, or where it was declared."""
+    return "<redacted:" in agent or any("<redacted:" in other for other in wanted)
 
 
 def _as_sent(call: Call) -> object:
@@ -73,12 +88,18 @@ def call_runs_as_the_declared_agent(recording: Recording) -> Iterator[Outcome]:
         if start.key is not None and start.agent in declared:
             session_agent.setdefault(start.key, start.agent)
     for call in _agent_calls(recording):
-        if not declared:
+        marked = marked_agent(recording, call)
+        if marked is None and not declared:
             yield undecided(call, message="no agent is declared for the trace")
             continue
-        wanted = {session_agent[call.key]} if call.key in session_agent else declared
+        if marked is not None:
+            wanted = {marked}
+        else:
+            wanted = {session_agent[call.key]} if call.key in session_agent else declared
         if call.agent in wanted:
             yield PASS
+        elif _is_hidden(call.agent, wanted):
+            yield undecided(call, message="the agent id was redacted, and what is declared was not")
         else:
             yield fail(
                 call,
@@ -138,16 +159,20 @@ def memory_is_read_as_the_declared_agent(recording: Recording) -> Iterator[Outco
     for call in recording.of(GET):
         if call.memory_id.strip().lower() == "stats":
             continue
-        if not declared:
+        marked = marked_agent(recording, call)
+        wanted = declared if marked is None else {marked}
+        if not wanted:
             yield undecided(call, message="no agent is declared for the trace")
-        elif call.agent in declared:
+        elif call.agent in wanted:
             yield PASS
+        elif _is_hidden(call.agent, wanted):
+            yield undecided(call, message="the agent id was redacted, and what is declared was not")
         else:
             yield warn(
                 call,
                 message=f"GET memory/:id runs as {call.agent!r}: a row of another agent is not found",
                 pointer="/request/query",
-                expected=f"query agentId={' or '.join(sorted(declared))}",
+                expected=f"query agentId={' or '.join(sorted(wanted))}",
                 received=call.query.get("agentId"),
             )
 
@@ -158,10 +183,13 @@ def keys_are_distinct(recording: Recording) -> Iterator[Outcome]:
     for key, hooks in recording.hooks_of.items():
         ids = _first_with("sessionId", hooks)
         projects = _first_with("project", [c for c in hooks if c.operation == START])
+        sessions = _sessions_started(recording, hooks)
         if key.lower() in CONSTANT_KEYS:
             problem, told = f"the key {key!r} is a constant", hooks
         elif len(ids) > 1:
             problem, told = f"one key for {len(ids)} session ids, {_named(ids)}", list(ids.values())
+        elif len(sessions) > 1:
+            problem, told = f"one key for {len(sessions)} sessions, {_named(sessions)}", list(sessions.values())
         elif len(projects) > 1:
             problem, told = f"one key for {len(projects)} projects, {_named(projects)}", list(projects.values())
         else:
@@ -178,6 +206,16 @@ def keys_are_distinct(recording: Recording) -> Iterator[Outcome]:
         yield PASS
     elif clean:
         yield undecided(message="one session only: whether keys differ cannot be seen")
+
+
+def _sessions_started(recording: Recording, hooks: Iterable[Call]) -> dict[str, Call]:
+    """The first start of each session that marks name, the last session first."""
+    started: dict[str, Call] = {}
+    for call in hooks:
+        step = step_before(recording, call.seq) if call.operation == START else None
+        if step is not None and step.session is not None and step.step in (StepName.START, StepName.PROMPT):
+            started.setdefault(step.session, call)
+    return dict(reversed(started.items()))
 
 
 def _first_with(member: str, hooks: Iterable[Call]) -> dict[str, Call]:

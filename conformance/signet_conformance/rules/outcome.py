@@ -57,6 +57,11 @@ def undecided(*calls: Call, message: str) -> Finding:
     return _finding(Verdict.INCONCLUSIVE, calls, message, "", "", None, "")
 
 
+def no_subject(why: str) -> Finding:
+    """Nothing can be subject to the requirement, for a reason that the reader shall know."""
+    return _finding(Verdict.NOT_APPLICABLE, (), why, "", "", None, "")
+
+
 def in_body(*names: str | int) -> str:
     """The JSON pointer to a member of the request body, from the exchange's line."""
     return "/request/body/json" + "".join(f"/{str(name).replace('~', '~0').replace('/', '~1')}" for name in names)

@@ -11,7 +11,7 @@ from signet_conformance.facts import LIFECYCLE, PROMPT, SAVES, START, Call, Reco
 from signet_conformance.finding import Finding
 from signet_conformance.rules.needles import Needles
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import PromptStep, prompt_steps
+from signet_conformance.rules.steps import PromptStep, prompt_steps, start_may_be_lost
 from signet_conformance.rules.transcripts import pairs_of
 
 MAX_IN_FLIGHT = 8
@@ -28,10 +28,10 @@ def one_submission_before_the_model(recording: Recording) -> Iterator[Outcome]:
     """Each of the user's turns is submitted once, before the model runs."""
     prompts = recording.of(PROMPT)
     settled: set[int] = set()
-    for repeated in _submitted_twice(recording):
+    for repeated in submitted_twice(recording):
         settled.update(repeated.exchanges)
         yield repeated
-    for late, transcript, _ in _answered_before(recording):
+    for late, transcript, _ in answered_before(recording):
         settled.add(late.seq)
         yield warn(
             late,
@@ -57,7 +57,8 @@ def one_submission_before_the_model(recording: Recording) -> Iterator[Outcome]:
         yield undecided(*rest[:20], message="without step marks HTTP does not show when the model's turn began")
 
 
-def _submitted_twice(recording: Recording) -> Iterator[Finding]:
+def submitted_twice(recording: Recording) -> Iterator[Finding]:
+    """The prompts of a key that say again, with no hook between, what the one before them said."""
     for hooks in recording.hooks_of.values():
         for before, call in pairwise(hooks):
             if (
@@ -77,7 +78,7 @@ def _submitted_twice(recording: Recording) -> Iterator[Finding]:
                 )
 
 
-def _answered_before(recording: Recording) -> Iterator[tuple[Call, Call, bool]]:
+def answered_before(recording: Recording) -> Iterator[tuple[Call, Call, bool]]:
     """Prompts that a later transcript shows with their reply, that transcript, and whether newer user turns follow."""
     for key, hooks in recording.hooks_of.items():
         for prompt in hooks:
@@ -121,48 +122,6 @@ def _marked_turn(step: PromptStep) -> Iterator[Outcome]:
             accepted = call
 
 
-def text_is_the_current_prompt(recording: Recording) -> Iterator[Outcome]:
-    """A submission holds the prompt of the turn that is about to run, without what the host wrapped around it."""
-    settled: set[int] = set()
-    for late, transcript, newer_follow in _answered_before(recording):
-        if newer_follow:
-            settled.add(late.seq)
-            yield warn(
-                late,
-                transcript,
-                message="a stale text: a transcript shows it answered and followed by a newer user turn",
-                pointer=in_body("userMessage"),
-                expected="the prompt of the turn about to run",
-                received=late.text,
-                fold="stale",
-            )
-    steps = prompt_steps(recording)
-    marked = {step.text for step in steps}
-    for step in steps:
-        for call in step.prompts:
-            text = (call.text or "").strip()
-            if call.seq in settled or not text:
-                continue
-            settled.add(call.seq)
-            if text == step.text:
-                yield PASS
-            elif text in marked or step.text in text:
-                yield warn(
-                    call,
-                    message="the text of another turn" if text in marked else "the prompt in the host's envelope",
-                    pointer=in_body("userMessage"),
-                    expected=step.text,
-                    received=text,
-                    fold="stale" if text in marked else "envelope",
-                )
-            else:
-                yield undecided(call, message="a text that no step gave")
-    rest = [p for p in recording.of(PROMPT) if p.seq not in settled]
-    if rest:
-        why = "a prompt without a text" if steps else "without step marks the prompt of the turn is not known"
-        yield undecided(*rest[:20], message=why)
-
-
 def prompt_uses_a_started_key(recording: Recording) -> Iterator[Outcome]:
     """A prompt uses a session key that was started."""
     starts = recording.of(START)
@@ -178,6 +137,8 @@ def prompt_uses_a_started_key(recording: Recording) -> Iterator[Outcome]:
                 yield PASS
             elif call.accepted and call.answer is not None and call.answer.get("sessionKnown") is True:
                 yield undecided(call, message="the daemon knew the session: it began before the recording")
+            elif start_may_be_lost(recording, call):
+                yield undecided(call, message="nothing listened when its session began: a start may have been refused")
             else:
                 yield fail(
                     call,

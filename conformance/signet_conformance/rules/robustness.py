@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 from signet_conformance.facts import LIFECYCLE, PROMPT, START, Call, Recording
 from signet_conformance.finding import Finding
-from signet_conformance.rules.outcome import PASS, Outcome, fail, undecided, warn
+from signet_conformance.rules.handlers import lost_turns, turn_was_lost
+from signet_conformance.rules.outcome import PASS, Outcome, fail, no_subject, undecided, warn
 from signet_conformance.rules.steps import broken_off
 from signet_conformance.trace import fault_kinds
-from signet_conformance.trace.marks import BLOCKED, BypassMark, FaultMark, HandlerMark, SkippedMark, StepMark, StepName
+from signet_conformance.trace.marks import BypassMark, FaultMark, SkippedMark, StepMark, StepName
 
 GRACE_S = 1.0
-_PROMPT_PATH = "/api/hooks/user-prompt-submit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,55 +66,11 @@ def _stopped(say: Callable[..., Finding], silence: _Silence, message: str, *call
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Blocked:
-    """A user turn that did not take place because of a handler: the marks of both, and the calls between them."""
-
-    step: StepMark
-    handler: HandlerMark
-    calls: tuple[Call, ...]
-
-
-def _blocked_without_daemon(recording: Recording) -> Iterator[_Blocked]:
-    """The prompts that were given while the kit kept the daemon out of reach, and that a handler blocked.
-
-    A handler that ran out of time or failed otherwise blocks nothing: the harness went on without it.
-    """
-    away: set[str] = set()
-    prompt: StepMark | None = None
-    for mark in recording.kit_marks:
-        if isinstance(mark, FaultMark) and _keeps_prompts_away(mark):
-            if mark.is_on:
-                away.add(mark.identity)
-            else:
-                away.discard(mark.identity)
-        elif isinstance(mark, StepMark):
-            prompt = mark if away and mark.step == StepName.PROMPT else None
-        elif isinstance(mark, HandlerMark) and prompt is not None and _blocked(mark, prompt):
-            yield _Blocked(prompt, mark, tuple(c for c in recording.calls if prompt.seq < c.seq < mark.seq))
-            prompt = None
-
-
-def _keeps_prompts_away(fault: FaultMark) -> bool:
-    path = (fault.match or {}).get("path")
-    return fault.kind in fault_kinds.AWAY and (path is None or fnmatchcase(_PROMPT_PATH, str(path)))
-
-
-def _blocked(handler: HandlerMark, prompt: StepMark) -> bool:
-    return handler.outcome == BLOCKED and handler.index == prompt.index
-
-
 def turn_takes_place_without_daemon(recording: Recording) -> Iterator[Outcome]:
     """The user's next turn takes place while the daemon cannot be reached."""
-    for turn in _blocked_without_daemon(recording):
-        yield fail(
-            *turn.calls,
-            message=f"step {turn.step.index}: the daemon was unreachable,"
-            f" and {turn.handler.event} blocked the user's turn",
-            expected="the turn takes place, without memory",
-            received=turn.handler.text,
-            fold="blocked",
-        )
+    for turn in lost_turns(recording):
+        if turn.away:
+            yield turn_was_lost(turn, "the daemon was unreachable")
     away = [
         c.seq
         for c in recording.calls
@@ -176,6 +131,9 @@ def slow_call_is_abandoned(recording: Recording) -> Iterator[Outcome]:
 
 def bad_answer_does_not_stop_hooks(recording: Recording) -> Iterator[Outcome]:
     """A 5xx, or an answer that cannot be read, does not stop the hooks after it."""
+    for turn in lost_turns(recording):
+        if turn.faults and not turn.away:
+            yield turn_was_lost(turn, f"the daemon's answers were spoilt ({', '.join(sorted(turn.faults))})")
     bad = [c for c in recording.calls if c.is_hook and c.delivered and _unusable(c)]
     if not bad:
         return
@@ -199,6 +157,9 @@ def _unusable(call: Call) -> bool:
 
 def bypass_is_silent(recording: Recording) -> Iterator[Outcome]:
     """While the bypass is switched on, the connector sends no hooks."""
+    if recording.declared.bypass == "application":
+        yield no_subject("the application that uses the connector owns the bypass")
+        return
     if not any(mark.is_on for mark in recording.marks(BypassMark)):
         return
     hooks = [c for c in recording.calls if c.is_hook]

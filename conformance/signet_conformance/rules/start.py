@@ -17,7 +17,7 @@ from signet_conformance.facts import (
     text_or_none,
 )
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import closed_between, step_before
+from signet_conformance.rules.steps import closed_between, start_may_be_lost, step_before
 from signet_conformance.trace.marks import StepName
 
 
@@ -29,6 +29,8 @@ def start_comes_first(recording: Recording) -> Iterator[Outcome]:
             yield PASS
         elif first.operation == END:
             yield undecided(first, message="a lone end: its session may have begun before the recording")
+        elif start_may_be_lost(recording, first):
+            yield undecided(first, message="nothing listened when its session began: a start may have been refused")
         elif first.operation != PROMPT:
             yield fail(
                 first,
@@ -138,16 +140,19 @@ def cleared_context_is_said(recording: Recording) -> Iterator[Outcome]:
                 if source == "clear":
                     yield PASS
                 elif after_end and before is not None:
-                    if before.body.get("reason") == "clear" or source is not None:
+                    if before.body.get("reason") == "clear":
                         yield PASS
                     else:
-                        yield _restart_without_source(recording, call, before)
+                        yield _restart(recording, call, before, source)
             before = call
 
 
-def _restart_without_source(recording: Recording, call: Call, end: Call) -> Outcome:
+def _restart(recording: Recording, call: Call, end: Call, source: str | None) -> Outcome:
+    """A start after an end of its key, of which neither says "clear"."""
     step = step_before(recording, call.seq)
     if step is None:
+        if source is not None:
+            return PASS
         return undecided(call, end, message="no source: whether the context was cleared cannot be seen")
     if step.step != StepName.CLEAR:
         return PASS
@@ -157,7 +162,7 @@ def _restart_without_source(recording: Recording, call: Call, end: Call) -> Outc
         message="the context was cleared, and neither the end nor the start says so",
         pointer=in_body("source"),
         expected='source:"clear" on the start, or reason:"clear" on the end',
-        received=None,
+        received=source,
     )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
+from math import inf
 from typing import TypeGuard
 
-from signet_conformance.facts import PROMPT, Call, Recording, text_or_none
+from signet_conformance.facts import END, PROMPT, START, Call, Recording, text_or_none
 from signet_conformance.trace.marks import (
     FaultMark,
     KitMark,
@@ -56,6 +57,127 @@ def closed_between(recording: Recording, low: int, high: int) -> bool:
                     return True
                 closed_at = None
     return closed_at is not None and closed_at < high
+
+
+def session_of(recording: Recording, key: str | None) -> str | None:
+    """The session, as marks name it, that a key belongs to: that of the step in which it was first used."""
+    sessions: dict[str, str | None] | None = recording.memo.get(session_of)
+    if sessions is None:
+        sessions = {}
+        for name, hooks in recording.hooks_of.items():
+            first = next((c for c in hooks if c.operation == START), hooks[0])
+            step = step_before(recording, first.seq)
+            # An end may come late, in the step of another session.
+            sessions[name] = None if step is None or first.operation == END else step.session
+        recording.memo[session_of] = sessions
+    return None if key is None else sessions.get(key)
+
+
+def agent_of_session(recording: Recording, session: str | None) -> str | None:
+    """The agent that the marks name for a session; None where they name none or several."""
+    agents: dict[str, set[str]] | None = recording.memo.get(agent_of_session)
+    if agents is None:
+        agents = {}
+        for mark in recording.marks(StepMark):
+            if mark.session is not None and (agent := text_or_none(mark.agent)) is not None:
+                agents.setdefault(mark.session, set()).add(agent)
+        recording.memo[agent_of_session] = agents
+    named = () if session is None else agents.get(session, ())
+    return next(iter(named)) if len(named) == 1 else None
+
+
+def marked_agent(recording: Recording, call: Call) -> str | None:
+    """The agent that the marks name for the session of a call: by its key, a call of a tool also by its step."""
+    if call.key is not None and call.key in recording.hooks_of:
+        return agent_of_session(recording, session_of(recording, call.key))
+    step = step_before(recording, call.seq)
+    if step is None or step.step != StepName.TOOL:
+        return None
+    return agent_of_session(recording, step.session)
+
+
+def start_may_be_lost(recording: Recording, call: Call) -> bool:
+    """Whether the start step of the call's session fell into a time when nothing listened, and no later one did not."""
+    step = step_before(recording, call.seq)
+    opened = None if step is None else _last_opening(recording, step)
+    return opened is not None and closed_between(recording, *opened)
+
+
+def end_may_be_lost(recording: Recording, key: str) -> bool:
+    """Whether nothing listened when the user ended the session of a key, and nothing was sent in a later step."""
+    session = session_of(recording, key)
+    steps = recording.marks(StepMark)
+    ended = [mark for mark in steps if session is not None and mark.session == session and mark.step == StepName.END]
+    if not ended or not closed_between(recording, ended[-1].seq, step_end(recording, ended[-1])):
+        return False
+    later = next((mark.seq for mark in steps if mark.seq > ended[-1].seq), inf)
+    return not any(call.seq > later and call.delivered for call in recording.calls)
+
+
+def start_was_disturbed(recording: Recording, step: StepMark) -> bool:
+    """Whether a fault, an outage, a restart or the bypass met the last start step of a step's session."""
+    opened = _last_opening(recording, step)
+    return opened is not None and disturbed_between(recording, *opened)
+
+
+def step_end(recording: Recording, step: StepMark) -> int:
+    """The number at which a step is over: the next step, or what the kit switches after it."""
+    marks = recording.kit_marks
+    place = bisect_left(marks, step.seq + 1, key=lambda mark: mark.seq)
+    return next((mark.seq for mark in marks[place:] if isinstance(mark, StepMark | Switch)), step.seq + 10**9)
+
+
+def _last_opening(recording: Recording, step: StepMark) -> tuple[int, int] | None:
+    """The numbers between which the session of a step was opened last, up to that step."""
+    opening = [
+        mark
+        for mark in recording.marks(StepMark)
+        if mark.seq <= step.seq and mark.session == step.session is not None and mark.step in _OPENING
+    ]
+    return (opening[-1].seq, step_end(recording, opening[-1])) if opening else None
+
+
+def of_another_step(recording: Recording, earlier: Call, call: Call) -> bool:
+    """Whether marks tell that the user asked for the same once more: two steps of one kind, a call in each."""
+    before, after = (step_before(recording, one.seq) for one in (earlier, call))
+    return before is not None and after is not None and before.seq != after.seq and before.step == after.step
+
+
+def is_disturbed(recording: Recording, call: Call) -> bool:
+    """Whether a fault met the call, it ended with an error, or marks say that something was switched on meanwhile."""
+    if call.fault is not None or call.exchange.error is not None:
+        return True
+    times = _disturbed_times(recording)
+    place = bisect_left(times, call.seq, key=lambda time: time[0])
+    return place > 0 and call.seq < times[place - 1][1]
+
+
+def disturbed_between(recording: Recording, low: float, high: float) -> bool:
+    """Whether marks say that a fault, an outage, a restart or the bypass was on somewhere between two numbers."""
+    return any(since < high and until > low for since, until in _disturbed_times(recording))
+
+
+def _disturbed_times(recording: Recording) -> list[tuple[int, float]]:
+    """The numbers between which a fault, an outage, a restart or the bypass was on, in order."""
+    times: list[tuple[int, float]] | None = recording.memo.get(_disturbed_times)
+    if times is None:
+        times, since = [], 0
+        on: set[str] = set()
+        for mark in recording.kit_marks:
+            if not isinstance(mark, Switch):
+                continue
+            identity = mark.identity if isinstance(mark, FaultMark) else mark.NAME
+            if mark.is_on:
+                since = since if on else mark.seq
+                on.add(identity)
+            elif identity in on:
+                on.discard(identity)
+                if not on:
+                    times.append((since, mark.seq))
+        if on:
+            times.append((since, inf))
+        recording.memo[_disturbed_times] = times
+    return times
 
 
 def broken_off(recording: Recording) -> bool:
@@ -107,13 +229,3 @@ def prompt_steps(recording: Recording) -> list[PromptStep]:
         model = next((seq for seq in models if mark.seq < seq < end), None)
         turns.append(PromptStep(text, mark, model, tuple(p for p in prompts if mark.seq < p.seq < end)))
     return turns
-
-
-def marked_replies(recording: Recording) -> Mapping[str, str]:
-    """What the model replied to each marked prompt text; a text that got several replies is left out."""
-    replies: dict[str, set[str]] = {}
-    for mark in recording.marks(StepMark):
-        text, reply = text_or_none(mark.text), text_or_none(mark.reply)
-        if text is not None and reply is not None:
-            replies.setdefault(text, set()).add(reply)
-    return {text: next(iter(given)) for text, given in replies.items() if len(given) == 1}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from signet_conformance.facts import Call, Recording
 from signet_conformance.rules.outcome import PASS, Outcome, fail, undecided
+from signet_conformance.trace.marks import StepMark
 
 _TOKEN = re.compile(r"sig_sk_[A-Za-z0-9_-]{8,}|Bearer [A-Za-z0-9._~+/=-]{16,}|<redacted:\d+>")
 _JWT = re.compile(r"eyJ[A-Za-z0-9_-]{7,}+(\.[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+)?")
@@ -22,19 +24,24 @@ _HINTS_IN_BYTES = tuple((rare.encode(), hint.encode()) for rare, hint in _HINTS)
 def token_travels_in_authorization(recording: Recording) -> Iterator[Outcome]:
     """The token travels as "Bearer <token>" in Authorization, and nowhere else."""
     clean: set[object] = set()
+    own = _own_tokens(recording)
     for call in recording.calls:
         authorizations: list[str] = []
         if call.header("authorization") is not None:
             authorizations = [v for name, v in call.exchange.request.headers if name.lower() == "authorization"]
-        stray = _stray_token(call) if _may_hold_token(call, clean) else None
-        if stray is not None:
-            pointer, value = stray
+        stray = _stray_token(call, own) if _may_hold_token(call, clean) else None
+        if stray is not None and stray.spoken and not _kit_knows_better(recording, stray.text):
+            yield undecided(
+                call, message=f"a token-shaped text in {stray.place}, that a person or a model may have written"
+            )
+        elif stray is not None:
             yield fail(
                 call,
-                message="a token stands outside the Authorization header",
-                pointer=pointer,
+                message=f"a token stands outside the Authorization header, in {stray.place}",
+                pointer=stray.pointer,
                 expected="tokens in Authorization only",
-                received=value[:12] + "…",
+                received=stray.text[:12] + "…",
+                fold=stray.place,
             )
         elif authorizations:
             wrong = next((value for value in authorizations if not _BEARER.fullmatch(value)), None)
@@ -85,28 +92,74 @@ def _hinted(text: str) -> bool:
     return any(rare in text and hint in text for rare, hint in _HINTS)
 
 
-def _stray_token(call: Call) -> tuple[str, str] | None:
+class _Stray(NamedTuple):
+    """A token-shaped `text`, and where it stands. `spoken`: inside what a person or a model wrote."""
+
+    text: str
+    pointer: str
+    place: str
+    spoken: bool = False
+
+
+_SPOKEN = frozenset(
+    {"userMessage", "userPrompt", "lastAssistantMessage", "transcript", "summary", "content", "query", "q"}
+)
+"""Members and parameters that hold what a person or a model wrote."""
+_IDENTIFYING = ("x-signet-", "x-api-key", "x-auth", "proxy-authorization")
+"""How the headers begin that tell a daemon who calls: a secret in another one was redacted for what it is."""
+_REDACTED = re.compile(r"<redacted:\d+>")
+
+
+def _own_tokens(recording: Recording) -> frozenset[str]:
+    """The redaction tokens that stand for what the connector sends as Authorization."""
+    headers = {c.header("authorization") or "" for c in recording.calls}
+    return frozenset(token for header in headers for token in _REDACTED.findall(header))
+
+
+def _stray_token(call: Call, own: frozenset[str]) -> _Stray | None:
+    """The worst token-shaped text outside Authorization: what a person may have written counts last."""
+    spoken: _Stray | None = None
+    for stray in _stray_tokens(call, own):
+        if not stray.spoken:
+            return stray
+        spoken = spoken or stray
+    return spoken
+
+
+def _stray_tokens(call: Call, own: frozenset[str]) -> Iterator[_Stray]:
     request = call.exchange.request
-    if token := _token_in(request.path) or _token_in(unquote(request.path)):
-        return "/request/path", token
+    for path in dict.fromkeys((request.path, unquote(request.path))):
+        for token in _tokens_in(path):
+            yield _Stray(token, "/request/path", "the path")
     for name, value in request.query:
-        if token := _token_in(name) or _token_in(value):
-            return "/request/query", token
+        for token in (*_tokens_in(name), *_tokens_in(value)):
+            yield _Stray(token, "/request/query", f"the query parameter {name[:40]}", name in _SPOKEN)
     for name, value in request.headers:
-        if name.lower() != "authorization" and (token := _token_in(value)):
-            return "/request/headers", token
+        if name.lower() != "authorization":
+            for token in _tokens_in(value):
+                if not _REDACTED.fullmatch(token) or token in own or name.lower().startswith(_IDENTIFYING):
+                    yield _Stray(token, "/request/headers", f"the header {name.lower()[:40]}")
     if request.body is None:
-        return None
+        return
+    kind = "json" if request.body.kind == "json" else "text"
     for pointer, text in strings(request.body.value):
-        if token := _token_in(text):
-            return f"/request/body/{'json' if request.body.kind == 'json' else 'text'}{pointer}", token
-    return None
+        for token in _tokens_in(text):
+            names = pointer.split("/")
+            spoken = not _SPOKEN.isdisjoint(names) and names[-1] != text
+            yield _Stray(token, f"/request/body/{kind}{pointer}", f"{pointer[:80] or 'the body'} of the body", spoken)
 
 
-def _token_in(text: str) -> str | None:
-    if match := _TOKEN.search(text):
-        return match[0]
-    return next((match[0] for match in _JWT.finditer(text) if match[1]), None)
+def _tokens_in(text: str) -> Iterator[str]:
+    yield from (match[0] for match in _TOKEN.finditer(text))
+    yield from (match[0] for match in _JWT.finditer(text) if match[1])
+
+
+def _kit_knows_better(recording: Recording, token: str) -> bool:
+    """Whether marks tell what was said, and nobody said this."""
+    steps = recording.marks(StepMark)
+    return bool(steps) and not any(
+        token in said for step in steps for _, said in strings([step.text, step.reply, dict(step.other)])
+    )
 
 
 def strings(value: object) -> Iterator[tuple[str, str]]:
@@ -129,8 +182,10 @@ def token_is_sent(recording: Recording) -> Iterator[Outcome]:
     """Where the connector was given a token, every request but /health carries it."""
     if not recording.declared.token:
         return
+    # 0.58 in team mode asks for a token on every path.
+    exempt = ("/health",) if recording.at_least("0.59") else ()
     for call in recording.calls:
-        if call.path == "/health":
+        if call.method == "OPTIONS" or call.path in exempt:
             continue
         if call.header("authorization"):
             yield PASS

@@ -13,6 +13,7 @@ from signet_conformance.facts import (
     FORGET,
     GET,
     HEALTH,
+    HOOK_RECALL,
     LIFECYCLE,
     LIST,
     MEMORY_SEARCH,
@@ -21,6 +22,7 @@ from signet_conformance.facts import (
     PATH_HEADER,
     RECALL,
     REMEMBER,
+    SAVES,
     SEARCH_SESSIONS,
     SKILL,
     START,
@@ -28,10 +30,9 @@ from signet_conformance.facts import (
     Recording,
 )
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import closed_between
+from signet_conformance.rules.steps import closed_between, is_disturbed, of_another_step
 
 RETRYABLE_4XX = frozenset({408, 425, 429})
-TIGHT_LOOP_S = 0.05
 FIRST_CALLS = LIFECYCLE | CLAIM_CHECKING | {
     SKILL, RECALL, REMEMBER, MEMORY_SEARCH, MODIFY, FORGET, FEEDBACK, GET, PATCH, DELETE, LIST, SEARCH_SESSIONS, EXEC,
 }  # fmt: skip
@@ -44,7 +45,17 @@ def body_is_object(recording: Recording) -> Iterator[Outcome]:
         if call.method not in ("POST", "PATCH", "PUT") or call.path == "/mcp" or call.path.endswith("/renew"):
             continue
         body = call.exchange.request.body
-        if call.cut:
+        coding = (call.header("content-encoding") or "identity").strip().lower()
+        if coding not in ("", "identity"):
+            yield fail(
+                call,
+                message=f"the body is sent content-encoded ({coding}): the daemon does not decode it",
+                pointer="/request/headers",
+                expected="a JSON object, not encoded",
+                received=coding,
+                fold=f"{call.method} {call.path} encoded",
+            )
+        elif call.cut:
             yield PASS if call.accepted else undecided(call, message="the body was recorded in part only")
         elif body is not None and (body.object is not None):
             yield PASS
@@ -98,7 +109,7 @@ def route_is_served(recording: Recording) -> Iterator[Outcome]:
 def runtime_path_is_known(recording: Recording) -> Iterator[Outcome]:
     """A runtime path, where one is sent, is exactly "plugin" or "legacy"."""
     for call in recording.calls:
-        header = call.header(PATH_HEADER)
+        header = _as_the_daemon_reads(call, PATH_HEADER)
         bad_body = None
         if call.operation in LIFECYCLE or call.operation in CLAIM_CHECKING:
             value = call.body.get("runtimePath")
@@ -107,7 +118,9 @@ def runtime_path_is_known(recording: Recording) -> Iterator[Outcome]:
         if header is not None and header not in ("plugin", "legacy"):
             yield fail(
                 call,
-                message=f"{PATH_HEADER} is neither plugin nor legacy: the daemon ignores it",
+                message=f"{PATH_HEADER} is neither plugin nor legacy: the daemon ignores it"
+                if header == call.header(PATH_HEADER)
+                else f"{PATH_HEADER} is sent more than once: the daemon reads {header!r} and ignores it",
                 pointer="/request/headers",
                 expected="plugin or legacy",
                 received=header,
@@ -122,6 +135,12 @@ def runtime_path_is_known(recording: Recording) -> Iterator[Outcome]:
             )
         elif header is not None:
             yield PASS
+
+
+def _as_the_daemon_reads(call: Call, name: str) -> str | None:
+    """The value of a header; those of a header that was sent several times, joined."""
+    values = [value for sent, value in call.exchange.request.headers if sent.lower() == name]
+    return ", ".join(values) if values else None
 
 
 def runtime_paths_agree(recording: Recording) -> Iterator[Outcome]:
@@ -220,8 +239,8 @@ def refused_request_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
             continue
         identity = call.identity
         earlier = standing.get(identity)
-        # One that was under way before the refusal arrived is not a repeat.
-        if earlier is not None and call.t0 < earlier.t1:
+        # One that was under way before the refusal arrived is not a repeat, nor what the user asks for once more.
+        if earlier is not None and (call.t0 < earlier.t1 or of_another_step(recording, earlier, call)):
             earlier = None
         if earlier is not None:
             yield warn(
@@ -237,41 +256,6 @@ def refused_request_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
                 yield PASS
         elif call.delivered and call.status is not None and call.status < 400:
             standing.pop(identity, None)
-
-
-def backs_off_after_503(recording: Recording) -> Iterator[Outcome]:
-    """After a 503 the connector waits longer before each repeat of the request, or does not repeat it."""
-    unavailable = [c for c in recording.calls if c.delivered and c.status == 503]
-    if not unavailable:
-        return
-    routes = {(c.method, c.path) for c in unavailable}
-    rows: dict[object, tuple[Call, float | None]] = {}
-    for call in recording.calls:
-        if (call.method, call.path) not in routes:
-            continue
-        identity = call.identity
-        row = rows.get(identity)
-        gap = None
-        if row is not None:
-            before, gap_before = row
-            gap = call.t0 - before.t1
-            if gap < 0:
-                # Under way before the 503 arrived: no repeat.
-                gap = None
-            elif gap < TIGHT_LOOP_S or (gap_before is not None and gap <= gap_before):
-                yield fail(
-                    call,
-                    before,
-                    message="repeated too soon after a 503",
-                    expected=f"later than {max(TIGHT_LOOP_S, gap_before or 0.0):.3f} s after it, or not at all",
-                    received=f"{gap:.3f} s after it",
-                    fold=f"{call.method} {call.path}",
-                )
-        if call.delivered and call.status == 503:
-            rows[identity] = (call, gap)
-            yield PASS
-        else:
-            rows.pop(identity, None)
 
 
 def stops_after_conflict(recording: Recording) -> Iterator[Outcome]:
@@ -309,12 +293,46 @@ def health_comes_first(recording: Recording) -> Iterator[Outcome]:
             first, message="the listener was closed for a while before: a GET /health may have been refused"
         )
         return
+    before = [p for p in probes if p.t1 <= first.t0]
+    spoilt = next((p.fault for p in before if p.fault is not None), None)
+    if spoilt is not None:
+        message = (
+            f"no GET /health answered 200 before the first call: the one before it was answered with a fault ({spoilt})"
+        )
+    elif probes:
+        message = "the first call does not wait for a GET /health answered 200"
+    else:
+        message = "no GET /health answered 200 before the first call"
     yield warn(
         first,
-        message="no GET /health answered 200 before the first call"
-        if not probes
-        else "the first call does not wait for a GET /health answered 200",
+        message=message,
         pointer="/request/path",
         expected="GET /health, answered 200, before it",
         received=f"{first.method} {first.path}",
     )
+
+
+_REFUSED = frozenset({400, 404, 405, 413, 415, 422})
+
+
+def undisturbed_call_is_accepted(recording: Recording) -> Iterator[Outcome]:
+    """A hook, save or recall that nothing disturbs is accepted by the daemon."""
+    told: set[int] = set()
+    for call in recording.of(*LIFECYCLE, *SAVES, RECALL, HOOK_RECALL, cut=True):
+        status = call.status
+        if not call.delivered or status is None or is_disturbed(recording, call):
+            continue
+        refused = status in _REFUSED or (status >= 500 and status != 503)
+        # Where the route is served, a 404 speaks of an id.
+        if refused and not (status == 404 and call.served):
+            if status not in told:
+                told.add(status)
+                yield warn(
+                    call,
+                    message=f"answered {status} though nothing disturbed it: what it carried is lost",
+                    expected="an accepted request",
+                    received=status,
+                    fold=f"{status}",
+                )
+        elif call.accepted:
+            yield PASS

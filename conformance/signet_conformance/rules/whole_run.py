@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from signet_conformance.contract import routes_of
 from signet_conformance.trace import Declared, Trace
-from signet_conformance.trace.marks import ScenarioEndMark, marks_of
+from signet_conformance.trace.marks import LoadedMark, RemarkMark, ScenarioEndMark, marks_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,20 @@ class WholeRun:
     def is_complete(self) -> bool:
         """Whether several scenarios were performed, each to its end, and none was picked out as a part of a run."""
         return len(self.traces) > 1 and all(map(_is_whole, self.traces))
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """What the driver remarks of the connector's installation, or of a connector that does not load."""
+        told: dict[str, None] = {}
+        for trace in self.traces:
+            told.update(dict.fromkeys(mark.text for mark in marks_of(trace, RemarkMark) if mark.text))
+            told.update(dict.fromkeys(m.words for m in marks_of(trace, LoadedMark) if m.ok is False and m.words))
+        return list(told)
+
+    def serves(self, operation: str) -> bool:
+        """Whether the daemon of the run may serve an operation."""
+        routes = routes_of(self.daemon_version)
+        return not routes.complete or operation in routes.operations
 
     @property
     def operations(self) -> frozenset[str]:

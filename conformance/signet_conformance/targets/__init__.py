@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from signet_conformance.targets.profile import Declarations, Profile
 
 _FOLDER = Path(__file__).parent
-_DECLARED = ("agents", "harness", "bounds_s", "capabilities", "token")
+_DECLARED = ("agents", "harness", "bounds_s", "capabilities", "token", "prompt_chars", "bypass")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,4 +133,6 @@ def _declared(declared: Declarations) -> Declared:
         bounds_s=declared.bounds_s,
         capabilities=declared.capabilities,
         token=declared.token,
+        prompt_chars=declared.prompt_chars,
+        bypass=declared.bypass,
     )

@@ -77,6 +77,14 @@ class Declarations(Part):
         ),
     ] = None
     token: Annotated[bool, Field(description="true where the connector is to be given a token")] = False
+    prompt_chars: Annotated[
+        Maybe[Annotated[int, Field(ge=1)]],
+        Field(description="a whole number: after how many characters the connector cuts what the user says"),
+    ] = None
+    bypass: Annotated[
+        Maybe[Literal["connector", "application"]],
+        Field(description='"connector" or "application": who heeds the user\'s bypass; without it the connector'),
+    ] = None
 
 
 class Settable(Part):

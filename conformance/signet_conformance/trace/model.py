@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -65,14 +66,26 @@ class Body(Struct, frozen=True, gc=False):
     def _object(self) -> dict[str, JSONValue] | None:
         if self.json is not UNSET:
             return self.json if isinstance(self.json, dict) and not self.cut else None
-        if isinstance(self.text, str) and not self.cut and self.text.lstrip("\ufeff \t\r\n").startswith("{"):
+        text = None if self.cut else self._readable_text()
+        if text is not None and text.lstrip("\ufeff \t\r\n").startswith("{"):
             try:
                 # The same reader as for lines: half an emoji is read, a body nested too deep is none.
-                parsed = parse(self.text.lstrip("\ufeff").encode("utf-8", "surrogatepass"))
+                parsed = parse(text.lstrip("\ufeff").encode("utf-8", "surrogatepass"))
             except NotJSONError:
                 return None
             return parsed if isinstance(parsed, dict) else None
         return None
+
+    def _readable_text(self) -> str | None:
+        """The text that the daemon parses: bytes that are no UTF-8 are read as U+FFFD each."""
+        if isinstance(self.text, str):
+            return self.text
+        if not isinstance(self.base64, str):
+            return None
+        try:
+            return b64decode(self.base64, validate=True).decode("utf-8", "replace")
+        except ValueError:
+            return None
 
 
 class Message(Struct, frozen=True, gc=False):
@@ -142,6 +155,10 @@ class Declared:
     bounds_s: Mapping[str, float] = field(default_factory=dict)
     capabilities: tuple[str, ...] | None = None
     token: bool = False
+    prompt_chars: int | None = None
+    """After how many characters the connector cuts what the user says; None: it does not."""
+    bypass: str | None = None
+    """Who switches the connector off when the user's bypass is set: `connector` (as None says) or `application`."""
     canaries: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -169,6 +186,14 @@ class Declared:
             isinstance(capabilities, list) and all(isinstance(c, str) for c in capabilities)
         ):
             raise bad("capabilities", "a list of operation names")
+        prompt_chars = data.get("prompt_chars")
+        if prompt_chars is not None and (
+            isinstance(prompt_chars, bool) or not isinstance(prompt_chars, int) or prompt_chars < 1
+        ):
+            raise bad("prompt_chars", "a whole number of characters, 1 or more")
+        bypass = data.get("bypass")
+        if bypass not in (None, "connector", "application"):
+            raise bad("bypass", '"connector" or "application"')
         canaries = data.get("canaries") or {}
         if not isinstance(canaries, dict) or not all(isinstance(v, str) for v in canaries.values()):
             raise bad("canaries", "an object {token in the trace: what it stands for}")
@@ -178,6 +203,8 @@ class Declared:
             bounds_s={k: float(v) for k, v in bounds.items()},
             capabilities=None if capabilities is None else tuple(capabilities),
             token=data.get("token") is True,
+            prompt_chars=prompt_chars,
+            bypass=bypass,
             canaries=dict(canaries),
         )
 
@@ -194,6 +221,10 @@ class Declared:
             data["capabilities"] = list(self.capabilities)
         if self.token:
             data["token"] = True
+        if self.prompt_chars is not None:
+            data["prompt_chars"] = self.prompt_chars
+        if self.bypass is not None:
+            data["bypass"] = self.bypass
         if self.canaries:
             data["canaries"] = dict(self.canaries)
         return data

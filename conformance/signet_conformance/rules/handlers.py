@@ -1,0 +1,175 @@
+"""What the host saw of a connector: whether it loads, what its handlers do to a turn, where it calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from signet_conformance.facts import Call, Recording
+from signet_conformance.finding import Finding
+from signet_conformance.rules.outcome import PASS, Outcome, fail, undecided, warn
+from signet_conformance.trace import fault_kinds
+from signet_conformance.trace.marks import (
+    FAILED,
+    THROWN,
+    FaultMark,
+    HandlerMark,
+    InstalledMark,
+    LoadedMark,
+    OutageMark,
+    StepMark,
+    StepName,
+    StrayMark,
+)
+
+_HOOK_PATHS = ("/api/hooks/user-prompt-submit", "/api/hooks/session-start")
+OUTAGE = "outage"
+
+
+@dataclass(frozen=True, slots=True)
+class LostTurn:
+    """A user turn that did not take place because of a handler: the marks of both, and the calls between them.
+
+    `faults` are the kinds that were on, `away` tells that one of them kept the daemon out of reach or silent.
+    """
+
+    step: StepMark
+    handler: HandlerMark
+    faults: frozenset[str]
+    away: bool
+    calls: tuple[Call, ...]
+
+
+def lost_turns(recording: Recording) -> Iterator[LostTurn]:
+    """The prompts that were given and that a handler lost, by what the host saw.
+
+    A handler that ran out of time or failed otherwise loses nothing: the harness went on without it.
+    """
+    for step, handler, faults in _handlers(recording):
+        if step is not None and step.step == StepName.PROMPT and handler.lost_the_turn:
+            away = any(kind == OUTAGE or kind in fault_kinds.AWAY or kind in fault_kinds.SLOW for kind in faults)
+            calls = tuple(c for c in recording.calls if step.seq < c.seq < handler.seq)
+            yield LostTurn(step, handler, faults, away, calls)
+
+
+def _handlers(recording: Recording) -> Iterator[tuple[StepMark | None, HandlerMark, frozenset[str]]]:
+    """The troubled handlers with the step they belong to, and the kinds of fault that were on; once a step each."""
+    on: dict[str, str] = {}
+    step: StepMark | None = None
+    lost = False
+    for mark in recording.kit_marks:
+        if isinstance(mark, FaultMark):
+            if mark.is_on and (mark.is_restart or _meets_a_turn(mark)):
+                on[mark.identity] = OUTAGE if mark.is_restart else str(mark.kind)
+            elif not mark.is_on:
+                on.pop(mark.identity, None)
+        elif isinstance(mark, OutageMark):
+            if mark.is_on:
+                on[OUTAGE] = OUTAGE
+            else:
+                on.pop(OUTAGE, None)
+        elif isinstance(mark, StepMark):
+            step, lost = mark, False
+        elif isinstance(mark, HandlerMark):
+            if mark.lost_the_turn and lost:
+                continue
+            lost = lost or mark.lost_the_turn
+            of_step = step if step is not None and mark.index in (None, step.index) else None
+            yield of_step, mark, frozenset(on.values())
+
+
+def _meets_a_turn(fault: FaultMark) -> bool:
+    path = (fault.match or {}).get("path")
+    return path is None or any(fnmatchcase(hook, str(path)) for hook in _HOOK_PATHS)
+
+
+def turn_was_lost(turn: LostTurn, why: str) -> Finding:
+    """The finding for a user turn that a handler lost."""
+    return fail(
+        *turn.calls,
+        message=f"step {turn.step.index}: {why}, and {turn.handler.event} blocked the user's turn"
+        if turn.handler.lost is None
+        else f"step {turn.step.index}: {why}, and the user's turn was lost in {turn.handler.event}",
+        expected="the turn takes place, without memory",
+        received=turn.handler.text,
+        fold="blocked",
+    )
+
+
+def connector_loads(recording: Recording) -> Iterator[Outcome]:
+    """The connector loads, and no handler takes a turn away."""
+    for loaded in recording.marks(LoadedMark):
+        if loaded.ok is not False:
+            yield PASS
+            continue
+        host = " ".join(filter(None, (loaded.host or "its host", loaded.release)))
+        yield fail(
+            message=f"the connector cannot be loaded by {host}" + (f": {loaded.words}" if loaded.words else ""),
+            expected="a connector that its host can load",
+            received=loaded.words,
+            fold="not loaded",
+        )
+    for step, handler, faults in _handlers(recording):
+        if handler.lost_the_turn:
+            # What a fault brings about is judged where the fault is (SIG-FAIL-001, SIG-FAIL-003).
+            if not faults:
+                yield _lost(recording, step, handler)
+        elif handler.lost is False and (handler.outcome == THROWN or (handler.outcome == FAILED and not faults)):
+            yield warn(
+                *_calls_of(recording, step, handler),
+                message=f"{handler.event} {'threw' if handler.outcome == THROWN else 'failed'}:"
+                " the host caught it and went on",
+                expected="a handler that lets its own errors go no further",
+                received=handler.text,
+                fold=f"caught {handler.event}",
+            )
+
+
+def _lost(recording: Recording, step: StepMark | None, handler: HandlerMark) -> Finding:
+    where = "" if step is None else f"step {step.index}: "
+    return fail(
+        *_calls_of(recording, step, handler),
+        message=f"{where}{handler.event} took the user's turn away, with nothing in its way",
+        expected="the turn takes place",
+        received=handler.text,
+        fold=f"lost {handler.event}",
+    )
+
+
+def _calls_of(recording: Recording, step: StepMark | None, handler: HandlerMark) -> tuple[Call, ...]:
+    since = -1 if step is None else step.seq
+    return tuple(call for call in recording.calls if since < call.seq < handler.seq)[:20]
+
+
+def installed_files_are_accepted(recording: Recording) -> Iterator[Outcome]:
+    """What the connector's installer wrote is accepted by the host that it is for."""
+    for mark in recording.marks(InstalledMark):
+        host = " ".join(filter(None, (mark.host or "its host", mark.release)))
+        if mark.accepted is True:
+            yield PASS
+        elif mark.accepted is None:
+            yield undecided(message=f"whether {host} takes {mark.file or 'what was installed'} is not known")
+        else:
+            yield fail(
+                message=f"{host} does not accept {mark.file or 'what was installed'}"
+                + (f": {mark.words}" if mark.words else ""),
+                expected=f"a file that {host} reads",
+                received=mark.words,
+                fold=f"{mark.file} {host}",
+            )
+
+
+def address_is_the_given_one(recording: Recording) -> Iterator[Outcome]:
+    """The connector calls the daemon address that it was given."""
+    strays = recording.marks(StrayMark)
+    for mark in strays[:20]:
+        yield fail(
+            message=f"{mark.method or 'a request'} {mark.path or ''} went to {mark.address or 'the default port'},"
+            " not to the daemon address that the connector was given",
+            expected="requests to the address in SIGNET_DAEMON_URL",
+            received=f"{mark.method} {mark.path}",
+            fold="stray",
+        )
+    if not strays and recording.calls and recording.marks(StepMark):
+        yield from [PASS] * len(recording.calls)

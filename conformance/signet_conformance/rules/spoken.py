@@ -1,0 +1,175 @@
+"""Requirements on what the user said: that each turn is submitted, and with the text that was given."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from signet_conformance.facts import PROMPT, START, Call, Recording, text_or_none
+from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
+from signet_conformance.rules.prompt import answered_before
+from signet_conformance.rules.steps import (
+    disturbed_between,
+    prompt_steps,
+    session_of,
+    start_was_disturbed,
+    step_end,
+)
+from signet_conformance.trace.marks import SkippedMark, StepMark, StepName
+
+_LINE_END = re.compile(r"\r\n?")
+_REDACTION = "<redacted:"
+
+
+def plain(text: str) -> str:
+    """A text without what a connector may leave out: outer white space, control characters, the kind of line ends."""
+    kept = (c for c in _LINE_END.sub("\n", text) if c in "\t\n" or unicodedata.category(c) != "Cc")
+    return "".join(kept).strip()
+
+
+def _is_cut(text: str, whole: str, limit: int) -> bool:
+    """Whether a text is what is left of another one cut at a number of characters, as Python or JavaScript counts."""
+    units = whole.encode("utf-16-le", "surrogatepass")
+    cut = units[: 2 * limit].decode("utf-16-le", "replace")
+    return text in {whole[:limit].strip(), cut.strip(), cut.rstrip("\ufffd").strip()} and len(units) // 2 > limit
+
+
+def text_is_the_current_prompt(recording: Recording) -> Iterator[Outcome]:
+    """A submission holds the prompt of the turn that is about to run, as the user gave it."""
+    settled: set[int] = set()
+    for late, transcript, newer_follow in answered_before(recording):
+        if newer_follow:
+            settled.add(late.seq)
+            yield warn(
+                late,
+                transcript,
+                message="a stale text: a transcript shows it answered and followed by a newer user turn",
+                pointer=in_body("userMessage"),
+                expected="the prompt of the turn about to run",
+                received=late.text,
+                fold="stale",
+            )
+    steps = prompt_steps(recording)
+    others = {plain(step.text) for step in steps}
+    for step in steps:
+        wanted = plain(step.text)
+        answered = any(_says(recording, call.text or "", wanted) for call in step.prompts)
+        for call in step.prompts:
+            if call.seq in settled or not plain(call.text or ""):
+                continue
+            settled.add(call.seq)
+            if _says(recording, call.text or "", wanted):
+                yield PASS
+            else:
+                yield _another_text(call, step.text, others, beside=answered)
+    rest = [p for p in recording.of(PROMPT) if p.seq not in settled]
+    if rest:
+        why = "a prompt without a text" if steps else "without step marks the prompt of the turn is not known"
+        yield undecided(*rest[:20], message=why)
+
+
+def _says(recording: Recording, text: str, wanted: str) -> bool:
+    sent, limit = plain(text), recording.declared.prompt_chars
+    return sent == wanted or (limit is not None and _is_cut(sent, wanted, limit))
+
+
+def _another_text(call: Call, given: str, others: set[str], *, beside: bool) -> Outcome:
+    """What to say of a submission that does not hold the text `given`; `beside` another one that does."""
+    text, wanted = plain(call.text or ""), plain(given)
+    if _REDACTION in text or _REDACTION in wanted:
+        return undecided(call, message="the text was redacted")
+    if wanted.startswith("/"):
+        return undecided(call, message="what becomes of a slash command is the host's business")
+    if text in others:
+        message, fold = "the text of another turn", "stale"
+    elif wanted in text:
+        message, fold = "the prompt in the host's envelope", "envelope"
+    elif beside:
+        return undecided(call, message="a text that no step gave, beside the one that was given")
+    else:
+        message, fold = _damage(text, wanted), "changed"
+    return warn(
+        call,
+        message=message,
+        pointer=in_body("userMessage" if text_or_none(call.body.get("userMessage")) else "userPrompt"),
+        expected=given,
+        received=call.text,
+        fold=fold,
+    )
+
+
+def _damage(text: str, wanted: str) -> str:
+    """What was done to a text, as far as it can be recognised."""
+    for form in ("NFC", "NFD", "NFKC", "NFKD"):
+        if text == unicodedata.normalize(form, wanted):
+            return f"the prompt arrives in another normalisation form ({form})"
+    if wanted.startswith(text):
+        return f"only the first {len(text)} of {len(wanted)} characters of the prompt arrive"
+    if text.casefold() == wanted.casefold():
+        return "the prompt arrives in another case"
+    if "\ufffd" in text or "?" in text.replace("?", "", wanted.count("?")):
+        return "the prompt arrives with characters replaced"
+    return "the prompt does not arrive as it was given"
+
+
+def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
+    """Each user turn that takes place in a session is submitted, where nothing keeps the connector from it."""
+    if PROMPT not in (recording.declared.capabilities or ()):
+        return
+    steps = recording.marks(StepMark)
+    skipped = {mark.index for mark in recording.marks(SkippedMark)}
+    prompts = recording.of(PROMPT, cut=True)
+    failed: set[tuple[str | None, str]] = set()
+    any_submitted = any(_window_has_prompt(recording, prompts, step, end) for step, end in _prompts_given(steps))
+    for step, end in _prompts_given(steps):
+        text = plain(step.text or "")
+        again = (step.session, text) in failed
+        if text_or_none(step.reply) is None:
+            failed.add((step.session, text))
+        if (
+            step.index in skipped
+            or disturbed_between(recording, step.seq, step_end(recording, step))
+            or not _could_start(recording, step)
+        ):
+            continue
+        if _window_has_prompt(recording, prompts, step, end):
+            yield PASS
+        elif not text or text.startswith("/") or again:
+            yield undecided(message=f"step {step.index}: a turn that the host may keep to itself")
+        elif any(p.seq > step.seq and plain(p.text or "") == text for p in prompts):
+            yield undecided(message=f"step {step.index}: its text is submitted later")
+        elif not any_submitted:
+            yield undecided(message="no prompt of the trace is submitted, which only a whole run can judge")
+        else:
+            before = next((c for c in reversed(recording.calls) if c.seq < end), None)
+            yield warn(
+                *(() if before is None else (before,)),
+                message=f"step {step.index}: the user's turn is never submitted",
+                expected=f"user-prompt-submit with {(step.text or '')[:200]!r}",
+                received=None,
+                fold="never submitted",
+            )
+
+
+def _prompts_given(steps: Sequence[StepMark]) -> Iterator[tuple[StepMark, float]]:
+    """The prompt steps, each with the number of the step after it."""
+    for step, following in pairwise([*steps, None]):
+        if step is not None and step.step == StepName.PROMPT:
+            yield step, float("inf") if following is None else following.seq
+
+
+def _window_has_prompt(recording: Recording, prompts: list[Call], step: StepMark, end: float) -> bool:
+    """Whether a prompt was sent in a step that may be of its session."""
+    return any(step.seq < p.seq < end and session_of(recording, p.key) in (None, step.session) for p in prompts)
+
+
+def _could_start(recording: Recording, step: StepMark) -> bool:
+    """Whether nothing kept the session of a step from being started, as far as its latest start shows."""
+    starts = [
+        call
+        for call in recording.of(START, cut=True)
+        if call.seq < step.seq and session_of(recording, call.key) == step.session
+    ]
+    return starts[-1].accepted if starts else not start_was_disturbed(recording, step)
