@@ -41,12 +41,12 @@ def test_run_without_the_flag_imports_nothing_but_the_hooks(repository: Reposito
 
 
 def test_run_on_a_recording_loads_nothing_that_drives(repository: Repository, conforming: Path) -> None:
-    """A run that judges a recording imports neither Hypothesis nor mitmproxy nor what launches connectors."""
+    """A run that judges a recording imports no Hypothesis, mitmproxy, pydantic, nor what launches connectors."""
     repository.write("conftest.py", LISTS_MODULES)
     assert repository.conform("--signet-trace", conforming).status == 0
     loaded = set((repository.folder / "modules.txt").read_text().split())
     assert "signet_conformance.engine" in loaded
-    assert loaded & {"hypothesis", "mitmproxy", "starlette", "signet_conformance.running.workers"} == set()
+    assert loaded & {"hypothesis", "mitmproxy", "starlette", "pydantic", "signet_conformance.running.workers"} == set()
 
 
 def test_run_without_the_flag_has_the_repository_s_items_only(repository: Repository) -> None:

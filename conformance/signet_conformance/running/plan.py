@@ -5,9 +5,12 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from signet_conformance.scenarios.script import Scenario
 from signet_conformance.targets import Target
+
+if TYPE_CHECKING:  # scenarios bring pydantic along, which a run over recordings has no use for
+    from signet_conformance.scenarios.script import Scenario
 
 EMBEDDED = "embedded"
 

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from signet_conformance import targets
 from signet_conformance.contract import version_document
@@ -20,8 +21,9 @@ from signet_conformance.running.daemon import demand_consent
 from signet_conformance.running.default_port import demand_free
 from signet_conformance.running.events import Noted, Tell, WritesInto
 from signet_conformance.running.plan import EMBEDDED, Invocation, Plan
-from signet_conformance.scenarios.script import Scenario, read_scenarios
-from signet_conformance.scenarios.steps import ConnectorStep, End, Resume, Start
+
+if TYPE_CHECKING:
+    from signet_conformance.scenarios.script import Scenario
 
 DEFAULT_SESSIONS = 60
 """For a target whose profile names no number of its own."""
@@ -182,10 +184,16 @@ def _sessions(given: Given, own: object, spelt: Spelling, *, driven: bool) -> in
 
 def _scenarios(files: Sequence[str], where: str) -> tuple[Scenario, ...]:
     """The scenarios of some files. Raises UsageError when two have one name: it is also that of the trace."""
+    if not files:
+        return ()
+    # Scenarios bring pydantic along, which a run over recordings has no use for.
+    from signet_conformance.scenarios.open_sessions import demand_open_sessions
+    from signet_conformance.scenarios.script import read_scenarios
+
     by_name: dict[str, Scenario] = {}
     for file in files:
         for scenario in read_scenarios(Path(file)):
-            _demand_open_sessions(scenario, f"{where} {printable(file)}")
+            demand_open_sessions(scenario, f"{where} {printable(file)}")
             if by_name.setdefault(scenario.name, scenario) != scenario:
                 raise UsageError(
                     f"two scenarios are called {scenario.name}",
@@ -193,25 +201,6 @@ def _scenarios(files: Sequence[str], where: str) -> tuple[Scenario, ...]:
                     remedy="give one of them another name",
                 )
     return tuple(by_name.values())
-
-
-def _demand_open_sessions(scenario: Scenario, where: str) -> None:
-    """Raise UsageError for a step in a session that is not open: no harness could perform it."""
-    opened: set[str] = set()
-    for index, step in enumerate(scenario.steps):
-        if not isinstance(step, ConnectorStep):
-            continue
-        if isinstance(step, Start | Resume):
-            opened.add(step.session)
-        elif step.session not in opened:
-            name = printable(step.session, 60)
-            raise UsageError(
-                f"scenario {scenario.name}, step {index}: a {step.step} in session {name}, which is not open",
-                where=where,
-                remedy=f'put {{"step": "start", "session": "{name}"}} before it',
-            )
-        elif isinstance(step, End):
-            opened.discard(step.session)
 
 
 def _seed(given: str | None, where: str) -> int:

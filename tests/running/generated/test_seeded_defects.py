@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from signet_conformance.finding import Verdict
 from signet_conformance.running.request import DEFAULT_SEED, DEFAULT_SESSIONS
 
@@ -18,10 +16,9 @@ DEFECTS = {
 }
 
 
-@pytest.mark.parametrize("seed", [DEFAULT_SEED, 300])
-def test_seeded_defects_are_found_and_shrunk(tmp_path: Path, seed: int) -> None:
+def test_seeded_defects_are_found_and_shrunk(tmp_path: Path) -> None:
     """An interleaving, a resume after a clear and a fault inside a compaction are each shown by six steps or fewer."""
-    summary = generate(tmp_path, broken_target(*DEFECTS.values()), DEFAULT_SESSIONS, seed=seed)
+    summary = generate(tmp_path, broken_target(*DEFECTS.values()), DEFAULT_SESSIONS, seed=DEFAULT_SEED)
     failed = {breach.requirement: breach for breach in summary.breaches if breach.verdict is Verdict.FAIL}
     assert failed.keys() >= DEFECTS.keys()
     for requirement in DEFECTS:
