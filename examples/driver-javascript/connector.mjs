@@ -7,6 +7,10 @@ const PROMPT_MS = 1000;
 const END_MS = 5000;
 const { SIGNET_DAEMON_URL, SIGNET_AGENT_ID = "default", SIGNET_BYPASS, SIGNET_TOKEN } = process.env;
 const silent = SIGNET_BYPASS === "1";
+/** The status of the last answer; "away" when nothing listened. */
+let status;
+/** Ends that found nobody listening. */
+const owed = [];
 
 /** What a harness calls: open a session, submit a prompt before the model's turn, close the session. */
 export async function open(project) {
@@ -27,17 +31,32 @@ export async function prompt(session, userMessage) {
 }
 
 export async function close(session) {
-  const transcript = session.turns.join("\n");
-  if (session.known) await call("session-end", session, END_MS, { cwd: session.project, transcript, reason: "exit" });
+  if (session.known) {
+    owed.push([session, session.turns.join("\n")]);
+    await endOwed();
+  }
   Object.assign(session, { open: false, turns: [] });
 }
 
+async function endOwed() {
+  while (owed.length > 0) {
+    const [session, transcript] = owed[0];
+    await call("session-end", session, END_MS, { cwd: session.project, transcript, reason: "exit" });
+    if (status === "away") return;
+    owed.shift();
+  }
+}
+
 async function start(session) {
+  if (session.refused) return;
   const healthy = !silent && (await ask("GET", "/health", undefined, START_MS)) !== null;
+  if (healthy) await endOwed();
   // Once a start was sent the daemon may know the session, whatever came back.
   session.known ||= healthy;
   const said = healthy ? await call("session-start", session, START_MS, { project: session.project }) : {};
   session.open = Object.keys(said).length > 0;
+  // Another path holds the session: it is left alone.
+  if (healthy && status === 409) Object.assign(session, { refused: true, known: false, open: false });
 }
 
 async function call(hook, session, boundMs, members) {
@@ -49,11 +68,14 @@ async function call(hook, session, boundMs, members) {
 async function ask(method, path, body, boundMs) {
   const headers = { "content-type": "application/json", "x-signet-runtime-path": "plugin" };
   if (SIGNET_TOKEN) headers.authorization = `Bearer ${SIGNET_TOKEN}`;
+  status = undefined;
   try {
     const signal = AbortSignal.timeout(boundMs);
     const answer = await fetch(SIGNET_DAEMON_URL + path, { method, headers, body: body && JSON.stringify(body), signal });
+    status = answer.status;
     return answer.ok ? await answer.json() : null;
-  } catch {
+  } catch (error) {
+    if (error.cause?.code === "ECONNREFUSED") status = "away";
     return null;
   }
 }

@@ -18,6 +18,8 @@ class Connector:
         self.host = urllib.parse.urlsplit(os.environ["SIGNET_DAEMON_URL"]).netloc
         self.agent = os.environ.get("SIGNET_AGENT_ID", "default")
         self.silent = os.environ.get("SIGNET_BYPASS") == "1"
+        self.status = None  # of the last answer; "away" when nothing listened
+        self.owed = []  # ends that found nobody listening
 
     def open(self, project):
         return self.reopen({"key": str(uuid.uuid4()), "project": project, "turns": []})
@@ -40,14 +42,29 @@ class Connector:
     def close(self, session):
         transcript = "\n".join(session["turns"])
         if session.get("known"):
-            self._call("session-end", session, END_S, cwd=session["project"], transcript=transcript, reason="exit")
+            self.owed.append((session, transcript))
+            self._end_owed()
         session.update(open=False, turns=[])
 
+    def _end_owed(self):
+        while self.owed:
+            session, transcript = self.owed[0]
+            self._call("session-end", session, END_S, cwd=session["project"], transcript=transcript, reason="exit")
+            if self.status == "away":
+                return
+            self.owed.pop(0)
+
     def _open(self, session):
+        if session.get("refused"):
+            return
         healthy = not self.silent and self._ask("GET", "/health", None, START_S) is not None
+        if healthy:
+            self._end_owed()
         # Once a start was sent the daemon may know the session, whatever came back.
         session["known"] = healthy or session.get("known", False)
         session["open"] = healthy and bool(self._call("session-start", session, START_S, project=session["project"]))
+        if healthy and self.status == 409:  # another path holds the session: it is left alone
+            session.update(refused=True, known=False, open=False)
 
     def _call(self, hook, session, bound_s, **members):
         body = {"harness": "example", "agentId": self.agent, "sessionKey": session["key"], "runtimePath": "plugin"}
@@ -61,13 +78,16 @@ class Connector:
         data = None if body is None else json.dumps(body)
         connection = http.client.HTTPConnection(self.host, timeout=bound_s)
         deadline = threading.Timer(bound_s, lambda: sock.shutdown(socket.SHUT_RDWR))
+        self.status = "away"
         try:
             connection.connect()
+            self.status = None
             # A socket's own timeout starts anew with every byte: only this bounds the whole answer.
             sock = connection.sock
             deadline.start()
             connection.request(method, path, data, headers)
             answer = connection.getresponse()
+            self.status = answer.status
             return json.load(answer) if answer.status < 400 else None
         except (OSError, ValueError, http.client.HTTPException):
             return None
