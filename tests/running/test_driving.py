@@ -69,7 +69,7 @@ def test_connector_that_cannot_be_started(drive: Drive, generated: str) -> None:
     with drive.begin("--target=mine", "--scenarios", generated) as run:
         out, err = run.communicate(timeout=PATIENCE_S)
     assert run.returncode == 3, out + err
-    assert "target mine ended with status 1" in err
+    assert "target mine ended with status 1" in err, out + err
     assert "no module acme" in err
     assert "Traceback" not in out + err
 
