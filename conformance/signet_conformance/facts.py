@@ -155,7 +155,7 @@ class Call:
 
     @property
     def runtime_path(self) -> str | None:
-        """`plugin` or `legacy`: the header if not empty, else the body; any other value is none."""
+        """`plugin` or `legacy`: the header if not empty, else the body; None for any other value."""
         value = self.header(PATH_HEADER) or self.body.get("runtimePath")
         return value if value in ("plugin", "legacy") else None
 

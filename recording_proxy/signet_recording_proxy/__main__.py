@@ -101,7 +101,7 @@ def _declared(options: argparse.Namespace) -> Declared:
             bounds[name] = float(seconds)
         except ValueError:
             raise UsageError(
-                f"{printable(bound)} is no bound", where="--bound", remedy="write it as --bound start=15"
+                f"{printable(bound)} is not a bound", where="--bound", remedy="write it as --bound start=15"
             ) from None
     return Declared.from_json(
         {
@@ -139,7 +139,7 @@ def _check_host(options: argparse.Namespace) -> None:
             remedy="leave --host out, or add --allow-non-loopback when that is wanted",
         )
     if not 0 <= options.port <= 65535:
-        raise UsageError(f"{options.port} is no port", where="--port", remedy="give 0 to 65535; 0 is a free one")
+        raise UsageError(f"{options.port} is not a port", where="--port", remedy="give 0 to 65535; 0 is a free one")
     if options.body_limit < 0:
         raise UsageError("a size cannot be negative", where="--body-limit", remedy="give a number of bytes")
 

@@ -111,7 +111,7 @@ class Control:
     async def _idle(self, command: Answer) -> Answer:
         timeout_s = command.get("timeout_s", 5)
         if not isinstance(timeout_s, (int, float)) or isinstance(timeout_s, bool) or timeout_s < 0:
-            raise UsageError("timeout_s is no number of seconds", remedy='{"op":"idle","timeout_s":5}')
+            raise UsageError("timeout_s is not a number of seconds", remedy='{"op":"idle","timeout_s":5}')
         if await self._recorder.idle(timeout_s):
             return {"ok": True}
         count = self._recorder.in_flight

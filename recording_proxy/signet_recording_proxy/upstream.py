@@ -16,7 +16,7 @@ class Upstream:
     """The daemon's address, taken apart once. `url` is its origin, `authority` its name in a Host header."""
 
     def __init__(self, url: str) -> None:
-        """Raise UsageError when `url` is no http or https origin that can be asked."""
+        """Raise UsageError when `url` is not an http or https origin that can be asked."""
         if "@" in url:
             # What stands before it may be a password, so the complaint does not repeat the address.
             raise UsageError(
@@ -45,7 +45,7 @@ class Upstream:
 
 def _no_origin(url: str) -> UsageError:
     return UsageError(
-        f"{printable(url)} is no origin such as http://127.0.0.1:3850",
+        f"{printable(url)} is not an origin such as http://127.0.0.1:3850",
         where="--upstream",
         remedy="give scheme, host and port of the daemon, without a path",
     )

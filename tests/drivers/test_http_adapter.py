@@ -99,7 +99,7 @@ def test_adapter_that_fails_stops_no_turn(made: Made, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "noted"), [("prose", "the answer's body is no JSON object"), ("says-nothing", None), ("null", None)]
+    ("mode", "noted"), [("prose", "the answer's body is not a JSON object"), ("says-nothing", None), ("null", None)]
 )
 def test_answer_that_is_no_object_is_noted(mode: str, noted: str | None, made: Made, tmp_path: Path) -> None:
     """A text where an object belongs is noted, an empty body and null say nothing; the harness goes on."""

@@ -81,15 +81,15 @@ def lacking(folder: Path, text: str) -> str:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('driver = "node-plugin"\nmodule = "package.json"', "package.json is no program"),
+        ('driver = "node-plugin"\nmodule = "package.json"', "package.json is not a program"),
         ('driver = "node-plugin"\nmodule = "src"', "src is a folder, the driver node-plugin loads .js"),
-        ('driver = "node-plugin"\nmodule = "plugin.py"', "plugin.py is no program"),
+        ('driver = "node-plugin"\nmodule = "plugin.py"', "plugin.py is not a program"),
         ('driver = "python-plugin"\nmodule = "src"', "src is a folder, the driver python-plugin loads .py"),
         ('driver = "python-plugin"\nmodule = "plugin.py"', "a face: no face is named"),
         ('driver = "node-plugin"\nmodule = "dist/gone.mjs"', "dist/gone.mjs does not exist"),
         ('driver = "node-plugin"', "the connector: no connector is named"),
         ('driver = "mcp"', "the connector: no connector is named"),
-        ('driver = "mcp"\nmodule = "package.json"', "package.json is no program"),
+        ('driver = "mcp"\nmodule = "package.json"', "package.json is not a program"),
         ('driver = "mcp"\ncommand = ["no-such-program-here"]', "no-such-program-here is not on PATH"),
         ('driver = "http-adapter"', "a server: neither a command nor a url"),
         ('driver = "http-adapter"\nurl = "http://192.0.2.7:80"', "not an http address on this machine"),

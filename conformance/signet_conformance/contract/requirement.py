@@ -128,7 +128,7 @@ class Area(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 @cache
 def areas() -> tuple[Area, ...]:
-    """The areas in their order. Raises ContractError naming file, entry and member of what is off."""
+    """The areas in their order. Raises ContractError naming the file, the entry and the wrong member."""
     files = sorted((schemas_folder() / "requirements").glob("*.json"))
     if not files:
         raise ContractError("holds no requirements", where=str(schemas_folder() / "requirements"), remedy=REINSTALL)
@@ -136,7 +136,7 @@ def areas() -> tuple[Area, ...]:
 
 
 def read_area(file: Path) -> Area:
-    """The requirements of one file. Raises ContractError naming entry and member of what is off."""
+    """The requirements of one file. Raises ContractError naming the entry and the wrong member."""
     try:
         area = msgspec.json.decode(file.read_bytes(), type=Area)
     except (OSError, msgspec.DecodeError) as failure:
@@ -154,7 +154,7 @@ def read_area(file: Path) -> Area:
 
 
 def _complaint(file: Path, failure: Exception) -> str:
-    """What is off, with the id of the entry in which it is."""
+    """The problem, with the id of the entry that has it."""
     text = str(failure)
     entry = re.search(r"\$\.requirements\[(\d+)\]", text)
     if entry is None:

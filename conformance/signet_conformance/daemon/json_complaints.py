@@ -127,9 +127,9 @@ def _escape(text: str, at: int) -> int:
 
 
 def _number(text: str, at: int) -> int:
-    found = _NUMBER.match(text, at)
-    if not found:
+    match = _NUMBER.match(text, at)
+    if not match:
         raise _ComplaintError("Invalid number")
-    if text[found.end() : found.end() + 1] == ".":
+    if text[match.end() : match.end() + 1] == ".":
         raise _ComplaintError("Invalid digits after decimal point")
-    return found.end()
+    return match.end()

@@ -36,9 +36,9 @@ def read_moment(value: Any) -> float | None:
     if not isinstance(value, str) or not value.strip():
         return None
     text = value.strip()
-    found = _ISO.fullmatch(text)
-    if found:
-        return _iso_moment(found)
+    match = _ISO.fullmatch(text)
+    if match:
+        return _iso_moment(match)
     if re.fullmatch(r"[+-]?\d{1,4}", text):
         return _bare_number(abs(int(text)))
     if re.fullmatch(r"\d{1,2}/\d{1,2}", text):
@@ -56,8 +56,8 @@ def read_moment(value: Any) -> float | None:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def _iso_moment(found: re.Match[str]) -> float | None:
-    year, month, day, hour, minute, second, fraction, zone = found.groups()
+def _iso_moment(match: re.Match[str]) -> float | None:
+    year, month, day, hour, minute, second, fraction, zone = match.groups()
     try:
         midnight = datetime(int(year), int(month or 1), 1, tzinfo=_zone(zone))
         if not 1 <= int(day or 1) <= 31 or int(hour or 0) > 24 or int(minute or 0) > 59 or int(second or 0) > 59:

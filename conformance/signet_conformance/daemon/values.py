@@ -122,12 +122,12 @@ def truthy(value: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """Whether `value` is a JSON number (true and false are none)."""
+    """Whether `value` is a JSON number (true and false are not)."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def trimmed(value: Any) -> str | None:
-    """`value` without blanks at its ends; None for null. Raises `ScriptError` for anything that is no string."""
+    """`value` without blanks at its ends; None for null. Raises `ScriptError` for anything that is not a string."""
     if value is None:
         return None
     if not isinstance(value, str):
@@ -145,8 +145,8 @@ def number_or_none(value: Any) -> float | None:
     if is_number(value):
         return value if math.isfinite(value) else None
     if isinstance(value, str):
-        found = _NUMBER_PREFIX.match(value.strip(BLANKS))
-        number = float(found[0].replace("Infinity", "inf")) if found else math.nan
+        match = _NUMBER_PREFIX.match(value.strip(BLANKS))
+        number = float(match[0].replace("Infinity", "inf")) if match else math.nan
         return number if math.isfinite(number) else None
     return None
 
@@ -158,9 +158,9 @@ def positive_integer(value: Any) -> int | None:
 
 
 def leading_integer(text: str | None, default: int) -> int | None:
-    """The integer at the start of a query parameter; `default` when there is none, None when it is no number."""
-    found = re.match(r"[+-]?\d+", (text or str(default)).strip(BLANKS))
-    return int(found[0]) if found else None
+    """The integer at the start of a query parameter; `default` when there is none, None when it is not a number."""
+    match = re.match(r"[+-]?\d+", (text or str(default)).strip(BLANKS))
+    return int(match[0]) if match else None
 
 
 def flag(value: Any) -> bool | None:
@@ -173,7 +173,7 @@ def flag(value: Any) -> bool | None:
 
 
 def slice_end(value: Any, default: int) -> int | None:
-    """`value` as the end of a slice: `default` for null, 0 for what is no number, from the end when it is negative."""
+    """`value` as the end of a slice: `default` for null, 0 when not a number, from the end when negative."""
     if value is None:
         return default
     if isinstance(value, str):

@@ -36,33 +36,33 @@ def troubled(index: int, result: Mapping[str, Any], bound_s: float | None = None
 def _troubled(index: int, result: Mapping[str, Any], bound_s: float | None) -> Iterator[HandlerMark]:
     for member in ("hooks", "calls"):
         given = result.get(member)
-        for one in given if isinstance(given, list) else ():
-            event = one.get("event") if isinstance(one, dict) else None
+        for call in given if isinstance(given, list) else ():
+            event = call.get("event") if isinstance(call, dict) else None
             # An entry that names no event tells of something else, such as a request of the connector.
-            if isinstance(event, str) and event and (outcome := _outcome(member, one, bound_s)) is not None:
-                lost = one.get("lost") if isinstance(one.get("lost"), bool) else None
-                measured = _measured(one)
+            if isinstance(event, str) and event and (outcome := _outcome(member, call, bound_s)) is not None:
+                lost = call.get("lost") if isinstance(call.get("lost"), bool) else None
+                measured = _measured(call)
                 yield HandlerMark(index=index, event=printable(event, 80), outcome=outcome, lost=lost, **measured)
 
 
-def _outcome(member: str, one: Mapping[str, Any], bound_s: float | None) -> str | None:
-    status, ms = one.get("status"), one.get("ms")
-    if one.get("blocked") is True:
+def _outcome(member: str, call: Mapping[str, Any], bound_s: float | None) -> str | None:
+    status, ms = call.get("status"), call.get("ms")
+    if call.get("blocked") is True:
         return BLOCKED
-    if one.get("timed_out") is True:
+    if call.get("timed_out") is True:
         return TIMED_OUT
-    if one.get("thrown"):
+    if call.get("thrown"):
         # Where a status belongs to the answer, nothing was thrown at the harness: there was no answer.
-        return THROWN if "status" not in one else FAILED
+        return THROWN if "status" not in call else FAILED
     if _number(status) and (status != 0 if member == "hooks" else status >= 300 and status not in _ABSENT):
         return FAILED
     return SLOW if bound_s is not None and _number(ms) and ms > (bound_s + GRACE_S) * 1000 else None
 
 
-def _measured(one: Mapping[str, Any]) -> Mapping[str, Any]:
+def _measured(call: Mapping[str, Any]) -> Mapping[str, Any]:
     """Status, milliseconds and the line that tells what went wrong, as far as they are known."""
-    status, ms = one.get("status"), one.get("ms")
-    said = (one.get(name) for name in ("thrown", "stderr", "stdout"))
+    status, ms = call.get("status"), call.get("ms")
+    said = (call.get(name) for name in ("thrown", "stderr", "stdout"))
     text = next((line for text in said if isinstance(text, str) and (line := _line(text))), None)
     return {"status": status if _number(status) else None, "ms": ms if _number(ms) else None, "text": text}
 
@@ -74,11 +74,11 @@ def _number(value: object) -> TypeGuard[float]:
 def _line(text: str) -> str:
     """The line that tells the error, with the place in the code that stands below it; else the first line."""
     lines = [line.strip() for line in _whole_words(text, _READ).splitlines()]
-    found = next((n for n, line in enumerate(lines) if _ERROR.match(line)), None)
-    if found is None:
+    first = next((n for n, line in enumerate(lines) if _ERROR.match(line)), None)
+    if first is None:
         return printable(_whole_words(next(filter(None, lines), ""), MAX_TEXT), MAX_TEXT)
-    place = next((line for line in lines[found + 1 : found + 2] if line.startswith("at ")), "")
-    return printable(_whole_words(f"{lines[found]} {place}".strip(), MAX_TEXT), MAX_TEXT)
+    place = next((line for line in lines[first + 1 : first + 2] if line.startswith("at ")), "")
+    return printable(_whole_words(f"{lines[first]} {place}".strip(), MAX_TEXT), MAX_TEXT)
 
 
 def _whole_words(text: str, limit: int) -> str:

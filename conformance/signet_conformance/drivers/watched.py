@@ -1,4 +1,4 @@
-"""A driver that remembers where it broke off, for whoever has to tell it."""
+"""A driver that remembers where it broke off, for the message about it."""
 
 from __future__ import annotations
 

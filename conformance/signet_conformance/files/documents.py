@@ -108,7 +108,7 @@ def demand(
         return model.model_validate(data)
     except ValidationError as failure:
         problems = failure.errors(include_url=False)
-    # A document of another format is told as such: its other problems follow from that.
+    # A document of another format is reported as that: its other problems follow from that.
     problem = next((each for each in problems if each["loc"] == ("format",)), None)
     problem = problem or max(problems, key=lambda each: len(each["loc"]))
     pointer = _pointer(problem["loc"], data)

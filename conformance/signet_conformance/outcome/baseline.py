@@ -89,7 +89,7 @@ def held(verdicts: Verdicts, known: Sequence[Known], today: date) -> KnownInRun:
 def read(path: str, option: str = "--baseline", *, flaky: bool = False) -> Known:
     """Read the baseline, or the flaky list, that an option names.
 
-    Raises UsageError naming the file, the entry and the member that is off.
+    Raises UsageError naming the file, the entry and the wrong member.
     """
     from signet_conformance.files.documents import demand
     from signet_conformance.outcome.baseline_documents import Baseline, FlakyList

@@ -214,7 +214,7 @@ def _whole(given: str, where: str, limit: int) -> int:
         raise UsageError(
             f"{printable(given, 40)!r} is not a whole number from 0 to {limit}",
             where=where,
-            remedy=f"such as {where} 200",
+            remedy=f"write a whole number, such as {where} 200",
         )
     return int(given)
 

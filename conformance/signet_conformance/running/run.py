@@ -81,7 +81,7 @@ def drive(plan: Plan, folder: Path, tell: Tell) -> Shortfall | None:
             generated.give_up(chunks)
         elif chunks:
             generated.conclude(chunks, _verdicts(folder, cut_short, plan.only))
-        broken = [_broken_off(plan, one, failures) for one in cut_short]
+        broken = [_broken_off(plan, each, failures) for each in cut_short]
         broken += [_unstarted(plan, chunk) for chunk in chunks if chunk.unstarted is not None]
         broken += generated.broken
         left = [scenario.name for scenario in scenarios if scenario.name not in performed]
@@ -147,12 +147,12 @@ def _saved(scenario: Scenario, folder: Path) -> Path:
 
 
 def _verdicts(folder: Path, cut_short: Sequence[_Performed], only: frozenset[str] | None) -> dict[str, Verdict]:
-    left_out = {one.scenario.name for one in cut_short}
+    left_out = {each.scenario.name for each in cut_short}
     paths = (path for path in sorted(folder.glob("*.jsonl")) if path.stem not in left_out)
     judged = engine.judge_run([trace.read(path) for path in paths], only)
     verdicts = {name: judgement.verdict for name, judgement in judged.together.items()}
-    for one in judged.traces:
-        verdicts.update((n, found.verdict) for n, found in one.daemon.items() if found.verdict in BREACHES)
+    for each in judged.traces:
+        verdicts.update((n, judgement.verdict) for n, judgement in each.daemon.items() if judgement.verdict in BREACHES)
     return verdicts
 
 

@@ -142,7 +142,7 @@ class FollowUp:
         if isinstance(judged, str):
             return out, {}
         every = {**judged.judgements, **judged.daemon}
-        return out, {other: one.verdict for other, one in every.items() if one.verdict in BREACHES}
+        return out, {other: judgement.verdict for other, judgement in every.items() if judgement.verdict in BREACHES}
 
     def _shrink(self, chunk: Chunk, name: str, verdict: Verdict) -> tuple[Scenario, int]:
         out = self._folder / f"{name}-tried.jsonl"

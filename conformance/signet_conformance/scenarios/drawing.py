@@ -31,9 +31,12 @@ Shows = Callable[[Scenario], bool]
 
 def draw(features: Features, seed: int, chunk: int) -> Sequence[Scenario]:
     """The scenarios of a chunk, all different, at most CHUNK, named after chunk and place."""
-    found: dict[str, Scenario] = {}
-    _run(features, seed, chunk, (Phase.generate,), lambda scenario: found.setdefault(identity(scenario), scenario))
-    return [replace(one, name=f"generated-{chunk}-{place}") for place, one in enumerate(list(found.values())[:CHUNK])]
+    drawn: dict[str, Scenario] = {}
+    _run(features, seed, chunk, (Phase.generate,), lambda scenario: drawn.setdefault(identity(scenario), scenario))
+    return [
+        replace(scenario, name=f"generated-{chunk}-{place}")
+        for place, scenario in enumerate(list(drawn.values())[:CHUNK])
+    ]
 
 
 def smallest(
@@ -45,32 +48,34 @@ def smallest(
     the search begins. None when none of them is.
     """
     answers = {
-        identity(one): known[place] for place, one in enumerate(draw(features, seed, chunk)) if place < len(known)
+        identity(scenario): known[place]
+        for place, scenario in enumerate(draw(features, seed, chunk))
+        if place < len(known)
     }
     deadline = time.monotonic() + LONGEST_SHRINK_S
     tried = 0
-    found: Scenario | None = None
+    smallest_so_far: Scenario | None = None
 
     class ShownError(Exception):
         """Tells Hypothesis that an example is one of those it looks for."""
 
     def attempt(scenario: Scenario) -> None:
-        nonlocal found, tried
+        nonlocal smallest_so_far, tried
         name = identity(scenario)
         if name not in answers:
-            if found is None or tried >= MOST_ATTEMPTS or time.monotonic() > deadline:
+            if smallest_so_far is None or tried >= MOST_ATTEMPTS or time.monotonic() > deadline:
                 # Nothing is tried before the first known one; and at some point the smallest so far will do.
                 return
             tried += 1
             answers[name] = shows(scenario)
         if answers[name]:
             # Whatever Hypothesis tries in between, the last one it comes back to is the smallest.
-            found = scenario
+            smallest_so_far = scenario
             raise ShownError
 
     with contextlib.suppress(ShownError):
         _run(features, seed, chunk, (Phase.generate, Phase.shrink), attempt)
-    return found, tried
+    return smallest_so_far, tried
 
 
 def identity(scenario: Scenario) -> str:

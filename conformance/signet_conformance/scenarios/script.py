@@ -38,7 +38,7 @@ class Scenario:
 
     @staticmethod
     def from_json(data: Mapping[str, Any], where: str) -> Scenario:
-        """Read one scenario; raise UsageError naming the place that is off."""
+        """Read one scenario; raise UsageError naming the wrong place."""
         return _scenario(demand(ScenarioDocument, data, where))
 
     def to_json(self) -> dict[str, Any]:

@@ -66,17 +66,18 @@ def known(root: Path | None = None) -> Sequence[str]:
 def load(name: str, root: Path | None = None, option: str = "--target") -> Target:
     """The target that `option` names, with the settings of the repository around `root` (default: where one stands).
 
-    Raises TargetError naming the nearest known ones when there is none, or the setting that is off.
+    Raises TargetError naming the nearest known names, or the wrong setting.
     """
     root = Path.cwd() if root is None else root
     settings = read_settings(root)
     every = sorted({*names(), *settings.targets})
     if name not in every:
-        near = difflib.get_close_matches(name, every, n=3, cutoff=0.4) or every[:5]
+        near = difflib.get_close_matches(name, every, n=3, cutoff=0.4)
         raise TargetError(
             f"no target is called {printable(name, 60)!r}",
             where=option,
-            remedy=f"did you mean {printable(' or '.join(near), 200)}? All: signet-conformance targets",
+            remedy=(f"did you mean {printable(' or '.join(near), 200)}? " if near else "")
+            + "all targets: signet-conformance targets",
         )
     return _made(name, _merged(name, _shipped(name), settings.own(name)), settings, root)
 

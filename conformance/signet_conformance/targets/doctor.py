@@ -25,13 +25,13 @@ def examine(target: Target) -> Iterator[Need]:
 def _installed(target: Target) -> Iterator[Need]:
     """The programs that the connector installs by name: those of the profile's places, or else of PATH."""
     for name, places in target.profile.programs.items():
-        found = first_of(target, places) or shutil.which(name)
+        place = first_of(target, places) or shutil.which(name)
         what = f"the program {name}"
-        if found is None and target.profile.config is not None:
+        if place is None and target.profile.config is not None:
             yield Need(what, "not on PATH; needed only where a hook of the file calls it", note=True)
         else:
             made = "build the connector" if target.profile.build is None else target.profile.build
-            yield Need(what, None if found is None else str(found), f"{name} is neither built nor on PATH. {made}")
+            yield Need(what, None if place is None else str(place), f"{name} is neither built nor on PATH. {made}")
 
 
 def _face(target: Target) -> Iterator[Need]:

@@ -51,7 +51,7 @@ def _loadable(target: Target, path: Path) -> Path:
         return path.resolve()
     what, remedy = "does not exist", "build the connector, or mend the setting 'module'"
     if path.exists():
-        kind = "a folder" if path.is_dir() else "no file" if not path.is_file() else "no program"
+        kind = "a folder" if path.is_dir() else "not a file" if not path.is_file() else "not a program"
         what = f"is {kind}, the driver {target.driver} loads {'a program' if endings is None else ', '.join(endings)}"
         remedy = "set module to the file that the harness loads"
     raise TargetError(f"{printable(path, 400)} {what}", where=target.where, remedy=remedy)

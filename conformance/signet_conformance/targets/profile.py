@@ -195,5 +195,5 @@ class SettingsFile(Document):
 
     @classmethod
     def place(cls, where: str, pointer: Sequence[str | int]) -> tuple[str, Sequence[str | int]]:
-        """The table of the target, and what is off within it."""
+        """The place of the target's table, and the pointer from there to the value."""
         return (f"{where}: targets.{pointer[1]}", pointer[2:]) if len(pointer) > 1 else (where, pointer)

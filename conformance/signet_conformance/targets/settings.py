@@ -37,9 +37,9 @@ class Settings:
         return None if self.path is None else self.path.parent
 
     def own(self, name: str) -> Mapping[str, Any]:
-        """What the repository says of a target. Raises TargetError with the table, JSON pointer and value that is off.
+        """What the repository says of a target. Raises TargetError with table, JSON pointer and wrong value.
 
-        Other targets are not looked at: what is off with them does not concern this one.
+        Other targets are not read: their problems do not concern this one.
         """
         if name not in self.targets:
             return {}

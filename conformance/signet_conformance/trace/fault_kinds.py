@@ -19,7 +19,7 @@ class FaultKind:
     parameters: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     spoils: bool = False
-    """After it an answer is no acceptance, whatever its status says."""
+    """An answer under it does not count as accepted, whatever its status."""
     away: bool = False
     """To the client it looks as if no daemon were there."""
     slow: bool = False

@@ -17,7 +17,7 @@ from signet_conformance.trace.parsing import JSONValue, NotJSONError, parse
 
 
 class BrokenLineError(ValueError):
-    """Why a line is no part of a trace; the reader turns it into a TraceError with file and line."""
+    """Why a line does not belong to a trace; the reader turns it into a TraceError with file and line."""
 
 
 class Lines:
@@ -29,17 +29,17 @@ class Lines:
     def entry(self, raw: bytes, line: int) -> Exchange | Mark:
         """The exchange or mark of a line with that number in its file; raise BrokenLineError."""
         value = parsed(raw)
-        found = _at_once(value)
-        if found is None:
+        entry = _at_once(value)
+        if entry is None:
             return _member_by_member(value, line, raw)
         # Frozen for all others; these two are not in the line, whatever members it has.
-        force_setattr(found, "line", line)
-        if type(found) is Exchange:
-            force_setattr(found, "raw", raw)
-            self._share_headers(found.request)
-            if found.response is not None:
-                self._share_headers(found.response)
-        return found
+        force_setattr(entry, "line", line)
+        if type(entry) is Exchange:
+            force_setattr(entry, "raw", raw)
+            self._share_headers(entry.request)
+            if entry.response is not None:
+                self._share_headers(entry.response)
+        return entry
 
     def _share_headers(self, message: Message) -> None:
         force_setattr(message, "headers", self._headers.setdefault(message.headers, message.headers))
@@ -57,13 +57,13 @@ def _at_once(value: JSONValue) -> Exchange | Mark | None:
     kind = value.get("kind") if isinstance(value, dict) else None
     try:
         # One type at a time: msgspec would take a union to pieces anew for each line.
-        found = convert(value, Exchange) if kind == "exchange" else convert(value, Mark)
+        entry = convert(value, Exchange) if kind == "exchange" else convert(value, Mark)
     except (ValidationError, UnicodeEncodeError):
         # Half an emoji where a number belongs cannot even be quoted in msgspec's complaint.
         return None
-    if type(found) is Exchange and not _has_known_forms(found):
+    if type(entry) is Exchange and not _has_known_forms(entry):
         return None
-    return found
+    return entry
 
 
 def _has_known_forms(exchange: Exchange) -> bool:

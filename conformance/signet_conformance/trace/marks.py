@@ -257,7 +257,7 @@ class FaultMark(Switch, frozen=True, kw_only=True):
 
     @property
     def is_restart(self) -> bool:
-        """Whether the daemon is restarted, which is no fault of the recorder."""
+        """Whether the daemon is restarted, which is not a fault of the recorder."""
         return self.kind == RESTART
 
 

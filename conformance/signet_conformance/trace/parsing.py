@@ -16,11 +16,11 @@ JSONValue = Any
 
 
 class NotJSONError(ValueError):
-    """Why some bytes are no JSON that is read here."""
+    """Why some bytes cannot be read as JSON."""
 
 
 def parse(raw: bytes) -> JSONValue:
-    """The value of some bytes of UTF-8; raise NotJSONError where they hold none, or one nested too deep."""
+    """The value of some bytes of UTF-8; raise NotJSONError where they are not JSON, or nested too deep."""
     try:
         return from_json(raw)
     except ValueError as fast:

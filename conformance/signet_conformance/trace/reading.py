@@ -106,9 +106,9 @@ def _read(stream: BinaryIO, name: str) -> Trace:
             if header is None:
                 header = _header(parsed(raw), _place(name, number))
                 continue
-            one = lines.entry(raw, number)
-            if one.seq in seen:
-                raise BrokenLineError(f"number {one.seq} occurs twice")
+            entry = lines.entry(raw, number)
+            if entry.seq in seen:
+                raise BrokenLineError(f"number {entry.seq} occurs twice")
         except BrokenLineError as broken:
             where = _place(name, number)
             if header is not None and not raw.endswith(b"\n"):
@@ -118,11 +118,11 @@ def _read(stream: BinaryIO, name: str) -> Trace:
                 raise TraceError(f"not a {FORMAT} file: {broken}", where=where, remedy=_REMEDY_RECORD) from None
             remedy = "take the line out, or record the session again"
             raise TraceError(str(broken), where=where, remedy=remedy) from None
-        seen.add(one.seq)
-        if isinstance(one, Exchange):
-            exchanges.append(one)
+        seen.add(entry.seq)
+        if isinstance(entry, Exchange):
+            exchanges.append(entry)
         else:
-            marks.append(one)
+            marks.append(entry)
     if header is None:
         raise TraceError(
             "the file is empty, a trace begins with a header line", where=_place(name, 1), remedy=_REMEDY_RECORD

@@ -67,12 +67,12 @@ def write_trace(path: str, captured: Iterable[Captured], redactor: Redactor, ori
     Raises UsageError when the capture speaks to several origins and none is chosen, when it holds no exchange,
     and when the file exists.
     """
-    everything = sorted(captured, key=lambda one: one.begun)
+    everything = sorted(captured, key=lambda exchange: exchange.begun)
     chosen = _of_origin(everything, origin)
     zero = chosen[0].begun
     created = instant(zero).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     header = redactor.header(Header(created=created, upstream=origin_of(chosen[0].url)))
-    lines = (redactor.exchange(_line(number, one, zero)) for number, one in enumerate(chosen, 1))
+    lines = (redactor.exchange(_line(number, exchange, zero)) for number, exchange in enumerate(chosen, 1))
     write_new(path, (encode(header.to_json()), *lines))
     return len(chosen)
 
@@ -122,14 +122,14 @@ def origin_of(url: str) -> str:
 
 
 def _of_origin(captured: Sequence[Captured], origin: str | None) -> list[Captured]:
-    counts = Counter(origin_of(one.url) for one in captured)
+    counts = Counter(origin_of(exchange.url) for exchange in captured)
     if origin is None and len(counts) > 1:
         named = ", ".join(f"{printable(name, 80)} ({count})" for name, count in counts.most_common(5))
         raise UsageError(
             f"the capture speaks to {len(counts)} origins: {named}",
             remedy=f"choose the daemon's: --origin {printable(counts.most_common(1)[0][0], 80)}",
         )
-    chosen = [one for one in captured if origin is None or origin_of(one.url) == origin.rstrip("/")]
+    chosen = [exchange for exchange in captured if origin is None or origin_of(exchange.url) == origin.rstrip("/")]
     if not chosen:
         known = ", ".join(printable(name, 80) for name, _ in counts.most_common(5))
         raise UsageError(
@@ -139,34 +139,38 @@ def _of_origin(captured: Sequence[Captured], origin: str | None) -> list[Capture
     return chosen
 
 
-def _line(number: int, one: Captured, zero: float) -> dict[str, Any]:
-    parts = urlsplit(one.url)
+def _line(number: int, exchange: Captured, zero: float) -> dict[str, Any]:
+    parts = urlsplit(exchange.url)
     line: dict[str, Any] = {
         "kind": "exchange",
         "seq": number,
         "conn": None,
-        "t0": round(one.begun - zero, 6),
-        "t1": round(max(one.ended, one.begun) - zero, 6),
+        "t0": round(exchange.begun - zero, 6),
+        "t1": round(max(exchange.ended, exchange.begun) - zero, 6),
         "request": {
-            "method": one.method,
+            "method": exchange.method,
             "path": parts.path or "/",
             "query": parse_qsl(parts.query, keep_blank_values=True),
-            "headers": one.request.headers,
-            "body": one.request.body(),
+            "headers": exchange.request.headers,
+            "body": exchange.request.body(),
         },
         "response": None,
     }
-    if one.answer is not None:
-        line["response"] = {"status": one.status, "headers": one.answer.headers, "body": one.answer.body()}
-    if one.error is not None:
-        line["error"] = {"kind": one.error}
+    if exchange.answer is not None:
+        line["response"] = {
+            "status": exchange.status,
+            "headers": exchange.answer.headers,
+            "body": exchange.answer.body(),
+        }
+    if exchange.error is not None:
+        line["error"] = {"kind": exchange.error}
     return line
 
 
 def captured_of(trace: Trace) -> Iterator[Captured]:
     """The exchanges of a trace as a capture; of a body that was cut, its beginning.
 
-    Raises UsageError when the header's `upstream` is no address, or an exchange's instant no date.
+    Raises UsageError when the header's `upstream` is not an address, or an exchange's instant not a date.
     """
     zero = _created(trace.header.created)
     origin = _origin(trace.header.upstream)
@@ -201,7 +205,7 @@ def _origin(upstream: str | None) -> str:
         known = False
     if not known or not origin.isascii() or not origin.isprintable() or " " in origin:
         raise UsageError(
-            f"upstream {printable(repr(origin), 80)} is no address",
+            f"upstream {printable(repr(origin), 80)} is not an address",
             where="the trace's header",
             remedy=f"write it as {DEFAULT_ORIGIN}",
         )
@@ -216,7 +220,7 @@ def _target(exchange: Exchange) -> str:
 
 
 def as_sent(text: str) -> bytes:
-    """The bytes of text from a trace, in which a byte that is no UTF-8 stands as a surrogate."""
+    """The bytes of text from a trace, in which a byte that is not UTF-8 stands as a surrogate."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:

@@ -21,25 +21,27 @@ def read(path: str) -> list[Captured]:
     where = printable(path, 400)
     try:
         with Path(path).open("rb") as stream:
-            return [_captured(one) for one in FlowReader(stream).stream() if isinstance(one, http.HTTPFlow)]
+            return [
+                _captured(captured) for captured in FlowReader(stream).stream() if isinstance(captured, http.HTTPFlow)
+            ]
     except OSError as failure:
         problem = f"cannot be read: {failure.strerror or failure}"
         raise UsageError(problem, where=where, remedy="check the path and its permissions") from None
     # The reader lets what a damaged file makes of it through in many shapes.
     except (exceptions.FlowReadException, ValueError, TypeError, KeyError, AttributeError, RecursionError) as failure:
         raise UsageError(
-            f"is no flow file that can be read: {printable(failure, 160)}",
+            f"is not a flow file that can be read: {printable(failure, 160)}",
             where=where,
             remedy="save it again with mitmproxy's own version: mitmdump -r OLD -w NEW",
         ) from None
 
 
-def _captured(one: http.HTTPFlow) -> Captured:
-    request, response = one.request, one.response
+def _captured(captured: http.HTTPFlow) -> Captured:
+    request, response = captured.request, captured.response
     begun = request.timestamp_start
     ended = (response.timestamp_end or response.timestamp_start) if response is not None else None
     if ended is None:
-        ended = one.error.timestamp if one.error is not None else request.timestamp_end or begun
+        ended = captured.error.timestamp if captured.error is not None else request.timestamp_end or begun
     instant(begun)
     urlsplit(request.url)
     return Captured(
@@ -50,7 +52,7 @@ def _captured(one: http.HTTPFlow) -> Captured:
         None if response is None else _said(response),
         begun,
         ended,
-        None if response is not None else _error(one.error),
+        None if response is not None else _error(captured.error),
     )
 
 
@@ -72,39 +74,39 @@ def write(captured: Iterable[Captured]) -> bytes:
     """The bytes of a flow file."""
     stream = BytesIO()
     writer = FlowWriter(stream)
-    for one in captured:
-        writer.add(_flow(one))
+    for exchange in captured:
+        writer.add(_flow(exchange))
     return stream.getvalue()
 
 
-def _flow(one: Captured) -> http.HTTPFlow:
-    parts = urlsplit(one.url)
+def _flow(exchange: Captured) -> http.HTTPFlow:
+    parts = urlsplit(exchange.url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
-    client = connection.Client(peername=_LOOPBACK, sockname=_LOOPBACK, timestamp_start=one.begun)
-    found = http.HTTPFlow(client, connection.Server(address=(parts.hostname or "", port)))
-    target = one.url[len(f"{parts.scheme}://{parts.netloc}") :]
-    found.request = http.Request(
+    client = connection.Client(peername=_LOOPBACK, sockname=_LOOPBACK, timestamp_start=exchange.begun)
+    made = http.HTTPFlow(client, connection.Server(address=(parts.hostname or "", port)))
+    target = exchange.url[len(f"{parts.scheme}://{parts.netloc}") :]
+    made.request = http.Request(
         parts.hostname or "",
         port,
-        as_sent(one.method),
+        as_sent(exchange.method),
         parts.scheme.encode(),
         b"",
         as_sent(target),
         b"HTTP/1.1",
-        _headers(one.request),
-        one.request.content,
+        _headers(exchange.request),
+        exchange.request.content,
         None,
-        one.begun,
-        one.begun,
+        exchange.begun,
+        exchange.begun,
     )
-    if "content-length" in found.request.headers:
-        found.request.content = one.request.content  # mends the length, which was that of the coded body
-    if one.answer is not None:
-        found.response = http.Response.make(one.status or 0, one.answer.content, _headers(one.answer))
-        found.response.timestamp_start = found.response.timestamp_end = one.ended
-    if one.error is not None:
-        found.error = flow.Error(one.error.replace("_", " "), one.ended)
-    return found
+    if "content-length" in made.request.headers:
+        made.request.content = exchange.request.content  # mends the length, which was that of the coded body
+    if exchange.answer is not None:
+        made.response = http.Response.make(exchange.status or 0, exchange.answer.content, _headers(exchange.answer))
+        made.response.timestamp_start = made.response.timestamp_end = exchange.ended
+    if exchange.error is not None:
+        made.error = flow.Error(exchange.error.replace("_", " "), exchange.ended)
+    return made
 
 
 def _headers(said: Said) -> http.Headers:

@@ -21,7 +21,7 @@ _REMEDY = "export it again, as HAR 1.2 with content"
 
 
 def read(path: str) -> list[Captured]:
-    """The exchanges of a HAR file. Raises UsageError naming the file and the entry that is off."""
+    """The exchanges of a HAR file. Raises UsageError naming the file and the wrong entry."""
     where = printable(path, 400)
     try:
         if Path(path).stat().st_size > MAX_BYTES:
@@ -36,16 +36,16 @@ def read(path: str) -> list[Captured]:
     entries = log.get("entries") if isinstance(log, dict) else None
     if not isinstance(entries, list):
         raise UsageError("has no log.entries", where=where, remedy=_REMEDY)
-    found = []
+    exchanges = []
     for number, entry in enumerate(entries, 1):
         try:
-            found.append(_captured(entry))
+            exchanges.append(_captured(entry))
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
             what = f"{type(problem).__name__}: {printable(problem, 120)}"
             raise UsageError(
                 f"the entry cannot be read ({what})", where=f"{where}, entry {number}", remedy=_REMEDY
             ) from None
-    return found
+    return exchanges
 
 
 def _captured(entry: dict[str, Any]) -> Captured:
@@ -53,10 +53,10 @@ def _captured(entry: dict[str, Any]) -> Captured:
     begun = datetime.fromisoformat(entry["startedDateTime"]).astimezone(UTC).timestamp()
     took = float(entry.get("time") or 0) / 1000
     if not isfinite(took):
-        raise ValueError("time is no number of milliseconds")
+        raise ValueError("time is not a number of milliseconds")
     parts = urlsplit(request["url"])
     if not parts.scheme or not parts.netloc:
-        raise ValueError("request.url is no whole URL")
+        raise ValueError("request.url is not a whole URL")
     status = int(response["status"])
     kind = (entry.get("_signet") or {}).get("error")
     if kind is None and status <= 0:
@@ -101,44 +101,45 @@ def write(captured: Iterable[Captured]) -> Iterator[bytes]:
     """The pieces of a HAR 1.2 file."""
     creator = {"name": "signet-conformance", "version": version("signet-conformance")}
     yield f'{{"log": {{"version": "1.2", "creator": {json.dumps(creator)}, "entries": ['.encode()
-    for number, one in enumerate(captured):
-        yield (b",\n" if number else b"\n") + json.dumps(_entry(one)).encode()
+    for number, exchange in enumerate(captured):
+        yield (b",\n" if number else b"\n") + json.dumps(_entry(exchange)).encode()
     yield b"\n]}}\n"
 
 
-def _entry(one: Captured) -> dict[str, Any]:
-    took = round((one.ended - one.begun) * 1000, 3)
+def _entry(exchange: Captured) -> dict[str, Any]:
+    took = round((exchange.ended - exchange.begun) * 1000, 3)
     entry: dict[str, Any] = {
-        "startedDateTime": instant(one.begun).isoformat(timespec="microseconds"),
+        "startedDateTime": instant(exchange.begun).isoformat(timespec="microseconds"),
         "time": took,
-        "request": _request(one),
-        "response": _response(one),
+        "request": _request(exchange),
+        "response": _response(exchange),
         "cache": {},
         "timings": {"send": 0, "wait": took, "receive": 0},
     }
-    if one.error is not None:
-        entry["_signet"] = {"error": one.error}
+    if exchange.error is not None:
+        entry["_signet"] = {"error": exchange.error}
     return entry
 
 
-def _request(one: Captured) -> dict[str, Any]:
+def _request(exchange: Captured) -> dict[str, Any]:
     request: dict[str, Any] = {
-        "method": one.method,
-        "url": one.url,
+        "method": exchange.method,
+        "url": exchange.url,
         "queryString": [
-            {"name": name, "value": value} for name, value in parse_qsl(urlsplit(one.url).query, keep_blank_values=True)
+            {"name": name, "value": value}
+            for name, value in parse_qsl(urlsplit(exchange.url).query, keep_blank_values=True)
         ],
-        **_common(one.request),
+        **_common(exchange.request),
     }
-    if one.request.content:
-        request["postData"] = {"mimeType": one.request.media_type or "", **_text(one.request.content)}
+    if exchange.request.content:
+        request["postData"] = {"mimeType": exchange.request.media_type or "", **_text(exchange.request.content)}
     return request
 
 
-def _response(one: Captured) -> dict[str, Any]:
-    said = one.answer or Said([], b"")
+def _response(exchange: Captured) -> dict[str, Any]:
+    said = exchange.answer or Said([], b"")
     content = {"size": len(said.content), "mimeType": said.media_type or "", **_text(said.content)}
-    return {"status": one.status or 0, "statusText": "", "redirectURL": "", "content": content, **_common(said)}
+    return {"status": exchange.status or 0, "statusText": "", "redirectURL": "", "content": content, **_common(said)}
 
 
 def _common(said: Said) -> dict[str, Any]:

@@ -23,26 +23,26 @@ def forms(secret: str) -> tuple[str, ...]:
 
     URL-encoded means where it must be, and every byte; `\u` escapes likewise.
     """
-    found = {secret}
+    spellings = {secret}
     for plain in (True, False):
         escaped = secret
         for _ in range(_ESCAPE_DEPTH):
             escaped = _escaped(escaped, plain)
-            found.add(escaped)
+            spellings.add(escaped)
     raw, units = secret.encode("utf-8", "surrogatepass"), secret.encode("utf-16-be", "surrogatepass")
     everything = "".join(f"%{byte:02X}" for byte in raw)
     for encoded in (quote(raw, safe=""), quote(raw), quote_plus(raw), everything):
-        found |= {encoded, _lower_hex(encoded)}
+        spellings |= {encoded, _lower_hex(encoded)}
     pairs = [units[at : at + 2].hex() for at in range(0, len(units), 2)]
-    found |= {"".join(f"\\u{pair}" for pair in pairs), "".join(f"\\u{pair.upper()}" for pair in pairs)}
-    found |= {raw.hex(), raw.hex().upper()}
+    spellings |= {"".join(f"\\u{pair}" for pair in pairs), "".join(f"\\u{pair.upper()}" for pair in pairs)}
+    spellings |= {raw.hex(), raw.hex().upper()}
     if secret.isascii():
         # Bytes of UTF-16 that passed for text.
-        found |= {units.decode(), secret.encode("utf-16-le").decode()}
+        spellings |= {units.decode(), secret.encode("utf-16-le").decode()}
     for offset in range(3):
         standard = _base64_core(raw, offset)
-        found |= {standard, standard.replace("+", "-").replace("/", "_")}
-    return tuple(sorted(found, key=lambda form: (-len(form), form)))
+        spellings |= {standard, standard.replace("+", "-").replace("/", "_")}
+    return tuple(sorted(spellings, key=lambda form: (-len(form), form)))
 
 
 class KnownSecrets:
@@ -71,8 +71,8 @@ class KnownSecrets:
 
     def in_line(self, encoded: bytes) -> list[tuple[str, str]]:
         """Forms and tokens of the secrets that an encoded JSON line holds, the longest first."""
-        found = [n for n in self._candidates(encoded) if any(form in encoded for form in n.encoded)]
-        return [(n.form, n.token) for n in _longest_first(found)]
+        needles = [n for n in self._candidates(encoded) if any(form in encoded for form in n.encoded)]
+        return [(n.form, n.token) for n in _longest_first(needles)]
 
     def taken_out(self, raw: bytes) -> bytes:
         """`raw` with the tokens in place of the secrets."""

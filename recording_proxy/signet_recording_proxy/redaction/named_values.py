@@ -1,6 +1,6 @@
 """Secrets that running text names: JSON inside of strings, query strings, forms.
 
-A name is looked for first, and its value only when the name is one of a secret. So a value that is none
+A name is looked for first, and its value only when the name means a secret. So a value that is not secret
 is searched for further names, and no text is walked twice.
 """
 
@@ -117,12 +117,12 @@ _LAST_BYTES = frozenset(ending[-3:] for ending in _QUERY_ENDINGS)
 def suspected(lowered: bytes) -> list[NamedValue]:
     """Which of these lower-case bytes, text or a JSON line, may hold: judged by what stands before quotes and `=`."""
     squeezed = lowered.translate(None, _SQUEEZED_OUT)
-    found = []
+    patterns = []
     if b"=" in squeezed and _any_ends(squeezed.split(b"="), _QUERY_ENDINGS):
-        found.append(PARAMETERS)
+        patterns.append(PARAMETERS)
     if _any_ends(squeezed.split(b'"'), _NAME_ENDINGS):
-        found += [MULTIPART, MEMBERS]
-    return found
+        patterns += [MULTIPART, MEMBERS]
+    return patterns
 
 
 def _any_ends(pieces: list[bytes], endings: tuple[bytes, ...]) -> bool:

@@ -73,24 +73,24 @@ class Redactor:
         encoded = encode(line)
         # What is clean by now calls for no search of all the rest; the request's headers stand before both bodies.
         count = sum(name == "authorization" for name, _ in request["headers"])
-        found = self._suspects(encoded.replace(_CLEAN_HEADER, b'["', count) if count else encoded)
-        return encoded if found is None else encode(self._cleaner(found).line(line))
+        suspected = self._suspects(encoded.replace(_CLEAN_HEADER, b'["', count) if count else encoded)
+        return encoded if suspected is None else encode(self._cleaner(suspected).line(line))
 
     def document(self, value: Any) -> Any:
         """Any JSON value, such as a mark's data, without its secrets."""
-        found = self._suspects(encode({"": value}))
-        return value if found is None else self._cleaner(found).value(value)
+        suspected = self._suspects(encode({"": value}))
+        return value if suspected is None else self._cleaner(suspected).value(value)
 
     def text(self, text: str) -> str:
         """Running text without its secrets."""
         return str(self.document(text))
 
     def _suspects(self, encoded: bytes) -> Suspects | None:
-        found = suspects(encoded, self._known)
-        return Suspects((), ()) if found is None and self._numeric else found
+        suspected = suspects(encoded, self._known)
+        return Suspects((), ()) if suspected is None and self._numeric else suspected
 
-    def _cleaner(self, found: Suspects) -> Cleaner:
-        return Cleaner(self._token, found, self._numeric)
+    def _cleaner(self, suspected: Suspects) -> Cleaner:
+        return Cleaner(self._token, suspected, self._numeric)
 
     # ---- tokens
 
@@ -189,14 +189,14 @@ class Redactor:
 
     def _bytes(self, raw: bytes) -> bytes:
         raw = self._known.taken_out(raw)
-        found = suspects(raw, self._known)
-        if found is None:
+        suspected = suspects(raw, self._known)
+        if suspected is None:
             return raw
         try:
             text, charset = raw.decode(), "utf-8"
         except UnicodeDecodeError:
             text, charset = raw.decode("latin-1"), "latin-1"
-        return Cleaner(self._token, Suspects(found.patterns, ()), ()).text(text).encode(charset)
+        return Cleaner(self._token, Suspects(suspected.patterns, ()), ()).text(text).encode(charset)
 
     def _without_unfinished_end(self, text: str) -> str:
         """A secret that the cut went through would not be known by its beginning."""

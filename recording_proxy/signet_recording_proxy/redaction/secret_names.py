@@ -43,7 +43,7 @@ NEVER = (
     *(f"{kind}token" for kind in ("design", "first", "last", "max", "per")),
     *(f"{kind}secret" for kind in ("has", "is", "no")),
 )
-"""Endings that are no secret, though they end like one."""
+"""Endings that do not mean a secret, though they look like it."""
 VALUE_MEMBERS = frozenset({"value", "plain", "plaintext", "raw", "text"})
 """What holds the value itself where a secret member is an object."""
 NAME_MEMBERS = ("name", "key", "header", "variable")
@@ -119,7 +119,7 @@ def _any(_value: str) -> bool:
 
 
 def _no_variable(value: str) -> bool:
-    # The NAME of a secret is none.
+    # The NAME of a secret is not secret.
     return _VARIABLE_NAME.match(value) is None
 
 

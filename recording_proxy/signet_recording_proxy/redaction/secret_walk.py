@@ -48,9 +48,9 @@ def suspects(encoded: bytes, known: KnownSecrets) -> Suspects | None:
 class Cleaner:
     """Puts tokens in the place of secrets. `token` gives them, `numeric` are known secrets that JSON may write bare."""
 
-    def __init__(self, token: Callable[[str], str], found: Suspects, numeric: Sequence[tuple[str, str]]) -> None:
+    def __init__(self, token: Callable[[str], str], suspected: Suspects, numeric: Sequence[tuple[str, str]]) -> None:
         self._token = token
-        self._suspects = found
+        self._suspects = suspected
         self._numeric = numeric
 
     def line(self, line: dict[str, Any]) -> dict[str, Any]:
@@ -112,7 +112,7 @@ class Cleaner:
         return cleaned
 
     def _beside(self, name: str, value: Any) -> Any:
-        """A value whose name stands beside it; words that only follow such a name, as in a list of tags, are none."""
+        """A value whose name stands beside it; words that only follow such a name, as in tags, do not count."""
         if isinstance(value, str) and len(value.split()) > 1 and not name.lower().endswith("authorization"):
             return self.text(value)
         return self._member(name, value)

@@ -86,7 +86,7 @@ def test_a_path_that_is_odd_in_a_url(tmp_path: Path, kind: str, path: str) -> No
 )
 def test_an_upstream_that_is_no_address_is_refused(tmp_path: Path, kind: str, upstream: str) -> None:
     """The header's address is that of every exchange in a capture."""
-    with pytest.raises(UsageError, match="is no address") as refusal:
+    with pytest.raises(UsageError, match="is not an address") as refusal:
         WRITERS[kind](trace_of(tmp_path / "a.jsonl", {"upstream": upstream}))
     assert refusal.value.remedy is not None
 

@@ -36,8 +36,8 @@ def _entity_item(daemon: Daemon, row: sqlite3.Row, agent: str) -> dict[str, Any]
 
 def get_agent(daemon: Daemon, call: Call) -> Answer:
     """GET agents/:name."""
-    found = next((row for row in daemon.agents.rows() if call.params["name"] in (row["id"], row["name"])), None)
-    return Answer(found) if found else refusal(404, "Agent not found")
+    agent = next((row for row in daemon.agents.rows() if call.params["name"] in (row["id"], row["name"])), None)
+    return Answer(agent) if agent else refusal(404, "Agent not found")
 
 
 def list_agents(daemon: Daemon, _call: Call) -> Answer:

@@ -22,14 +22,14 @@ def list_presence(daemon: Daemon, call: Call) -> Answer:
     agent, problem = daemon.auth.scoped_agent(call.claims, text_or_none(call.query.get("agent_id")))
     if problem:
         return refusal(403, problem)
-    found = daemon.presence.others(
+    others = daemon.presence.others(
         agent=agent,
         session=text_or_none(call.query.get("session_key")),
         project=text_or_none(call.query.get("project")),
         everyone=flag(call.query.get("include_self")) or False,
         limit=positive_integer(call.query.get("limit")) or 50,
     )
-    return Answer({"sessions": found, "count": len(found)})
+    return Answer({"sessions": others, "count": len(others)})
 
 
 def post_presence(daemon: Daemon, call: Call) -> Answer:

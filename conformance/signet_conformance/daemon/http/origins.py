@@ -32,7 +32,7 @@ def is_known(origin: str | None) -> bool:
 
 
 def is_foreign(request: Request) -> bool:
-    """Whether a page sent this that is none of the daemon's own. Programs that are no browsers name no origin.
+    """Whether a foreign page sent this. Programs other than browsers name no origin.
 
     GET /health changes nothing, and a real daemon tells it to every page.
     """

@@ -23,5 +23,5 @@ class Captures:
 
     def status(self, job: str, agent: str) -> dict[str, Any] | None:
         """The job of `agent`, else None."""
-        found = self._jobs.get(job)
-        return {"id": job, "status": "completed", "error": None} if found and found["agent"] == agent else None
+        job_entry = self._jobs.get(job)
+        return {"id": job, "status": "completed", "error": None} if job_entry and job_entry["agent"] == agent else None

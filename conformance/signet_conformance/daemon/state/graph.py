@@ -49,20 +49,20 @@ def canonical(name: str) -> str:
 
 def _entity_type(value: Any) -> str | None:
     if value is not None and not isinstance(value, str):
-        raise ScriptError("an entity type is no string")
+        raise ScriptError("an entity type is not a string")
     return re.sub(r"[\s-]+", "_", value.strip(BLANKS).lower()) or None if value else None
 
 
 def _key(value: Any) -> str | None:
     if value is not None and not isinstance(value, str):
-        raise ScriptError("a key is no string")
+        raise ScriptError("a key is not a string")
     text = re.sub(r"[^a-z0-9]+", "_", (value or "").strip(BLANKS).lower()).strip("_")
     return text[:120] if len(text) >= 3 else None
 
 
 def _worth_keeping(name: Any, kind: str | None) -> bool:
     if not isinstance(name, str):
-        raise ScriptError("an entity name is no string")
+        raise ScriptError("an entity name is not a string")
     bare = canonical(name)
     if bare.isdigit() or bare in _NO_ENTITIES or re.match(r"(?:current|pending|primary)\s", bare):
         return False
@@ -112,7 +112,7 @@ class Graph:
     def _aspect_entity(self, aspect: dict[str, Any], agent: str, now: str) -> str | None:
         name, kind = aspect.get("entityName"), _entity_type(aspect.get("entityType"))
         if not isinstance(name, str):
-            raise ScriptError("an entity name is no string")
+            raise ScriptError("an entity name is not a string")
         row = self._store.row(
             "SELECT id FROM entities WHERE canonical_name = ? AND agent_id = ?", canonical(name), agent
         )
@@ -237,7 +237,7 @@ class Graph:
             "SELECT id, name FROM entity_aspects WHERE entity_id = ? AND agent_id = ? ORDER BY weight DESC LIMIT 10",
             entity, agent,
         )  # fmt: skip
-        found = [
+        named = [
             (
                 str(aspect["name"]),
                 self._store.rows(
@@ -248,7 +248,7 @@ class Graph:
             )
             for aspect in aspects
         ]  # fmt: skip
-        return [(name, attributes) for name, attributes in found if attributes]
+        return [(name, attributes) for name, attributes in named if attributes]
 
     def block_about(self, entity: sqlite3.Row, agent: str) -> tuple[str, int] | None:
         """A text of what is known about `entity` and how many facts it holds; None when there is none."""
@@ -277,7 +277,7 @@ class Graph:
 
 def _object(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise ScriptError("a part of the structured payload is no object")
+        raise ScriptError("a part of the structured payload is not an object")
     return value
 
 

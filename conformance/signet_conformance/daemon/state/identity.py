@@ -30,9 +30,9 @@ def identity_of(workspace: Path) -> dict[str, Any]:
     text = _read(workspace / "agent.yaml", _MOST_MEMORY)
     fields = {}
     for name in ("name", "description"):
-        found = re.search(rf"^\s+{name}:\s*(.+?)\s*$", text, re.MULTILINE)
-        if found:
-            fields[name] = found[1].strip("'\"")
+        match = re.search(rf"^\s+{name}:\s*(.+?)\s*$", text, re.MULTILINE)
+        if match:
+            fields[name] = match[1].strip("'\"")
     return fields if "name" in fields else {"name": "Agent"}
 
 

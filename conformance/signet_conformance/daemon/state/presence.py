@@ -81,14 +81,14 @@ class Presence:
     ) -> list[dict[str, Any]]:
         """The public entries of sessions other than the asking one, latest first."""
         self._prune()
-        found = [
+        entries = [
             entry
             for entry in self._sessions.values()
             if (not project or entry["project"] == project)
             and (everyone or entry["agent"] != agent or (session and entry["session"] and entry["session"] != session))
         ]
-        found.sort(key=lambda entry: entry["seen"], reverse=True)
-        return [_public(entry) for entry in found[:limit]]
+        entries.sort(key=lambda entry: entry["seen"], reverse=True)
+        return [_public(entry) for entry in entries[:limit]]
 
     def post(self, message: dict[str, Any]) -> dict[str, Any]:
         """Keep `message` and return it with its id and moment."""
@@ -112,12 +112,12 @@ class Presence:
                 or (sent and public["fromAgentId"] == agent)
             )
 
-        found = [
+        messages = [
             message["public"]
             for message in self._messages
             if (since is None or message["sent"] >= since) and mine(message["public"])
         ]
-        return found[::-1][:limit]
+        return messages[::-1][:limit]
 
 
 def _public(entry: dict[str, Any]) -> dict[str, Any]:

@@ -92,7 +92,7 @@ class Secrets:
         return [row["name"] for row in self._store.rows("SELECT name FROM secrets ORDER BY name")]
 
     def put(self, name: str, value: str) -> None:
-        """Keep `value` under `name`. Raises `SecretError` for a name that is none."""
+        """Keep `value` under `name`. Raises `SecretError` for a bad name."""
         _check(name)
         self._store.run("INSERT OR REPLACE INTO secrets VALUES (?, ?)", name, value)
 

@@ -64,11 +64,11 @@ _NAME: Final = re.compile(r"[A-Z][a-z]|[A-Z]{2,6}$")
 
 def index_words(text: str) -> Counter[str]:
     """The words of `text` that the full-text index can be asked for, in order, and how often each occurs."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for word, times in Counter(text.translate(_INDEX_SYNTAX).lower().split()).items():
         if len(word) >= 2 and word not in _COMMON:
-            found[word] = times
-    return found
+            counts[word] = times
+    return counts
 
 
 def index_query(text: str) -> str:
@@ -89,11 +89,11 @@ def graph_words(text: str) -> list[str]:
 
 def without_envelope(text: str) -> str:
     """`text` without the blocks that a host puts around a message and calls untrusted."""
-    while found := _ENVELOPE.search(text):
-        end = found.end()
+    while match := _ENVELOPE.search(text):
+        end = match.end()
         with suppress(ValueError):
             end = json.JSONDecoder().raw_decode(text, end)[1]
-        text = "\n\n".join(part for part in (text[: found.start()].rstrip(), text[end:].lstrip()) if part)
+        text = "\n\n".join(part for part in (text[: match.start()].rstrip(), text[end:].lstrip()) if part)
     return text.strip()
 
 
@@ -123,7 +123,7 @@ def says_little(prompt: str) -> bool:
 
 def names_in(text: str) -> list[str]:
     """The runs of capitalised words in `text` that may be names, each once."""
-    found: list[str] = []
+    names: list[str] = []
     for sentence in re.split(r"[.!?\n]+", text):
         run: list[str] = []
         for word in [*sentence.split(), ""]:
@@ -135,6 +135,6 @@ def names_in(text: str) -> list[str]:
                 continue
             name = " ".join(run)
             if len(name) >= 3:
-                found.append(name)
+                names.append(name)
             run = []
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(names))

@@ -25,7 +25,7 @@ _EXCERPT: Final = 360
 def plain_lines(harness: object, raw: object) -> str:
     """`raw` as ``User: …`` and ``Assistant: …`` lines when it is JSON lines; any other text as it is.
 
-    Raises `ScriptError` when either is no string.
+    Raises `ScriptError` when either is not a string.
     """
     codex = (trimmed(harness) or "").lower() == "codex"
     if harness is None or not isinstance(raw, str):
@@ -41,7 +41,7 @@ def plain_lines(harness: object, raw: object) -> str:
 
 
 def flat_lines(harness: str, raw: str) -> str:
-    """`raw` as 0.58 reads it: lines with ``role`` and ``content`` on their own level; a nested message is no turn."""
+    """`raw` as 0.58 reads it: lines with ``role`` and ``content`` on their own level; nested messages do not count."""
     lines = [line for part in re.split(r"\r?\n", raw) if (line := part.strip(BLANKS))]
     records = [_json_object(line) for line in lines]
     if harness.strip(BLANKS).lower() == "codex":

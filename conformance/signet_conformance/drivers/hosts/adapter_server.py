@@ -67,7 +67,7 @@ class AdapterServer:
             headers = {"content-type": "application/json", DAEMON_HEADER: self._daemon}
             status, raw = connection.post(self._url.path.rstrip("/") + path, json.dumps(params), headers)
             answered = _object(raw) if status < 300 else {}
-            said, thrown = (answered, None) if answered is not None else ({}, "the answer's body is no JSON object")
+            said, thrown = (answered, None) if answered is not None else ({}, "the answer's body is not a JSON object")
         except ConnectionRefusedError:
             self._server.demand_alive()
             raise StepError(f"nothing listens at {self._server.url} any more: the adapter's server is gone") from None

@@ -161,14 +161,14 @@ class CommandHooks:
 
     def _events(self, session: Session, step: Mapping[str, Any], events: Sequence[Mapping[str, Any]]) -> bool:
         """Go through what a step comes to, up to a hook that blocks it; whether none did."""
-        for one in events:
-            if one.get("model"):
+        for event in events:
+            if event.get("model"):
                 self._peer.model_turn(step.get("session"))
-            elif one.get("say") and session.transcript is not None:
-                session.transcript.say(one["say"], str(step.get("text") or step.get("summary") or ""))
-            elif one.get("renew"):
+            elif event.get("say") and session.transcript is not None:
+                session.transcript.say(event["say"], str(step.get("text") or step.get("summary") or ""))
+            elif event.get("renew"):
                 session.renew(self._face)
-            elif one.get("event") and not self._fire(session, step, one):
+            elif event.get("event") and not self._fire(session, step, event):
                 return False
         if step["step"] == "prompt":
             session.reply = str(step.get("reply") or "Understood.")

@@ -51,7 +51,7 @@ def run_hook(
 ) -> HookRun:
     """Run the command as the harness does: through /bin/sh, since that is how hooks are written.
 
-    With `strict`, output that begins with a bracket and is no JSON never reaches the model.
+    With `strict`, output that begins with a bracket but is not JSON never reaches the model.
     """
     began = time.perf_counter()
     child = subprocess.Popen(
@@ -76,7 +76,7 @@ def run_hook(
             os.killpg(child.pid, signal.SIGKILL)
         child.wait()
     took = round((time.perf_counter() - began) * 1000, 3)
-    stdout, stderr = (one.text() for one in outputs)
+    stdout, stderr = (output.text() for output in outputs)
     event = str(stdin.get("hook_event_name"))
     return HookRun(event, status, took, stdout, stderr, _context(stdout, strict) if status == 0 else "")
 

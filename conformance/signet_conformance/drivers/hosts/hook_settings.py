@@ -44,13 +44,13 @@ def read_hooks(path: Path, face: Mapping[str, Any]) -> Mapping[str, Sequence[Hoo
     given = data.get("hooks") if isinstance(data, dict) else None
     unit = float(face["timeout_unit_s"])
     default = float(face["default_timeout_s"])
-    found: dict[str, list[Hook]] = {}
-    for event, matcher, one in _configured(given, path):
-        if isinstance(one.get("command"), str):
-            timeout = one.get("timeout")
+    hooks: dict[str, list[Hook]] = {}
+    for event, matcher, hook in _configured(given, path):
+        if isinstance(hook.get("command"), str):
+            timeout = hook.get("timeout")
             timeout_s = float(timeout) * unit if isinstance(timeout, int | float) else default
-            found.setdefault(event, []).append(Hook(one["command"], timeout_s, matcher))
-    return found
+            hooks.setdefault(event, []).append(Hook(hook["command"], timeout_s, matcher))
+    return hooks
 
 
 def refusal(path: Path, face: Mapping[str, Any]) -> str | None:
@@ -66,7 +66,7 @@ def refusal(path: Path, face: Mapping[str, Any]) -> str | None:
         else []
     )
     hooks = [
-        one for row in rows if isinstance(row, dict) for one in row.get("hooks", ()) if isinstance(row["hooks"], list)
+        hook for row in rows if isinstance(row, dict) for hook in row.get("hooks", ()) if isinstance(row["hooks"], list)
     ]
     for level, parts in (("file", [data]), ("group", rows), ("hook", hooks)):
         for part in parts:
@@ -109,7 +109,7 @@ def _configured(given: Any, path: Path) -> Iterator[tuple[str, str | None, Mappi
 def remarks(
     hooks: Mapping[str, Sequence[Hook]], face: Mapping[str, Any], capabilities: Collection[str] = ()
 ) -> Sequence[str]:
-    """What is off about an installed configuration: hooks that lack, unknown events, odd timeouts, secrets.
+    """Problems of an installed configuration: hooks that lack, unknown events, odd timeouts, secrets.
 
     `capabilities` are the operations that the target declares.
     """
@@ -133,7 +133,7 @@ def remarks(
 def mcp_command(home: Path, face: Mapping[str, Any]) -> tuple[Sequence[str], Mapping[str, str]]:
     """How the harness starts the connector's memory server, and what it adds to the environment.
 
-    Raises Skipped when none is installed, or one that is no program.
+    Raises Skipped when none is installed, or when it is not a program.
     """
     where = face["mcp"]
     path = home / where["file"]

@@ -111,7 +111,7 @@ def _authorization() -> dict[str, str]:
 
 
 def _told(url: str, what: str, failure: BaseException) -> BaseException:
-    """What went wrong, as an error of the step; what is no failure of the server is handed on."""
+    """What went wrong, as an error of the step; any other exception is raised again."""
     if isinstance(failure, StepError) or not isinstance(failure, Exception):
         return failure
     cause: BaseException = failure

@@ -78,7 +78,7 @@ class Program {
 
   async load(connector) {
     const extension = connector.default ?? connector;
-    if (typeof extension !== "function") throw new NotLoaded("the module's default export is no function of (pi)");
+    if (typeof extension !== "function") throw new NotLoaded("the module's default export is not a function of (pi)");
     const ui = this.#ui();
     const api = {
       ui,

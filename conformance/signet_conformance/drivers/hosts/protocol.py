@@ -21,7 +21,7 @@ class NotLoadedError(Exception):
     """Raised when a harness cannot load the connector: what was wrong, in the words of harness or runtime."""
 
 
-class Skipped(Exception):  # noqa: N818 - it says what became of the step, which is no error
+class Skipped(Exception):  # noqa: N818 - it says what became of the step, and is not an error
     """Raised when the connector or its harness has no counterpart for a step: answered with `skipped`."""
 
 

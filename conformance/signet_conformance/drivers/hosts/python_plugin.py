@@ -38,7 +38,7 @@ def load_provider(path: Path) -> Any:
     sys.modules["agent.memory_provider"] = stand_in
     spec = importlib.util.spec_from_file_location(PACKAGE, path, submodule_search_locations=[str(path.parent)])
     if spec is None or spec.loader is None:
-        raise StepError(f"{path} is no Python package")
+        raise StepError(f"{path} is not a Python package")
     module = importlib.util.module_from_spec(spec)
     sys.modules[PACKAGE] = module
     context = _Context()
@@ -170,7 +170,7 @@ class Program:
 
     def _tool(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         schemas = self._call("get_tool_schemas") or ()
-        known = {str(one.get("name")): one.get("parameters") for one in schemas if isinstance(one, Mapping)}
+        known = {str(schema.get("name")): schema.get("parameters") for schema in schemas if isinstance(schema, Mapping)}
 
         def run(name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
             given = {**required_arguments(known[name], arguments), **arguments}

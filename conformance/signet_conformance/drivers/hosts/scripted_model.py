@@ -24,13 +24,13 @@ class Asked:
         messages = request.get("messages")
         self._messages: Sequence[Mapping[str, Any]] = messages if isinstance(messages, list) else ()
         tools = request.get("tools")
-        self.tools = [one["function"]["name"] for one in tools] if isinstance(tools, list) else []
+        self.tools = [tool["function"]["name"] for tool in tools] if isinstance(tools, list) else []
         self._delta: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
 
     @property
     def injected(self) -> str:
         """What stands before the model beside the talk: every system message but the first, which opens it."""
-        told = [str(one.get("content") or "") for one in self._messages if one.get("role") == "system"]
+        told = [str(message.get("content") or "") for message in self._messages if message.get("role") == "system"]
         return "\n".join(told[1:])
 
     def tool_result(self) -> Mapping[str, Any]:
@@ -48,8 +48,8 @@ class Asked:
     def call(self, tool: str, arguments: Any) -> None:
         """Answer with the call of a tool."""
         called = {"name": tool, "arguments": json.dumps(arguments)}
-        one = {"index": 0, "id": f"call_{uuid.uuid4().hex[:8]}", "type": "function", "function": called}
-        self._delta.put({"tool_calls": [one]})
+        call = {"index": 0, "id": f"call_{uuid.uuid4().hex[:8]}", "type": "function", "function": called}
+        self._delta.put({"tool_calls": [call]})
 
     def answer(self) -> Mapping[str, Any] | None:
         """The answer, once it is there; None when it did not come in time."""

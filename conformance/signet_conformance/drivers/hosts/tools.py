@@ -70,7 +70,7 @@ def tool_calls(
     if isinstance(given.get("patches"), list):
         return [(name, patch) for patch in given["patches"]]
     if isinstance(given.get("ids"), list):
-        return [(name, {"id": one, "reason": given.get("reason")}) for one in given["ids"]]
+        return [(name, {"id": memory, "reason": given.get("reason")}) for memory in given["ids"]]
     if wanted == "memory_forget" and "id" not in given:
         raise Skipped(f"{name} forgets one memory at a time")
     return [(name, given)]
@@ -83,8 +83,8 @@ def read_content(text: str) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         told = None
     content = told if isinstance(told, dict) else {}
-    if not isinstance(content.get("id"), str) and (found := _UUID.search(text)) is not None:
-        content = {**content, "id": found[0]}
+    if not isinstance(content.get("id"), str) and (match := _UUID.search(text)) is not None:
+        content = {**content, "id": match[0]}
     return content
 
 

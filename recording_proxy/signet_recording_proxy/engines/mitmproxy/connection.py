@@ -1,7 +1,7 @@
 """One client connection: what mitmproxy's reverse mode tells of it becomes exchanges; faults act here.
 
 Where the daemon gave no answer, the client gets none either: mitmproxy's own 502 never reaches it (its
-400 does, for what is no HTTP). A client that closes its sending side counts as one that left.
+400 does, for what is not HTTP). A client that closes its sending side counts as one that left.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class ClientConnection(LiveConnectionHandler):
         await super().on_timeout()
 
     async def handle_hook(self, hook: StartHook) -> None:
-        """Run ours for the hook. A bug of ours ends this connection, loudly, and no other."""
+        """Run our function for the hook. A bug in it ends this connection with a message, and no other connection."""
         handler = self._hooks.get(hook.name)
         if handler is None:
             return

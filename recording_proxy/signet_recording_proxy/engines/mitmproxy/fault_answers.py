@@ -24,12 +24,12 @@ def made_up(answer: Answer) -> Response:
 
 
 def refused_page() -> Response:
-    """What a page hears that is none of the daemon's own."""
+    """The answer to a foreign page."""
     return made_up(Answer(403, json={"error": "origin not allowed"}, headers=(("connection", "close"),)))
 
 
 def add_members(response: Response, fault: Fault) -> bool:
-    """Add the fault's unknown members to a JSON object answer; False when the answer is no such thing."""
+    """Add the fault's unknown members to an answer that is a JSON object; False for any other answer."""
     try:
         is_json, value = parse_json((response.content or b"").decode())
     except ValueError:  # not in the content coding that it claims, or not UTF-8

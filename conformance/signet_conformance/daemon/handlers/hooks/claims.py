@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def runtime_path(call: Call, fields: Mapping[str, Any]) -> str | None:
-    """The runtime path of the request: the header if it says anything, else the body; other values are none."""
+    """The runtime path of the request: the header if it says anything, else the body; None for any other value."""
     given = call.header("x-signet-runtime-path") or fields.get("runtimePath")
     return given if given in ("plugin", "legacy") else None
 
@@ -25,7 +25,7 @@ def is_internal(call: Call) -> bool:
 
 
 def is_bypassed(daemon: Daemon, fields: Mapping[str, Any]) -> bool:
-    """Whether the session of the request is bypassed. Raises `ScriptError` when its key is no string."""
+    """Whether the session of the request is bypassed. Raises `ScriptError` when its key is not a string."""
     given = fields.get("sessionKey")
     key = fields.get("sessionId") if given is None else given
     return truthy(key) and daemon.sessions.bypassed(key)

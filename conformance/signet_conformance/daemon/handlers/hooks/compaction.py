@@ -109,7 +109,7 @@ def _file(daemon: Daemon, fields: Mapping[str, Any], agent: str, project: str | 
         str(uuid.uuid4()),
     )
     if not isinstance(summary, str) or not isinstance(harness, str):
-        raise ScriptError("summary or harness is no text")
+        raise ScriptError("summary or harness is not a text")
     with daemon.store.transaction():
         daemon.store.run(
             """INSERT INTO memories (id, content, type, importance, source_id, source_type, who, tags, project,

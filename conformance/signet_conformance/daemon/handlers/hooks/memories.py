@@ -100,7 +100,7 @@ def hook_recall(daemon: Daemon, call: Call) -> Answer:
     if problem:
         return refusal(403, problem)
     if not isinstance(fields["query"], str):
-        raise ScriptError("a query is no text")
+        raise ScriptError("a query is not a text")
     read = {
         name: value for name, value in fields.items() if name not in ("scope", "pinned", "importance_min", "sourceOnly")
     }

@@ -74,14 +74,14 @@ def _same(word: str, name: str) -> bool:
 def _matches(store: Store, prompt: str, agent: str) -> list[_Match]:
     named = store.rows("SELECT * FROM entities WHERE agent_id = ? AND entity_type IN (?, ?)", agent, *_TYPES)
     words = phrase(prompt).split() if named else []
-    found = [match for row in named if (match := _match(row, words))]
-    best = max((match.score for match in found), default=0.0)
-    found = [match for match in found if match.score >= max(_LEAST_NAME, best * 0.45)]
-    found.sort(
+    matches = [match for row in named if (match := _match(row, words))]
+    best = max((match.score for match in matches), default=0.0)
+    matches = [match for match in matches if match.score >= max(_LEAST_NAME, best * 0.45)]
+    matches.sort(
         key=lambda match: (-match.score, match.start - match.end, -match.entity["mentions"], match.entity["name"])
     )
     kept: list[_Match] = []
-    for match in found:
+    for match in matches:
         if all(match.end <= other.start or other.end <= match.start for other in kept):
             kept.append(match)
     return kept[:_MOST_ENTITIES]

@@ -65,7 +65,7 @@ def session_start(daemon: Daemon, call: Call) -> Answer:
 
 
 def _agent_of(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> str:
-    """The agent of a start; a name that is no text makes the start fail in every version."""
+    """The agent of a start; a name that is not a text makes the start fail in every version."""
     given = fields.get("agentId")
     return named_agent(given, key, any_value=daemon.behaviour.agents_are_strangers and isinstance(given, str))
 
@@ -83,7 +83,7 @@ def _start(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> Answer:
             daemon.epochs.advance(shown_as, agent)
             daemon.transcripts.drop(str(key), agent)
     if truthy(fields.get("project")) and not isinstance(fields["project"], str):
-        raise ScriptError("a project is no path")
+        raise ScriptError("a project is not a path")
     warnings = daemon.sessions.warnings(key, agent) if truthy(key) else None
     today = f"# Current Date & Time\n{spoken(daemon.clock())}"
     if marks is not None and daemon.started.seen(marks):

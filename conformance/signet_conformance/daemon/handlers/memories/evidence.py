@@ -46,13 +46,13 @@ def scores_of(daemon: Daemon, search: Search, entities: list[sqlite3.Row]) -> di
     linked = daemon.graph.memories_of(entities, search.agent) if entities else {}
     permitted = _permitted(daemon, linked, search)
     secondary = bool(hints or paths or permitted)
-    found: dict[str, tuple[float, str]] = {}
+    scores: dict[str, tuple[float, str]] = {}
     for item in dict.fromkeys([*words, *hints, *paths, *permitted]):
         evidence = _Evidence(words.get(item, 0.0), hints.get(item, 0.0), paths.get(item, 0.0), permitted.get(item, 0.0))
         score = evidence.score(secondary=secondary)
         if score >= _LEAST_SCORE:
-            found[item] = (score, evidence.channel())
-    return found
+            scores[item] = (score, evidence.channel())
+    return scores
 
 
 @dataclass(frozen=True)

@@ -113,11 +113,11 @@ def _day_in(query: str) -> tuple[datetime, str] | None:
 def rows_in(daemon: Daemon, span: TimeSpan, agent: str, project: Any, limit: int) -> list[dict[str, Any]]:
     """The rows of the span, best evidence first and newest first within it, in the shape of recall results."""
     seen, visible = daemon.agents.visible(agent)
-    found: list[dict[str, Any]] = []
+    candidates: list[dict[str, Any]] = []
     in_project = " AND m.project = ?" if project else ""
     values = [*visible, *([project] if project else [])]
     if "session" in span.facets:
-        found += _sessions_in(daemon, span, agent, project, limit * 6)
+        candidates += _sessions_in(daemon, span, agent, project, limit * 6)
     if "captured" in span.facets:
         rows = daemon.store.rows(
             f"""SELECT m.*, 'captured' AS facet, m.created_at AS start_at, m.created_at AS end_at FROM memories m
@@ -125,7 +125,7 @@ def rows_in(daemon: Daemon, span: TimeSpan, agent: str, project: Any, limit: int
                 ORDER BY m.created_at DESC LIMIT ?""",
             span.start, span.end, *values, limit * 4,
         )  # fmt: skip
-        found += [_memory_row(dict(row), 0.7) for row in rows]
+        candidates += [_memory_row(dict(row), 0.7) for row in rows]
     rows = daemon.store.rows(
         f"""SELECT m.*, t.facet, t.start_at, t.end_at FROM temporal_edges t JOIN memories m ON m.id = t.memory_id
             WHERE t.facet IN ({",".join("?" * len(span.facets))})
@@ -133,16 +133,16 @@ def rows_in(daemon: Daemon, span: TimeSpan, agent: str, project: Any, limit: int
               AND m.is_deleted = 0 AND m.scope IS NULL{seen}{in_project} ORDER BY t.start_at DESC LIMIT ?""",
         *span.facets, span.end, span.start, *values, limit * 4,
     )  # fmt: skip
-    found += [_memory_row(dict(row), 1) for row in rows]
+    candidates += [_memory_row(dict(row), 1) for row in rows]
     if span.mode == "filter":
         words = [word for word in span.text.lower().split() if len(word) >= 2]
-        found = [
+        candidates = [
             row
-            for row in found
+            for row in candidates
             if row["subject_type"] == "memory" or any(word in row["content"].lower() for word in words)
         ]
-    found.sort(key=lambda row: (row["score"], row["temporal_start_at"]), reverse=True)
-    return list({row["id"]: row for row in reversed(found)}.values())[::-1][:limit]
+    candidates.sort(key=lambda row: (row["score"], row["temporal_start_at"]), reverse=True)
+    return list({row["id"]: row for row in reversed(candidates)}.values())[::-1][:limit]
 
 
 def _memory_row(row: dict[str, Any], score: float) -> dict[str, Any]:
