@@ -13,7 +13,7 @@ import pytest
 from signet_conformance.contract import requirements
 from tests.support.tools import tool
 
-VERSIONS = ("0.58", "0.145", "0.205")
+VERSIONS = ("0.58", "0.109", "0.145", "0.205")
 FREEZE = Path(__file__).resolve().parents[2] / "ci" / "tools" / "freeze_schemas.py"
 
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from signet_conformance.contract.routes import route_table
 from tests.support.evidence import json_lines, truth_table
 
-VERSIONS = ("0.58", "0.145", "0.205")
+VERSIONS = ("0.58", "0.109", "0.145", "0.205")
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -46,6 +47,19 @@ def test_index_and_table_agree_on_method_and_path(load: Any) -> None:
                 assert any(p.startswith(path[:-2]) for _, p, o in served if o == name), name
             else:
                 assert (operation["method"], path, name) in served, name
+
+
+@pytest.mark.parametrize(("version", "release"), [("0.58", "0.58.1"), ("0.109", "0.109.15")])
+def test_an_older_daemon_served_the_routes_of_its_table(version: str, release: str) -> None:
+    """Each probe of a real older daemon found its route if and only if that version's table has it."""
+    table = route_table(version)
+    differing = [
+        probe["id"]
+        for probe in json_lines(truth_table(release))
+        if (probe["status"] == 404 and probe["response_body"] == "404 Not Found")
+        == bool(table.find(probe["request"]["method"], probe["request"]["path"].partition("?")[0]))
+    ]
+    assert differing == []
 
 
 def test_a_real_daemon_serves_exactly_the_routes_of_the_table(find_operation: Any) -> None:
