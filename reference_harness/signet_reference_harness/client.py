@@ -7,8 +7,11 @@ GET /health was answered 200, and after the daemon was lost sight of it is asked
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 from uuid import NAMESPACE_URL, uuid5
 
@@ -56,6 +59,9 @@ OPERATIONS: Final = (
     "secrets-exec-job",
 )
 
+#: The releases that read a transcript only from the file that `transcriptPath` names.
+_FILES_ONLY: Final = re.compile(r"0\.(?:\d{1,2}|10[0-8])\.")
+
 
 class AdapterClient(RuntimeAdapter):
     """A :class:`RuntimeAdapter` over HTTP, with the memory and secret operations beside the five hooks.
@@ -73,10 +79,14 @@ class AdapterClient(RuntimeAdapter):
         self._probe = asyncio.Lock()
         self._seen = False
         self._in_sight = False
+        self._daemon_version = ""
+        self._transcripts: TemporaryDirectory[str] | None = None
 
     async def aclose(self) -> None:
-        """Close the connections."""
+        """Close the connections, and remove the transcripts that were handed over as files."""
         await self._wire.aclose()
+        if self._transcripts:
+            self._transcripts.cleanup()
 
     def outgoing(self, text: str) -> str:
         """`text` as it may be sent: without credentials, and without anything the daemon ever injected."""
@@ -89,6 +99,7 @@ class AdapterClient(RuntimeAdapter):
         reply = checked(await self._wire.exchange("health", "GET", "/health", headers={}))
         self._in_sight = reply.accepted and reply.status == HTTP_OK
         self._seen = self._seen or self._in_sight
+        self._daemon_version = reply.text("version") or self._daemon_version
         return reply
 
     async def on_session_start(self, params: SessionStartParams) -> SessionStartResult:
@@ -130,10 +141,19 @@ class AdapterClient(RuntimeAdapter):
         body = {
             **self._hook(params.session),
             "cwd": params.session.project,
-            "transcript": params.transcript,
+            **self._handed_over(params),
             "reason": params.reason,
         }
         return await self._post("session-end", "/api/hooks/session-end", body, probe=False)
+
+    def _handed_over(self, params: SessionEndParams) -> dict[str, str]:
+        """The transcript of an end; as a file for a daemon before 0.109, which reads nothing else."""
+        if not _FILES_ONLY.match(self._daemon_version):
+            return {"transcript": params.transcript}
+        self._transcripts = self._transcripts or TemporaryDirectory(prefix="signet-harness-")
+        file = Path(self._transcripts.name, f"{uuid5(NAMESPACE_URL, params.session.key)}.jsonl")
+        file.write_text(params.transcript, "utf-8")
+        return {"transcriptPath": str(file)}
 
     async def on_pre_compaction(self, params: PreCompactionParams) -> PreCompactionResult:
         """POST /api/hooks/pre-compaction."""

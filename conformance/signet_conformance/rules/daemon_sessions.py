@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from signet_conformance.contract import version_key
 from signet_conformance.facts import (
     CLAIM_CHECKING,
     COMPLETE,
@@ -35,6 +34,7 @@ class _Claims:
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self._claims: dict[str, dict[str, tuple[Call, Call]]] = {}
+        self._claiming = (START, PROMPT) if recording.at_least("0.109") else (START,)
 
     def claim_at(self, call: Call) -> Call | None:
         """The call that claimed the session of `call`, if that claim surely still holds."""
@@ -54,7 +54,7 @@ class _Claims:
         if call.operation == END or not is_own_answer(call) or answer.get("bypassed"):
             # An end whose answer was lost may have arrived, and so may anything else.
             self._claims.pop(call.key, None)
-        elif call.operation in (START, PROMPT) and call.accepted and call.runtime_path and not answer.get("skipped"):
+        elif call.operation in self._claiming and call.accepted and call.runtime_path and not answer.get("skipped"):
             claims = self._claims.setdefault(call.key, {})
             first, _ = claims.get(call.agent, (call, call))
             if first.runtime_path == call.runtime_path:
@@ -66,9 +66,11 @@ def conflict_is_told(recording: Recording) -> Iterator[Outcome]:
     if len({call.runtime_path for call in recording.calls if _is_hook(call)}) < 2:
         return
     claims = _Claims(recording)
-    skips = version_key(recording.daemon_version) >= version_key("0.145")
+    skips = recording.at_least("0.109")
     for call in recording.calls:
-        owner = claims.claim_at(call) if _may_conflict(call) else None
+        # Before 0.109 an end asks nobody who holds the session.
+        asks = _may_conflict(call) and (skips or call.operation != END)
+        owner = claims.claim_at(call) if asks else None
         if owner is not None and owner.runtime_path != call.runtime_path:
             refused = call.operation == START or call.operation in CLAIM_CHECKING or not skips
             answer = call.answer or {}
