@@ -19,7 +19,9 @@ from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import StepMark
 
 MAX_FINDINGS = 200
-"""Findings kept for one requirement of one trace; the rest is counted."""
+"""Findings of one requirement of one trace that are kept whole; of the others only which exchanges they name."""
+MOST_FINDINGS = 100_000
+"""Findings of one requirement of one trace that are kept at all; the rest is counted as subjects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,9 @@ def _run(
             if len(findings) < MAX_FINDINGS or outcome.verdict not in kinds:
                 findings.append(outcome)
                 kinds.add(outcome.verdict)
+            elif len(findings) < MOST_FINDINGS:
+                # What was sent and expected is in the first ones; each broken exchange is to be marked.
+                findings.append(Finding(outcome.verdict, outcome.exchanges, outcome.fold, fold=outcome.fold))
             else:
                 dropped += 1
     except Exception as crash:  # noqa: BLE001 - whatever a rule raises is the kit's own failure
@@ -143,7 +148,7 @@ def _fold(name: str, passed: int, findings: list[Finding], dropped: int = 0) -> 
     if verdict is Verdict.PASS:
         return Judgement(name, verdict, Reason.CONFORMING, _count(subjects), subjects=subjects)
     reason = Reason.UNDECIDED if verdict is Verdict.INCONCLUSIVE else Reason.BREACH
-    messages = list(dict.fromkeys(f.message for f in kept))
+    messages = list(dict.fromkeys(f.message for f in kept[:MAX_FINDINGS]))
     message = "; ".join(messages[:3]) + (" …" if len(messages) > 3 else "")
     return Judgement(name, verdict, reason, message, kept, subjects)
 

@@ -82,12 +82,13 @@ def test_one_pass_outweighs_any_number_of_undecided() -> None:
     assert _own().verdict is Verdict.PASS
 
 
-def test_findings_are_bounded_and_counted() -> None:
-    """Findings beyond the bound are counted, not kept."""
+def test_findings_beyond_the_bound_name_their_exchanges_alone() -> None:
+    """Findings beyond the bound are kept without what was sent, so that each broken exchange is marked and counted."""
     _register(*[_found("FAIL", n) for n in range(1, MAX_FINDINGS + 51)])
     judgement = _own()
-    assert len(judgement.findings) == MAX_FINDINGS
+    assert {finding.exchanges for finding in judgement.findings} == {(n,) for n in range(1, MAX_FINDINGS + 51)}
     assert judgement.subjects == MAX_FINDINGS + 50
+    assert all(finding.received is None for finding in judgement.findings[MAX_FINDINGS:])
 
 
 def test_a_breach_after_many_findings_is_kept() -> None:

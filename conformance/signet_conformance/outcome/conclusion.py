@@ -19,6 +19,7 @@ from signet_conformance.outcome.declared import Declarations
 from signet_conformance.outcome.generated_summary import BREACHES, Summary, folded
 from signet_conformance.outcome.known_failures import KnownFailures, by_target, failing_text, target_of
 from signet_conformance.outcome.together import essence, run_level_breaches
+from signet_conformance.rules.spoken_at_all import was_tested
 from signet_conformance.trace import Trace
 
 
@@ -66,6 +67,7 @@ class Judging:
         """Those that count, in order."""
         self.broken_off: list[Judged] = []
         """Those whose scenario was broken off: what they lack says nothing of the connector."""
+        self._tested = False
         self._whole = whole
         self._meter = Meter(terms.contract) if measured or terms.least_coverage is not None else None
         self._lines: dict[tuple[int, str], int] = {}
@@ -82,6 +84,7 @@ class Judging:
         if broke_off(judged.trace) is not None:
             self.broken_off.append(kept)
             return
+        self._tested = self._tested or was_tested(judged.recording)
         for name, judgement in judged.judgements.items():
             if judgement.verdict in BREACHES and judgement.findings:
                 self._lines[len(self.judged), name] = _line(judged.trace, judgement.findings[0])
@@ -121,6 +124,7 @@ class Judging:
             remarks=tuple(notes),
             _tested=tested,
             _lines=self._lines,
+            _spoken=self._tested,
         )
 
 
@@ -144,6 +148,7 @@ class Conclusion:
     remarks: Sequence[str]
     _tested: Mapping[str, Verdict] | None
     _lines: Mapping[tuple[int, str], int]
+    _spoken: bool
 
     @cached_property
     def verdicts(self) -> Mapping[str, Verdict]:
@@ -155,9 +160,9 @@ class Conclusion:
 
     @cached_property
     def recorded(self) -> bool:
-        """Whether the connector made any request, in a generated session or elsewhere."""
+        """Whether the connector sent what can be tested; of generated sessions alone any request counts."""
         sessions = 0 if self.generated is None else self.generated.tally.exchanges
-        return sessions > 0 or any(each.trace.exchanges for each in self.judged)
+        return self._spoken or (sessions > 0 and not self.judged)
 
     @property
     def lacks_scenarios(self) -> bool:

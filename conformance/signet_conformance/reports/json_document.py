@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 from signet_conformance import __version__
 from signet_conformance.contract import operation_table
-from signet_conformance.engine import Judged
+from signet_conformance.engine import MAX_FINDINGS, Judged
 from signet_conformance.finding import Finding, Judgement
 from signet_conformance.outcome.broken_off import warnings_of
 from signet_conformance.outcome.coverage import Coverage
@@ -120,7 +120,9 @@ def _judgement(judgement: Judgement, daemon_version: str) -> dict[str, Any]:
         ),
         **({"explain": explain_command(judgement.requirement)} if breached else {}),
         "subjects": judgement.subjects,
-        "findings": [_finding(finding) for finding in judgement.findings],
+        "found": len(judgement.findings),
+        "listed": min(len(judgement.findings), MAX_FINDINGS),
+        "findings": [_finding(finding) for finding in judgement.findings[:MAX_FINDINGS]],
     }
 
 

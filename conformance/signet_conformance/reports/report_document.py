@@ -81,6 +81,8 @@ class ReportVerdict(_Open):
     subjects: Annotated[Maybe[Annotated[int, Field(ge=0)]], Field(description="How many subjects were looked at.")] = (
         None
     )
+    found: Annotated[Maybe[Annotated[int, Field(ge=0)]], Field(description="How many findings there are.")] = None
+    listed: Annotated[Maybe[Annotated[int, Field(ge=0)]], Field(description="How many of them stand here.")] = None
     findings: Items[ReportFinding]
 
     @model_validator(mode="after")

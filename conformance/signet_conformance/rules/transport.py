@@ -182,12 +182,17 @@ def keyed_hook_has_runtime_path(recording: Recording) -> Iterator[Outcome]:
 def key_keeps_runtime_path(recording: Recording) -> Iterator[Outcome]:
     """A session key is used with one runtime path until the session ends."""
     owners: dict[str, Call] = {}
+    # Before 0.109 only a start claims a session, and an end releases it whatever its path.
+    started_only = not recording.at_least("0.109")
     checking = [c for c in recording.of(*CLAIM_CHECKING) if c.key is not None]
     for call in sorted([*recording.keyed_hooks, *checking], key=lambda c: c.seq):
         path = call.runtime_path
         if path is None or call.key is None:
             continue
         owner = owners.get(call.key)
+        if started_only and call.operation == END:
+            owners.pop(call.key, None)
+            continue
         if owner is not None and owner.runtime_path != path:
             yield fail(
                 call,
@@ -200,7 +205,7 @@ def key_keeps_runtime_path(recording: Recording) -> Iterator[Outcome]:
             continue
         if call.operation == END:
             owners.pop(call.key, None)
-        elif owner is None and call.operation in LIFECYCLE:
+        elif owner is None and call.operation in ((START,) if started_only else LIFECYCLE):
             owners[call.key] = call
         yield PASS
 
@@ -324,7 +329,7 @@ def undisturbed_call_is_accepted(recording: Recording) -> Iterator[Outcome]:
             continue
         refused = status in _REFUSED or (status >= 500 and status != 503)
         # Where the route is served, a 404 speaks of an id.
-        if refused and not (status == 404 and call.served):
+        if refused and not (status == 404 and (call.served or not recording.routes.complete)):
             if status not in told:
                 told.add(status)
                 yield warn(

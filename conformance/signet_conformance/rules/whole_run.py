@@ -38,8 +38,7 @@ class WholeRun:
 
     def serves(self, operation: str) -> bool:
         """Whether the daemon of the run may serve an operation."""
-        routes = routes_of(self.daemon_version)
-        return not routes.complete or operation in routes.operations
+        return operation in routes_of(self.daemon_version).operations
 
     @property
     def operations(self) -> frozenset[str]:
