@@ -6,19 +6,28 @@ control character (see :func:`printable`).
 
 from __future__ import annotations
 
+import re
+
+_CI_COMMAND = re.compile(
+    r":(?=:(?:set-|add-|stop-|save-|remove-|debug|warning|error|notice|group|endgroup|echo))|#(?=#(?:vso|teamcity)?\[)",
+    re.IGNORECASE,
+)
+
 
 def printable(value: object, limit: int = 120) -> str:
     """`value` as one line that a terminal shows harmlessly, cut to `limit` characters.
 
     Control characters, terminal escapes and bidirectional marks come out escaped: traces and
-    command lines may be hostile, and their pieces end up in messages.
+    command lines may be hostile, and their pieces end up in messages. What a CI system would take for a command of
+    its own, such as `::set-output` or `##[`, has its first character escaped.
     """
     text = value if isinstance(value, str) else str(value)
     if len(text) > limit:
         text = f"{text[: limit - 1]}…"
-    return "".join(
+    shown = "".join(
         c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode("ascii") for c in text
     )
+    return _CI_COMMAND.sub(lambda found: f"\\x{ord(found[0]):02x}", shown) if "::" in shown or "##" in shown else shown
 
 
 class SignetConformanceError(Exception):

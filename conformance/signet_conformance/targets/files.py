@@ -22,6 +22,28 @@ _RUNTIMES: Mapping[str, str] = {
 _DATA = (".json", ".toml", ".md", ".txt")
 
 
+def searched(root: Path) -> Iterator[Path]:
+    """The folders in which what belongs to a repository is looked for: `root`, and those above it.
+
+    What is found there may be run. So the search ends at the root of the repository, and before a folder of another
+    owner: anybody may put a file into a folder that all can write to.
+    """
+    for folder in (root, *root.parents):
+        if folder != root and not is_trusted(folder, root):
+            return
+        yield folder
+        if (folder / ".git").exists():
+            return
+
+
+def is_trusted(path: Path, root: Path) -> bool:
+    """Whether a path belongs to who runs this, or to the owner of `root`, as in a container."""
+    try:
+        return path.stat().st_uid in (os.geteuid(), root.stat().st_uid)
+    except OSError:
+        return False
+
+
 def find_file(target: Target) -> Path:
     """The connector's file: the setting `module`, or the first of the profile's places that exists.
 
@@ -75,7 +97,7 @@ def first_of(target: Target, places: Sequence[Place]) -> Path | None:
 
 
 def _candidates(root: Path, places: Sequence[Place]) -> Iterator[Path]:
-    for folder in (root, *root.parents):
+    for folder in searched(root):
         name = package_name(folder)
         for place in places:
             if place.package is None or place.package == name:
@@ -111,5 +133,5 @@ def find_runtime(target: Target) -> str:
 
 def _search_path(root: Path) -> str:
     """PATH, then what the repository itself has installed, then where bun's own installer puts it."""
-    local = [str(folder / "node_modules" / ".bin") for folder in (root, *root.parents)]
+    local = [str(folder / "node_modules" / ".bin") for folder in searched(root)]
     return os.pathsep.join([os.environ.get("PATH", os.defpath), *local, str(Path.home() / ".bun" / "bin")])

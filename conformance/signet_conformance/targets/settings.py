@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.errors import TargetError, printable
+from signet_conformance.targets.files import is_trusted, searched
 
 FILE = "signet-conformance.toml"
 _DEEPEST = 100
@@ -57,9 +58,14 @@ class Settings:
 
 
 def read_settings(root: Path) -> Settings:
-    """The settings of the nearest file at or above `root`. Raises TargetError when one cannot be read."""
-    for folder in (root, *root.parents):
+    """The settings of the nearest file at or above `root`, in its repository and of its owner.
+
+    Raises TargetError when one cannot be read.
+    """
+    for folder in searched(root):
         for path, below in ((folder / FILE, ()), (folder / "pyproject.toml", ("tool", "signet-conformance"))):
+            if path.is_file() and not is_trusted(path, root):
+                return Settings()
             data = _read(path, below) if path.is_file() else None
             if data is not None:
                 return Settings(_targets(data, path), path)

@@ -100,7 +100,7 @@ FORM = NamedValue(
 """Text that is a form as a whole; in other text, what stands at its beginning may be anything."""
 MULTIPART = NamedValue(
     re.compile(
-        r"(?i:form-data;\s{0,4}name=)\"([^\"\r\n;]{1,64}+)\"[^\r\n]{0,256}+\r?\n(?:[^\r\n]{1,256}+\r?\n){0,8}+\r?\n"
+        r"(?i:form-data;\s{0,4}name=)\"?([^\"\r\n;]{1,64}+)\"?[^\r\n]{0,256}+\r?\n(?:[^\r\n]{1,256}+\r?\n){0,8}+\r?\n"
     ),
     _end_of(_LINE),
     is_secret_parameter,
@@ -122,6 +122,8 @@ def suspected(lowered: bytes) -> list[NamedValue]:
         patterns.append(PARAMETERS)
     if _any_ends(squeezed.split(b'"'), _NAME_ENDINGS):
         patterns += [MULTIPART, MEMBERS]
+    elif b"form-data" in lowered:
+        patterns.append(MULTIPART)
     return patterns
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from signet_recording_proxy.redaction.secret_kinds import KINDS
 from signet_recording_proxy.redaction.secret_names import is_value
 
 # A shape may follow a letter when that letter ends an escape, such as %3D or \n.
@@ -61,6 +62,7 @@ def _looks_secret(userinfo: str) -> bool:
 
 
 TEXT_PATTERNS: tuple[TextPattern, ...] = (
+    *(TextPattern(stems, re.compile(_START + f"(?:{shape})")) for _, stems, shape in KINDS),
     TextPattern(("sig_sk_",), re.compile(r"sig_sk_[A-Za-z0-9_-]{8,}+")),
     TextPattern(
         ("eyj",),

@@ -173,7 +173,8 @@ class Transcripts:
             if value:
                 where += f" AND {clause}"
                 values.append(value)
-        expression = index_query(query)
+        # SQLite ends a text at a NUL, in the middle of its quotes.
+        expression = index_query(query.replace("\0", " "))
         rows = []
         if expression:
             rows = self._store.rows(

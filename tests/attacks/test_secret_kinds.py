@@ -1,0 +1,149 @@
+"""A hundred kinds of secrets, and the ways in which people write them: none stands in a recording."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from signet_recording_proxy.redaction.redactor import Redactor
+from signet_recording_proxy.redaction.secret_kinds import KINDS
+
+HEX, LOWER = "0123456789abcdef", "abcdefghijklmnopqrstuvwxyz0123456789"
+MIXED = LOWER + "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def some(count: int, letters: str = MIXED, seed: str = "") -> str:
+    """So many characters, the same ones each time; a digit and a letter are among them."""
+    drawn = random.Random(f"{count}{letters}{seed}")  # noqa: S311 - it is no real secret
+    return "".join(drawn.choice(letters) for _ in range(count - 2)) + "7" + letters[10 % len(letters)]
+
+
+TOKENS = {
+    "gitlab": f"glpat-{some(20)}", "gitlab runner": f"glrt-{some(20)}", "npm": f"npm_{some(36)}",
+    "hugging face": f"hf_{some(34)}", "stripe": f"sk_live_{some(24)}", "stripe restricted": f"rk_test_{some(24)}",
+    "stripe webhook": f"whsec_{some(32)}", "pypi": f"pypi-AgEIcHlwaS5vcmc{some(60)}",
+    "sendgrid": f"SG.{some(22)}.{some(43)}", "slack app": f"xapp-1-A{some(10)}-{some(13)}-{some(40)}",
+    "discord bot": f"M{some(25)}.{some(6)}.{some(38)}", "telegram": f"123456789:AA{some(33)}",
+    "shopify": f"shpat_{some(32, HEX)}", "twilio": f"SK{some(32, HEX)}", "mailgun": f"key-{some(32, HEX)}",
+    "mailchimp": f"{some(32, HEX)}-us12", "brevo": f"xkeysib-{some(64, HEX)}-{some(16)}",
+    "digitalocean": f"dop_v1_{some(64, HEX)}", "databricks": f"dapi{some(32, HEX)}", "vault": f"hvs.{some(24)}",
+    "terraform": f"{some(14)}.atlasv1.{some(64)}", "linear": f"lin_api_{some(40)}", "notion": f"ntn_{some(46)}",
+    "figma": f"figd_{some(40)}", "grafana": f"glsa_{some(32)}_{some(8, HEX)}", "doppler": f"dp.pt.{some(43)}",
+    "planetscale": f"pscale_tkn_{some(43)}", "postman": f"PMAK-{some(24, HEX)}-{some(34, HEX)}",
+    "new relic": f"NRAK-{some(27, MIXED.upper())}", "sentry": f"sntrys_{some(60)}", "square": f"sq0atp-{some(22)}",
+    "atlassian": f"ATATT3{some(60)}", "bitbucket": f"ATBB{some(32)}", "google access": f"ya29.{some(60)}",
+    "google secret": f"GOCSPX-{some(28)}", "google refresh": f"1//0{some(40)}", "azure app": f"ab37Q~{some(34)}",
+    "facebook": f"EAAC{some(60)}", "groq": f"gsk_{some(52)}", "perplexity": f"pplx-{some(48)}",
+    "xai": f"xai-{some(80)}", "replicate": f"r8_{some(37)}", "tavily": f"tvly-{some(32)}",
+    "supabase": f"sbp_{some(40, HEX)}", "netlify": f"nfp_{some(36)}", "fly": f"fo1_{some(43)}",
+    "render": f"rnd_{some(28)}", "docker": f"dckr_pat_{some(27)}", "rubygems": f"rubygems_{some(48, HEX)}",
+    "crates": f"cio{some(32)}", "clojars": f"CLOJARS_{some(60, LOWER)}", "nuget": f"oy2{some(43, LOWER)}",
+    "artifactory": f"AKCp{some(69)}", "age": f"AGE-SECRET-KEY-1{some(58, MIXED.upper())}",
+    "pulumi": f"pul-{some(40, HEX)}", "buildkite": f"bkua_{some(40, HEX)}", "circleci": f"CCIPAT_{some(40)}",
+    "airtable": f"pat{some(14)}.{some(64, HEX)}", "contentful": f"CFPAT-{some(43)}",
+    "dynatrace": f"dt0c01.{some(24, MIXED.upper())}.{some(64, MIXED.upper())}", "easypost": f"EZAK{some(54)}",
+    "heroku": f"HRKU-{some(40)}", "mapbox": f"sk.eyJ{some(60)}.{some(22)}", "prefect": f"pnu_{some(36, LOWER)}",
+    "readme": f"rdme_{some(70, LOWER)}", "shippo": f"shippo_live_{some(40, HEX)}", "typeform": f"tfp_{some(59)}",
+    "tailscale": f"tskey-auth-{some(12)}-{some(32)}", "onepassword": f"ops_eyJ{some(80)}",
+    "adafruit": f"aio_{some(28)}", "alibaba": f"LTAI{some(20)}", "asana": f"1/1234567890123456:{some(32, HEX)}",
+    "openai": f"sk-proj-{some(48)}", "anthropic": f"sk-ant-api03-{some(60)}", "github": f"ghp_{some(36)}",
+    "github fine": f"github_pat_{some(40)}", "slack": f"xoxb-{some(11)}-{some(24)}", "aws": "AKIAIOSFODNN7EXAMPLE",
+    "google key": f"AIza{some(35)}", "signet": f"sig_sk_{some(40)}",
+    "cloudflare": f"v1.0-{some(24, HEX)}-{some(146, HEX)}",
+}  # fmt: skip
+P = "hunter2Correct"
+WRITTEN = {
+    "aws ini": (f"aws_secret_access_key = {some(40)}", some(40)), "yaml": (f"password: {P}", P),
+    "yaml quoted": (f'api_key: "{P}"', P), "python dict": ("{'password': '" + P + "'}", P),
+    "shell": (f"DB_PASS={P}", P), "powershell": (f"$env:API_TOKEN = '{P}'", P),
+    "powershell key": (f'$env:OPENAI_API_KEY="{P}"', P), "curl": (f"curl -sS -u robin:{P} https://h/x", P),
+    "curl user": (f"curl --user 'robin:{P}' https://h", P), "mysql": (f"mysql -h db -u root -p{P} atlas", P),
+    "mysqldump": (f"mysqldump -uroot -p'{P}' atlas", P), "sshpass": (f"sshpass -p {P} ssh h", P),
+    "sshpass quoted": (f"sshpass -p '{P}' ssh h", P), "docker": (f"docker login -u robin -p {P} registry", P),
+    "redis": (f"redis-cli -h h -a {P} ping", P), "openssl": (f"openssl rsa -passin pass:{P} -in k", P),
+    "xml": (f"<password>{P}</password>", P), "xml attributes": (f'<api-key type="x">{P}</api-key>', P),
+    "html": (f'<input type="hidden" name="api_key" value="{P}">', P), "env output": (f"A=1\nDEPLOY_KEY={P}\nB=2", P),
+    "env key": (f"KEY={P}", P), "toml": (f'client_secret = "{P}"', P), "ruby": (f":password => '{P}'", P),
+    "go": (f'password := "{P}"', P), "javascript": (f"const apiKey = '{P}';", P), "backticks": (f"token = `{P}`", P),
+    "slack hook": (f"https://hooks.slack.com/services/T0AB12CD3/B0AB12CD3/{some(24)}", some(24)),
+    "discord hook": (f"https://discord.com/api/webhooks/123456789012345678/{some(68)}", some(68)),
+    "teams hook": (f"https://acme.webhook.office.com/webhookb2/{some(36)}@{some(36)}", some(36)),
+    "azure": (f"AccountName=a;AccountKey={some(86)}==;X=y", some(86)),
+    "pgp": (f"-----BEGIN PGP PRIVATE KEY BLOCK-----\n\n{some(64)}\n-----END PGP PRIVATE KEY BLOCK-----", some(64)),
+    "putty": (f"PuTTY-User-Key-File-3: ssh-ed25519\nPrivate-Lines: 1\n{some(48)}\nPrivate-MAC: {some(64, HEX)}",
+              some(48)),
+    "multipart": (f"--x\r\nContent-Disposition: form-data; name=password\r\n\r\n{P}\r\n--x--", P),
+    "percent": (f"q=password%3D{P}", P), "twice percent": (quote(quote(f"token={TOKENS['gitlab']}")), some(20)),
+    "url": (f"postgres://robin:{P}@db/atlas", P), "query": (f"https://h/x?api_key={P}", P),
+}  # fmt: skip
+CODED = {
+    "base64": base64.b64encode(f"password={P}".encode()).decode(),
+    "base64 token": base64.b64encode(f"deploy with {TOKENS['gitlab']} now".encode()).decode(),
+    "base64url": base64.urlsafe_b64encode(f"?>?>{TOKENS['npm']}".encode()).decode().rstrip("="),
+    "hex": f"api_key={P}".encode().hex(),
+    "hex token": TOKENS["stripe"].encode().hex(),
+}
+
+
+def recorded(text: str) -> str:
+    """All that a recording holds of text that stands in a prompt, an answer, a header, a path, a query and a mark."""
+    redactor = Redactor({})
+    body: dict[str, Any] = {"json": {"userMessage": text, "tool": {"stdout": text}}}
+    request = {"method": "POST", "path": "/x", "query": [("q", text)], "headers": [("x-a", text)], "body": body}
+    response = {"status": 200, "headers": [], "body": {"text": text, "media_type": "text/plain"}}
+    line = {"kind": "exchange", "seq": 1, "conn": 1, "t0": 0, "t1": 1, "request": request, "response": response}
+    return redactor.exchange(line).decode() + json.dumps(redactor.document({"text": text}))
+
+
+@pytest.mark.parametrize("kind", TOKENS)
+@pytest.mark.parametrize("around", ["{}", "use {} there", '"{}"', "x={}", "({}),"])
+def test_a_token_of_this_kind_is_not_recorded(kind: str, around: str) -> None:
+    """Wherever it stands in text."""
+    assert TOKENS[kind] not in recorded(around.format(TOKENS[kind]))
+
+
+@pytest.mark.parametrize("way", WRITTEN)
+def test_a_secret_that_is_written_like_this_is_not_recorded(way: str) -> None:
+    """By what names it, in settings, scripts, command lines, markup and addresses."""
+    text, secret = WRITTEN[way]
+    assert secret not in recorded(text)
+    assert secret not in recorded(f"Please run this:\n{text}\nand tell me.")
+
+
+@pytest.mark.parametrize("coding", CODED)
+def test_a_secret_that_is_encoded_is_not_recorded(coding: str) -> None:
+    """Nor what decodes to one."""
+    assert CODED[coding] not in recorded(f"decode {CODED[coding]} please")
+
+
+def test_there_are_a_hundred_kinds() -> None:
+    """Each issuer of the table is among them."""
+    assert len(TOKENS) + len(WRITTEN) + len(CODED) >= 100
+    assert len(KINDS) >= 70
+
+
+SUBJECTS = ("The billing service", "Our token budget", "A password policy", "The API key rotation", "Secret santa",
+            "The session", "My keyboard", "The auth flow", "This passage", "The credential helper")  # fmt: skip
+VERBS = ("stores", "needs", "explains", "replaces", "documents", "mentions", "forgets")
+OBJECTS = (
+    "password: required", "token: string", "the key is under the mat", "password = get_password()",
+    "api_key=os.environ['KEY']", "MAX_TOKENS=4096", "x = tokens[0]", "see https://example.org/a/b?page=2#top",
+    "commit 9fceb02d0ae598e95dc970b74767f19372d61af8", "id 366659fd-0f23-4577-b9d7-16bcba37a8e9", "100% of it",
+    "port 3850: open", "secret: null", "the sort_key=created_at of rows", "if (token == null) return;",
+    "<token>", "-p 8080:80", "SESSION_KEY=session-12", "/home/robin/projects/atlas-billing/src/index.ts",
+    "naïve façade",
+)  # fmt: skip
+
+
+def test_ordinary_text_is_left_alone() -> None:
+    """1,400 sentences about passwords, tokens and keys that give none away: not one character changes."""
+    texts = [f"{subject} {verb} {what}." for subject in SUBJECTS for verb in VERBS for what in OBJECTS]
+    assert len(texts) == 1400
+    redactor = Redactor({})
+    changed = [text for text in texts if redactor.document({"text": text}) != {"text": text}]
+    assert changed == []
