@@ -81,9 +81,9 @@ def test_hook_that_blocks_when_the_daemon_is_away(made: Made, broken: Broken, tm
 
 
 def test_hook_that_always_blocks(made: Made, broken: Broken, tmp_path: Path) -> None:
-    """With the daemon there no requirement speaks of it; the note says that the user never gets a turn."""
+    """A handler that takes every turn away is a breach, and the note says that the user never gets one."""
     target = made("claude-code", mode="blocks", config=settings(tmp_path), capabilities=["session-start"])
-    assert broken(target, ("plain",)) == {}
+    assert broken(target, ("plain",)) == {"SIG-LOAD-001": Verdict.FAIL}
     assert model_marks(tmp_path / "traces") == 0
     (note,) = notes(tmp_path / "traces")
     assert note.startswith(

@@ -26,7 +26,7 @@ HOSTS = [
     ("opencode", "opencode_plugin.mjs", {}, {"drops-agent": AGENT}),
     ("pi", "pi_extension.mjs", {"harness": "pi"}, {"drops-agent": AGENT, "misnames": PROMPT_TEXT}),
     ("pi", "pi_extension.mjs", {"face": "pi-0.54"}, {}),
-    ("sdk", "sdk_client.mjs", {}, {"drops-agent": AGENT, "misnames": PROMPT_TEXT}),
+    ("sdk", "sdk_client.mjs", {"agents": ["atlas-agent"]}, {"drops-agent": AGENT, "misnames": PROMPT_TEXT}),
     ("oh-my-pi", "pi_extension.mjs", {"harness": "pi"}, {"drops-agent": AGENT}),
 ]
 # Which breach is found in a trace does not depend on the program that ran the plugin: node stands for both there.

@@ -63,7 +63,7 @@ class McpHarness:
         if kind in ("start", "resume") and name not in self._servers:
             self._without.pop(name, None)
             try:
-                self._servers[name] = self._joined(self._projects.folder(step.get("project")))
+                self._servers[name] = self._joined(self._projects.folder(step.get("project")), step.get("agent"))
             except ChildEndedError as ended:
                 # A user's session goes on without the tools of a server that did not come up.
                 self._without[name] = " ".join(f"{ended.message}; {ended.remedy}".split())[:LONGEST_MESSAGE]
@@ -84,9 +84,11 @@ class McpHarness:
             return {"ended": True}
         raise Skipped(f"a memory server is not told of {kind}")
 
-    def _joined(self, folder: Path) -> Server:
+    def _joined(self, folder: Path, agent: object) -> Server:
         if self._served is None:
-            return McpServer(self._command, os.environ, str(folder), self._face["harness"])
+            # Each session is a program that was started for one agent.
+            told = {"SIGNET_AGENT_ID": agent} if isinstance(agent, str) else {}
+            return McpServer(self._command, {**os.environ, **told}, str(folder), self._face["harness"])
         # Imported here: the official client is installed only where it is asked for.
         from signet_conformance.drivers.hosts.mcp_http import McpHttpServer
 
