@@ -39,6 +39,7 @@ class BrokenDaemon:
         self._app = app
         self._inner = httpx.ASGITransport(app, raise_app_exceptions=False)
         self._changed = Chain((), self._inner)
+        self._secret: str | None = None
 
     @property
     def applied(self) -> Sequence[str]:
@@ -47,11 +48,13 @@ class BrokenDaemon:
 
     def break_as(self, name: str | None) -> None:
         """Break it as the mutant of that id says; None mends it. Raises UsageError for an unknown id."""
-        self._changed = Chain([] if name is None else [(name, mutant(name).change)], self._inner)
+        self._changed = Chain([] if name is None else [(name, mutant(name).change)], self._inner, self._secret)
 
     def vary_as(self, names: Sequence[str]) -> None:
         """Make it odd as the variants of these ids say. Raises UsageError for an unknown id."""
-        self._changed = Chain([(name, change) for name in names for change in variant(name).changes], self._inner)
+        self._changed = Chain(
+            [(name, change) for name in names for change in variant(name).changes], self._inner, self._secret
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or the start and end of the server."""
@@ -62,9 +65,20 @@ class BrokenDaemon:
         passed = httpx.Request(
             request.method, httpx.URL(str(request.url)), headers=request.headers.raw, content=await request.body()
         )
+        if request.method == "POST" and request.url.path.startswith("/api/secrets/"):
+            self._secret = _planted(passed.content) or self._secret
         answer = await self._changed.transport.handle_async_request(passed)
         headers = {name: value for name, value in answer.headers.items() if name != "content-length"}
         await Response(await answer.aread(), answer.status_code, headers)(scope, receive, send)
+
+
+def _planted(content: bytes) -> str | None:
+    """The value of a secret that is stored: whatever the daemon is broken as later, it was planted before."""
+    try:
+        value = json.loads(content)["value"]
+    except (ValueError, LookupError, TypeError):
+        return None
+    return value if isinstance(value, str) else None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
