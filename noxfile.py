@@ -78,3 +78,10 @@ def bench(session: nox.Session) -> None:
     session.run("python", "ci/tools/bench_check.py")
     session.run("python", "ci/tools/bench_recorder.py")
     session.run("python", "ci/tools/bench_sessions.py")
+
+
+@nox.session
+def mutation(session: nox.Session) -> None:
+    """Which changes of a sample of the rules' code no test notices: takes a quarter of an hour."""
+    session.install("cosmic-ray>=8.3", "-e", ".[dev]")
+    session.run("python", "ci/tools/mutation.py", *session.posargs)

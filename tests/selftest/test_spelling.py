@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import socket
 import threading
-from collections.abc import Mapping
+import zlib
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import httpx
@@ -74,6 +76,14 @@ def test_a_stray_byte_is_in_a_string() -> None:
     """The byte that is no UTF-8 stands at the end of the text that was named."""
     content = sent(spell(not_utf8=["/harness", "/nowhere"])).partition(b"\r\n\r\n")[2]
     assert json.loads(content.decode("utf-8", "replace"))["harness"] == "référence ✓�"
+
+
+@pytest.mark.parametrize(("coding", "opened"), [("gzip", gzip.decompress), ("deflate", zlib.decompress)])
+def test_a_body_is_coded(coding: str, opened: Callable[[bytes], bytes]) -> None:
+    """The body is coded, and a header says how."""
+    head, _, content = sent(spell(coding=coding)).partition(b"\r\n\r\n")
+    assert f"content-encoding: {coding}".encode() in head.lower()
+    assert json.loads(opened(content)) == BODY
 
 
 def test_header_names_and_their_order() -> None:

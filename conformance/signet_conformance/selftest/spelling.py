@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -24,10 +26,13 @@ def spelled(request: Outgoing, change: Change, like: httpx.Request) -> httpx.Req
         content = BODIES[change["body"]](request.json)
     if content and "not_utf8" in change:
         content = _with_stray_bytes(request.json, change["not_utf8"])
+    coding = {}
+    if content and "coding" in change:
+        content, coding = CODINGS[change["coding"]](content), {"content-encoding": change["coding"]}
     url = plain.url
     if change.get("path") == "percent":
         url = url.copy_with(raw_path=url.raw_path.replace(b"-", b"%2D"))
-    headers = list(request.headers.items())
+    headers = list({**request.headers, **coding}.items())
     if "header_names" in change:
         headers = [(HEADER_NAMES[change["header_names"]](name), value) for name, value in headers]
     if change.get("header_order") == "reversed":
@@ -82,4 +87,5 @@ BODIES: Mapping[str, Callable[[Any], bytes]] = {
     "floats": lambda body: json.dumps(_floats(body)).encode("ascii"),
     "twice": lambda body: _twice(body).encode("ascii"),
 }
+CODINGS: Mapping[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "deflate": zlib.compress}
 HEADER_NAMES: Mapping[str, Callable[[str], str]] = {"upper": str.upper, "title": str.title}
