@@ -15,6 +15,8 @@ from signet_recording_proxy.captures.common import Captured, Headers, Said, as_s
 
 _LOOPBACK = ("127.0.0.1", 0)
 
+_DAMAGE = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError, MemoryError)
+
 
 def read(path: str) -> list[Captured]:
     """The HTTP exchanges of a flow file; other flows are passed over. Raises UsageError when it is damaged."""
@@ -28,7 +30,7 @@ def read(path: str) -> list[Captured]:
         problem = f"cannot be read: {failure.strerror or failure}"
         raise UsageError(problem, where=where, remedy="check the path and its permissions") from None
     # The reader lets what a damaged file makes of it through in many shapes.
-    except (exceptions.FlowReadException, ValueError, TypeError, KeyError, AttributeError, RecursionError) as failure:
+    except (exceptions.FlowReadException, *_DAMAGE) as failure:
         raise UsageError(
             f"is not a flow file that can be read: {printable(failure, 160)}",
             where=where,
@@ -43,6 +45,7 @@ def _captured(captured: http.HTTPFlow) -> Captured:
     if ended is None:
         ended = captured.error.timestamp if captured.error is not None else request.timestamp_end or begun
     instant(begun)
+    instant(ended)
     urlsplit(request.url)
     return Captured(
         request.method,

@@ -37,7 +37,9 @@ def read(path: str) -> list[Captured]:
     if not isinstance(entries, list):
         raise UsageError("has no log.entries", where=where, remedy=_REMEDY)
     exchanges = []
-    for number, entry in enumerate(entries, 1):
+    for number in range(1, len(entries) + 1):
+        # What was read is let go: a capture may be as large as the memory allows once.
+        entry, entries[number - 1] = entries[number - 1], None
         try:
             exchanges.append(_captured(entry))
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
@@ -54,6 +56,7 @@ def _captured(entry: dict[str, Any]) -> Captured:
     took = float(entry.get("time") or 0) / 1000
     if not isfinite(took):
         raise ValueError("time is not a number of milliseconds")
+    instant(begun + max(took, 0.0))
     parts = urlsplit(request["url"])
     if not parts.scheme or not parts.netloc:
         raise ValueError("request.url is not a whole URL")
