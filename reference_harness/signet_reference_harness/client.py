@@ -93,10 +93,10 @@ class AdapterClient(RuntimeAdapter):
         return self._envelopes.remove(without_tokens(text, self.config.token))
 
     async def health(self) -> Reply:
-        """GET /health, without credentials."""
+        """GET /health, with the token where there is one: before 0.145 a daemon in team mode wants it here too."""
         if self.config.bypassed:
             return held_back("health", "Signet is bypassed by the environment")
-        reply = checked(await self._wire.exchange("health", "GET", "/health", headers={}))
+        reply = checked(await self._wire.exchange("health", "GET", "/health", headers=self._credentials()))
         self._in_sight = reply.accepted and reply.status == HTTP_OK
         self._seen = self._seen or self._in_sight
         self._daemon_version = reply.text("version") or self._daemon_version
@@ -174,6 +174,8 @@ class AdapterClient(RuntimeAdapter):
 
     async def checkpoint(self, session: SessionIdentity, transcript: str) -> Reply:
         """POST /api/hooks/session-checkpoint-extract: hands over the transcript of a session that goes on."""
+        if _FILES_ONLY.match(self._daemon_version):
+            return held_back("session-checkpoint-extract", "this daemon takes no checkpoints")
         body = {**self._hook(session), "project": session.project, "transcript": transcript}
         return await self._post("session-checkpoint-extract", "/api/hooks/session-checkpoint-extract", body)
 
@@ -256,9 +258,10 @@ class AdapterClient(RuntimeAdapter):
             "x-signet-actor": f"{self.harness}-harness",
             "x-signet-actor-type": "harness",
         }
-        if self.config.token is not None:
-            headers["authorization"] = f"Bearer {self.config.token}"
-        return headers
+        return headers | self._credentials()
+
+    def _credentials(self) -> dict[str, str]:
+        return {"authorization": f"Bearer {self.config.token}"} if self.config.token is not None else {}
 
     def _injected(self, reply: Reply) -> str:
         inject = reply.text("inject")
