@@ -184,7 +184,7 @@ def test_silence_that_meets_a_requirement_is_no_test_passed(repository: Reposito
     done, found = repository.judge(silent, "--signet-report=report")
     assert found["SIG-FAIL-004"].verdict == "PASS"
     assert done.status == 3, done.everything
-    assert "nothing was tested: no request in 1 trace (exit 3)" in done.out
+    assert "nothing was tested: no hook or memory request was accepted in 1 trace (exit 3)" in done.out
     assert json.loads((repository.folder / "report" / "report.json").read_bytes())["exit"] == 3
 
 

@@ -39,7 +39,7 @@ def test_an_origin(url: str, host: str, port: int, authority: str) -> None:
 )
 def test_no_origin(url: str) -> None:
     """Anything else is refused with a remedy."""
-    with pytest.raises(UsageError, match="no origin") as refusal:
+    with pytest.raises(UsageError, match="not an origin") as refusal:
         Upstream(url)
     assert refusal.value.remedy
 

@@ -186,7 +186,7 @@ def test_counts_stand_in_columns_or_in_sentences() -> None:
         ((Verdict.FAIL, Verdict.WARN), 1, "1 FAIL, 1 WARN; 2 requirements tested in 2 traces (exit 1)"),
         ((Verdict.ERROR, Verdict.FAIL), 4, "1 ERROR, 1 FAIL; 2 requirements tested in 2 traces (exit 4)"),
         ((Verdict.INCONCLUSIVE,), 3, "nothing was tested in 2 traces (exit 3)"),
-        ((Verdict.PASS,), 3, "nothing was tested: no request in 2 traces (exit 3)"),
+        ((Verdict.PASS,), 3, "nothing was tested: no hook or memory request was accepted in 2 traces (exit 3)"),
         ((Verdict.PASS,), 4, "nothing is breached; 1 requirement tested in 2 traces (exit 4)"),
         ((), 3, "nothing was tested in 2 traces (exit 3)"),
     ],

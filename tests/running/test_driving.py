@@ -41,7 +41,7 @@ def test_driven_run_performs_its_scenario_once_and_leaves_nothing_running(drive:
     report = drive.folder / "report"
     assert [file.name for file in report.glob("*.jsonl")] == ["plain.jsonl"]
     marks = [mark.name for mark in trace.read(report / "plain.jsonl").marks]
-    assert marks == ["scenario", "step", "step", "model", "step", "scenario_end"]
+    assert marks == ["scenario", "loaded", "step", "step", "model", "step", "scenario_end"]
     written = json.loads((report / "report.json").read_bytes())
     jsonschema.Draft202012Validator(document("report/signet-report-1.schema.json")).validate(written)
     assert written["exit"] == 0

@@ -257,7 +257,7 @@ def closing_line(
     """The verdict of a run in one line.
 
     `verdicts` is by requirement, over all `traces`; `unread` counts what could not be read; `status` is
-    the exit status, which is 3 where nothing was recorded, whatever was met by silence. `because` says in words
+    the exit status, which is 3 where no hook or memory request was accepted, whatever was met by silence. `because` says in words
     what fails the run beside its verdicts.
     """
     tally = Counter(verdicts.values())
@@ -266,7 +266,7 @@ def closing_line(
     if tested == 0:
         return f"nothing was tested in {where}{f', failed by {because}' if because else ''} (exit {status})"
     if status == NothingTestedError.exit_status:
-        return f"nothing was tested: no request in {where} (exit {status})"
+        return f"nothing was tested: no hook or memory request was accepted in {where} (exit {status})"
     counted = ", ".join(f"{tally[verdict]} {verdict}" for verdict in BREACHES if tally[verdict])
     worst = next(verdict for verdict in FOLDING_ORDER if tally[verdict])
     with_counted = f", with {counted}" if counted else ""
