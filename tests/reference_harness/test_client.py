@@ -157,8 +157,8 @@ def test_end_is_tried_while_the_daemon_is_out_of_sight(daemon: RecordingDaemon, 
     assert daemon.paths() == ["session-start", "user-prompt-submit", "session-end"]
 
 
-def test_token_goes_to_every_call_but_health(daemon: RecordingDaemon, hosted: Hosted, config: HarnessConfig) -> None:
-    """With a token all requests but the probe carry it as Bearer, and nothing else holds it."""
+def test_token_goes_to_every_call(daemon: RecordingDaemon, hosted: Hosted, config: HarnessConfig) -> None:
+    """With a token all requests carry it as Bearer, the probe too, as 0.58 wants it; nothing else holds it."""
     token = "sig_sk_abcdefgh12345678"
 
     async def work(host: SessionHost) -> None:
@@ -170,8 +170,7 @@ def test_token_goes_to_every_call_but_health(daemon: RecordingDaemon, hosted: Ho
         await session.end()
 
     hosted(work, replace(config, token=token))
-    assert "authorization" not in daemon.requests[0].headers
-    assert {request.headers["authorization"] for request in daemon.requests[1:]} == {f"Bearer {token}"}
+    assert {request.headers["authorization"] for request in daemon.requests} == {f"Bearer {token}"}
     assert daemon.bodies(PROMPT)[0]["userMessage"] == "my key is [token removed], or [token removed]"
     assert all(token not in f"{request.path}{request.query}{request.body}" for request in daemon.requests)
 
