@@ -257,8 +257,8 @@ def closing_line(
     """The verdict of a run in one line.
 
     `verdicts` is by requirement, over all `traces`; `unread` counts what could not be read; `status` is
-    the exit status, which is 3 where no hook or memory request was accepted, whatever was met by silence. `because` says in words
-    what fails the run beside its verdicts.
+    the exit status, which is 3 where no hook or memory request was accepted, whatever was met by silence.
+    `because` says in words what fails the run beside its verdicts.
     """
     tally = Counter(verdicts.values())
     tested = sum(tally[verdict] for verdict in BREACHES) + tally[Verdict.PASS]
