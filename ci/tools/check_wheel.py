@@ -53,7 +53,7 @@ def inspect(wheel: Path) -> Iterator[str]:
     sources = {f"{package}/{file}" for package, folder in PACKAGES.items() for file in files(folder)}
     sources |= {f"{SCHEMAS}/{file}" for file in files(ROOT / "schemas")}
     yield from (f"lacks {name}" for name in sorted(sources - packed))
-    yield from (f"holds {name}, which is no file of ours" for name in sorted(packed - sources))
+    yield from (f"holds {name}, which the repository does not" for name in sorted(packed - sources))
     typed = {f"{package}/py.typed" for package in PACKAGES}
     yield from (f"lacks {name}" for name in sorted(typed - packed - sources))
 

@@ -26,7 +26,7 @@ class SessionStartParams:
     parent: str | None = None
     """The key of the session that a sub-agent works for."""
     subagent: str | None = None
-    """The harness's own id of the sub-agent, which is no agent of Signet."""
+    """The harness's own id of the sub-agent; Signet does not know it as an agent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

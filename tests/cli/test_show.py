@@ -68,7 +68,7 @@ def test_filters(invoke: Invoke, run: Path, words: list[str], shown: list[int]) 
         (["--session", "nobody"], "--session is one of -, s-41c7"),
         (["--agent", "nobody"], "--agent is one of default, atlas-agent"),
         (["--operation", "nothing"], "--operation is one of health, session-start, memory-recall, session-end"),
-        (["--requirement", "SIG-CMP-001"], "--requirement: there is no finding about it"),
+        (["--requirement", "SIG-CMP-001"], "--requirement: none of these exchanges has a finding about it"),
     ],
 )
 def test_a_filter_that_matches_nothing_says_so(invoke: Invoke, run: Path, words: list[str], said: str) -> None:

@@ -80,7 +80,7 @@ def test_face_of_the_repository_s_own(tmp_path: Path) -> None:
         ({"timeout_unit_s": 0}, "/timeout_unit_s: ", "seconds"),
         ({"turn_end": [{"fire": "Stop"}]}, "/turn_end/0: ", "one of {event}"),
         ({"transcript": "gemini"}, '/transcript: is "gemini"', "one of claude, codex"),
-        ({"timeout_units": 1}, "there is no member 'timeout_units'", "did you mean timeout_unit_s"),
+        ({"timeout_units": 1}, "unknown member 'timeout_units'", "did you mean timeout_unit_s"),
         ({"mcp": {"file": 7, "members": []}}, "/mcp/file: ", ""),
     ],
 )

@@ -114,7 +114,7 @@ def test_repository_s_own_targets_are_among_the_known(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message", "remedy"),
     [
-        ('capabilites = ["health"]', "there is no member 'capabilites'", "did you mean"),
+        ('capabilites = ["health"]', "unknown member 'capabilites'", "did you mean"),
         (
             'capabilities = ["session-strt"]',
             "/capabilities/0: the contract has no operation 'session-strt'",
@@ -126,7 +126,7 @@ def test_repository_s_own_targets_are_among_the_known(tmp_path: Path) -> None:
         ("title = 1979-05-27", "/title is a date", "as a string"),
         ('agents = ["a", "b\\u0000"]', "/agents/1 holds a null character", "as a string"),
         ("declared = {agents = [1]}", "/declared/agents/0: is 1, expected a text", "atlas-agent"),
-        ('name = "mine"', "there is no member 'name'", "did you mean"),
+        ('name = "mine"', "unknown member 'name'", "did you mean"),
         ("runtime = []", "/runtime: is an empty list, expected a list of 1 or more", "bun"),
         ('capabilities = ["health", "health"]', "/capabilities: names 'health' twice", "once"),
         ("plugin_config = {a = 1979-05-27}", "/plugin_config/a is a date", "as a string"),

@@ -75,11 +75,12 @@ def _is_heard(number: signal.Signals) -> bool:
 
 def _wait(pid: int, terminal: int | None) -> int:
     """The exit status of the child, negative for a signal; the child may be suspended at the terminal meanwhile."""
+    if terminal is None:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     while True:
-        _, how = os.waitpid(pid, 0 if terminal is None else os.WUNTRACED)
+        _, how = os.waitpid(pid, os.WUNTRACED)
         if not os.WIFSTOPPED(how):
             return os.waitstatus_to_exitcode(how)
-        assert terminal is not None  # noqa: S101 - only then stops are told
         if os.WSTOPSIG(how) not in _WANTS_TERMINAL:
             # Ctrl-Z: the shell that started us gets the terminal, and gives it back when it continues us.
             _give_terminal(terminal, os.getpgrp())

@@ -133,7 +133,7 @@ class LineProcess:
                 raise self._ended() from None
 
     def receive(self, timeout_s: float) -> dict[str, Any]:
-        """The next JSON object on stdout; raise when there is none within `timeout_s`, or when it is not an object."""
+        """The next JSON object on stdout; raise when nothing comes within `timeout_s`, or something else."""
         line = self._next_line(timeout_s)
         if line is None:
             self._answers.put(None)

@@ -106,9 +106,7 @@ def command(
         from signet_conformance.cli.recorded_command import record_command
 
         return record_command(words, daemon, out, options, checks=not no_check)
-    _demand_without_command(upstream, out, daemon, no_check=no_check)
-    assert upstream is not None  # noqa: S101 - demanded
-    assert out is not None  # noqa: S101 - demanded
+    upstream, out = _place_without_command(upstream, out, daemon, no_check=no_check)
     # A terminated recording ends like an interrupted one: with a whole trace and no process left behind.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with recorder([f"--upstream={upstream}", f"--out={out}", *options]) as child:
@@ -120,21 +118,30 @@ def command(
             pass_on_stderr(child)
 
 
-def _demand_without_command(upstream: str | None, out: str | None, daemon: str | None, *, no_check: bool) -> None:
-    """Raise UsageError for options that do not go together where no command is given."""
+def _place_without_command(
+    upstream: str | None, out: str | None, daemon: str | None, *, no_check: bool
+) -> tuple[str, str]:
+    """The daemon and the file of a recording without a command.
+
+    Raises UsageError for one that is missing, and for options that need a command.
+    """
     for option, given in (("--daemon", daemon is not None), ("--no-check", no_check)):
         if given:
             raise UsageError(
-                "needs a command to record, and there is none",
+                "needs a command to record",
                 where=option,
                 remedy="signet-conformance record -- COMMAND, or --upstream URL in its place",
             )
-    for option, value, example in (("--upstream", upstream, "URL"), ("--out", out, "FILE")):
-        if value is None:
-            raise UsageError(
-                f"Missing option '{option}'",
-                remedy=f"add {option} {example}, or a command to record: signet-conformance record -- COMMAND",
-            )
+    return _demanded("--upstream", upstream, "URL"), _demanded("--out", out, "FILE")
+
+
+def _demanded(option: str, value: str | None, example: str) -> str:
+    if value is None:
+        raise UsageError(
+            f"Missing option '{option}'",
+            remedy=f"add {option} {example}, or a command to record: signet-conformance record -- COMMAND",
+        )
+    return value
 
 
 def _run(child: LineProcess, upstream: str, out: str) -> int:

@@ -136,7 +136,7 @@ def _nothing(recording: Recording, chosen: Filter, only: frozenset[str] | None) 
             more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
             yield Paragraph(f"{option} is one of {', '.join(known[:_NAMED])}{more}", 2, 4)
     if only is not None:
-        yield Paragraph("--requirement: there is no finding about it at these exchanges", 2, 4)
+        yield Paragraph("--requirement: none of these exchanges has a finding about it", 2, 4)
 
 
 def _follow(path: str, timeline: Timeline, chosen: Filter, until_idle: float | None) -> int:

@@ -158,7 +158,7 @@ def positive_integer(value: Any) -> int | None:
 
 
 def leading_integer(text: str | None, default: int) -> int | None:
-    """The integer at the start of a query parameter; `default` when there is none, None when it is not a number."""
+    """The integer at the start of a query parameter; `default` when it is absent, None when it is not a number."""
     match = re.match(r"[+-]?\d+", (text or str(default)).strip(BLANKS))
     return int(match[0]) if match else None
 

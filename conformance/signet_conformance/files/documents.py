@@ -181,7 +181,7 @@ def _told_of_name(problem: Any, name: str | int, part: Mapping[str, Any]) -> tup
     if problem["type"] in _UNKNOWN:
         known = sorted(part.get("properties", ()))
         near = difflib.get_close_matches(str(name), known, n=2)
-        return f"there is no member {printable(name)!r}", f"did you mean {' or '.join(near) or ', '.join(known)}?"
+        return f"unknown member {printable(name)!r}", f"did you mean {' or '.join(near) or ', '.join(known)}?"
     return _told(problem, {"description": part.get("description"), **part.get("propertyNames", {})})
 
 

@@ -35,7 +35,7 @@ class Workers:
     """Perform scenarios against one target. A context manager: everything they launched ends with it.
 
     `count` workers share the jobs (default: as many as processors, two at most; one where the daemon is not
-    the embedded one, which could not be launched twice). One for which there is no job launches nothing.
+    the embedded one, which could not be launched twice). A worker without a job launches nothing.
     """
 
     def __init__(self, target: Target, folder: Path, daemon: str = "embedded", count: int | None = None) -> None:

@@ -78,7 +78,8 @@ class Start(ConnectorStep):
     step: Literal["start"] = "start"
     parent: Annotated[Maybe[str], Field(description="a session: a sub-agent of it works in this one")] = None
     subagent: Annotated[
-        Maybe[str], Field(description="a text: what the harness calls the sub-agent, which is no agent of Signet")
+        Maybe[str],
+        Field(description="a text: what the harness calls the sub-agent; not an agent of Signet"),
     ] = None
 
 

@@ -15,7 +15,7 @@ from signet_conformance.selftest.mutants import Change
 from signet_conformance.selftest.pointers import put, value_at
 
 _MARK = "\ue000"
-"""Stands for a byte that is no UTF-8 until the text has become bytes."""
+"""Stands for a byte that is not UTF-8 until the text has become bytes."""
 
 
 def spelled(request: Outgoing, change: Change, like: httpx.Request) -> httpx.Request:

@@ -45,7 +45,7 @@ class Body(Struct, frozen=True, gc=False):
 
     @property
     def kind(self) -> str | None:
-        """`cut`, `json`, `text` or `base64`; None for an object that is no body."""
+        """`cut`, `json`, `text` or `base64`; None for an object that is not a body."""
         if self.cut:
             return "cut"
         if self.json is not UNSET:
@@ -69,7 +69,7 @@ class Body(Struct, frozen=True, gc=False):
         text = None if self.cut else self._readable_text()
         if text is not None and text.lstrip("\ufeff \t\r\n").startswith("{"):
             try:
-                # The same reader as for lines: half an emoji is read, a body nested too deep is none.
+                # The same reader as for lines: half an emoji is read, a body nested too deep is refused.
                 parsed = parse(text.lstrip("\ufeff").encode("utf-8", "surrogatepass"))
             except NotJSONError:
                 return None

@@ -44,7 +44,7 @@ def auth_methods(daemon: Daemon, _call: Call) -> Answer:
 
 
 def login(daemon: Daemon, call: Call) -> Answer:
-    """POST auth/login: there is no password."""
+    """POST auth/login: always refused, as no password is set here."""
     limited = daemon.auth.rate_problem(call, "login")
     if limited:
         return limited

@@ -35,12 +35,12 @@ def marketplace(_daemon: Daemon, call: Call) -> Answer:
 
 
 def marketplace_server(_daemon: Daemon, _call: Call) -> Answer:
-    """GET marketplace/mcp/:id: there is none."""
+    """GET marketplace/mcp/:id: always 404, as no server is registered here."""
     return refusal(404, "Server not found")
 
 
 def marketplace_call(_daemon: Daemon, call: Call) -> Answer:
-    """POST marketplace/mcp/call: no server, no tool."""
+    """POST marketplace/mcp/call: always refused, as no server is registered here."""
     try:
         body = fields_of(call.json())
     except UnreadableJsonError:

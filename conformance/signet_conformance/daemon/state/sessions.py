@@ -27,7 +27,7 @@ START_MEMORY_SECONDS: Final = 7 * 24 * 3600
 
 
 def _name_of(key: object) -> str:
-    """A name for a key that is no text, which no text equals; an object or a list is never the same key twice."""
+    """A name that no string equals, for a key of another type; an object or a list is never the same key twice."""
     return f"\0{uuid.uuid4() if isinstance(key, dict | list) else key}"
 
 

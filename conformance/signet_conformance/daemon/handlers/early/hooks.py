@@ -59,7 +59,7 @@ def session_start(daemon: Daemon, call: Call) -> Answer:
     marks = (daemon.sessions.normal(visit.key),) if visit.key is not None else None
     if marks and daemon.started.seen(marks):
         return Answer(stub_of(today))
-    # A name that is no text makes the start fail; the key is looked at in a project only.
+    # The start fails when a name is not a string. The session key is checked only when a project is given.
     for name in ("agentId", "project", "sessionKey") if truthy(visit.fields.get("project")) else ("agentId",):
         trimmed(visit.fields.get(name))
     memories = memories_for(daemon, AGENT, visit.fields.get("project"), _START_ROOM)

@@ -58,7 +58,7 @@ def synthesis_config(_daemon: Daemon, _call: Call) -> Answer:
 
 
 def synthesis_complete(_daemon: Daemon, call: Call) -> Answer:
-    """POST hooks/synthesis/complete: there is no worker that could write."""
+    """POST hooks/synthesis/complete: always refused, as no synthesis worker runs here."""
     if not truthy(fields_of(call.json()).get("content")):
         return refusal(400, "content is required")
     return refusal(503, "Synthesis worker not running")

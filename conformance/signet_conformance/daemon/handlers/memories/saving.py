@@ -108,7 +108,7 @@ def remember(daemon: Daemon, call: Call) -> Answer:
 
 
 def read_body(call: Call) -> Mapping[str, Any] | Answer:
-    """The fields of a save, or the refusal of a body that is no JSON."""
+    """The fields of a save, or the refusal of a body that is not JSON."""
     try:
         return fields_of(call.json())
     except UnreadableJsonError:
