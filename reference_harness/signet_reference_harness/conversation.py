@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
-from signet_reference_harness.providers import Message, Role
+from signet_reference_harness.messages import Message, Role
 
 TRANSCRIPT_LIMIT: Final = 1_500_000
 """Characters. The daemon refuses bodies of over 10 MiB, and a character can take six bytes."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from signet_reference_harness.errors import ToolInputError
-from signet_reference_harness.providers import ToolDefinition
+from signet_reference_harness.messages import ToolDefinition
 from signet_reference_harness.reply import FailureClass, Reply
 from signet_reference_harness.tools import Tool, ToolContext
 

@@ -26,7 +26,9 @@ from signet_reference_harness.client import AdapterClient
 from signet_reference_harness.conversation import Conversation
 from signet_reference_harness.errors import ProviderError
 from signet_reference_harness.identity import SessionIdentity
-from signet_reference_harness.providers import CompletionOptions, Message, Provider, ToolCall
+from signet_reference_harness.messages import Message, ToolCall
+from signet_reference_harness.providers import Provider
+from signet_reference_harness.providers.completion import CompletionOptions
 from signet_reference_harness.reply import FailureClass, Reply, held_back
 from signet_reference_harness.tools import ToolContext, ToolRegistry, ToolResult
 

@@ -9,7 +9,9 @@ from typing import Any, Final, cast, get_args
 from signet_reference_harness.adapter import StartSource
 from signet_reference_harness.errors import StepError
 from signet_reference_harness.host import SessionHost
-from signet_reference_harness.providers import CompletionResult, ScriptedProvider, ToolCall
+from signet_reference_harness.messages import ToolCall
+from signet_reference_harness.providers.completion import CompletionResult, StopReason
+from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.reply import Reply
 from signet_reference_harness.session import SHUTDOWN, Session
 from signet_reference_harness.tools import ToolResult
@@ -74,7 +76,7 @@ async def _prompt(host: SessionHost, session: Session, step: Step) -> Result:
     reply = _optional_string(step, "reply")
     reply = DEFAULT_REPLY if reply is None else reply
     calls = _tool_calls(step)
-    script = [CompletionResult(content="", tool_calls=calls, stop_reason="tool_use")] if calls else []
+    script = [CompletionResult(content="", tool_calls=calls, stop_reason=StopReason.TOOL_USE)] if calls else []
     provider = ScriptedProvider([*script, CompletionResult(content=reply)], _announced(host, _string(step, "session")))
     turn = await session.turn(_string(step, "text"), provider, _ratings(step))
     return {

@@ -9,7 +9,7 @@ from typing import Any
 from signet_reference_harness.client import AdapterClient
 from signet_reference_harness.errors import ToolInputError
 from signet_reference_harness.identity import SessionIdentity
-from signet_reference_harness.providers import ToolDefinition
+from signet_reference_harness.messages import ToolDefinition
 from signet_reference_harness.reply import Reply
 
 

@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 from signet_reference_harness.host import SessionHost
-from signet_reference_harness.providers import CompletionResult, ScriptedProvider
+from signet_reference_harness.providers.completion import CompletionResult
+from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session import Session, TurnResult
 
 PROJECT = "/workspace/acme"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signet_reference_harness.conversation import TRANSCRIPT_LIMIT, Conversation
-from signet_reference_harness.providers import Message
+from signet_reference_harness.messages import Message
 
 
 def told(conversation: Conversation) -> list[tuple[str, str]]:

@@ -8,7 +8,9 @@ from itertools import pairwise
 from typing import Any
 
 from signet_reference_harness.host import SessionHost
-from signet_reference_harness.providers import CompletionResult, ScriptedProvider, ToolCall
+from signet_reference_harness.messages import ToolCall
+from signet_reference_harness.providers.completion import CompletionResult, StopReason
+from signet_reference_harness.providers.scripted import ScriptedProvider
 
 from .recording_daemon import COMPLETE, END, PROMPT, START, Answer, RecordingDaemon
 from .sessions import IDENTITY, PROJECT, say, session_of, turns
@@ -184,7 +186,7 @@ def test_tool_calls_of_the_model_are_run_and_answered(daemon: RecordingDaemon, h
         call = ToolCall("c1", "memory_search", {"query": "port"})
         provider = ScriptedProvider(
             [
-                CompletionResult(content="", tool_calls=(call,), stop_reason="tool_use"),
+                CompletionResult(content="", tool_calls=(call,), stop_reason=StopReason.TOOL_USE),
                 CompletionResult(content="50051"),
             ]
         )

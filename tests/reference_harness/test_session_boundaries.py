@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from signet_reference_harness.host import SessionHost
-from signet_reference_harness.providers import CompletionResult, ScriptedProvider
+from signet_reference_harness.providers.completion import CompletionResult
+from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.reply import FailureClass
 
 from .recording_daemon import CHECKPOINT, END, PROMPT, START, Answer, RecordingDaemon

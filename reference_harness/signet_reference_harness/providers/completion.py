@@ -1,0 +1,91 @@
+"""What a provider is asked, and what it answers, in words that are the same for every vendor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal
+
+from signet_reference_harness.messages import Thinking, ToolCall, ToolDefinition
+
+
+class StopReason(StrEnum):
+    """Why a completion, and at last a turn, came to its end."""
+
+    END_TURN = "end_turn"
+    STOP_SEQUENCE = "stop_sequence"
+    TOOL_USE = "tool_use"
+    LENGTH = "length"
+    CONTEXT_LIMIT = "context_limit"
+    CONTENT_FILTER = "content_filter"
+    REFUSAL = "refusal"
+    PAUSE = "pause"
+    MALFORMED = "malformed"
+    """The answer broke off, or cannot be read; what arrived of it is kept."""
+    CANCELLED = "cancelled"
+    ROUND_LIMIT = "round_limit"
+    """The model still wanted tools when the largest number of rounds was reached."""
+    ERROR = "error"
+    """The provider failed, or gave a reason that the published table does not hold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompletionOptions:
+    """How to complete; None leaves a choice to the provider. `system_prompt` holds all assembled context.
+
+    `metadata` names the parts of the assembled context, in their order; it is for logs, no provider sends it.
+    """
+
+    model: str | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+    tools: tuple[ToolDefinition, ...] = ()
+    system_prompt: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens that a completion took."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateLimit:
+    """What the provider said of one of its limits. `scope` is its own word, such as `requests` or `tokens`."""
+
+    scope: str
+    limit: int | None = None
+    remaining: int | None = None
+    reset_s: float | None = None
+    """Seconds from the answer until the limit is full again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompletionResult:
+    """What the model said and which tools it wants.
+
+    `raw_reason` is the provider's own word for its end, None where it gave none; `detail` says what went
+    wrong where `stop_reason` says that something did.
+    """
+
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    stop_reason: StopReason = StopReason.END_TURN
+    usage: Usage = field(default_factory=Usage)
+    raw_reason: str | None = None
+    detail: str = ""
+    rate_limits: tuple[RateLimit, ...] = ()
+    thinking: tuple[Thinking, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionChunk:
+    """A piece of a streamed completion: `text` of that `kind`. The last one carries the whole `result`."""
+
+    text: str
+    kind: Literal["text", "thinking"] = "text"
+    result: CompletionResult | None = None
