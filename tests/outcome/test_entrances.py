@@ -20,9 +20,8 @@ from signet_conformance import targets
 from signet_conformance.cli.commands import commands
 from signet_conformance.outcome.baseline_documents import Entry
 from signet_conformance.outcome.broken_off import BrokenOff, Shortfall
-from signet_conformance.outcome.known_failures import KnownFailures
+from signet_conformance.outcome.known_failures import KnownFailures, KnownOptions
 from signet_conformance.running.performance import Performance
-from signet_conformance.running.plan import Invocation
 from signet_conformance.running.request import Request
 from tests.support import session_recordings
 
@@ -221,9 +220,9 @@ class Entrances:
             report=False,
             strict=case.strict,
             least_coverage=None if case.coverage is None else float(case.coverage),
-            known=KnownFailures.parse(self.known, self.flaky, None, None, None, None),
+            known=KnownFailures.parse(KnownOptions(baseline=self.known, flaky=self.flaky)),
         )
-        said = Performance(request, Invocation(("signet-conformance", "run", "acme"))).conclusion
+        said = Performance(request).conclusion
         return Said(said.status, said.because, {name: verdict.value for name, verdict in said.verdicts.items()})
 
 

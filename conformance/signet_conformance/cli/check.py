@@ -81,12 +81,7 @@ def command(
     reports: ReportFiles,
     force: bool,
     target: str | None,
-    baseline_file: str | None,
-    flaky: str | None,
-    write_baseline: str | None,
-    owner: str | None,
-    reason: str | None,
-    expires: str | None,
+    known: KnownFailures,
     **declared: Any,
 ) -> int:
     """Judge traces; the exit status is the run's."""
@@ -94,7 +89,6 @@ def command(
     profile = Declared() if target is None else targets.load(target).declared
     if contract is not None:
         version_document(contract)
-    known = KnownFailures.parse(baseline_file, flaky, write_baseline, owner, reason, expires)
     terms = Terms(
         only=selected(only, list(rules()), "-k/--only"),
         contract=contract,
@@ -115,7 +109,7 @@ def command(
         run.pass_over(note)
     if not files:
         return UsageError.exit_status
-    demand_apart([*reports.files, write_baseline], [*files, baseline_file, flaky, reports.selftest_file])
+    demand_apart([*reports.files, known.written], [*files, *(file.path for file in known.files), reports.selftest_file])
     with ExitStack() as stack:
         stream = stack.enter_context(report_stream(reports.output, force))
         run.reports = reports.open(stream, stack, force)

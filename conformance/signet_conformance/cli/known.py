@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from dataclasses import fields
+from functools import wraps
+from typing import Any
 
 import click
 
-from signet_conformance.outcome.known_failures import DEFAULT_DAYS
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
+from signet_conformance.outcome.known_failures import DEFAULT_DAYS, KnownFailures, KnownOptions
 
 
-def known_options(command: _Command) -> _Command:
-    """Add the options that name, and write, files of known failures."""
+def known_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the options that name, and write, files of known failures; the command gets them read, as `known`."""
+
+    @wraps(command)
+    def with_known(**given: Any) -> int:
+        named = KnownOptions(**{field.name: given.pop(field.name) for field in fields(KnownOptions)})
+        return command(known=KnownFailures.parse(named), **given)
+
+    asking: Callable[..., int] = with_known
     for option in (
         click.option(
             "--expires", metavar="DAY", help=f"Last day of a written entry (default: in {DEFAULT_DAYS} days)."
@@ -22,7 +29,7 @@ def known_options(command: _Command) -> _Command:
         click.option("--owner", metavar="NAME", help="Owner of the entries that are written (default: you)."),
         click.option("--write-baseline", metavar="FILE", help="Write what fails now into FILE, which must not exist."),
         click.option("--flaky", metavar="FILE", help="Requirements that fail now and then (signet-flaky/1)."),
-        click.option("--baseline", "baseline_file", metavar="FILE", help="Known failures, which do not fail the run."),
+        click.option("--baseline", metavar="FILE", help="Known failures, which do not fail the run."),
     ):
-        command = option(command)
-    return command
+        asking = option(asking)
+    return asking

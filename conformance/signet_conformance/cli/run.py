@@ -112,12 +112,7 @@ def command(
     report: str | None,
     as_json: bool,
     quiet: bool,
-    baseline_file: str | None,
-    flaky: str | None,
-    write_baseline: str | None,
-    owner: str | None,
-    reason: str | None,
-    expires: str | None,
+    known: KnownFailures,
 ) -> int:
     """Drive and judge; the exit status is the run's."""
     loaded = targets.load(target)
@@ -134,7 +129,7 @@ def command(
             report=report,
             strict=strict,
             only=selected(only, list(rules()), "-k/--only"),
-            known=KnownFailures.parse(baseline_file, flaky, write_baseline, owner, reason, expires),
+            known=known,
         ),
         loaded,
         lambda option: f"--{option}",
@@ -151,7 +146,8 @@ class _Run:
 
     def __init__(self, asked: Request, target: str, *, as_json: bool, quiet: bool, coverage: bool) -> None:
         self._asked = asked
-        self._performance = Performance(asked, Invocation((PROGRAM, "run", target)))
+        self._invocation = Invocation((PROGRAM, "run", target))
+        self._performance = Performance(asked)
         self._as_json = as_json
         self._quiet = quiet
         self._coverage = coverage
@@ -185,7 +181,7 @@ class _Run:
             print(self._heading(), file=sys.stderr)
         # A run that is ended from outside takes its daemons, recorders and connectors along.
         with shown_progress(sys.stderr, quiet=self._quiet) as tell, interrupted_by(signal.SIGTERM, signal.SIGHUP):
-            self._performance.drive(tell)
+            self._performance.drive(self._invocation, tell)
 
     def _heading(self) -> str:
         """What would repeat the run."""

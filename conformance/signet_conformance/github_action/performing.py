@@ -13,7 +13,7 @@ from signet_conformance.children.signals import interrupted_by
 from signet_conformance.errors import SignetConformanceError
 from signet_conformance.github_action.github import without_runner
 from signet_conformance.github_action.inputs import Inputs, variable
-from signet_conformance.outcome.known_failures import KnownFailures
+from signet_conformance.outcome.known_failures import KnownFailures, KnownOptions
 from signet_conformance.running import request
 from signet_conformance.running.events import Tell
 from signet_conformance.running.performance import Performance
@@ -63,7 +63,7 @@ def perform(inputs: Inputs, tell: Tell) -> Ended:
     try:
         with contextlib.chdir(inputs.folder), _unheard(), interrupted_by(*_CANCELLING):
             performance = _performance(inputs)
-            performance.drive(tell)
+            performance.drive(invocation(inputs), tell)
             performance.write()
     except KeyboardInterrupt:
         return Ended(CANCELLED)
@@ -84,9 +84,9 @@ def _performance(inputs: Inputs) -> Performance:
         contract=given.get("contract"),
         report=str(inputs.report),
         strict=inputs.strict,
-        known=KnownFailures.parse(known, None, None, None, None, None),
+        known=KnownFailures.parse(KnownOptions(baseline=known)),
     )
-    return Performance(request.read(asked, targets.load(inputs.target), variable), invocation(inputs))
+    return Performance(request.read(asked, targets.load(inputs.target), variable))
 
 
 @contextlib.contextmanager

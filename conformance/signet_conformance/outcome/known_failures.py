@@ -22,6 +22,18 @@ UNNAMED = "unnamed"
 """The target of a recording that names none."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownOptions:
+    """What a command line says of known failures, each as it was written; None where it says nothing."""
+
+    baseline: str | None = None
+    flaky: str | None = None
+    write_baseline: str | None = None
+    owner: str | None = None
+    reason: str | None = None
+    expires: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class KnownFailures:
     """The files that a command line names, and what it wants written. `today` is the day on which entries are held."""
@@ -39,37 +51,31 @@ class KnownFailures:
         return cls((), None, "", "", date.max)
 
     @classmethod
-    def parse(
-        cls,
-        baseline_file: str | None,
-        flaky: str | None,
-        write_baseline: str | None,
-        owner: str | None,
-        reason: str | None,
-        expires: str | None,
-        prefix: str = "--",
-    ) -> KnownFailures:
+    def parse(cls, given: KnownOptions, prefix: str = "--") -> KnownFailures:
         """Read the options and the files; raise UsageError for one that cannot be used.
 
         `prefix` stands before the names of the options in what is said about them.
         """
-        if write_baseline is None and not (owner is None and reason is None and expires is None):
+        if given.write_baseline is None and not (given.owner is given.reason is given.expires is None):
             raise UsageError(
                 f"{prefix}owner, {prefix}reason and {prefix}expires describe entries that are written",
                 remedy=f"add {prefix}write-baseline FILE",
             )
-        if write_baseline is not None and not (reason and reason.strip()):
+        if given.write_baseline is not None and not (given.reason and given.reason.strip()):
             raise UsageError(
                 "a known failure needs a reason",
                 where=f"{prefix}write-baseline",
                 remedy=f"{prefix}reason 'why it may stand'",
             )
-        if write_baseline is not None and os.path.lexists(write_baseline):
-            raise UsageError("exists already", where=write_baseline, remedy="choose another name: nothing is replaced")
-        files = [] if baseline_file is None else [baseline.read(baseline_file, f"{prefix}baseline")]
-        files += [] if flaky is None else [baseline.read(flaky, f"{prefix}flaky", flaky=True)]
-        until = _expiry(expires, f"{prefix}expires")
-        return cls(files, write_baseline, (owner or "").strip() or user_name(), (reason or "").strip(), until)
+        if given.write_baseline is not None and os.path.lexists(given.write_baseline):
+            raise UsageError(
+                "exists already", where=given.write_baseline, remedy="choose another name: nothing is replaced"
+            )
+        files = [] if given.baseline is None else [baseline.read(given.baseline, f"{prefix}baseline")]
+        files += [] if given.flaky is None else [baseline.read(given.flaky, f"{prefix}flaky", flaky=True)]
+        until = _expiry(given.expires, f"{prefix}expires")
+        owner = (given.owner or "").strip() or user_name()
+        return cls(files, given.write_baseline, owner, (given.reason or "").strip(), until)
 
     def reasons(self, target: str, verdicts: Mapping[str, Verdict]) -> dict[str, str]:
         """The requirements whose verdict at a target an entry in force lets pass, each with the entry in words."""

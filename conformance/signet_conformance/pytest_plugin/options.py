@@ -12,7 +12,7 @@ import pytest
 
 from signet_conformance import targets
 from signet_conformance.errors import UsageError, printable
-from signet_conformance.outcome.known_failures import KnownFailures
+from signet_conformance.outcome.known_failures import KnownFailures, KnownOptions
 from signet_conformance.running import request
 from signet_conformance.running.plan import Invocation
 from signet_conformance.running.request import Given, Request
@@ -97,15 +97,8 @@ def _known(config: pytest.Config, *, writing: bool = True) -> KnownFailures:
         value: str | None = config.getoption(f"signet_{name}")
         return value if writing or name in ("baseline", "flaky") else None
 
-    known = KnownFailures.parse(
-        given("baseline"),
-        given("flaky"),
-        given("write_baseline"),
-        given("owner"),
-        given("reason"),
-        given("expires"),
-        "--signet-",
-    )
+    named = KnownOptions(**{field.name: given(field.name) for field in dataclasses.fields(KnownOptions)})
+    known = KnownFailures.parse(named, "--signet-")
     # Asked to look past expected failures, pytest looks past known ones; a baseline is written all the same.
     return dataclasses.replace(known, files=()) if config.getoption("runxfail", default=False) else known
 

@@ -21,13 +21,13 @@ from signet_conformance.children.signals import interrupted_by
 from signet_conformance.errors import SignetConformanceError, printable
 from signet_conformance.finding import Judgement, Reason, Verdict
 from signet_conformance.outcome.conclusion import Conclusion, Judging
-from signet_conformance.outcome.recordings import Recordings
 from signet_conformance.pytest_plugin.items import NODE, RequirementItem, Requirements, verdict_of
 from signet_conformance.pytest_plugin.options import invocation, read_options, read_worker_options
 from signet_conformance.pytest_plugin.progress import ProgressLine
 from signet_conformance.reports import run_text
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.folder import write_reports
+from signet_conformance.running.performance import Performance
 from signet_conformance.running.request import Request
 
 _SETTLED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
@@ -42,7 +42,9 @@ class ConformanceRun:
 
     def __init__(self, config: pytest.Config, asked: Request) -> None:
         self.asked = asked
-        self.recordings = Recordings(asked.folder, asked.recordings)
+        self._performance = Performance(asked)
+        self.recordings = self._performance.recordings
+        self._target = "recording" if asked.target is None else asked.target.name
         self.baseline_line: str | None = None
         """What was written as a baseline, in words."""
         self._config = config
@@ -77,7 +79,7 @@ class ConformanceRun:
 
     def collector(self, session: pytest.Session) -> Requirements:
         """The collector of the kit's items."""
-        name = f"{NODE}/{self.asked.target.name if self.asked.target is not None else 'recording'}"
+        name = f"{NODE}/{self._target}"
         # A node id of its own: the usual one begins with `::` here, which JUnit readers get mangled.
         return Requirements.from_parent(session, name=name, nodeid=name, run=self)
 
@@ -115,30 +117,16 @@ class ConformanceRun:
         )
 
     def _perform(self) -> None:
-        # Imported here: workers and runs on recordings drive nothing, and have no use for Hypothesis.
-        from signet_conformance.running.run import drive
-
-        assert self.asked.target is not None  # noqa: S101 - a run without recordings has a target
-        plan = self.asked.plan(invocation(self.asked.target.name))
         # A run that is ended from outside takes its daemons, recorders and connectors along.
         with interrupted_by(signal.SIGTERM, signal.SIGHUP):
-            progress = ProgressLine(self._config)
-            self.asked.demand_consent(progress)
-            self.recordings.performed = drive(plan, self.folder, progress)
+            self._performance.drive(invocation(self._target), ProgressLine(self._config))
 
     # -- what items ask
 
-    @cached_property
-    def _judging(self) -> Judging:
-        judging = Judging(self.asked.terms(), measured=True, whole=True)
-        for recorded in self.recordings.traces():
-            judging.judge(recorded)
-        return judging
-
-    @cached_property
+    @property
     def judged(self) -> Conclusion:
         """What the traces of the run come to for every requirement, worked out once a process."""
-        return self._judging.conclude(generated=self.recordings.generated(), shortfall=self.recordings.shortfall())
+        return self._performance.conclusion
 
     def judgement(self, requirement: str) -> Judgement:
         """The verdict of the whole run for a requirement."""
@@ -173,7 +161,7 @@ class ConformanceRun:
     def conclusion(self) -> Conclusion:
         """The conclusion over the requirements that were tested. Used when the last item has run."""
         # Where no item ran there may be no traces either.
-        judging = self._judging if self._verdicts else Judging(self.asked.terms(), measured=True)
+        judging = self._performance.judging if self._verdicts else Judging(self.asked.terms(), measured=True)
         return judging.conclude(
             generated=self.recordings.generated(), shortfall=self.recordings.shortfall(), tested=self._verdicts
         )
@@ -210,7 +198,7 @@ class ConformanceRun:
 
     def _write_report(self, status: int) -> None:
         ending = dataclasses.replace(Ending.of(self.conclusion), status=status)
-        write_reports(self.folder, ending, self._judging.known_in)
+        write_reports(self.folder, ending, self._performance.judging.known_in)
 
     @property
     def keeps_traces(self) -> bool:

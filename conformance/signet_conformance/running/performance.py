@@ -17,26 +17,27 @@ from signet_conformance.running.request import Request
 
 
 class Performance:
-    """One performance of a request that names a target. `invocation` is what replays begin with."""
+    """One performance of a request, or the judging of the recordings that it names."""
 
-    def __init__(self, request: Request, invocation: Invocation) -> None:
+    def __init__(self, request: Request) -> None:
         self.request = request
-        self.recordings = Recordings(request.folder)
-        self._plan = request.plan(invocation)
+        self.recordings = Recordings(request.folder, request.recordings)
 
-    def drive(self, tell: Tell) -> None:
-        """Drive the connector, which leaves recordings in the folder of the request.
+    def drive(self, invocation: Invocation, tell: Tell) -> None:
+        """Drive the target's connector, which leaves recordings in the folder of the request.
 
-        Raises SignetConformanceError when no scenario can be performed.
+        `invocation` is what replays begin with. Raises SignetConformanceError when no scenario can be performed.
         """
+        plan = self.request.plan(invocation)
         self.request.demand_consent(tell)
         # Imported when something is driven: who only asks for help has no use for Hypothesis.
         from signet_conformance.running.run import drive
 
-        self.recordings.performed = drive(self._plan, self.request.folder, tell)
+        self.recordings.performed = drive(plan, self.request.folder, tell)
 
     @cached_property
-    def _judging(self) -> Judging:
+    def judging(self) -> Judging:
+        """The judging of every recording. Raises TraceError for one that cannot be read."""
         judging = Judging(self.request.terms(), measured=True, whole=True)
         for recorded in self.recordings.traces():
             judging.judge(recorded)
@@ -45,7 +46,7 @@ class Performance:
     @cached_property
     def conclusion(self) -> Conclusion:
         """The conclusion over the recordings. Raises TraceError for one that cannot be read."""
-        return self._judging.conclude(generated=self.recordings.generated(), shortfall=self.recordings.shortfall())
+        return self.judging.conclude(generated=self.recordings.generated(), shortfall=self.recordings.shortfall())
 
     def write(self) -> str | None:
         """Write the audit, and the baseline and the reports that were asked for.
@@ -56,7 +57,7 @@ class Performance:
         baseline = self.conclusion.write_baseline()
         if self.request.report:
             try:
-                write_reports(self.request.folder, Ending.of(self.conclusion), self._judging.known_in)
+                write_reports(self.request.folder, Ending.of(self.conclusion), self.judging.known_in)
             except OSError as failure:
                 raise UsageError(
                     f"the report cannot be written: {failure.strerror}",
@@ -69,5 +70,5 @@ class Performance:
         """Write one report of the run."""
         report = form.open(stream)
         for judged in self.conclusion.judged:
-            report.add(judged, self._judging.known_in(judged))
+            report.add(judged, self.judging.known_in(judged))
         report.close(Ending.of(self.conclusion))
