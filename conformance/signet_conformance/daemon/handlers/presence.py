@@ -19,9 +19,7 @@ _TYPES: Final = ("assist_request", "decision_update", "info", "question")
 
 def list_presence(daemon: Daemon, call: Call) -> Answer:
     """GET cross-agent/presence: the other sessions at work."""
-    agent, problem = daemon.auth.scoped_agent(call.claims, text_or_none(call.query.get("agent_id")))
-    if problem:
-        return refusal(403, problem)
+    agent = daemon.auth.scoped_agent(call.claims, text_or_none(call.query.get("agent_id")))
     others = daemon.presence.others(
         agent=agent,
         session=text_or_none(call.query.get("session_key")),
@@ -41,9 +39,7 @@ def post_presence(daemon: Daemon, call: Call) -> Answer:
     if not harness:
         return refusal(400, "harness is required")
     session = text_or_none(body.get("sessionKey"))
-    agent, problem = daemon.auth.scoped_agent(call.claims, resolve_agent(text_or_none(body.get("agentId")), session))
-    if problem:
-        return refusal(403, problem)
+    agent = daemon.auth.scoped_agent(call.claims, resolve_agent(text_or_none(body.get("agentId")), session))
     path = text_or_none(body.get("runtimePath"))
     entry = daemon.presence.meet(
         session=session, agent=agent, harness=harness, project=text_or_none(body.get("project")),
@@ -59,9 +55,7 @@ def delete_presence(daemon: Daemon, call: Call) -> Answer:
 
 def list_messages(daemon: Daemon, call: Call) -> Answer:
     """GET cross-agent/messages: the inbox of an agent."""
-    agent, problem = daemon.auth.scoped_agent(call.claims, text_or_none(call.query.get("agent_id")))
-    if problem:
-        return refusal(403, problem)
+    agent = daemon.auth.scoped_agent(call.claims, text_or_none(call.query.get("agent_id")))
     broadcast = flag(call.query.get("include_broadcast"))
     items = daemon.presence.inbox(
         agent=agent,
@@ -87,9 +81,7 @@ def post_message(daemon: Daemon, call: Call) -> Answer:
     kind = text_or_none(body.get("type"))
     if kind and kind not in _TYPES:
         return refusal(400, f"unsupported message type '{kind}'")
-    sender, problem = daemon.auth.scoped_agent(call.claims, text_or_none(body.get("fromAgentId")))
-    if problem:
-        return refusal(403, problem)
+    sender = daemon.auth.scoped_agent(call.claims, text_or_none(body.get("fromAgentId")))
     to_agent, to_session = text_or_none(body.get("toAgentId")), text_or_none(body.get("toSessionKey"))
     broadcast = flag(body.get("broadcast")) or False
     if text_or_none(body.get("via")) == "acp":

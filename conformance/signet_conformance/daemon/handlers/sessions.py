@@ -47,17 +47,13 @@ def _live(daemon: Daemon, agent: str) -> list[dict[str, Any]]:
 
 def list_sessions(daemon: Daemon, call: Call) -> Answer:
     """GET sessions: those of an agent."""
-    agent, problem = daemon.auth.scoped_agent(call.claims, call.query.get("agent_id"))
-    if problem:
-        return refusal(403, problem)
+    agent = daemon.auth.scoped_agent(call.claims, call.query.get("agent_id"))
     sessions = _live(daemon, agent)
     return Answer({"sessions": sessions, "count": len(sessions)})
 
 
 def _one(daemon: Daemon, call: Call) -> tuple[dict[str, Any], str] | Answer:
-    agent, problem = daemon.auth.scoped_agent(call.claims, call.query.get("agent_id"))
-    if problem:
-        return refusal(403, problem)
+    agent = daemon.auth.scoped_agent(call.claims, call.query.get("agent_id"))
     key = daemon.sessions.normal(call.params["key"])
     session = next((session for session in _live(daemon, agent) if session["key"] == key), None)
     return (session, agent) if session else refusal(404, _UNKNOWN)
@@ -99,11 +95,9 @@ def get_transcript(daemon: Daemon, call: Call) -> Answer:
     """GET sessions/:key/transcript: what is stored of a session."""
     key = daemon.sessions.normal(call.params["key"])
     named = call.query.get("agent_id")
-    agent, problem = daemon.auth.scoped_agent(
+    agent = daemon.auth.scoped_agent(
         call.claims, resolve_agent(call.header("x-signet-agent-id") if named is None else named, key)
     )
-    if problem:
-        return refusal(403, problem)
     content = daemon.transcripts.get(key, agent)
     return (
         Answer({"sessionKey": key, "agentId": agent, "content": content})
@@ -126,17 +120,13 @@ def search_sessions(daemon: Daemon, call: Call) -> Answer:
 
     agent_named, current = first("agentId", "agent_id"), first("currentSessionKey", "current_session_key")
     sent = first("sessionKey")
-    agent, problem = daemon.auth.scoped_agent(
+    agent = daemon.auth.scoped_agent(
         call.claims,
         resolve_agent(
             call.query.get("agent_id") if agent_named is None else agent_named, sent if current is None else current
         ),
     )
-    if problem:
-        return refusal(403, problem)
-    project, problem = daemon.auth.scoped_project(call.claims, first("project") or call.query.get("project"))
-    if problem:
-        return refusal(403, problem)
+    project = daemon.auth.scoped_project(call.claims, first("project") or call.query.get("project"))
     asked = body.get("limit")
     wanted = number_or_none(asked if is_number(asked) else call.query.get("limit"))
     limit = 10 if wanted is None else max(1, min(20, math.trunc(wanted)))
@@ -155,23 +145,19 @@ def list_summaries(daemon: Daemon, call: Call) -> Answer:
     """GET sessions/summaries: what compactions left, newest first."""
     named = next((text for name in ("agent_id", "agentId") if (text := text_or_none(call.query.get(name)))), None)
     key = next((text for name in ("session_key", "sessionKey") if (text := text_or_none(call.query.get(name)))), None)
-    agent, problem = daemon.auth.scoped_agent(
+    agent = daemon.auth.scoped_agent(
         call.claims,
         resolve_agent(
             named or text_or_none(call.header("x-signet-agent-id")),
             key or text_or_none(call.header("x-signet-session-key")),
         ),
     )
-    if problem:
-        return refusal(403, problem)
     depth = call.query.get("depth")
     number = number_or_none(depth) if depth is not None else 0
     if number is None or number < 0 or not float(number).is_integer():
         return refusal(400, "depth must be a non-negative integer")
     where, values = "agent_id = ?", [agent]
-    project, problem = daemon.auth.scoped_project(call.claims, call.query.get("project"))
-    if problem:
-        return refusal(403, problem)
+    project = daemon.auth.scoped_project(call.claims, call.query.get("project"))
     if project:
         where, values = f"{where} AND project = ?", [*values, project]
     if depth is not None:
@@ -197,9 +183,7 @@ def expand_summary(daemon: Daemon, call: Call) -> Answer:
         return refusal(400, "id is required")
     named = fields.get("agentId") if isinstance(fields.get("agentId"), str) else call.header("x-signet-agent-id")
     key = fields.get("sessionKey") if isinstance(fields.get("sessionKey"), str) else call.header("x-signet-session-key")
-    agent, problem = daemon.auth.scoped_agent(call.claims, resolve_agent(named, key))
-    if problem:
-        return refusal(403, problem)
+    agent = daemon.auth.scoped_agent(call.claims, resolve_agent(named, key))
     row = daemon.store.row("SELECT * FROM session_summaries WHERE id = ? AND agent_id = ?", node, agent)
     if not row:
         return refusal(404, "summary node not found")

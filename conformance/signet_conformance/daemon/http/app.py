@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from signet_conformance.daemon.http.origins import is_foreign, is_known, is_local
 from signet_conformance.daemon.http.routes import AREAS, ROUTES, Area, Route, pattern_of
-from signet_conformance.daemon.state.auth import unfinished
+from signet_conformance.daemon.state.auth import ScopeError, unfinished
 from signet_conformance.daemon.state.daemon import Daemon
 from signet_conformance.daemon.values import write_json
 from signet_conformance.daemon.wire import Answer, Call, plain, refusal
@@ -142,6 +142,8 @@ async def _run(route: Route, daemon: Daemon, call: Call) -> Answer:
     try:
         answer = route.handler(daemon, call)
         return await answer if inspect.isawaitable(answer) else answer
+    except ScopeError as problem:
+        return refusal(403, str(problem))
     except Exception:  # noqa: BLE001 # whatever goes wrong in a handler is a 500, as it is of the real daemon
         return refusal(500, route.failure) if route.failure else plain(500, "Internal Server Error")
 

@@ -33,6 +33,10 @@ _LIMITS: Final = {"forget": 30, "modify": 60, "batchForget": 5, "admin": 10, "lo
 _OPEN: Final = ("/health", "/api/auth/login", "/api/auth/methods", "/api/auth/whoami")
 
 
+class ScopeError(Exception):
+    """Raised for an agent or a project that a credential does not cover; `args[0]` is what the client is told."""
+
+
 class Auth:
     """The credentials of one daemon, and the decisions made on them."""
 
@@ -167,15 +171,23 @@ class Auth:
             return f"scope restricted to project '{own}'"
         return self._scope_problem(claims, agent=agent, project=project)
 
-    def scoped_agent(self, claims: Claims | None, requested: str | None) -> tuple[str, str | None]:
-        """The agent of a request that may leave it to the credential, and what is wrong with it."""
+    def scoped_agent(self, claims: Claims | None, requested: str | None) -> str:
+        """The agent of a request that may leave it to the credential. Raises ScopeError for one it does not cover."""
         agent = text_or_none(requested) or (claims.scope.get("agent") if claims else None) or "default"
-        return agent, self._scope_problem(claims, agent=agent)
+        self._demand_scope(claims, agent=agent)
+        return agent
 
-    def scoped_project(self, claims: Claims | None, requested: str | None) -> tuple[str | None, str | None]:
-        """The project of a request that may leave it to the credential, and what is wrong with it."""
+    def scoped_project(self, claims: Claims | None, requested: str | None) -> str | None:
+        """The project of a request that may leave it to the credential. Raises ScopeError for one it does not cover."""
         project = text_or_none(requested) or (claims.scope.get("project") if claims else None)
-        return project, self._scope_problem(claims, project=project) if project else None
+        if project:
+            self._demand_scope(claims, project=project)
+        return project
+
+    def _demand_scope(self, claims: Claims | None, **target: Any) -> None:
+        problem = self._scope_problem(claims, **target)
+        if problem:
+            raise ScopeError(problem)
 
     def make_key(self, name: str, **traits: Any) -> dict[str, Any]:
         """A new API key with everything known of it; `key` is shown this once. Raises ValueError for a bad expiry."""

@@ -72,16 +72,10 @@ def compaction_complete(daemon: Daemon, call: Call) -> Answer:
     if is_bypassed(daemon, fields):
         return Answer({"success": True, "bypassed": True})
     scoped = daemon.behaviour.context_epochs
-    agent, problem = daemon.auth.scoped_agent(
-        call.claims, resolve_agent(fields.get("agentId"), key) if scoped else "default"
-    )
-    if problem:
-        return refusal(403, problem)
+    agent = daemon.auth.scoped_agent(call.claims, resolve_agent(fields.get("agentId"), key) if scoped else "default")
     row = daemon.store.row("SELECT project FROM session_transcripts WHERE session_key = ? AND agent_id = ?", key, agent)
     project = (row["project"] if row else None) or text_or_none(fields.get("project"))
-    project, problem = daemon.auth.scoped_project(call.claims, project if scoped else None)
-    if problem:
-        return refusal(403, problem)
+    project = daemon.auth.scoped_project(call.claims, project if scoped else None)
     noise = is_noise(project=project, key=key, harness=fields["harness"])
     memory = None if noise else _file(daemon, fields, agent, project)
     answer: dict[str, Any] = {"success": True, "memoryId": memory}

@@ -96,9 +96,7 @@ def hook_recall(daemon: Daemon, call: Call) -> Answer:
     denied = saving_problem(daemon, call, fields, agent)
     if denied:
         return denied
-    project, problem = daemon.auth.scoped_project(call.claims, text_or_none(fields.get("project")))
-    if problem:
-        return refusal(403, problem)
+    project = daemon.auth.scoped_project(call.claims, text_or_none(fields.get("project")))
     if not isinstance(fields["query"], str):
         raise ScriptError("a query is not a text")
     read = {
