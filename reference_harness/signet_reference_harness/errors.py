@@ -31,5 +31,13 @@ class ProviderError(HarnessError):
     """Raised by a provider that cannot complete; the turn is then undone, the session goes on."""
 
 
+class ProviderDeferredError(ProviderError):
+    """Raised by a provider that asks for a longer wait than it is given: it may be asked again in `seconds`."""
+
+    def __init__(self, message: str, seconds: float, *, remedy: str | None = None) -> None:
+        super().__init__(message, remedy=remedy)
+        self.seconds = seconds
+
+
 class StepError(HarnessError):
     """Raised when a line of the driver protocol, or the step in it, cannot be performed."""

@@ -28,6 +28,7 @@ FORMATS = {
     "scenario": "scenario/signet-scenario.schema.json",
     "scenarios": "scenario/signet-scenarios.schema.json",
     "settings": "settings/signet-settings.schema.json",
+    "reminder": "harness/signet-reminder-1.schema.json",
 }
 MODELS = {
     "baseline": "signet_conformance.outcome.baseline_documents:Baseline",

@@ -34,6 +34,8 @@ class StopReason(StrEnum):
 class CompletionOptions:
     """How to complete; None leaves a choice to the provider. `system_prompt` holds all assembled context.
 
+    `tool_choice` "none" forbids tool calls: `tools` then still holds what earlier messages called, which some vendors
+    want to be told of; a provider whose vendor has no such choice leaves the tools out.
     `metadata` names the parts of the assembled context, in their order; it is for logs, no provider sends it.
     """
 
@@ -41,6 +43,7 @@ class CompletionOptions:
     max_tokens: int | None = None
     temperature: float | None = None
     tools: tuple[ToolDefinition, ...] = ()
+    tool_choice: Literal["auto", "none"] = "auto"
     system_prompt: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
