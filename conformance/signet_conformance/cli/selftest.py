@@ -82,7 +82,9 @@ def _wanted(only: Sequence[str]) -> tuple[Sequence[Mutant], Sequence[Variant]]:
                 remedy=f"did you mean {' or '.join(near)}?" if near else "leave --only out to see all of them",
             )
     chosen = {name for name, answers in names.items() if not only or not answers.isdisjoint(only)}
-    return [one for name, one in broken.items() if name in chosen], [one for name, one in odd.items() if name in chosen]
+    return [change for name, change in broken.items() if name in chosen], [
+        change for name, change in odd.items() if name in chosen
+    ]
 
 
 def _new_folder(name: str) -> Path:
@@ -129,12 +131,12 @@ def _performed(
 
 def _apart(grades: Sequence[Grade], folder: Path, workers: int) -> list[Grade]:
     """The grades, where variants that were blamed together have been tried one by one."""
-    blamed = [one for one in grades if one.complaints and len(one.trial.variants) > 1]
+    blamed = [grade for grade in grades if grade.complaints and len(grade.trial.variants) > 1]
     if not blamed:
         return list(grades)
-    alone = [of_variants((variant,)) for one in blamed for variant in one.trial.variants]
+    alone = [of_variants((variant,)) for grade in blamed for variant in grade.trial.variants]
     told = [grade(performed, {}) for performed in perform(alone, folder, workers)]
-    if not any(one.complaints for one in told):
+    if not any(grade.complaints for grade in told):
         # Only together are they blamed: that stands.
         return list(grades)
-    return [one for one in grades if one not in blamed] + told
+    return [grade for grade in grades if grade not in blamed] + told

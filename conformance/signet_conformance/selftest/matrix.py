@@ -59,7 +59,7 @@ def complaint_lines(selftest: Selftest, width: int = 80, colour: bool = False) -
         mutant = grade.trial.mutant
         what = f"reference, {grade.trial.scenario.name}" if mutant is None else f"{mutant.id}, which {mutant.title}"
         if grade.trial.variants:
-            what = "; ".join(f"{one.id}, which {one.title}" for one in grade.trial.variants)
+            what = "; ".join(f"{variant.id}, which {variant.title}" for variant in grade.trial.variants)
         complaints += [f"{what}: {printable(complaint, 600)}" for complaint in grade.complaints]
     red = Text.assemble(("RED", _RED), " ")
     return drawn((Paragraph(Text.assemble(red, complaint), 0, 4) for complaint in complaints), width, colour)

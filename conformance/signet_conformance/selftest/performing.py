@@ -161,7 +161,9 @@ class _Bench:
         """The connector of a trial."""
         command = [sys.executable, "-P", "-m", "signet_conformance.selftest.harness"]
         command += [] if trial.mutant is None else ["--mutant", trial.mutant.id]
-        command += [word for one in trial.variants if one.side == CONNECTOR for word in ("--variant", one.id)]
+        command += [
+            word for variant in trial.variants if variant.side == CONNECTOR for word in ("--variant", variant.id)
+        ]
         self._station.target = replace(self._station.target, command=tuple(command))
         noted = {APPLIED_VARIABLE: str(self._home / f"{trial.name}.json")} if trial.variants else {}
         driver = self._station.launch({**trial.scenario.env, **noted, PLANTED_VARIABLE: self._canary})
@@ -172,7 +174,7 @@ class _Bench:
         """Perform and judge one trial."""
         out = folder / f"{trial.name}.jsonl"
         if self._daemon is not None and trial.needs_broken_daemon and trial.variants:
-            self._change_daemon({"variants": [one.id for one in trial.variants]})
+            self._change_daemon({"variants": [variant.id for variant in trial.variants]})
         elif self._daemon is not None:
             name = trial.mutant.id if trial.mutant is not None and trial.needs_broken_daemon else None
             self._change_daemon({"mutant": name})

@@ -62,7 +62,9 @@ def _with_tool_turns(transcript: str) -> str:
 
 
 def _without_controls(text: str) -> str:
-    return "".join(one for one in text if one in _KEPT_CONTROLS or unicodedata.category(one) != "Cc")
+    return "".join(
+        character for character in text if character in _KEPT_CONTROLS or unicodedata.category(character) != "Cc"
+    )
 
 
 REWRITERS: Mapping[str, Callable[[str], str]] = {
@@ -82,7 +84,7 @@ REWRITERS: Mapping[str, Callable[[str], str]] = {
     "compatible": lambda text: unicodedata.normalize("NFKC", text),
     "mojibake": lambda text: text.encode("utf-8", "replace").decode("latin-1"),
     "question_marks": lambda text: text.encode("ascii", "replace").decode("ascii"),
-    "without_astral": lambda text: "".join(one for one in text if ord(one) <= 0xFFFF),
+    "without_astral": lambda text: "".join(character for character in text if ord(character) <= 0xFFFF),
     "first_500": lambda text: text[:500],
     "first_64_ki": lambda text: text[: 64 * 1024],
     "first_line": lambda text: text.split("\n", 1)[0],

@@ -57,7 +57,7 @@ def _raw(body: Any) -> bytes:
 def _escaped(value: Any) -> str:
     """A JSON text in which every character of every string is an escape."""
     if isinstance(value, dict):
-        return "{" + ",".join(f"{_escaped(name)}:{_escaped(one)}" for name, one in value.items()) + "}"
+        return "{" + ",".join(f"{_escaped(name)}:{_escaped(item)}" for name, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(_escaped, value)) + "]"
     if isinstance(value, str):
@@ -68,9 +68,9 @@ def _escaped(value: Any) -> str:
 
 def _floats(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _floats(one) for name, one in value.items()}
+        return {name: _floats(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_floats(one) for one in value]
+        return [_floats(item) for item in value]
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 

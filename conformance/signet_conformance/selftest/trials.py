@@ -46,13 +46,13 @@ def scenarios() -> Mapping[str, Scenario]:
     return {scenario.name: scenario for scenario in (*scripted(), *own, *odd)}
 
 
-def scenario_of(one: Mutant | Variant) -> Scenario:
+def scenario_of(change: Mutant | Variant) -> Scenario:
     """The scenario that a mutant or variant performs. Raises ContractError when there is none of that name."""
-    scenario = scenarios().get(one.scenario)
+    scenario = scenarios().get(change.scenario)
     if scenario is None:
-        kind, file = ("mutant", "schemas/mutants.json") if isinstance(one, Mutant) else ("variant", FILE)
+        kind, file = ("mutant", "schemas/mutants.json") if isinstance(change, Mutant) else ("variant", FILE)
         raise ContractError(
-            f"{kind} {one.id} performs {one.scenario!r}, which is not a scenario",
+            f"{kind} {change.id} performs {change.scenario!r}, which is not a scenario",
             where=file,
             remedy="name a scripted scenario, or add it under scenarios",
         )

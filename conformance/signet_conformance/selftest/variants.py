@@ -65,8 +65,8 @@ def variant(name: str) -> Variant:
 def grouped(wanted: Sequence[Variant]) -> Sequence[tuple[Variant, ...]]:
     """The variants that are performed together, in their own order; one without a group stands alone."""
     groups: dict[tuple[str, ...], list[Variant]] = {}
-    for one in wanted:
-        alone = one.group is None
-        name = (one.id,) if alone else (str(one.group), one.scenario, one.contract, one.side)
-        groups.setdefault(name, []).append(one)
+    for variant in wanted:
+        alone = variant.group is None
+        name = (variant.id,) if alone else (str(variant.group), variant.scenario, variant.contract, variant.side)
+        groups.setdefault(name, []).append(variant)
     return [tuple(group) for group in groups.values()]

@@ -25,7 +25,7 @@ _UNKNOWN: Final = "Session not found"
 
 def _live(daemon: Daemon, agent: str) -> list[dict[str, Any]]:
     """The sessions of `agent`: claimed ones, and those that are only known to be at work, newest first."""
-    found = {
+    sessions = {
         claim.key: {
             "key": claim.key, "agentId": claim.agent, "runtimePath": claim.path, "claimedAt": iso(claim.since),
             "expiresAt": iso(claim.expires), "bypassed": daemon.sessions.bypassed(claim.key),
@@ -37,12 +37,12 @@ def _live(daemon: Daemon, agent: str) -> list[dict[str, Any]]:
         if not entry["session"] or entry["agent"] != agent:
             continue
         key = daemon.sessions.normal(entry["session"])
-        if key not in found:
-            found[key] = {
+        if key not in sessions:
+            sessions[key] = {
                 "key": key, "runtimePath": entry["path"] or "unknown", "claimedAt": iso(entry["since"]),
                 "expiresAt": None, "bypassed": daemon.sessions.bypassed(key),
             }  # fmt: skip
-    return sorted(found.values(), key=lambda session: str(session["claimedAt"]), reverse=True)
+    return sorted(sessions.values(), key=lambda session: str(session["claimedAt"]), reverse=True)
 
 
 def list_sessions(daemon: Daemon, call: Call) -> Answer:
@@ -52,7 +52,7 @@ def list_sessions(daemon: Daemon, call: Call) -> Answer:
     return Answer({"sessions": sessions, "count": len(sessions)})
 
 
-def _one(daemon: Daemon, call: Call) -> tuple[dict[str, Any], str] | Answer:
+def _named_session(daemon: Daemon, call: Call) -> tuple[dict[str, Any], str] | Answer:
     agent = daemon.auth.scoped_agent(call.claims, call.query.get("agent_id"))
     key = daemon.sessions.normal(call.params["key"])
     session = next((session for session in _live(daemon, agent) if session["key"] == key), None)
@@ -61,29 +61,29 @@ def _one(daemon: Daemon, call: Call) -> tuple[dict[str, Any], str] | Answer:
 
 def get_session(daemon: Daemon, call: Call) -> Answer:
     """GET sessions/:key."""
-    found = _one(daemon, call)
-    return found if isinstance(found, Answer) else Answer(found[0])
+    named = _named_session(daemon, call)
+    return named if isinstance(named, Answer) else Answer(named[0])
 
 
 def bypass_session(daemon: Daemon, call: Call) -> Answer:
     """POST sessions/:key/bypass: hooks of the session answer with nothing, or again as usual."""
-    found = _one(daemon, call)
-    if isinstance(found, Answer):
-        return found
+    named = _named_session(daemon, call)
+    if isinstance(named, Answer):
+        return named
     body = call.optional_record()
     if body is None or not isinstance(body.get("enabled"), bool):
         return refusal(400, "enabled (boolean) is required")
-    key = found[0]["key"]
+    key = named[0]["key"]
     daemon.sessions.bypass(key, on=body["enabled"])
     return Answer({"key": key, "bypassed": body["enabled"]})
 
 
 def renew_session(daemon: Daemon, call: Call) -> Answer:
     """POST sessions/:key/renew: the claim gets its full time again."""
-    found = _one(daemon, call)
-    if isinstance(found, Answer):
-        return found
-    session, agent = found
+    named = _named_session(daemon, call)
+    if isinstance(named, Answer):
+        return named
+    session, agent = named
     if session["expiresAt"] is None:
         daemon.presence.touch(session["key"], agent)
         return Answer({"key": session["key"], "renewed": True})

@@ -77,11 +77,11 @@ def read_marks(text: str) -> Marks:
     critical = rest.lower().startswith(CRITICAL)
     if critical:
         rest = rest[len(CRITICAL) :].strip(BLANKS)
-    found = _TAGS.fullmatch(rest)
+    tagged = _TAGS.fullmatch(rest)
     tags = None
-    if found:
-        tags = ",".join(tag for part in found[1].split(",") if (tag := part.strip(BLANKS).lower()))
-        rest = found[2].strip(BLANKS)
+    if tagged:
+        tags = ",".join(tag for part in tagged[1].split(",") if (tag := part.strip(BLANKS).lower()))
+        rest = tagged[2].strip(BLANKS)
     return Marks(rest, tags, critical, 1 if critical else 0.8)
 
 

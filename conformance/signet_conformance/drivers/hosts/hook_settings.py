@@ -93,17 +93,17 @@ def _configured(given: Any, path: Path) -> Iterator[tuple[str, str | None, Mappi
     if path.suffix == ".toml":
         if not isinstance(given, list):
             raise StepError(f"{path}: holds no list 'hooks'")
-        for one in given:
-            if isinstance(one, dict) and isinstance(one.get("event"), str):
-                yield one["event"], one.get("matcher"), one
+        for entry in given:
+            if isinstance(entry, dict) and isinstance(entry.get("event"), str):
+                yield entry["event"], entry.get("matcher"), entry
         return
     if not isinstance(given, dict):
         raise StepError(f"{path}: holds no object 'hooks'")
     for event, rows in given.items():
         for row in rows if isinstance(rows, list) else ():
-            for one in row.get("hooks", ()) if isinstance(row, dict) else ():
-                if isinstance(one, dict) and one.get("type") == "command":
-                    yield event, row.get("matcher"), one
+            for hook in row.get("hooks", ()) if isinstance(row, dict) else ():
+                if isinstance(hook, dict) and hook.get("type") == "command":
+                    yield event, row.get("matcher"), hook
 
 
 def remarks(

@@ -102,15 +102,15 @@ def hook_recall(daemon: Daemon, call: Call) -> Answer:
     read = {
         name: value for name, value in fields.items() if name not in ("scope", "pinned", "importance_min", "sourceOnly")
     }
-    found = recalled(daemon, Request(fields["query"], agent, {**read, "project": project}, key))
-    rows = found["results"]
+    answer = recalled(daemon, Request(fields["query"], agent, {**read, "project": project}, key))
+    rows = answer["results"]
     message = (
         _NOTHING_FOUND
         if not rows
-        else f"Found {len(rows)} {'memory' if len(rows) == 1 else 'memories'} ({found['method']})."
+        else f"Found {len(rows)} {'memory' if len(rows) == 1 else 'memories'} ({answer['method']})."
     )
     lines = [f"- {row['content']}" for row in rows]
-    return Answer({**found, "memories": rows, "count": len(rows), "message": "\n".join([message, *lines])})
+    return Answer({**answer, "memories": rows, "count": len(rows), "message": "\n".join([message, *lines])})
 
 
 def _no_recall(query: Any, **more: Any) -> dict[str, Any]:

@@ -62,16 +62,16 @@ def _prompt(daemon: Daemon, fields: Mapping[str, Any], prompt: str) -> dict[str,
     agent = resolve_agent(fields.get("agentId"), key)
     if truthy(key):
         _keep_turn(daemon, fields, prompt, agent)
-    found = context_for(daemon.store, prompt, agent)
+    context = context_for(daemon.store, prompt, agent)
     today = f"# Current Date & Time\n{spoken(daemon.clock())}"
-    inject = "\n".join([today, "", "## Relevant Entity Context", "", *found.lines, ""]) if found.lines else ""
-    if not found.lines and not daemon.behaviour.prompt_says_engine:
+    inject = "\n".join([today, "", "## Relevant Entity Context", "", *context.lines, ""]) if context.lines else ""
+    if not context.lines and not daemon.behaviour.prompt_says_engine:
         inject = f"{today}\n\n## Memory Check\n\nNothing that is known matches this turn for certain.\n"
     answer = present(
         inject=inject,
-        memoryCount=len(found.lines),
+        memoryCount=len(context.lines),
         queryTerms=" ".join(subject_words(prompt)) or None,
-        engine=found.engine if found.lines or daemon.behaviour.prompt_says_engine else None,
+        engine=context.engine if context.lines or daemon.behaviour.prompt_says_engine else None,
         warnings=daemon.sessions.warnings(key, agent) if truthy(key) else None,
     )
     if daemon.behaviour.prompt_has_envelope:

@@ -72,9 +72,9 @@ def recall(daemon: Daemon, request: Request) -> dict[str, Any]:
             answer = _answer(
                 rows[: limit_of(fields.get("limit"))], request.query, "keyword", {"temporal": span.meta(request.query)}
             )
-            found = _finish(daemon, request, answer, key, repeats=repeats, started=started)
-            found["meta"]["timings"]["stages"] = []
-            return found
+            response = _finish(daemon, request, answer, key, repeats=repeats, started=started)
+            response["meta"]["timings"]["stages"] = []
+            return response
         request = Request(span.text, request.agent, fields, request.session_key)
         answer = _search(daemon, request, key, repeats=repeats, only=set(ids))
         if answer["method"] == "keyword":
@@ -88,8 +88,8 @@ def plain(daemon: Daemon, request: Request) -> dict[str, Any]:
     """The recall answer of releases without epochs, times and aggregates. Raises as `recall` does."""
     end = slice_end(request.fields.get("limit"), 10)
     fields = {**request.fields, "limit": _MOST_ROWS if end is None or end < 1 else end, "scope": None}
-    found = _search(daemon, Request(request.query, request.agent, fields), None, repeats=False)
-    rows = found["results"] if end is not None and end > 0 else found["results"][:end]
+    response = _search(daemon, Request(request.query, request.agent, fields), None, repeats=False)
+    rows = response["results"] if end is not None and end > 0 else response["results"][:end]
     daemon.count_reads([row["id"] for row in rows if ":" not in row["id"]])
     shown = [{name: row[name] for name in row if name not in ("visibility", "scope")} for row in rows]
     meta = {
@@ -98,7 +98,7 @@ def plain(daemon: Daemon, request: Request) -> dict[str, Any]:
         "noHits": not rows,
     }
     answer = {"results": shown, "query": request.query, "method": "keyword" if rows else "hybrid", "meta": meta}
-    return answer | {name: found[name] for name in ("entities",) if name in found}
+    return answer | {name: response[name] for name in ("entities",) if name in response}
 
 
 def _answer(rows: list[dict[str, Any]], query: str, method: str, meta: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -193,7 +193,7 @@ def _search(
     keywords = request.query if keywords is None else trimmed(keywords) or ""
     scores = scores_of(daemon, Search(request.query, keywords, request.agent, where, values), entities)
     if only is not None:
-        scores = {item: found for item, found in scores.items() if item in only}
+        scores = {item: score for item, score in scores.items() if item in only}
     ranked = sorted(scores, key=_rehearsed(daemon, scores), reverse=True)
     if not ranked or request.fields.get("sourceOnly") is True:
         return _answer([], request.query, "hybrid")
@@ -228,10 +228,10 @@ def _rehearsed(daemon: Daemon, scores: dict[str, tuple[float, str]]) -> Callable
 def _rows(
     daemon: Daemon, ranked: list[str], scores: dict[str, tuple[float, str]], where: str, values: list[Any]
 ) -> list[dict[str, Any]]:
-    found = daemon.store.rows(
+    rows = daemon.store.rows(
         f"SELECT m.* FROM memories m WHERE m.id IN ({','.join('?' * len(ranked))}){where}", *ranked, *values
     )
-    by_id = {row["id"]: row for row in found}
+    by_id = {row["id"]: row for row in rows}
     return [shown_row(by_id[item], *scores[item]) for item in ranked if item in by_id]
 
 
@@ -316,10 +316,10 @@ def _constructed(
 
 def aggregated(daemon: Daemon, request: Request) -> dict[str, Any]:
     """The answer to an aggregate recall by a daemon without a model: the rows it would have summed up, unsummed."""
-    found = recall(daemon, request)
-    ids = [row["id"] for row in found["results"] if not row.get("supplementary")]
+    response = recall(daemon, request)
+    ids = [row["id"] for row in response["results"] if not row.get("supplementary")]
     budget = request.fields.get("aggregateBudget") or request.fields.get("aggregate_budget") or "small"
-    stages = [{"name": "aggregate_initial_recall", "durationMs": found["meta"]["timings"]["totalMs"]}]
+    stages = [{"name": "aggregate_initial_recall", "durationMs": response["meta"]["timings"]["totalMs"]}]
     answer = _answer([], request.query, "hybrid", {"timings": {"totalMs": stages[0]["durationMs"], "stages": stages}})
     answer["aggregate"] = {
         "savedMemoryId": None,
