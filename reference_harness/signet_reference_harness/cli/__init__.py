@@ -1,0 +1,114 @@
+"""The command `signet-harness`: the table of its commands, lazily loaded, and how a failure is told."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.metadata import version
+from typing import Any, Final, NoReturn
+
+import click
+
+from signet_reference_harness.errors import HarnessError
+
+PROGRAM: Final = "signet-harness"
+TRACEBACK_VARIABLE: Final = "SIGNET_HARNESS_TRACEBACK"
+USAGE: Final = 2
+CRASHED: Final = 1
+INTERRUPTED: Final = 130
+_NO_COMMAND: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
+"""What click 8.2 and later raise for a group that is called without a command; nothing before."""
+
+COMMANDS: Final = {
+    "llm": "Serve a scripted model to programs that expect a vendor's.",
+}
+"""Command name to its line in the overview. Its module, of the same name, holds it as `command`."""
+
+
+class Commands(click.Group):
+    """Loads a command's module when it is called for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  the base class names it
+        """The names in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  the base class names it
+        """The command of a name, or None."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = import_module(f"signet_reference_harness.cli.{cmd_name}").command
+        return command if isinstance(command, click.Command) else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that the first word names; the refusal of an unknown one names the nearest."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = get_close_matches(args[0], COMMANDS, 1)
+            remedy = f"{PROGRAM} {near[0]} --help" if near else f"{PROGRAM} --help"
+            raise HarnessError(f"there is no command {args[0][:60]!r}", remedy=remedy)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  the base class names it
+        """Write the table; no command's module is loaded for that."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    cls=Commands,
+    help="The reference harness: an agent's turn on the Signet daemon, and a scripted model to try it with.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(version("signet-conformance"), message="%(prog)s %(version)s")
+def commands() -> None:
+    """The group itself does nothing."""
+
+
+def main() -> NoReturn:
+    """Run `signet-harness` with the arguments of this process and exit with its status."""
+    sys.exit(guarded(lambda: commands.main(prog_name=PROGRAM, standalone_mode=False)))
+
+
+def guarded(run: Callable[[], Any]) -> int:
+    """The exit status of `run()`, or of the failure with which it ends, which is told on standard error."""
+    try:
+        result = run()
+    except HarnessError as failure:
+        return _told(failure.message, failure.remedy)
+    except _NO_COMMAND as asked:
+        # Help is all that is said to a command line without a command.
+        print(asked.format_message(), file=sys.stderr)
+        return USAGE
+    except click.UsageError as misuse:
+        path = misuse.ctx.command_path if misuse.ctx is not None else PROGRAM
+        return _told(misuse.format_message(), f"{path} --help")
+    except click.ClickException as failure:
+        return _told(failure.format_message(), None)
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except Exception as crash:
+        if os.environ.get(TRACEBACK_VARIABLE):
+            raise
+        summary = f"{type(crash).__name__}: {crash}"[:300]
+        _told(f"the harness failed: {summary}; please report it", f"{TRACEBACK_VARIABLE}=1 shows the traceback")
+        return CRASHED
+    return result if isinstance(result, int) else 0
+
+
+def _told(message: str, remedy: str | None) -> int:
+    print(f"error: {shown(message)}", file=sys.stderr)
+    if remedy:
+        print(f"try: {shown(remedy)}", file=sys.stderr)
+    return USAGE
+
+
+def shown(text: str) -> str:
+    """`text` with every character escaped that a terminal would obey instead of showing it."""
+    return "".join(
+        c if c.isprintable() or c == "\n" else c.encode("unicode_escape", "backslashreplace").decode("ascii")
+        for c in text
+    )

@@ -1,0 +1,114 @@
+"""Documents that people write for the harness: a pydantic model each, and what is said when one breaks it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from signet_reference_harness.errors import HarnessError
+
+LARGEST_FILE = 16 * 1024 * 1024
+_LONGEST_VALUE = 80
+
+
+class DocumentError(HarnessError):
+    """Raised for a document that cannot be read, or that breaks its model; the message names file, pointer, value."""
+
+
+class Part(BaseModel):
+    """An object within a document. Nothing is converted, and an unknown member is refused."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
+
+
+class Document(Part):
+    """A whole document, with the name of its schema in the schemas folder."""
+
+    schema_file: ClassVar[str]
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def read_document(model: type[Model], path: Path) -> Model:
+    """The document in a JSON file. Raises DocumentError."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise DocumentError(f"{path}: {error.strerror or error}", remedy="name a file that can be read") from None
+    if len(data) > LARGEST_FILE:
+        raise DocumentError(f"{path}: is larger than {LARGEST_FILE} bytes", remedy="split it")
+    return parse_document(model, data, str(path))
+
+
+def parse_document(model: type[Model], data: bytes, where: str) -> Model:
+    """The document that the bytes of a JSON text hold; `where` is what an error names. Raises DocumentError."""
+    try:
+        value = json.loads(data.decode("utf-8-sig"))
+    except json.JSONDecodeError as error:
+        place = f"{where}:{error.lineno}:{error.colno}"
+        raise DocumentError(f"{place}: is not JSON: {error.msg}", remedy="write one JSON object") from None
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise DocumentError(f"{where}: is not JSON: {error}"[:300], remedy="write one JSON object, in UTF-8") from None
+    return demand(model, value, where)
+
+
+def demand(model: type[Model], value: Any, where: str) -> Model:
+    """The document that a parsed value holds. Raises DocumentError for the deepest place that breaks the model."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as failure:
+        problems = failure.errors(include_url=False)
+    problem = max(problems, key=lambda each: len(_pointer(each["loc"], value)))
+    pointer = _pointer(problem["loc"], value)
+    shown = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')[:60]}" for step in pointer) or "the whole"
+    message, remedy = _told(problem, problems, pointer)
+    raise DocumentError(f"{where}: {shown}: {message}", remedy=remedy)
+
+
+def _pointer(location: Sequence[str | int], value: Any) -> list[str | int]:
+    """The way to the value of a problem. pydantic's location also names variants of unions, which are no members."""
+    ways: list[tuple[list[str | int], Any]] = [([], value)]
+    for step in location:
+        ways += [([*way, step], node[step]) for way, node in ways if _has(node, step)]
+    ends = [way for way, _ in ways if way and way[-1] == location[-1]]
+    return max(ends or [way for way, _ in ways], key=len)
+
+
+def _has(node: Any, step: str | int) -> bool:
+    if isinstance(step, int):
+        return isinstance(node, list) and step < len(node)
+    return isinstance(node, Mapping) and step in node
+
+
+def _told(problem: Any, problems: Sequence[Any], pointer: Sequence[str | int]) -> tuple[str, str | None]:
+    kind, context = problem["type"], problem.get("ctx", {})
+    if kind == "extra_forbidden":
+        return f"unknown member {str(pointer[-1])[:_LONGEST_VALUE]!r}", "take it out, or see the document's schema"
+    if kind == "missing":
+        return f"lacks {problem['loc'][-1]}", f"add {problem['loc'][-1]}"
+    if kind == "union_tag_not_found":
+        return f"lacks {context['discriminator']}", f"add {context['discriminator']}"
+    if kind == "union_tag_invalid":
+        choices = context["expected_tags"].replace("'", "").split(", ")
+        near = get_close_matches(context["tag"], choices, 1)
+        return f"{context['discriminator']} is {context['tag']!r}", f"write {near[0] if near else ', '.join(choices)}"
+    same = [each for each in problems if each["input"] is problem["input"] and each["type"] != "extra_forbidden"]
+    said = " or ".join(dict.fromkeys(str(each["msg"]).removeprefix("Value error, ") for each in same))
+    return f"is {shown_value(problem['input'])}: {said}", None
+
+
+def shown_value(value: Any) -> str:
+    """A value in a message: scalars as JSON, cut; of objects and lists only their kind."""
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, list | tuple):
+        return "a list"
+    text = json.dumps(value, default=str)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"

@@ -1,0 +1,127 @@
+"""The requests that reached the server, kept within bounds, without credentials."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from signet_reference_harness.llm_server.asked import Asked
+
+MOST_REQUESTS: Final = 2_000
+MOST_BYTES: Final = 64 * 1024 * 1024
+REDACTED: Final = "[redacted]"
+_SECRET: Final = re.compile(r"auth|cookie|key|password|secret|token", re.IGNORECASE)
+_SCHEME: Final = re.compile(r"(?:Basic|Bearer)(?= )", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Kept:
+    """One request, and what became of it. Times are seconds since the epoch."""
+
+    number: int
+    method: str
+    path: str
+    query: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    began: float
+    api: str | None = None
+    asked: Asked | None = None
+    turn: str | None = None
+    status: int | None = None
+    first_chunk: float | None = None
+    ended: float | None = None
+    outcome: str | None = None
+    """complete, client_closed, or the kind of the fault that struck."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As GET /requests shows it."""
+        return {
+            "number": self.number,
+            "method": self.method,
+            "path": self.path,
+            "query": self.query,
+            "headers": [list(header) for header in self.headers],
+            **_shown_body(self.body),
+            "api": self.api,
+            "asked": None if self.asked is None else self.asked.to_json(),
+            "turn": self.turn,
+            "status": self.status,
+            "outcome": self.outcome,
+            "began": self.began,
+            "first_chunk": self.first_chunk,
+            "ended": self.ended,
+        }
+
+
+def _shown_body(body: bytes) -> dict[str, Any]:
+    if not body:
+        return {"body": None}
+    try:
+        return {"body": json.loads(body)}
+    except (ValueError, RecursionError):
+        return {"body": None, "body_text": body.decode("utf-8", "backslashreplace")}
+
+
+@dataclass(slots=True)
+class Requests:
+    """The newest requests; the oldest are dropped when there are too many or they are too large together."""
+
+    dropped: int = 0
+    _kept: deque[Kept] = field(default_factory=deque)
+    _bytes: int = 0
+    _count: int = 0
+    _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    def begin(self, method: str, path: str, query: str, headers: Iterable[tuple[str, str]], body: bytes) -> Kept:
+        """Keep a request that has arrived whole."""
+        self._count += 1
+        shown = tuple((name, _redacted(name, value)) for name, value in headers)
+        kept = Kept(self._count, method, path, _redacted_query(query), shown, body, time.time())
+        self._kept.append(kept)
+        self._bytes += len(body)
+        while len(self._kept) > 1 and (len(self._kept) > MOST_REQUESTS or self._bytes > MOST_BYTES):
+            self._bytes -= len(self._kept.popleft().body)
+            self.dropped += 1
+        return kept
+
+    async def announce(self) -> None:
+        """Wake those who wait for a request."""
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def after(self, number: int, wait_s: float) -> list[Kept]:
+        """The requests with a higher number; waits for the first of them, so long at most."""
+        if wait_s > 0:
+            async with self._changed:
+                try:
+                    async with asyncio.timeout(wait_s):
+                        await self._changed.wait_for(lambda: bool(self._kept) and self._kept[-1].number > number)
+                except TimeoutError:
+                    return []
+        return [kept for kept in self._kept if kept.number > number]
+
+    def forget(self) -> None:
+        """Forget all of them; numbers go on."""
+        self._kept.clear()
+        self._bytes = self.dropped = 0
+
+
+def _redacted(name: str, value: str) -> str:
+    if not _SECRET.search(name):
+        return value
+    scheme = _SCHEME.match(value)
+    return f"{scheme[0]} {REDACTED}" if scheme else REDACTED
+
+
+def _redacted_query(query: str) -> str:
+    pairs = [pair.partition("=") for pair in query.split("&")]
+    return "&".join(
+        f"{name}={REDACTED}" if _SECRET.search(name) else name + sign + value for name, sign, value in pairs
+    )

@@ -1,0 +1,44 @@
+"""What vendors answer beside the model's turns: lists of models, versions, token counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from signet_reference_harness.llm_server.protocols import anthropic_messages
+
+CREATED: Final = 1_735_689_600
+CREATED_AT: Final = "2025-01-01T00:00:00Z"
+_MODELS: Final = "/v1/models"
+Listed = tuple[int, Any]
+
+
+def answer(
+    method: str, path: str, headers: Mapping[str, str], body: Mapping[str, Any], models: Sequence[str]
+) -> Listed | None:
+    """The status and JSON value (or text) that answer a request; None for a path that no vendor has."""
+    what = ("GET" if method == "HEAD" else method, path)
+    if what == ("POST", f"{anthropic_messages.PATH}/count_tokens"):
+        return 200, anthropic_messages.count_tokens(body)
+    if what[0] == "GET" and (path == _MODELS or path.startswith(f"{_MODELS}/")):
+        describe = _anthropic if "anthropic-version" in headers else _openai
+        if path == _MODELS:
+            return 200, _list([describe(model) for model in models], headers)
+        return 200, describe(path.removeprefix(f"{_MODELS}/"))
+    if what == ("GET", "/"):
+        return 200, "Ollama is running"
+    return None
+
+
+def _list(described: list[dict[str, Any]], headers: Mapping[str, str]) -> dict[str, Any]:
+    if "anthropic-version" not in headers:
+        return {"object": "list", "data": described}
+    return {"data": described, "has_more": False, "first_id": described[0]["id"], "last_id": described[-1]["id"]}
+
+
+def _anthropic(model: str) -> dict[str, Any]:
+    return {"type": "model", "id": model, "display_name": model, "created_at": CREATED_AT}
+
+
+def _openai(model: str) -> dict[str, Any]:
+    return {"id": model, "object": "model", "created": CREATED, "owned_by": "signet"}

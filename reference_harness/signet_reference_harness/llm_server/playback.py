@@ -1,0 +1,82 @@
+"""Which turn of the script answers a request."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from signet_reference_harness.llm_server.asked import Asked
+from signet_reference_harness.llm_server.script import Failure, Script, Turn
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A turn, and where the script has it: turns/2, rules/0, or its own name."""
+
+    turn: Turn
+    place: str
+
+
+class Playback:
+    """A script as it plays. One request takes one turn."""
+
+    def __init__(self, script: Script) -> None:
+        self.replace(script)
+        self._changed = asyncio.Condition()
+
+    def replace(self, script: Script) -> None:
+        """Play another script from its beginning."""
+        self.script = script
+        self._left = deque(_placed(script.turns, 0))
+        self._added = len(script.turns)
+        self._last: Played | None = None
+        self._rule_uses = [0] * len(script.rules)
+
+    @property
+    def left(self) -> int:
+        """How many turns are still to come."""
+        return len(self._left)
+
+    async def add(self, turns: tuple[Turn, ...]) -> None:
+        """Append turns to the script, and wake a request that waits for one."""
+        async with self._changed:
+            self._left.extend(_placed(turns, self._added))
+            self._added += len(turns)
+            self._changed.notify_all()
+
+    async def next(self, asked: Asked) -> Played:
+        """The turn that answers a request: of the first rule that it meets, else the next in order."""
+        for number, rule in enumerate(self.script.rules):
+            if (rule.times is None or self._rule_uses[number] < rule.times) and asked.meets(rule.when):
+                self._rule_uses[number] += 1
+                return Played(rule.turn, rule.turn.name or f"rules/{number}")
+        if not self._left and self.script.when_out == "wait":
+            await self._wait()
+        if self._left:
+            self._last = self._left.popleft()
+            return self._last
+        if self.script.when_out == "repeat" and self._last is not None:
+            return self._last
+        return Played(Turn(error=Failure(status=500, type="script_ended", message=self._ended())), "ended")
+
+    async def _wait(self) -> None:
+        async with self._changed:
+            try:
+                async with asyncio.timeout(self.script.wait_ms / 1000):
+                    await self._changed.wait_for(lambda: bool(self._left))
+            except TimeoutError:
+                return
+
+    def _ended(self) -> str:
+        if self.script.when_out == "wait":
+            return f"the script has no turn left, and none was added within {self.script.wait_ms:g} ms: POST /turns"
+        return (
+            f"the script has no turn left: it had {self._added}, and no rule is meant for this request; "
+            'add a turn, or write "when_out": "repeat"'
+        )
+
+
+def _placed(turns: Iterable[Turn], first: int) -> list[Played]:
+    return [Played(turn, turn.name or f"turns/{number}") for number, turn in enumerate(turns, first)]

@@ -1,0 +1,193 @@
+"""Anthropic's Messages: POST /v1/messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from signet_reference_harness.llm_server.asked import Asked, AskedMessage, names, objects, text_of
+from signet_reference_harness.llm_server.reply import (
+    Piece,
+    Reply,
+    arguments_of,
+    chunks_of,
+    estimate,
+    server_sent,
+    whole,
+)
+from signet_reference_harness.llm_server.script import (
+    AnyPart,
+    ApiName,
+    Failure,
+    RateLimit,
+    RawEvent,
+    StopReason,
+    ThinkingPart,
+    ToolCallPart,
+)
+
+NAME: Final[ApiName] = "anthropic-messages"
+PATH: Final = "/v1/messages"
+MEDIA_TYPE: Final = "text/event-stream; charset=utf-8"
+GARBAGE: Final = 'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"del\n\n'
+
+STOPS: Final[Mapping[StopReason, str]] = {
+    "end_turn": "end_turn",
+    "stop_sequence": "stop_sequence",
+    "tool_use": "tool_use",
+    "length": "max_tokens",
+    "context_limit": "model_context_window_exceeded",
+    "refusal": "refusal",
+    "pause": "pause_turn",
+}
+_ERRORS: Final = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    504: "timeout_error",
+    529: "overloaded_error",
+}
+_TOO_LONG: Final = "prompt is too long: 212345 tokens > 200000 maximum"
+
+
+def read(body: Mapping[str, Any]) -> Asked:
+    """What the request asks."""
+    messages = [AskedMessage("system", text) for text in _systems(body.get("system"))]
+    for message in objects(body.get("messages")):
+        messages += _messages(str(message.get("role")), message.get("content"))
+    tools = names(tool.get("name") for tool in objects(body.get("tools")))
+    return Asked(NAME, str(body.get("model") or ""), body.get("stream") is True, tuple(messages), tools)
+
+
+def _systems(system: Any) -> list[str]:
+    return [system] if isinstance(system, str) else [text_of([block]) for block in objects(system)]
+
+
+def _messages(role: str, content: Any) -> Iterator[AskedMessage]:
+    for block in objects(content):
+        if block.get("type") == "tool_result":
+            yield AskedMessage("tool", text_of(block.get("content")), (), str(block.get("tool_use_id")))
+    text = text_of(content)
+    calls = names(block.get("name") for block in objects(content) if block.get("type") == "tool_use")
+    if text or calls:
+        yield AskedMessage(role, text, calls)
+
+
+def answer(reply: Reply) -> dict[str, Any]:
+    """The whole answer."""
+    blocks = [_block(reply, part, index) for index, part in enumerate(reply.parts)]
+    return {
+        **_head(reply),
+        "content": blocks,
+        "stop_reason": reply.stop(STOPS),
+        "stop_sequence": reply.turn.stop_sequence,
+        "usage": _usage(reply),
+    }
+
+
+def stream(reply: Reply) -> Iterator[Piece]:
+    """The answer as events."""
+    stop = reply.stop(STOPS)
+    usage = _usage(reply)
+    opened: dict[str, Any] = {
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": {**usage, "output_tokens": 1},
+    }
+    yield _piece({"type": "message_start", "message": {**_head(reply), **opened}})
+    yield _piece({"type": "ping"})
+    for index, part in enumerate(reply.parts):
+        begun = _begun(_block(reply, part, index))
+        yield _piece({"type": "content_block_start", "index": index, "content_block": begun})
+        for chunk in chunks_of(part):
+            yield _piece({"type": "content_block_delta", "index": index, "delta": _delta(part, chunk)}, "delta")
+        if isinstance(part, ThinkingPart):
+            signed = {"type": "signature_delta", "signature": part.signature}
+            yield _piece({"type": "content_block_delta", "index": index, "delta": signed})
+        yield _piece({"type": "content_block_stop", "index": index})
+    delta = {"stop_reason": stop, "stop_sequence": reply.turn.stop_sequence}
+    yield _piece({"type": "message_delta", "delta": delta, "usage": usage}, "end")
+    yield _piece({"type": "message_stop"})
+
+
+def _piece(data: Mapping[str, Any], kind: Any = "around") -> Piece:
+    return Piece(server_sent(data, data["type"]), kind)
+
+
+def _head(reply: Reply) -> dict[str, Any]:
+    return {"id": reply.id("msg_"), "type": "message", "role": "assistant", "model": reply.asked.model}
+
+
+def _block(reply: Reply, part: AnyPart, index: int) -> dict[str, Any]:
+    if isinstance(part, ThinkingPart):
+        return {"type": "thinking", "thinking": whole(part.text), "signature": part.signature}
+    if isinstance(part, ToolCallPart):
+        # Text that is no JSON has a place in a stream only.
+        given: Any = part.arguments if isinstance(part.arguments, dict) else arguments_of(part)
+        return {"type": "tool_use", "id": reply.call_id(part, index, "toolu_"), "name": part.name, "input": given}
+    return {"type": "text", "text": whole(part.text)}
+
+
+def _begun(block: dict[str, Any]) -> dict[str, Any]:
+    """A block at its start: what deltas bring is empty."""
+    empty: dict[str, Any] = {"text": "", "thinking": "", "signature": "", "input": {}}
+    return {name: empty.get(name, value) for name, value in block.items()}
+
+
+def _delta(part: AnyPart, chunk: str) -> dict[str, Any]:
+    if isinstance(part, ThinkingPart):
+        return {"type": "thinking_delta", "thinking": chunk}
+    if isinstance(part, ToolCallPart):
+        return {"type": "input_json_delta", "partial_json": chunk}
+    return {"type": "text_delta", "text": chunk}
+
+
+def _usage(reply: Reply) -> dict[str, Any]:
+    tokens = reply.tokens
+    return {
+        "input_tokens": tokens.input,
+        "cache_creation_input_tokens": tokens.cache_write,
+        "cache_read_input_tokens": tokens.cache_read,
+        "output_tokens": tokens.output,
+    }
+
+
+def failure(error: Failure) -> tuple[int, dict[str, Any]]:
+    """The status and body of an error answer."""
+    status = 400 if error.kind == "context_limit" else error.status
+    message = error.message or (_TOO_LONG if error.kind == "context_limit" else "scripted")
+    told = {"type": error.type or _ERRORS.get(status, "api_error"), "message": message}
+    return status, {"type": "error", "error": told, "request_id": "req_scripted"}
+
+
+def failure_event(error: Failure) -> bytes:
+    """An error in the middle of a stream."""
+    return server_sent(failure(error)[1], "error")
+
+
+def raw_event(event: RawEvent) -> bytes:
+    """An event of the script as it is."""
+    return server_sent(event.data, event.event)
+
+
+def headers(number: int, limits: tuple[RateLimit, ...], now: datetime) -> dict[str, str]:
+    """The headers of every answer."""
+    told = {"request-id": f"req_{number:06d}"}
+    for limit in limits:
+        name = f"anthropic-ratelimit-{limit.scope}"
+        reset = (now + timedelta(seconds=limit.reset_s)).astimezone(UTC)
+        told[f"{name}-limit"] = str(limit.limit)
+        told[f"{name}-remaining"] = str(limit.remaining)
+        told[f"{name}-reset"] = reset.isoformat().replace("+00:00", "Z")
+    return told
+
+
+def count_tokens(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer of POST /v1/messages/count_tokens."""
+    return {"input_tokens": estimate(body)}

@@ -1,0 +1,158 @@
+"""OpenAI's chat completions: POST /v1/chat/completions. Thinking is told as compatible servers tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from signet_reference_harness.llm_server.asked import Asked, AskedMessage, names, objects, text_of
+from signet_reference_harness.llm_server.protocols import openai_errors
+from signet_reference_harness.llm_server.reply import Piece, Reply, arguments_of, chunks_of, server_sent, whole
+from signet_reference_harness.llm_server.script import (
+    ApiName,
+    Failure,
+    RawEvent,
+    RefusalPart,
+    StopReason,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+)
+
+NAME: Final[ApiName] = "openai-completions"
+PATH: Final = "/v1/chat/completions"
+MEDIA_TYPE: Final = "text/event-stream; charset=utf-8"
+GARBAGE: Final = 'data: {"id":"chatcmpl-scripted","object":"chat.completion.chunk","choi\n\n'
+
+STOPS: Final[Mapping[StopReason, str]] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool_calls",
+    "length": "length",
+    "content_filter": "content_filter",
+    "refusal": "stop",
+}
+headers = openai_errors.headers
+failure = openai_errors.failure
+
+
+def read(body: Mapping[str, Any]) -> Asked:
+    """What the request asks."""
+    tools = [tool.get("function") for tool in objects(body.get("tools"))]
+    return Asked(
+        NAME,
+        str(body.get("model") or ""),
+        body.get("stream") is True,
+        tuple(_message(message) for message in objects(body.get("messages"))),
+        names(tool.get("name") for tool in objects(tools)),
+    )
+
+
+def _message(message: Mapping[str, Any]) -> AskedMessage:
+    role = str(message.get("role"))
+    called = [call.get("function") for call in objects(message.get("tool_calls"))]
+    answered = message.get("tool_call_id")
+    return AskedMessage(
+        "system" if role == "developer" else role,
+        text_of(message.get("content")),
+        names(call.get("name") for call in objects(called)),
+        answered if isinstance(answered, str) else None,
+    )
+
+
+def answer(reply: Reply) -> dict[str, Any]:
+    """The whole answer."""
+    message: dict[str, Any] = {
+        "role": "assistant",
+        "content": _joined(reply, TextPart),
+        "refusal": _joined(reply, RefusalPart),
+        "annotations": [],
+    }
+    if thought := _joined(reply, ThinkingPart):
+        message["reasoning_content"] = thought
+    if calls := [_call(reply, part, index) for index, part in _calls(reply)]:
+        message["tool_calls"] = calls
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reply.stop(STOPS)}
+    return {**_head(reply, "chat.completion"), "choices": [choice], "usage": _usage(reply)}
+
+
+def stream(reply: Reply) -> Iterator[Piece]:
+    """The answer as events; usage is told where the request asks for it."""
+    stop = reply.stop(STOPS)
+    options = reply.body.get("stream_options")
+    tells_usage = isinstance(options, Mapping) and options.get("include_usage") is True
+    head = _head(reply, "chat.completion.chunk")
+    if tells_usage:
+        head["usage"] = None
+
+    def piece(delta: Mapping[str, Any], kind: Any = "around", finish: Any = None) -> Piece:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        return Piece(server_sent({**head, "choices": [choice]}), kind)
+
+    yield piece({"role": "assistant", "content": "", "refusal": None})
+    places = {index: place for place, (index, _) in enumerate(_calls(reply))}
+    for index, part in enumerate(reply.parts):
+        if isinstance(part, ToolCallPart):
+            begun = _call(reply, part, index)
+            begun["function"] = {"name": part.name, "arguments": ""}
+            yield piece({"tool_calls": [{"index": places[index], **begun}]})
+        for chunk in chunks_of(part):
+            if isinstance(part, ToolCallPart):
+                more = {"index": places[index], "function": {"arguments": chunk}}
+                yield piece({"tool_calls": [more]}, "delta")
+            else:
+                yield piece({_MEMBERS[part.type]: chunk}, "delta")
+    yield piece({}, "end", stop)
+    if tells_usage:
+        yield Piece(server_sent({**head, "choices": [], "usage": _usage(reply)}))
+    yield Piece(server_sent("[DONE]"))
+
+
+_MEMBERS: Final = {"text": "content", "thinking": "reasoning_content", "refusal": "refusal"}
+
+
+def _head(reply: Reply, kind: str) -> dict[str, Any]:
+    return {
+        "id": reply.id("chatcmpl-"),
+        "object": kind,
+        "created": int(reply.created),
+        "model": reply.asked.model,
+        "service_tier": "default",
+        "system_fingerprint": "fp_scripted",
+    }
+
+
+def _joined(reply: Reply, kind: type[TextPart | ThinkingPart | RefusalPart]) -> str | None:
+    """The texts of all parts of a kind; None when there are none."""
+    texts = [whole(part.text) for part in reply.parts if isinstance(part, kind)]
+    return "".join(texts) if texts else None
+
+
+def _calls(reply: Reply) -> list[tuple[int, ToolCallPart]]:
+    return [(index, part) for index, part in enumerate(reply.parts) if isinstance(part, ToolCallPart)]
+
+
+def _call(reply: Reply, part: ToolCallPart, index: int) -> dict[str, Any]:
+    function = {"name": part.name, "arguments": arguments_of(part)}
+    return {"id": reply.call_id(part, index, "call_"), "type": "function", "function": function}
+
+
+def _usage(reply: Reply) -> dict[str, Any]:
+    tokens = reply.tokens
+    return {
+        "prompt_tokens": tokens.input,
+        "completion_tokens": tokens.output,
+        "total_tokens": tokens.input + tokens.output,
+        "prompt_tokens_details": {"cached_tokens": tokens.cache_read, "audio_tokens": 0},
+        "completion_tokens_details": {"reasoning_tokens": tokens.reasoning, "audio_tokens": 0},
+    }
+
+
+def failure_event(error: Failure) -> bytes:
+    """An error in the middle of a stream."""
+    return server_sent(failure(error)[1])
+
+
+def raw_event(event: RawEvent) -> bytes:
+    """An event of the script as it is."""
+    return server_sent(event.data, event.event)

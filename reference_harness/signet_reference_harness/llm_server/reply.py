@@ -1,0 +1,144 @@
+"""A turn on its way to one request: what every interface needs to know of it to write it down."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from signet_reference_harness.errors import HarnessError
+from signet_reference_harness.llm_server.asked import Asked
+from signet_reference_harness.llm_server.script import (
+    AnyPart,
+    Chunks,
+    RefusalPart,
+    StopReason,
+    ToolCallPart,
+    Turn,
+)
+
+_WORD = re.compile(r"\s*\S+\s*")
+ARGUMENT_CHUNK = 16
+"""Characters of a tool call's arguments in one chunk."""
+_CHARACTERS_A_TOKEN = 4
+
+
+class UnspeakableError(HarnessError):
+    """Raised for a turn that the interface asked has no words for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Bytes of a stream: a `delta` of content, what tells the `end` and its reason, or what stands around them."""
+
+    data: bytes
+    kind: Literal["delta", "end", "around"] = "around"
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What the answer says that it took."""
+
+    input: int
+    output: int
+    cache_read: int
+    cache_write: int
+    reasoning: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A turn as the answer to the request of this number; `stops` is False where no reason to stop is told."""
+
+    turn: Turn
+    asked: Asked
+    body: Mapping[str, Any]
+    number: int
+    created: float
+    stops: bool = True
+
+    @property
+    def parts(self) -> tuple[AnyPart, ...]:
+        """What the model says, in order."""
+        return self.turn.parts
+
+    def id(self, prefix: str, index: int | None = None) -> str:
+        """An id that no other answer of this server has."""
+        return f"{prefix}{self.number:06d}" + ("" if index is None else f"{index:02d}")
+
+    def call_id(self, part: ToolCallPart, index: int, prefix: str) -> str:
+        """The id of the tool call that stands at `index` among the parts."""
+        return part.id or self.id(prefix, index)
+
+    def stop(self, words: Mapping[StopReason, Any]) -> Any:
+        """The reason to stop in the interface's own word. Raises UnspeakableError when it has none."""
+        if not self.stops:
+            return None
+        api = self.asked.api
+        if self.turn.raw_stop.given(api):
+            return self.turn.raw_stop.word(api)
+        reason = self.turn.stop or self._usual_stop()
+        if reason not in words:
+            raise UnspeakableError(f"{api} has no word for the stop reason {reason!r}", remedy=f"give raw_stop.{api}")
+        return words[reason]
+
+    def _usual_stop(self) -> StopReason:
+        if any(isinstance(part, ToolCallPart) for part in self.parts):
+            return "tool_use"
+        return "refusal" if any(isinstance(part, RefusalPart) for part in self.parts) else "end_turn"
+
+    @property
+    def tokens(self) -> Tokens:
+        """What the turn says; else estimates."""
+        usage = self.turn.usage
+        said = sum(len(chunk) for part in self.parts for chunk in chunks_of(part))
+        return Tokens(
+            estimate(self.body) if usage.input_tokens is None else usage.input_tokens,
+            max(1, said // _CHARACTERS_A_TOKEN) if usage.output_tokens is None else usage.output_tokens,
+            usage.cache_read_tokens,
+            usage.cache_write_tokens,
+            usage.reasoning_tokens,
+        )
+
+
+def chunks_of(part: AnyPart) -> Iterator[str]:
+    """What of a part is streamed as one delta each; there is at least one."""
+    if not isinstance(part, ToolCallPart):
+        return iter(chunks(part.text))
+    text = arguments_of(part)
+    return iter([text[at : at + ARGUMENT_CHUNK] for at in range(0, len(text), ARGUMENT_CHUNK)] or [""])
+
+
+def chunks(text: Chunks) -> tuple[str, ...]:
+    """A text as the chunks in which it is streamed: those of the script, or word by word."""
+    return (tuple(_WORD.findall(text)) or (text,)) if isinstance(text, str) else text
+
+
+def whole(text: Chunks) -> str:
+    """A text in one."""
+    return text if isinstance(text, str) else "".join(text)
+
+
+def arguments_of(part: ToolCallPart) -> str:
+    """The arguments of a tool call as JSON, or whatever text the script gives instead."""
+    given = part.arguments
+    return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+
+
+def estimate(body: Any) -> int:
+    """Tokens of a request, roughly: a quarter of its characters."""
+    return max(1, len(json.dumps(body)) // _CHARACTERS_A_TOKEN)
+
+
+def to_json(value: Any) -> bytes:
+    """A value as compact JSON."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+
+
+def server_sent(data: Any, event: str | None = None) -> bytes:
+    """A server-sent event; a text is sent as it is."""
+    head = f"event: {event}\n".encode() if event else b""
+    body = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else to_json(data)
+    return head + b"data: " + body + b"\n\n"

@@ -1,0 +1,252 @@
+"""The script: which answers the model gives, in which order or to what, and what goes wrong with them."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
+
+from signet_reference_harness.documents import Document, Part
+
+ApiName = Literal["anthropic-messages", "openai-completions", "openai-responses", "ollama-chat"]
+StopReason = Literal[
+    "end_turn", "stop_sequence", "tool_use", "length", "context_limit", "content_filter", "refusal", "pause"
+]
+LONGEST_WAIT_MS = 600_000
+
+
+def _expression(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"no regular expression: {error}") from None
+    return text
+
+
+Milliseconds = Annotated[float, Field(ge=0, le=LONGEST_WAIT_MS, strict=False)]
+Count = Annotated[int, Field(ge=0)]
+Expression = Annotated[str, AfterValidator(_expression)]
+Chunks = Annotated[
+    str | Annotated[tuple[str, ...], Field(strict=False)],
+    Field(description="a text, streamed word by word; or a list of texts, each streamed as one chunk"),
+]
+
+
+class TextPart(Part):
+    """What the model says."""
+
+    type: Literal["text"]
+    text: Chunks
+
+
+class ThinkingPart(Part):
+    """What the model thinks before it speaks."""
+
+    type: Literal["thinking"]
+    text: Chunks
+    signature: Annotated[str, Field(description="what Anthropic signs it with")] = "c2NyaXB0ZWQtc2lnbmF0dXJl"
+
+
+class ToolCallPart(Part):
+    """A tool that the model asks for. Several in one turn are parallel calls."""
+
+    type: Literal["tool_call"]
+    name: str
+    arguments: Annotated[
+        dict[str, JsonValue] | str,
+        Field(description="an object; or a text that is sent as it is, such as JSON that breaks off"),
+    ] = Field(default_factory=dict)
+    id: Annotated[str | None, Field(description="default: an id that no other call has")] = None
+
+
+class RefusalPart(Part):
+    """What the model says when it refuses."""
+
+    type: Literal["refusal"]
+    text: Chunks
+
+
+AnyPart = Annotated[TextPart | ThinkingPart | ToolCallPart | RefusalPart, Field(discriminator="type")]
+Content = Annotated[str | Annotated[tuple[AnyPart, ...], Field(strict=False)], Field()]
+
+
+class Usage(Part):
+    """Tokens. What is not said is estimated from the request and the answer."""
+
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    cache_read_tokens: Count = 0
+    cache_write_tokens: Count = 0
+    reasoning_tokens: Count = 0
+
+
+class Failure(Part):
+    """An answer that is an error."""
+
+    status: Annotated[int, Field(ge=400, le=599)] = 500
+    kind: Annotated[
+        Literal["context_limit"] | None,
+        Field(description="context_limit: the vendor's own refusal of a request that is too long, whatever its status"),
+    ] = None
+    type: Annotated[str | None, Field(description="default: what the vendor says for the status")] = None
+    code: Annotated[str | None, Field(description="OpenAI's code of the error")] = None
+    message: str | None = None
+    retry_after_s: Annotated[
+        Annotated[float, Field(ge=0, strict=False)] | str | None,
+        Field(description="the Retry-After header: seconds, or a date as text"),
+    ] = None
+
+
+class Fault(Part):
+    """What goes wrong in the middle of an answer, after so many chunks of it.
+
+    close: the connection is closed. end: the answer ends in order, without a reason to stop. hang: nothing more comes.
+    garbage: a malformed event, then the rest. error: the vendor's error event, and the end.
+    Without streaming: half the body, no reason to stop, half the body, a malformed body, an error answer.
+    """
+
+    kind: Literal["close", "end", "hang", "garbage", "error"]
+    after: Annotated[Count, Field(description="chunks of text, thinking or arguments that are sent before it")] = 0
+    data: Annotated[str | None, Field(description="garbage: what is sent as it is; default: an event cut short")] = None
+    error: Annotated[Failure, Field(description="error: which")] = Failure(status=529)
+
+
+class RateLimit(Part):
+    """What the vendor's rate-limit headers say of one scope, such as requests or tokens. Ollama has none."""
+
+    scope: Annotated[str, Field(pattern=r"^[a-z][a-z-]*$")]
+    limit: Count
+    remaining: Count
+    reset_s: Annotated[float, Field(ge=0, strict=False)]
+
+
+class RawEvent(Part):
+    """An event of a stream, as it stands there; a line of Ollama's has no name."""
+
+    event: str | None = None
+    data: Annotated[JsonValue, Field(description="a text is sent as it is, anything else as JSON")]
+
+
+class RawAnswer(Part):
+    """An answer to one interface, as it is: no part of it is made from the turn."""
+
+    status: Annotated[int, Field(ge=200, le=599)] = 200
+    body: JsonValue = None
+    events: Annotated[tuple[RawEvent, ...], Field(strict=False)] = ()
+
+
+class ResponsesStop(Part):
+    """How a response of OpenAI's responses interface ended."""
+
+    status: str
+    reason: Annotated[str | None, Field(description="incomplete_details.reason")] = None
+    code: Annotated[str | None, Field(description="error.code")] = None
+    message: str = "scripted"
+
+
+class RawStops(Part):
+    """The reason to stop in an interface's own word; null is a null in the answer."""
+
+    model_config = ConfigDict(alias_generator=lambda name: name.replace("_", "-"))
+
+    anthropic_messages: str | None = None
+    openai_completions: str | None = None
+    openai_responses: ResponsesStop | None = None
+    ollama_chat: str | None = None
+
+    def given(self, api: ApiName) -> bool:
+        """Whether the script says a word for this interface."""
+        return api.replace("-", "_") in self.model_fields_set
+
+    def word(self, api: ApiName) -> Any:
+        """The word; meaningless unless given."""
+        return getattr(self, api.replace("-", "_"))
+
+
+class Turn(Part):
+    """One answer of the model: content, or an error, or for an interface a raw answer."""
+
+    name: Annotated[str | None, Field(description="how GET /requests names it; default: its place")] = None
+    content: Annotated[Content, Field(description="a text, or a list of parts in order")] = ()
+    stop: Annotated[StopReason | None, Field(description="default: what the content makes it")] = None
+    raw_stop: RawStops = RawStops()
+    stop_sequence: Annotated[str | None, Field(description="the sequence that stopped it, where told")] = None
+    usage: Usage = Usage()
+    error: Failure | None = None
+    fault: Fault | None = None
+    raw: dict[ApiName, RawAnswer] = Field(default_factory=dict)
+    delay_ms: Annotated[Milliseconds, Field(description="before the first byte")] = 0
+    chunk_delay_ms: Annotated[Milliseconds, Field(description="before each chunk but the first")] = 0
+    headers: dict[str, str] = Field(default_factory=dict)
+    rate_limits: Annotated[tuple[RateLimit, ...], Field(strict=False)] = ()
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> Turn:
+        if self.error is not None and (self.content or self.fault is not None):
+            raise ValueError("a turn with an error has neither content nor fault")
+        return self
+
+    @property
+    def parts(self) -> tuple[AnyPart, ...]:
+        """The content as parts."""
+        if isinstance(self.content, str):
+            return (TextPart(type="text", text=self.content),) if self.content else ()
+        return self.content
+
+
+class Match(Part):
+    """What a text must hold: all that is said."""
+
+    contains: str | None = None
+    matches: Annotated[Expression | None, Field(description="a regular expression, found anywhere")] = None
+
+
+class Condition(Part):
+    """What a request must be like: all that is said."""
+
+    last_user: Annotated[Match | None, Field(description="the last message of the user")] = None
+    system: Annotated[Match | None, Field(description="the system prompt, with system and developer messages")] = None
+    tool_result: Annotated[Match | None, Field(description="any result of a tool since the user last spoke")] = None
+    anywhere: Annotated[Match | None, Field(description="any text of the request")] = None
+    after_tool: Annotated[bool | None, Field(description="whether the request ends with a tool's result")] = None
+    offers_tool: Annotated[str | None, Field(description="the name of a tool that the model may call")] = None
+    api: ApiName | None = None
+    model: str | None = None
+    stream: bool | None = None
+
+
+class Rule(Part):
+    """A turn for every request that is like this, before the turns are looked at."""
+
+    when: Condition
+    turn: Turn
+    times: Annotated[int | None, Field(ge=1, description="how often at most; default: always")] = None
+
+
+class Turns(Part):
+    """Turns that are added to a script while it plays."""
+
+    turns: Annotated[tuple[Turn, ...], Field(strict=False, min_length=1)]
+
+
+class Script(Document):
+    """What a scripted model answers: rules first, then turns in order, one a request."""
+
+    model_config = ConfigDict(title="Scripted model")
+    schema_file: ClassVar[str] = "harness/signet-llm-script.schema.json"
+
+    format: Literal["signet-llm/1"]
+    models: Annotated[
+        tuple[str, ...], Field(strict=False, min_length=1, description="what a list of models names; any is served")
+    ] = ("scripted",)
+    turns: Annotated[tuple[Turn, ...], Field(strict=False)] = ()
+    rules: Annotated[tuple[Rule, ...], Field(strict=False)] = ()
+    when_out: Annotated[
+        Literal["error", "repeat", "wait"],
+        Field(
+            description="after the last turn: error answers 500, repeat plays the last one again, "
+            "wait holds the request until POST /turns adds one"
+        ),
+    ] = "error"
+    wait_ms: Annotated[Milliseconds, Field(description="wait: how long at most")] = 110_000

@@ -1,0 +1,1 @@
+"""The scripted model server, read by the vendors' own packages."""
