@@ -9,6 +9,16 @@ from signet_reference_harness.llm_server.protocols import anthropic_messages
 
 CREATED: Final = 1_735_689_600
 CREATED_AT: Final = "2025-01-01T00:00:00Z"
+OLLAMA_VERSION: Final = "0.12.0"
+CONTEXT_LENGTH: Final = 131_072
+_DETAILS: Final = {
+    "parent_model": "",
+    "format": "gguf",
+    "family": "scripted",
+    "families": ["scripted"],
+    "parameter_size": "1B",
+    "quantization_level": "F16",
+}
 _MODELS: Final = "/v1/models"
 Listed = tuple[int, Any]
 
@@ -25,9 +35,47 @@ def answer(
         if path == _MODELS:
             return 200, _list([describe(model) for model in models], headers)
         return 200, describe(path.removeprefix(f"{_MODELS}/"))
+    return _ollama(what, body, models)
+
+
+def _ollama(what: tuple[str, str], body: Mapping[str, Any], models: Sequence[str]) -> Listed | None:
     if what == ("GET", "/"):
         return 200, "Ollama is running"
+    if what == ("GET", "/api/version"):
+        return 200, {"version": OLLAMA_VERSION}
+    if what == ("GET", "/api/tags"):
+        return 200, {"models": [_tag(model) for model in models]}
+    if what == ("GET", "/api/ps"):
+        return 200, {"models": []}
+    if what == ("POST", "/api/show"):
+        model = str(body.get("model") or body.get("name") or "")
+        known = {name for each in models for name in (each, each.removesuffix(":latest"), f"{each}:latest")}
+        return (200, _shown()) if model in known else (404, {"error": f"model '{model}' not found"})
     return None
+
+
+def _tag(model: str) -> dict[str, Any]:
+    name = model if ":" in model else f"{model}:latest"
+    return {
+        "name": name,
+        "model": name,
+        "modified_at": CREATED_AT,
+        "size": 0,
+        "digest": "0" * 64,
+        "details": _DETAILS,
+    }
+
+
+def _shown() -> dict[str, Any]:
+    return {
+        "modelfile": "",
+        "parameters": "",
+        "template": "",
+        "details": _DETAILS,
+        "model_info": {"general.architecture": "scripted", "scripted.context_length": CONTEXT_LENGTH},
+        "capabilities": ["completion", "tools", "thinking"],
+        "modified_at": CREATED_AT,
+    }
 
 
 def _list(described: list[dict[str, Any]], headers: Mapping[str, str]) -> dict[str, Any]:

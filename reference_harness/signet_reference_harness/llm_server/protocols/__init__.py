@@ -9,7 +9,12 @@ from types import ModuleType
 from typing import Any, Final
 
 from signet_reference_harness.llm_server.asked import Asked
-from signet_reference_harness.llm_server.protocols import anthropic_messages, openai_completions
+from signet_reference_harness.llm_server.protocols import (
+    anthropic_messages,
+    ollama_chat,
+    openai_completions,
+    openai_responses,
+)
 from signet_reference_harness.llm_server.reply import Piece, Reply
 from signet_reference_harness.llm_server.script import ApiName, Failure, RateLimit, RawEvent
 
@@ -38,4 +43,4 @@ def _api(module: ModuleType) -> Api:
     )  # fmt: skip
 
 
-APIS: Final = tuple(_api(module) for module in (anthropic_messages, openai_completions))
+APIS: Final = tuple(_api(module) for module in (anthropic_messages, openai_completions, openai_responses, ollama_chat))

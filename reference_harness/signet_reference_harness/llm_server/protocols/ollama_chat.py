@@ -1,0 +1,157 @@
+"""Ollama's chat: POST /api/chat, one JSON object a line. It streams unless told not to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from signet_reference_harness.llm_server.asked import Asked, AskedMessage, names, objects, text_of
+from signet_reference_harness.llm_server.reply import (
+    Piece,
+    Reply,
+    UnspeakableError,
+    arguments_of,
+    chunks_of,
+    to_json,
+    whole,
+)
+from signet_reference_harness.llm_server.script import (
+    ApiName,
+    Failure,
+    RateLimit,
+    RawEvent,
+    RefusalPart,
+    StopReason,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+)
+
+NAME: Final[ApiName] = "ollama-chat"
+PATH: Final = "/api/chat"
+MEDIA_TYPE: Final = "application/x-ndjson"
+GARBAGE: Final = '{"model":"scripted","message":{"role":"assis\n'
+
+STOPS: Final[Mapping[StopReason, str]] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "stop",
+    "length": "length",
+}
+_TOO_LONG: Final = "the input length exceeds the context length"
+_NANOSECONDS: Final = {"total_duration": 3_000_000, "load_duration": 1_000_000}
+_EVALUATION: Final = 1_000_000
+
+
+def read(body: Mapping[str, Any]) -> Asked:
+    """What the request asks."""
+    tools = [tool.get("function") for tool in objects(body.get("tools"))]
+    return Asked(
+        NAME,
+        str(body.get("model") or ""),
+        body.get("stream") is not False,
+        tuple(_message(message) for message in objects(body.get("messages"))),
+        names(tool.get("name") for tool in objects(tools)),
+    )
+
+
+def _message(message: Mapping[str, Any]) -> AskedMessage:
+    called = [call.get("function") for call in objects(message.get("tool_calls"))]
+    answered = message.get("tool_call_id") or message.get("tool_name")
+    return AskedMessage(
+        str(message.get("role")),
+        text_of(message.get("content")),
+        names(call.get("name") for call in objects(called)),
+        answered if isinstance(answered, str) else None,
+    )
+
+
+def answer(reply: Reply) -> dict[str, Any]:
+    """The whole answer."""
+    message: dict[str, Any] = {"role": "assistant", "content": _joined(reply, TextPart)}
+    if thought := _joined(reply, ThinkingPart):
+        message["thinking"] = thought
+    if calls := [_call(reply, part, index) for index, part in enumerate(reply.parts) if isinstance(part, ToolCallPart)]:
+        message["tool_calls"] = calls
+    return _last(reply, message)
+
+
+def stream(reply: Reply) -> Iterator[Piece]:
+    """The answer as lines; a tool call comes whole."""
+    last = _last(reply, {"role": "assistant", "content": ""})
+    for index, part in enumerate(reply.parts):
+        if isinstance(part, ToolCallPart):
+            call = {"tool_calls": [_call(reply, part, index)]}
+            yield _line({**_head(reply), "message": {"role": "assistant", "content": "", **call}, "done": False})
+            continue
+        for chunk in chunks_of(part):
+            said = {"content": "", "thinking": chunk} if isinstance(part, ThinkingPart) else {"content": chunk}
+            yield _line({**_head(reply), "message": {"role": "assistant", **said}, "done": False})
+    yield Piece(to_json(last) + b"\n", "end")
+
+
+def _line(value: Mapping[str, Any]) -> Piece:
+    return Piece(to_json(value) + b"\n", "delta")
+
+
+def _head(reply: Reply) -> dict[str, Any]:
+    created = datetime.fromtimestamp(reply.created, UTC).isoformat().replace("+00:00", "Z")
+    return {"model": reply.asked.model, "created_at": created}
+
+
+def _last(reply: Reply, message: dict[str, Any]) -> dict[str, Any]:
+    """The object that ends an answer; without a reason to stop it is told as not done."""
+    if any(isinstance(part, RefusalPart) for part in reply.parts):
+        raise UnspeakableError(f"{NAME} has no refusal", remedy="say it as text")
+    reason = reply.stop(STOPS)
+    tokens = reply.tokens
+    last = {**_head(reply), "message": message, "done": reply.stops}
+    if reason is not None:
+        last["done_reason"] = reason
+    counts = {
+        "prompt_eval_count": tokens.input,
+        "prompt_eval_duration": _EVALUATION,
+        "eval_count": tokens.output,
+        "eval_duration": _EVALUATION,
+    }
+    return {**last, **_NANOSECONDS, **counts}
+
+
+def _joined(reply: Reply, kind: type[TextPart | ThinkingPart]) -> str:
+    return "".join(whole(part.text) for part in reply.parts if isinstance(part, kind))
+
+
+def _call(reply: Reply, part: ToolCallPart, index: int) -> dict[str, Any]:
+    arguments: Any = part.arguments
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments)
+        except ValueError:
+            # What is no JSON can stand in an object of JSON as a text only.
+            arguments = arguments_of(part)
+    return {"id": reply.call_id(part, index, "call_"), "function": {"name": part.name, "arguments": arguments}}
+
+
+def failure(error: Failure) -> tuple[int, dict[str, Any]]:
+    """The status and body of an error answer."""
+    if error.kind == "context_limit":
+        return 400, {"error": error.message or _TOO_LONG}
+    return error.status, {"error": error.message or "scripted"}
+
+
+def failure_event(error: Failure) -> bytes:
+    """An error in the middle of a stream."""
+    return to_json(failure(error)[1]) + b"\n"
+
+
+def raw_event(event: RawEvent) -> bytes:
+    """A line of the script as it is."""
+    return (event.data.encode() if isinstance(event.data, str) else to_json(event.data)) + b"\n"
+
+
+def headers(number: int, limits: tuple[RateLimit, ...], now: datetime) -> dict[str, str]:
+    """Nothing: Ollama tells neither the number of a request nor limits."""
+    del number, limits, now
+    return {}

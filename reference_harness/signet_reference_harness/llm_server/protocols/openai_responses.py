@@ -1,0 +1,200 @@
+"""OpenAI's responses: POST /v1/responses. Thinking is told as a summary of reasoning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from signet_reference_harness.llm_server.asked import Asked, AskedMessage, names, objects, text_of
+from signet_reference_harness.llm_server.protocols import openai_errors
+from signet_reference_harness.llm_server.reply import Piece, Reply, arguments_of, chunks_of, server_sent, whole
+from signet_reference_harness.llm_server.script import (
+    AnyPart,
+    ApiName,
+    Failure,
+    RawEvent,
+    RefusalPart,
+    ResponsesStop,
+    StopReason,
+    ThinkingPart,
+    ToolCallPart,
+)
+
+NAME: Final[ApiName] = "openai-responses"
+PATH: Final = "/v1/responses"
+MEDIA_TYPE: Final = "text/event-stream; charset=utf-8"
+GARBAGE: Final = 'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","del\n\n'
+
+_COMPLETED: Final = ResponsesStop(status="completed")
+STOPS: Final[Mapping[StopReason, ResponsesStop]] = {
+    "end_turn": _COMPLETED,
+    "tool_use": _COMPLETED,
+    "refusal": _COMPLETED,
+    "length": ResponsesStop(status="incomplete", reason="max_output_tokens"),
+    "content_filter": ResponsesStop(status="incomplete", reason="content_filter"),
+}
+_ECHOED: Final[Mapping[str, Any]] = {
+    "instructions": None,
+    "max_output_tokens": None,
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "previous_response_id": None,
+    "reasoning": {"effort": None, "summary": None},
+    "store": True,
+    "temperature": 1.0,
+    "text": {"format": {"type": "text"}},
+    "tool_choice": "auto",
+    "tools": [],
+    "top_p": 1.0,
+    "truncation": "disabled",
+}
+"""What a response repeats of its request, with what stands there for what the request left out."""
+headers = openai_errors.headers
+failure = openai_errors.failure
+
+
+def read(body: Mapping[str, Any]) -> Asked:
+    """What the request asks."""
+    told = body.get("instructions")
+    messages = [AskedMessage("system", told)] if isinstance(told, str) and told else []
+    given = body.get("input")
+    messages += [AskedMessage("user", given)] if isinstance(given, str) else map(_message, objects(given))
+    tools = names(tool.get("name") for tool in objects(body.get("tools")))
+    return Asked(NAME, str(body.get("model") or ""), body.get("stream") is True, tuple(messages), tools)
+
+
+def _message(item: Mapping[str, Any]) -> AskedMessage:
+    kind = str(item.get("type") or "message")
+    if kind.endswith("_call_output"):
+        return AskedMessage("tool", text_of(item.get("output")), (), str(item.get("call_id")))
+    if kind.endswith("_call"):
+        return AskedMessage("assistant", "", names([item.get("name")]))
+    if kind == "reasoning":
+        return AskedMessage("assistant", text_of(item.get("summary")))
+    role = str(item.get("role"))
+    return AskedMessage("system" if role == "developer" else role, text_of(item.get("content")))
+
+
+def answer(reply: Reply) -> dict[str, Any]:
+    """The whole answer."""
+    stop = reply.stop(STOPS)
+    return _response(reply, stop, [_item(reply, part, index) for index, part in enumerate(reply.parts)])
+
+
+def stream(reply: Reply) -> Iterator[Piece]:
+    """The answer as events, numbered."""
+    stop = reply.stop(STOPS)
+    for number, (event, kind) in enumerate(_events(reply, stop)):
+        yield Piece(server_sent({**event, "sequence_number": number}, event["type"]), kind)
+
+
+def _events(reply: Reply, stop: ResponsesStop | None) -> Iterator[tuple[dict[str, Any], Any]]:
+    begun = {**_response(reply, None, []), "usage": None}
+    yield {"type": "response.created", "response": begun}, "around"
+    yield {"type": "response.in_progress", "response": begun}, "around"
+    items = []
+    for index, part in enumerate(reply.parts):
+        item = _item(reply, part, index)
+        items.append(item)
+        yield {"type": "response.output_item.added", "output_index": index, "item": _opened(item)}, "around"
+        place = {"item_id": item["id"], "output_index": index}
+        yield from _inner(part, place, item)
+        yield {"type": "response.output_item.done", "output_index": index, "item": item}, "around"
+    status = "in_progress" if stop is None else stop.status
+    yield {"type": f"response.{status}", "response": _response(reply, stop, items)}, "end"
+
+
+def _inner(part: AnyPart, place: dict[str, Any], item: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
+    """The events of one item between its start and its end."""
+    if isinstance(part, ToolCallPart):
+        name = "response.function_call_arguments"
+        for chunk in chunks_of(part):
+            yield {"type": f"{name}.delta", **place, "delta": chunk}, "delta"
+        done = {"name": item["name"], "arguments": item["arguments"]}
+        yield {"type": f"{name}.done", **place, **done}, "around"
+        return
+    if isinstance(part, ThinkingPart):
+        name, added, member, place = "response.reasoning_summary_text", "reasoning_summary_part", "text", {
+            **place,
+            "summary_index": 0,
+        }  # fmt: skip
+        (content,) = item["summary"]
+        extra: dict[str, Any] = {}
+    else:
+        is_refusal = isinstance(part, RefusalPart)
+        name, member = ("response.refusal", "refusal") if is_refusal else ("response.output_text", "text")
+        added, place = "content_part", {**place, "content_index": 0}
+        (content,) = item["content"]
+        extra = {} if is_refusal else {"logprobs": []}
+    yield {"type": f"response.{added}.added", **place, "part": {**content, member: ""}}, "around"
+    for chunk in chunks_of(part):
+        yield {"type": f"{name}.delta", **place, "delta": chunk, **extra}, "delta"
+    yield {"type": f"{name}.done", **place, member: content[member], **extra}, "around"
+    yield {"type": f"response.{added}.done", **place, "part": content}, "around"
+
+
+def _response(reply: Reply, stop: ResponsesStop | None, output: list[dict[str, Any]]) -> dict[str, Any]:
+    failed = stop is not None and (stop.status == "failed" or stop.code is not None)
+    return {
+        "id": reply.id("resp_"),
+        "object": "response",
+        "created_at": int(reply.created),
+        "status": "in_progress" if stop is None else stop.status,
+        "background": False,
+        "error": {"code": stop.code or "server_error", "message": stop.message} if stop and failed else None,
+        "incomplete_details": {"reason": stop.reason} if stop and stop.reason else None,
+        "model": reply.asked.model,
+        "output": output,
+        "usage": _usage(reply),
+        "user": None,
+        **{name: reply.body.get(name, usual) for name, usual in _ECHOED.items()},
+    }
+
+
+def _item(reply: Reply, part: AnyPart, index: int) -> dict[str, Any]:
+    if isinstance(part, ToolCallPart):
+        return {
+            "id": reply.id("fc_", index),
+            "type": "function_call",
+            "status": "completed",
+            "call_id": reply.call_id(part, index, "call_"),
+            "name": part.name,
+            "arguments": arguments_of(part),
+        }
+    if isinstance(part, ThinkingPart):
+        summary = {"type": "summary_text", "text": whole(part.text)}
+        return {"id": reply.id("rs_", index), "type": "reasoning", "summary": [summary], "encrypted_content": None}
+    content: dict[str, Any] = {"type": "output_text", "text": whole(part.text), "annotations": [], "logprobs": []}
+    if isinstance(part, RefusalPart):
+        content = {"type": "refusal", "refusal": whole(part.text)}
+    message = {"id": reply.id("msg_", index), "type": "message", "status": "completed", "role": "assistant"}
+    return {**message, "content": [content]}
+
+
+def _opened(item: dict[str, Any]) -> dict[str, Any]:
+    """An item at its start: what deltas bring is empty."""
+    empty: dict[str, Any] = {"status": "in_progress", "content": [], "summary": [], "arguments": ""}
+    return {name: empty.get(name, value) for name, value in item.items()}
+
+
+def _usage(reply: Reply) -> dict[str, Any]:
+    tokens = reply.tokens
+    return {
+        "input_tokens": tokens.input,
+        "input_tokens_details": {"cached_tokens": tokens.cache_read},
+        "output_tokens": tokens.output,
+        "output_tokens_details": {"reasoning_tokens": tokens.reasoning},
+        "total_tokens": tokens.input + tokens.output,
+    }
+
+
+def failure_event(error: Failure) -> bytes:
+    """An error in the middle of a stream."""
+    told = failure(error)[1]["error"]
+    event = {"type": "error", "code": told["code"] or told["type"], "message": told["message"], "param": told["param"]}
+    return server_sent({**event, "sequence_number": 0}, "error")
+
+
+def raw_event(event: RawEvent) -> bytes:
+    """An event of the script as it is."""
+    return server_sent(event.data, event.event)
