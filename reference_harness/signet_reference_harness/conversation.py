@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
-from signet_reference_harness.messages import Message, Role
+from signet_reference_harness.messages import Message, Reminder, Role
 
 TRANSCRIPT_LIMIT: Final = 1_500_000
 """Characters. The daemon refuses bodies of over 10 MiB, and a character can take six bytes."""
@@ -31,6 +31,8 @@ class Conversation:
         """What took the place of the messages of before the last compaction."""
         self.last_reply: str | None = None
         """The model's last words in the present context."""
+        self.pending: tuple[Reminder, ...] = ()
+        """What goes with the next message of the user."""
 
     @property
     def messages(self) -> Sequence[Message]:
@@ -40,6 +42,7 @@ class Conversation:
     def add_turn(self, prompt: str, reply: str, messages: Sequence[Message]) -> None:
         """Keep a completed turn; `messages` is the model's whole context after it."""
         self._messages = list(messages)
+        self.pending = ()
         self._turns += [("user", prompt), ("assistant", reply)]
         self.last_reply = reply if reply.strip() else None
 
@@ -52,6 +55,7 @@ class Conversation:
         self._messages = []
         self.summary = ""
         self.last_reply = None
+        self.pending = ()
 
     def compact(self, summary: str) -> None:
         """Put a summary in the place of the messages."""

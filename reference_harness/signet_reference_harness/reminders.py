@@ -50,11 +50,14 @@ def attached(messages: Sequence[Message], reminders: Sequence[Reminder]) -> list
 def lowered(messages: Iterable[Message], *, after_tools: bool = True) -> tuple[Message, ...]:
     """The messages as a provider gets them: reminders as text, and no tag in them that the harness did not write.
 
+    A reply that says nothing is left out, as some vendors refuse empty ones.
     With `after_tools` false, for a provider that takes no text beside a tool result, reminders of a tool result stand
     alone in a user message after it.
     """
     made: list[Message] = []
     for message in messages:
+        if message.role == "assistant" and not (message.content.strip() or message.tool_calls):
+            continue
         content = _without_tags(message.content)
         text = rendered(message.reminders)
         if not text:

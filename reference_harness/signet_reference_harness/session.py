@@ -8,9 +8,8 @@ never went out before the session is started again.
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from signet_reference_harness.adapter import (
@@ -22,18 +21,17 @@ from signet_reference_harness.adapter import (
     SessionStartParams,
     StartSource,
 )
+from signet_reference_harness.assembly import Context, assembled
 from signet_reference_harness.client import AdapterClient
 from signet_reference_harness.conversation import Conversation
-from signet_reference_harness.errors import ProviderError
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.messages import Message, ToolCall
 from signet_reference_harness.providers import Provider
-from signet_reference_harness.providers.completion import CompletionOptions
+from signet_reference_harness.providers.completion import CompletionOptions, StopReason
 from signet_reference_harness.reply import FailureClass, Reply, held_back
 from signet_reference_harness.tools import ToolContext, ToolRegistry, ToolResult
+from signet_reference_harness.turn import MOST_ROUNDS, ModelLoop, TurnResult, Watch, broken_reply
 
-MOST_ROUNDS: Final = 8
-"""Rounds of tool calls in one turn; then the model's last words are taken as its reply."""
 CLAIMED: Final = 409
 CLEAR: Final = "clear"
 BOUNDARIES: Final = frozenset(
@@ -49,16 +47,6 @@ BOUNDARIES: Final = frozenset(
 )
 SHUTDOWN: Final = "session_shutdown"
 """The reason of an end for which the host gave none that names a boundary."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnResult:
-    """A turn as the user saw it. `error` is set when the model, not the daemon, prevented it."""
-
-    reply: str = ""
-    injected: bool = False
-    tool_results: tuple[ToolResult, ...] = ()
-    error: str | None = None
 
 
 @dataclass(slots=True)
@@ -95,6 +83,7 @@ class Session:
     client: AdapterClient
     tools: ToolRegistry
     tick: Callable[[], int]
+    most_rounds: int = MOST_ROUNDS
     is_open: bool = False
     last_start: int = 0
     last_hook: int = 0
@@ -118,32 +107,56 @@ class Session:
         await self._announce()
         return True
 
-    async def turn(self, prompt: str, provider: Provider, feedback: Mapping[str, float] | None = None) -> TurnResult:
-        """One turn: the prompt to the daemon, then to the model, and its tool calls until it is done.
+    async def turn(
+        self,
+        prompt: str,
+        provider: Provider,
+        feedback: Mapping[str, float] | None = None,
+        *,
+        options: CompletionOptions | None = None,
+        watch: Watch | None = None,
+    ) -> TurnResult:
+        """One turn: the prompt to the daemon, research, then to the model, and its tool calls until it has answered.
 
-        `feedback` goes with the prompt: how much use memories were, by their ids, from -1 to 1.
+        `feedback` goes with the prompt: how much use memories were, by their ids, from -1 to 1. `options` say which
+        model answers, and how; `watch` is told of each piece of the answer as it arrives, and of each tool.
+        When the task is cancelled, what arrived of the answer is kept, and CancelledError goes on.
         """
         turn_context = await self._submit(prompt, feedback)
-        research = await self._research(prompt)
-        system = "\n\n".join(filter(None, (*self._contexts, turn_context, self.conversation.summary, research)))
-        options = CompletionOptions(tools=self.tools.definitions, system_prompt=system)
-        messages = [*self.conversation.messages, Message("user", prompt)]
-        results: list[ToolResult] = []
+        context = Context(
+            start=tuple(filter(None, self._contexts)), prompt=turn_context, research=await self._research(prompt)
+        )
+        asked = replace(options or CompletionOptions(), tools=self.tools.definitions)
+        messages, asked = assembled(context, self.conversation, prompt, asked)
+        before = len(messages)
+        loop = ModelLoop(provider, asked, messages, self._run_call, watch, self.most_rounds)
         try:
-            for _ in range(MOST_ROUNDS):
-                completion = await provider.complete(messages, options)
-                messages.append(Message("assistant", completion.content, completion.tool_calls))
-                if not completion.tool_calls:
-                    break
-                for call in completion.tool_calls:
-                    result = await self._use(call.name, call.arguments)
-                    results.append(result)
-                    messages.append(_answer(call, result))
-        except ProviderError as error:
-            return TurnResult(tool_results=tuple(results), error=error.message)
-        self.conversation.add_turn(prompt, completion.content, messages)
-        injected = bool(turn_context or any(self._contexts))
-        return TurnResult(reply=completion.content, injected=injected, tool_results=tuple(results))
+            await loop.run()
+        except asyncio.CancelledError:
+            if loop.reply.strip():
+                self._record(prompt, loop, loop.kept(before))
+            raise
+        if loop.answered:
+            self._record(prompt, loop, loop.messages)
+        return TurnResult(
+            reply=loop.reply,
+            injected=bool(turn_context or any(self._contexts)),
+            tool_results=tuple(loop.results),
+            error=None if loop.answered else loop.detail,
+            outcome=loop.outcome,
+            raw_reason=loop.raw_reason,
+            detail=loop.detail,
+            usage=loop.usage,
+            rounds=loop.rounds,
+            rate_limits=loop.rate_limits,
+            deferred_s=loop.deferred_s,
+            messages=tuple(loop.messages[before - 1 :]) if loop.answered else (),
+        )
+
+    def _record(self, prompt: str, loop: ModelLoop, messages: Sequence[Message]) -> None:
+        self.conversation.add_turn(prompt, loop.reply, messages)
+        if loop.outcome in {StopReason.MALFORMED, StopReason.ERROR, StopReason.CANCELLED}:
+            self.conversation.pending = (broken_reply(loop.detail),)
 
     async def use_tool(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Run one tool outside a turn."""
@@ -270,13 +283,13 @@ class Session:
             self._contexts = [context] if context else self._contexts
         return result.inject
 
-    async def _research(self, prompt: str) -> str:
-        results = []
-        for name in self.tools.before_generation:
-            result = await self._use(name, {"query": prompt})
-            if result.ok:
-                results.append(json.dumps(result.content))
-        return "\n".join(results)
+    async def _research(self, prompt: str) -> tuple[ToolResult, ...]:
+        """What the tools that run before the model brought; one that failed brings nothing."""
+        results = [await self._use(name, {"query": prompt}) for name in self.tools.before_generation]
+        return tuple(result for result in results if result.ok)
+
+    async def _run_call(self, call: ToolCall) -> ToolResult:
+        return await self._use(call.name, call.arguments)
 
     async def _use(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         if not await self._is_started():
@@ -376,8 +389,3 @@ class Session:
             self.last_hook = self.tick()
             self._daemon.last_prompt = None
         return reply
-
-
-def _answer(call: ToolCall, result: ToolResult) -> Message:
-    content = json.dumps(result.content if result.ok else {"error": result.error})
-    return Message("tool", content, tool_call_id=call.id)

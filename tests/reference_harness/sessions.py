@@ -8,7 +8,8 @@ from typing import Any
 from signet_reference_harness.host import SessionHost
 from signet_reference_harness.providers.completion import CompletionResult
 from signet_reference_harness.providers.scripted import ScriptedProvider
-from signet_reference_harness.session import Session, TurnResult
+from signet_reference_harness.session import Session
+from signet_reference_harness.turn import TurnResult
 
 PROJECT = "/workspace/acme"
 AGENT = "atlas-agent"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from signet_reference_harness.errors import ProviderError
@@ -36,8 +37,8 @@ class ScriptedProvider:
     async def stream(self, messages: Sequence[Message], options: CompletionOptions) -> AsyncIterator[CompletionChunk]:
         """The next completion of the script, word by word."""
         result = await self.complete(messages, options)
-        for word in result.content.split(" "):
-            yield CompletionChunk(f"{word} ")
+        for word in re.findall(r"\s*\S+\s*|\s+", result.content):
+            yield CompletionChunk(word)
         yield CompletionChunk("", result=result)
 
     async def available(self) -> bool:
