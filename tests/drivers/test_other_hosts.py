@@ -50,6 +50,19 @@ def test_command_hooks(mode: str, made: Made, broken: Broken, tmp_path: Path) ->
     assert found == ({} if mode == "conforming" else PROMPT_TEXT)
 
 
+def test_hooks_are_told_their_session_s_agent_where_a_user_tells_it(made: Made, broken: Broken, tmp_path: Path) -> None:
+    """Each session's hooks find its own agent in SIGNET_AGENT_ID; hooks that read none of it run as the default one."""
+    told = made("claude-code", config=settings(tmp_path), capabilities=["session-start"])
+    assert told.declared.agents == ("atlas-agent", "beacon-agent")
+    assert broken(told, ["other-agent"]) == {}
+
+
+def test_hooks_that_read_no_agent_are_found_out(made: Made, broken: Broken, tmp_path: Path) -> None:
+    """What was declared and given, and is not sent, breaks SIG-AGENT-002."""
+    deaf = made("codex", mode="deaf", config=settings(tmp_path), capabilities=["session-start"])
+    assert broken(deaf, ["plain"]) == {"SIG-AGENT-002": Verdict.FAIL}
+
+
 def test_remarks_reach_the_recording(made: Made, recorded: Recorded, tmp_path: Path) -> None:
     """What is off about the installed hooks stands in each recording once, and in the report of its trace."""
     declared = ["session-start", "user-prompt-submit", "session-end", "pre-compaction"]

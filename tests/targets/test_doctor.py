@@ -134,3 +134,31 @@ def test_program_that_a_connector_installs(tmp_path: Path, monkeypatch: pytest.M
     program.chmod(0o755)
     (found,) = [need for need in needs("codex", tmp_path) if need.what == "the program signet"]
     assert found.found == str(program)
+
+
+@pytest.mark.parametrize(("ending", "runtimes"), [(".js", "bun or node"), (".ts", "bun")])
+def test_typescript_asks_for_bun(ending: str, runtimes: str, tmp_path: Path) -> None:
+    """A server in TypeScript is run by bun alone where the target knows it, for node takes only some of them."""
+    (tmp_path / f"server{ending}").write_text("")
+    first = needs("mcp", tmp_path, f'[targets.mcp]\nmodule = "server{ending}"\n')[0]
+    assert first.what == f"a runtime: {runtimes}, for server{ending}"
+
+
+def test_typescript_program_asks_for_bun(tmp_path: Path) -> None:
+    """So does a program that the connector installs by name."""
+    server = tmp_path / "platform" / "daemon" / "src" / "mcp-stdio.ts"
+    server.parent.mkdir(parents=True)
+    server.write_text("")
+    assert "a runtime: bun, for mcp-stdio.ts" in [need.what for need in needs("codex", tmp_path)]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("codex", "known of that harness: Codex 0.169.0 refuses a hooks file with members it does not know"),
+        ("openclaw", "known of the connector: no token is declared"),
+    ],
+)
+def test_notes_are_told(name: str, said: str, tmp_path: Path) -> None:
+    """What is known of harness and connector is told before a run, for it explains verdicts."""
+    assert any(f"{need.what}: {need.found}".startswith(said) for need in needs(name, tmp_path) if need.note)

@@ -182,3 +182,22 @@ def test_own_memory_server_plays_the_shipped_face(tmp_path: Path) -> None:
     own = '[targets.mine]\ndriver = "mcp"\ncommand = ["acme"]\n'
     assert targets.load("mine", settings(tmp_path, own)).profile.face == shipped
     assert targets.load("mine", settings(tmp_path, f'{own}face = "other.json"\n')).profile.face == "other.json"
+
+
+@pytest.mark.parametrize(
+    ("text", "agents"),
+    [
+        ("[targets.codex]\n", ()),
+        ('[targets.codex]\nagents = ["ours"]\n', ("ours",)),
+        ('[targets.codex.declared]\nagents = ["ours"]\n', ("ours",)),
+    ],
+)
+def test_agents_of_a_shipped_profile_are_given_to_driven_connectors_alone(
+    text: str, agents: tuple[str, ...], tmp_path: Path
+) -> None:
+    """A recording of somebody's own session is held to agents that the repository names, never to made-up ones."""
+    settings(tmp_path, text)
+    target = targets.load("codex", tmp_path)
+    assert target.declared.agents == (agents or ("atlas-agent", "beacon-agent"))
+    assert target.declared_of_recordings.agents == agents
+    assert target.declared_of_recordings.harness == "codex"

@@ -86,7 +86,7 @@ def command(
 ) -> int:
     """Judge traces; the exit status is the run's."""
     options = parse_declared(**declared)
-    profile = Declared() if target is None else targets.load(target).declared
+    profile = Declared() if target is None else targets.load(target).declared_of_recordings
     if contract is not None:
         version_document(contract)
     terms = Terms(

@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from signet_conformance.drivers.command import CommandDriver, OnEvent
 from signet_conformance.drivers.pool import Fleet
+from signet_conformance.drivers.process import DriverProcess, OnEvent
 from signet_conformance.targets import Target
 
 
@@ -32,7 +32,7 @@ def launch(target: Target, env: Mapping[str, str], cwd: str, step_timeout_s: flo
     ready = dataclasses.replace(target, command=command_line(target))
     env = {**env, **target.env}
     if target.kind.own_program and target.processes == "one":
-        return CommandDriver(ready, env, cwd, step_timeout_s)
+        return DriverProcess(ready, env, cwd, step_timeout_s)
     return Fleet(ready, env, cwd, step_timeout_s)
 
 

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from signet_conformance.drivers.command import CommandDriver, OnEvent
 from signet_conformance.drivers.hosts.places import PROJECTS_VARIABLE
+from signet_conformance.drivers.process import DriverProcess, OnEvent
 from signet_conformance.targets import Target
 
 _REMEMBERED = ("agent", "project", "key")
@@ -32,18 +32,18 @@ class Fleet:
         self._env = {**env, PROJECTS_VARIABLE: str(self._projects)}
         self._cwd = cwd
         self._timeout_s = step_timeout_s
-        self._crews: dict[str, CommandDriver] = {}
+        self._crews: dict[str, DriverProcess] = {}
         self._sessions: dict[str, dict[str, Any]] = {}
         # Started ahead, like any connector: starting up is most of what it costs.
-        self._spare: CommandDriver | None = self._new(self._default_agent)
+        self._spare: DriverProcess | None = self._new(self._default_agent)
 
     @property
     def _default_agent(self) -> str | None:
         return self._target.declared.agents[0] if self._target.declared.agents else None
 
-    def _new(self, agent: str | None) -> CommandDriver:
+    def _new(self, agent: str | None) -> DriverProcess:
         env = {**self._env, **({} if agent is None else {"SIGNET_AGENT_ID": agent})}
-        return CommandDriver(self._target, env, self._cwd, self._timeout_s)
+        return DriverProcess(self._target, env, self._cwd, self._timeout_s)
 
     def hello(self) -> Mapping[str, Any]:
         """Greet the process that serves the whole run; one for an agent or a session is greeted when it is needed."""

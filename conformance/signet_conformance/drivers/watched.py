@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from signet_conformance.drivers.command import Broken, BrokenOffError, OnEvent
 from signet_conformance.drivers.launch import Driver
+from signet_conformance.drivers.process import Broken, BrokenOffError, OnEvent
 from signet_conformance.errors import NothingTestedError, SignetConformanceError, printable
 from signet_conformance.outcome.broken_off import BrokenOff
 from signet_conformance.scenarios.script import Scenario

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from signet_conformance import engine
 from signet_conformance.contract import daemon_requirements
-from signet_conformance.drivers.command import NotLoadedError
+from signet_conformance.drivers.process import NotLoadedError
 from signet_conformance.errors import SignetConformanceError
 from signet_conformance.finding import Verdict
 from signet_conformance.outcome.broken_off import BrokenOff

@@ -107,7 +107,7 @@ class Request:
         # A driven run's traces say themselves what the target declares.
         declared = Declarations()
         if target is not None and self.recordings:
-            declared = Declarations(profile=target.declared, name=target.name)
+            declared = Declarations(profile=target.declared_of_recordings, name=target.name)
         return Terms(
             only=self.only,
             contract=self.contract,

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.children.environment import clean_environment
-from signet_conformance.drivers.command import NotLoadedError
 from signet_conformance.drivers.handlers import troubled
 from signet_conformance.drivers.launch import Driver, launch
+from signet_conformance.drivers.process import NotLoadedError
 from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError
 from signet_conformance.running.daemon import DaemonUnderTest, ask_directly
 from signet_conformance.running.recorder import Recorder, mark

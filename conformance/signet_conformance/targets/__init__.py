@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import json
 import sys
@@ -46,6 +47,13 @@ class Target:
     root: Path = field(default_factory=Path.cwd)
     folder: Path = field(default_factory=Path.cwd)
     where: str = "--target"
+    own_agents: bool = False
+    """Whether the repository's own settings name the agents: those of a shipped profile are made up, for driving."""
+
+    @property
+    def declared_of_recordings(self) -> Declared:
+        """What the target declares of a recording that the kit did not drive, to which it gave no agents."""
+        return self.declared if self.own_agents else dataclasses.replace(self.declared, agents=())
 
     @property
     def kind(self) -> Kind:
@@ -104,9 +112,9 @@ def _made(name: str, data: Mapping[str, Any], settings: Settings, root: Path) ->
     from signet_conformance.files.documents import demand
     from signet_conformance.targets.profile import Profile
 
-    where = settings.where(name)
+    where, own = settings.where(name), settings.targets.get(name, {})
     profile = demand(Profile, data, where, error=TargetError)
-    demand_read(profile, settings.targets.get(name, {}), where)
+    demand_read(profile, own, where)
     if KINDS[profile.driver].own_program and not profile.command and profile.build is None:
         raise TargetError("no command", where=where, remedy='such as command = ["node", "{root}/driver.mjs"]')
     folder = settings.folder or root
@@ -124,6 +132,7 @@ def _made(name: str, data: Mapping[str, Any], settings: Settings, root: Path) ->
         root=root,
         folder=folder,
         where=where,
+        own_agents="agents" in own or "agents" in own.get("declared", {}),
     )
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 from signet_conformance.errors import TargetError
 from signet_conformance.targets import Target
 from signet_conformance.targets.face import find_face
-from signet_conformance.targets.files import first_of
-from signet_conformance.targets.needs import Need, missing
+from signet_conformance.targets.files import first_of, runtimes
+from signet_conformance.targets.needs import Need, missing, runtime_need
 
 __all__ = ["Need", "examine"]
 
@@ -18,6 +19,8 @@ def examine(target: Target) -> Iterator[Need]:
     """Every need of a target, in the order in which they are met; at least one."""
     yield from target.kind.needs(target)
     yield from _installed(target)
+    for fact in target.profile.notes:
+        yield Need("known of the connector", fact, note=True)
     if target.kind.has_face:
         yield from _face(target)
 
@@ -32,6 +35,8 @@ def _installed(target: Target) -> Iterator[Need]:
         else:
             made = "build the connector" if target.profile.build is None else target.profile.build
             yield Need(what, None if place is None else str(place), f"{name} is neither built nor on PATH. {made}")
+        if isinstance(place, Path) and runtimes(target, place) != target.profile.runtime:
+            yield runtime_need(target, place)
 
 
 def _face(target: Target) -> Iterator[Need]:
@@ -42,6 +47,8 @@ def _face(target: Target) -> Iterator[Need]:
         yield missing("a face", error)
         return
     yield Need(f"the harness {face.name}", face.data.checked, note=True)
+    for fact in face.data.notes:
+        yield Need("known of that harness", fact, note=True)
     for fact in face.data.unverified:
         yield Need("not seen in that harness", fact, note=True)
     if face.data.unverified:

@@ -19,6 +19,8 @@ _RUNTIMES: Mapping[str, str] = {
     "node": "install Node.js 20 or later, or set runtime to its path",
     "bun": "npm install bun, or set runtime to its path",
 }
+_NODE = "node"
+_TYPESCRIPT = (".ts", ".mts", ".cts")
 _DATA = (".json", ".toml", ".md", ".txt")
 
 
@@ -114,12 +116,13 @@ def package_name(folder: Path) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def find_runtime(target: Target) -> str:
-    """The program that runs the connector's module: the setting `runtime`, or the first known one on PATH.
+def find_runtime(target: Target, module: Path | None = None) -> str:
+    """The program that runs a module of the connector's: the setting `runtime`, or the first known one on PATH.
 
-    Raises TargetError that says how to get one.
+    A `module` in TypeScript is left to bun where the target knows it: node takes only some of them. Raises
+    TargetError that says how to get a runtime.
     """
-    wanted = target.profile.runtime
+    wanted = runtimes(target, module)
     for name in wanted:
         program = shutil.which(name, path=_search_path(target.root))
         if program is not None:
@@ -129,6 +132,14 @@ def find_runtime(target: Target) -> str:
         where=f"--target {target.name}",
         remedy=_RUNTIMES.get(wanted[0], "set runtime to a program that exists"),
     )
+
+
+def runtimes(target: Target, module: Path | None) -> Sequence[str]:
+    """The programs that can run a module of the connector's, the best first."""
+    wanted = target.profile.runtime
+    if module is None or module.suffix not in _TYPESCRIPT:
+        return wanted
+    return [name for name in wanted if Path(name).name != _NODE] or wanted
 
 
 def _search_path(root: Path) -> str:

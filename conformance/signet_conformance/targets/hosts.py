@@ -46,4 +46,4 @@ def served(target: Target) -> Mapping[str, Any]:
 def installed_programs(target: Target) -> Mapping[str, list[str]]:
     """The connector's own programs by the name under which it installs them; those not found are taken from PATH."""
     paths = {name: first_of(target, places) for name, places in target.profile.programs.items()}
-    return {name: [find_runtime(target), str(path)] for name, path in paths.items() if path is not None}
+    return {name: [find_runtime(target, path), str(path)] for name, path in paths.items() if path is not None}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from signet_conformance.errors import TargetError, printable
-from signet_conformance.targets.files import find_file, find_program, find_runtime
+from signet_conformance.targets.files import find_file, find_program, find_runtime, runtimes
 from signet_conformance.targets.server import DAEMON, listens, server_url
 
 if TYPE_CHECKING:
@@ -29,9 +29,10 @@ class Need:
     note: bool = False
 
 
-def runtime_need(target: Target) -> Need:
-    """What runs the connector's module."""
-    return _need(f"a runtime: {' or '.join(target.profile.runtime)}", lambda: find_runtime(target))
+def runtime_need(target: Target, module: Path | None = None) -> Need:
+    """What runs the connector's module, which may ask for more than the target names: TypeScript wants bun."""
+    for_what = "" if module is None else f", for {module.name}"
+    return _need(f"a runtime: {' or '.join(runtimes(target, module))}{for_what}", lambda: find_runtime(target, module))
 
 
 def connector_need(target: Target) -> Need:
@@ -41,8 +42,9 @@ def connector_need(target: Target) -> Need:
 
 def loaded_needs(target: Target) -> Iterator[Need]:
     """The connector's file, and what runs it."""
-    yield runtime_need(target)
-    yield connector_need(target)
+    connector = connector_need(target)
+    yield runtime_need(target, None if connector.found is None else Path(connector.found))
+    yield connector
 
 
 def program_needs(target: Target, what: str) -> Iterator[Need]:

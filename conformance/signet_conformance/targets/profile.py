@@ -93,6 +93,7 @@ class Settable(Part):
     driver: Annotated[Maybe[DriverKind], Field(description="the kind of connector")] = None
     title: Annotated[Maybe[Text], Field(description="what the connector is, in a few words")] = None
     identity: Annotated[Maybe[Text], Field(description="How the connector takes its agent id, as a sentence.")] = None
+    notes: Annotated[Items[str], Field(description="What a reader of a verdict should know, as sentences.")] = ()
     face: Annotated[
         Maybe[Text],
         Field(

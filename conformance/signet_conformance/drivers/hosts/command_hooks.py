@@ -32,8 +32,9 @@ INSTALL_TIMEOUT_S = 60
 class Session:
     """One session of the harness: its id, its transcript, what the turn under way still has to say."""
 
-    def __init__(self, face: Mapping[str, Any], cwd: Path) -> None:
+    def __init__(self, face: Mapping[str, Any], cwd: Path, agent: object) -> None:
         self.cwd = cwd
+        self.agent = agent if isinstance(agent, str) else None
         self.renew(face)
         self.server: McpServer | None = None
         self.said = False
@@ -154,7 +155,7 @@ class CommandHooks:
     def _session(self, step: Mapping[str, Any]) -> Session:
         name = str(step.get("session"))
         if step["step"] == "start":
-            self._sessions[name] = Session(self._face, self._projects.folder(step.get("project")))
+            self._sessions[name] = Session(self._face, self._projects.folder(step.get("project")), step.get("agent"))
         if name not in self._sessions:
             raise StepError(f"session {name!r} is not known: start it first")
         return self._sessions[name]
@@ -201,7 +202,7 @@ class CommandHooks:
         constants = self._face["constants"]
         members = (name for name in self._face["events"][event] if bag.get(name) is not None or name in constants)
         stdin = {name: bag[name] for name in members}
-        env = {**self._inherited(), **{name: str(session.cwd) for name in self._face.get("project_variables", ())}}
+        env = {**self._env_of(session), **{name: str(session.cwd) for name in self._face.get("project_variables", ())}}
         strict = bool(self._face.get("bracketed_output_is_json"))
         ways = self._face.get("blocked_by", {}).get(event, ())
         needs_reason = bool(self._face.get("blocking_needs_reason"))
@@ -214,15 +215,18 @@ class CommandHooks:
                 goes_on = goes_on and not blocked
         return goes_on
 
-    def _inherited(self) -> Mapping[str, str]:
-        """What the harness hands on of its own environment."""
+    def _env_of(self, session: Session) -> Mapping[str, str]:
+        """What the harness of a session hands on of its own environment, in which its user has set the agent."""
+        own = self._env if session.agent is None else {**self._env, "SIGNET_AGENT_ID": session.agent}
         kept = self._face.get("environment")
-        return self._env if kept is None else {name: self._env[name] for name in kept if name in self._env}
+        return own if kept is None else {name: own[name] for name in kept if name in own}
 
     def _tool(self, session: Session, step: Mapping[str, Any]) -> Mapping[str, Any]:
         if session.server is None:
             command, env = mcp_command(Path.home(), self._face)
-            session.server = McpServer(command, {**self._inherited(), **env}, str(session.cwd), self._face["harness"])
+            session.server = McpServer(
+                command, {**self._env_of(session), **env}, str(session.cwd), self._face["harness"]
+            )
         return use_tool(step, session.server.tools, self._options.get("tools", {}), session.server.call)
 
     def flush(self) -> None:

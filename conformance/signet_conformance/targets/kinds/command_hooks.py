@@ -19,14 +19,13 @@ if TYPE_CHECKING:
 def _command_line(target: Target) -> tuple[str, ...]:
     face = str(find_face(target).path)
     given = options(target, "tools", "config")
-    if target.profile.config is None:
-        module = str(find_file(target))
-    else:
-        given["config"], module = str(target.folder / target.profile.config), ""
+    module = None if target.profile.config is not None else find_file(target)
+    if target.profile.config is not None:
+        given["config"] = str(target.folder / target.profile.config)
     given["capabilities"] = target.declared.capabilities or ()
-    given["install"] = [find_runtime(target), host_file("install.mjs")]
+    given["install"] = [find_runtime(target, module), host_file("install.mjs")]
     given["programs"] = installed_programs(target)
-    return *python_host("command_hooks"), face, module, json.dumps(given)
+    return *python_host("command_hooks"), face, str(module or ""), json.dumps(given)
 
 
 def _needs(target: Target) -> Iterator[Need]:

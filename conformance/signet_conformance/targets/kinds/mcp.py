@@ -33,7 +33,8 @@ def _server(target: Target) -> Mapping[str, Any]:
             raise TargetError("the official MCP client is not installed", where=target.where, remedy=_INSTALL_CLIENT)
         return served(target)
     if not target.command:
-        return {"server": [find_runtime(target), str(find_file(target))]}
+        module = find_file(target)
+        return {"server": [find_runtime(target, module), str(module)]}
     if any(PORT in word for word in target.command):
         raise TargetError(
             f"a command with {PORT} starts a server over HTTP, and no url says where",

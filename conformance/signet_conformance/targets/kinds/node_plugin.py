@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 def _command_line(target: Target) -> tuple[str, ...]:
     face = str(find_face(target).path)
     given = json.dumps(options(target, "tools", "plugin_config"))
-    return find_runtime(target), host_file("node_host.mjs"), face, str(find_file(target)), given
+    module = find_file(target)
+    return find_runtime(target, module), host_file("node_host.mjs"), face, str(module), given
 
 
 def _needs(target: Target) -> Iterator[Need]:

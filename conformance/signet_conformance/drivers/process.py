@@ -1,4 +1,4 @@
-"""The driver `command`: a program that performs steps handed to it as JSON lines (signet-driver/1).
+"""The process of a driver program, which performs steps that are handed to it as JSON lines (signet-driver/1).
 
     {"id": 1, "op": "hello", "events": ["model"]}  -> {"id": 1, "ok": true, "result": {"capabilities": [...]}}
     {"id": 2, "op": "step", "step": {...}}         -> {"id": 2, "ok": true, "ms": 8.4, "result": {...}}
@@ -56,8 +56,8 @@ def _ignored(_event: Mapping[str, Any]) -> None:
     """Nothing that happens outside a step is marked."""
 
 
-class CommandDriver:
-    """One connector process. `step_timeout_s` bounds every step: past it the connector counts as hung."""
+class DriverProcess:
+    """One driver program, with the connector in it; past `step_timeout_s` in a step it counts as hung."""
 
     def __init__(self, target: Target, env: Mapping[str, str], cwd: str, step_timeout_s: float) -> None:
         self._target = target

@@ -1,4 +1,4 @@
-"""The driver `command`: how a program that breaks off is told, and that no answer of another request is taken."""
+"""The process of a driver program: how one that breaks off is told, and that no answer of another request is taken."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from signet_conformance import targets
-from signet_conformance.drivers.command import Broken, BrokenOffError, CommandDriver
+from signet_conformance.drivers.process import Broken, BrokenOffError, DriverProcess
 from signet_conformance.errors import NothingTestedError
 
 START = {"step": "start", "session": "s1"}
@@ -28,10 +28,10 @@ for line in sys.stdin:
 
 
 @contextmanager
-def driver(program: str, folder: Path, timeout_s: float = 60.0) -> Iterator[CommandDriver]:
+def driver(program: str, folder: Path, timeout_s: float = 60.0) -> Iterator[DriverProcess]:
     """A program behind the driver."""
     target = replace(targets.load("reference"), name="mine", command=(sys.executable, "-c", program))
-    driven = CommandDriver(target, {}, str(folder), timeout_s)
+    driven = DriverProcess(target, {}, str(folder), timeout_s)
     try:
         yield driven
     finally:
