@@ -46,6 +46,23 @@ class Conversation:
         self._turns += [("user", prompt), ("assistant", reply)]
         self.last_reply = reply if reply.strip() else None
 
+    @property
+    def turns(self) -> Sequence[tuple[str, str]]:
+        """Role and content of each line of the transcript, from the beginning."""
+        return tuple(self._turns)
+
+    @classmethod
+    def restored(
+        cls, messages: Sequence[Message], turns: Sequence[tuple[Role | Literal["system"], str]], summary: str = ""
+    ) -> Conversation:
+        """A conversation that goes on from what was kept of it: its `messages`, `turns` and `summary`."""
+        made = cls()
+        made._messages, made._turns, made.summary = list(messages), list(turns), summary
+        replies = (message.content for message in reversed(messages) if message.role == "assistant")
+        last = next(replies, "")
+        made.last_reply = last if last.strip() else None
+        return made
+
     def begin_again(self, source: str) -> None:
         """Note in the transcript that the session goes on after its end, as `source` says."""
         self._turns.append(("system", f"The session began again: {source}."))

@@ -8,7 +8,7 @@ provider's cache of them, never changes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -32,27 +32,12 @@ def rendered(reminders: Iterable[Reminder]) -> str:
     return "\n\n".join(_block(each) for each in reminders if each.visibility in FOR_THE_MODEL and each.text.strip())
 
 
-def attached(messages: Sequence[Message], reminders: Sequence[Reminder]) -> list[Message]:
-    """The messages with `reminders` at their end: beside the last tool result or prompt, else in a message alone.
-
-    Reminders that are there already keep their place.
-    """
-    given = list(messages)
-    if not reminders:
-        return given
-    if given and given[-1].role != "assistant":
-        given[-1] = replace(given[-1], reminders=(*given[-1].reminders, *reminders))
-    else:
-        given.append(Message("user", "", reminders=tuple(reminders)))
-    return given
-
-
-def lowered(messages: Iterable[Message], *, after_tools: bool = True) -> tuple[Message, ...]:
+def lowered(messages: Iterable[Message]) -> tuple[Message, ...]:
     """The messages as a provider gets them: reminders as text, and no tag in them that the harness did not write.
 
+    The reminders of a user's message stand after its words; those of another message, and those that came up during a
+    tool loop, in a user's message after it, which a provider puts into the message of the tool results where it may.
     A reply that says nothing is left out, as some vendors refuse empty ones.
-    With `after_tools` false, for a provider that takes no text beside a tool result, reminders of a tool result stand
-    alone in a user message after it.
     """
     made: list[Message] = []
     for message in messages:
@@ -62,7 +47,7 @@ def lowered(messages: Iterable[Message], *, after_tools: bool = True) -> tuple[M
         text = rendered(message.reminders)
         if not text:
             made.append(message if content == message.content and not message.reminders else _plain(message, content))
-        elif message.role == "assistant" or (message.role == "tool" and not after_tools):
+        elif message.role != "user":
             made += [_plain(message, content), Message("user", text)]
         else:
             made.append(_plain(message, f"{content}\n\n{text}" if content else text))

@@ -30,7 +30,7 @@ from signet_reference_harness.providers import Provider
 from signet_reference_harness.providers.completion import CompletionOptions, StopReason
 from signet_reference_harness.reply import FailureClass, Reply, held_back
 from signet_reference_harness.tools import ToolContext, ToolRegistry, ToolResult
-from signet_reference_harness.turn import MOST_ROUNDS, ModelLoop, TurnResult, Watch, broken_reply
+from signet_reference_harness.turn import MOST_ROUNDS, ModelLoop, TurnListener, TurnResult, broken_reply
 
 CLAIMED: Final = 409
 CLEAR: Final = "clear"
@@ -114,12 +114,12 @@ class Session:
         feedback: Mapping[str, float] | None = None,
         *,
         options: CompletionOptions | None = None,
-        watch: Watch | None = None,
+        listener: TurnListener | None = None,
     ) -> TurnResult:
         """One turn: the prompt to the daemon, research, then to the model, and its tool calls until it has answered.
 
         `feedback` goes with the prompt: how much use memories were, by their ids, from -1 to 1. `options` say which
-        model answers, and how; `watch` is told of each piece of the answer as it arrives, and of each tool.
+        model answers, and how; `listener` is told of each piece of the answer, message and tool as they come.
         When the task is cancelled, what arrived of the answer is kept, and CancelledError goes on.
         """
         turn_context = await self._submit(prompt, feedback)
@@ -129,7 +129,9 @@ class Session:
         asked = replace(options or CompletionOptions(), tools=self.tools.definitions)
         messages, asked = assembled(context, self.conversation, prompt, asked)
         before = len(messages)
-        loop = ModelLoop(provider, asked, messages, self._run_call, watch, self.most_rounds)
+        listener = listener or TurnListener()
+        listener.message(messages[-1])
+        loop = ModelLoop(provider, asked, messages, self._run_call, listener, self.most_rounds)
         try:
             await loop.run()
         except asyncio.CancelledError:

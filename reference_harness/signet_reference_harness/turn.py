@@ -9,7 +9,7 @@ import contextlib
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from signet_reference_harness import reminders
 from signet_reference_harness.errors import ProviderDeferredError, ProviderError
@@ -38,31 +38,29 @@ ROUND_LIMIT_TEXT: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TextDelta:
-    """A piece of what the model says, or of what it thinks, as it arrives."""
+class TurnListener:
+    """Is told of a turn as it goes on; each method does nothing until it is overridden.
 
-    text: str
-    kind: Literal["text", "thinking"] = "text"
+    What a method raises ends the turn and reaches the caller.
+    """
 
+    def chunk(self, chunk: CompletionChunk) -> None:
+        """A piece of what the model says or thinks has arrived."""
 
-@dataclass(frozen=True, slots=True)
-class ToolStarted:
-    """A tool that the model asked for is about to run."""
+    def message(self, message: Message) -> None:
+        """A message has joined the context, with the reminders it will keep: prompt, reply, result of a tool.
 
-    call: ToolCall
+        Those of a turn that ends in an error leave it again; see :attr:`TurnResult.messages`.
+        """
 
+    def tool_call(self, call: ToolCall) -> None:
+        """A tool that the model asked for is about to run."""
 
-@dataclass(frozen=True, slots=True)
-class ToolEnded:
-    """A tool is done, and this is what the model will be told."""
+    def tool_result(self, call: ToolCall, result: ToolResult) -> None:
+        """A tool is done, and this is what the model will be told."""
 
-    call: ToolCall
-    result: ToolResult
-
-
-TurnEvent = TextDelta | ToolStarted | ToolEnded
-Watch = Callable[[TurnEvent], None]
+    def compaction(self, summary: str) -> None:
+        """A summary has taken the place of the conversation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,15 +100,14 @@ class TurnResult:
 class ModelLoop:
     """Asks `provider` about `messages` and runs the tools it calls by `use`, at most `most_rounds` rounds of them.
 
-    `messages` grows by what is said; after the run it ends with the model's last words. `watch` is told of each
-    piece as it arrives.
+    `messages` grows by what is said; after the run it ends with the model's last words.
     """
 
     provider: Provider
     options: CompletionOptions
     messages: list[Message]
     use: Callable[[ToolCall], Awaitable[ToolResult]]
-    watch: Watch | None = None
+    listener: TurnListener = field(default_factory=TurnListener)
     most_rounds: int = MOST_ROUNDS
     outcome: StopReason = StopReason.CANCELLED
     raw_reason: str | None = None
@@ -144,7 +141,7 @@ class ModelLoop:
             calls = completion.tool_calls if completion.stop_reason in CALLS_TOOLS and not last else ()
             # Thinking that was cut is not taken back by the providers that sign it.
             thinking = completion.thinking if completion.stop_reason in CALLS_TOOLS else ()
-            self.messages.append(Message("assistant", completion.content, calls, thinking=thinking))
+            self._add(Message("assistant", completion.content, calls, thinking=thinking))
             if not calls:
                 self._conclude(completion, last=last)
                 return
@@ -169,7 +166,11 @@ class ModelLoop:
         if self.most_rounds:
             text = ROUND_LIMIT_TEXT.format(rounds=self.most_rounds)
             limit = Reminder(kind=ReminderKind.ROUND_LIMIT, origin=ReminderOrigin.HARNESS, text=text)
-            self.messages = reminders.attached(self.messages, [limit])
+            self._add(Message("user", "", reminders=(limit,)))
+
+    def _add(self, message: Message) -> None:
+        self.messages.append(message)
+        self.listener.message(message)
 
     def _conclude(self, completion: CompletionResult, *, last: bool) -> None:
         limited = last and self.most_rounds > 0 and completion.stop_reason in CALLS_TOOLS
@@ -186,15 +187,15 @@ class ModelLoop:
         """One completion. A failure is one too, with what had arrived."""
         self.rounds += 1
         self._said.clear()
-        lowered = reminders.lowered(self.messages, after_tools=getattr(self.provider, "text_after_tools", True))
+        lowered = reminders.lowered(self.messages)
         completion = CompletionResult(content="")
         async with contextlib.aclosing(self._chunks(lowered)) as chunks:
             async for chunk in chunks:
                 completion = chunk.result or completion
                 if chunk.text and chunk.kind == "text":
                     self._said.append(chunk.text)
-                if chunk.text and self.watch is not None:
-                    self.watch(TextDelta(chunk.text, chunk.kind))
+                if chunk.text:
+                    self.listener.chunk(chunk)
         self._said[:] = [completion.content]
         self._count(completion)
         return completion
@@ -226,13 +227,11 @@ class ModelLoop:
         self.rate_limits = completion.rate_limits or self.rate_limits
 
     async def _run_tool(self, call: ToolCall) -> None:
-        if self.watch is not None:
-            self.watch(ToolStarted(call))
+        self.listener.tool_call(call)
         result = await self.use(call)
         self.results.append(result)
-        self.messages.append(Message("tool", told(result), tool_call_id=call.id))
-        if self.watch is not None:
-            self.watch(ToolEnded(call, result))
+        self.listener.tool_result(call, result)
+        self._add(Message("tool", told(result), tool_call_id=call.id))
 
 
 def told(result: ToolResult) -> str:

@@ -62,3 +62,17 @@ def test_digest_is_never_blank() -> None:
     assert conversation.digest().strip()
     conversation.add_turn("which port?", "50051", [])
     assert "which port?" in conversation.digest()
+
+
+def test_a_conversation_goes_on_from_what_was_kept() -> None:
+    """Messages, summary, transcript and the model's last words are those of before."""
+    conversation = Conversation()
+    conversation.compact("They greeted.")
+    conversation.add_turn("a", "b", [Message("user", "a"), Message("assistant", "b")])
+    again = Conversation.restored(conversation.messages, conversation.turns, conversation.summary)
+    assert (again.messages, again.turns, again.summary, again.last_reply) == (
+        conversation.messages,
+        (("user", "a"), ("assistant", "b")),
+        "They greeted.",
+        "b",
+    )

@@ -68,33 +68,32 @@ def test_a_reminder_stands_after_the_words_of_its_message() -> None:
     assert message.reminders == ()
 
 
-def test_reminders_of_a_tool_loop_merge_after_the_last_result() -> None:
-    """What comes up during a tool loop stands beside the last tool result."""
+def test_reminders_of_a_tool_loop_follow_the_last_result() -> None:
+    """What comes up during a tool loop stands after the last tool result, which stays as it is."""
     call = Message("assistant", "", (ToolCall("c1", "memory_search", {}),))
-    messages = reminders.attached([Message("user", "go"), call, TOOL], [NOTE])
+    messages = [Message("user", "go"), call, TOOL, Message("user", "", reminders=(NOTE,))]
     *before, last = reminders.lowered(messages)
-    assert before == [Message("user", "go"), call]
-    assert (last.role, last.tool_call_id) == ("tool", "c1")
-    assert last.content.startswith(f"{TOOL.content}\n\n<system-reminder")
+    assert before == [Message("user", "go"), call, TOOL]
+    assert (last.role, last.content.startswith("<system-reminder")) == ("user", True)
 
 
-def test_reminders_stand_alone_where_a_tool_result_takes_no_text() -> None:
-    """For such a provider the result stays as it is, and the block follows as a user's message."""
-    result, block = reminders.lowered(reminders.attached([TOOL], [NOTE]), after_tools=False)
-    assert result == TOOL
+@pytest.mark.parametrize("message", [TOOL, Message("assistant", "Hello.")])
+def test_reminders_are_never_put_among_words_of_the_model_or_a_tool(message: Message) -> None:
+    """Beside any message but a user's, they stand in a message of their own after it."""
+    first, block = reminders.lowered([replace(message, reminders=(NOTE,))])
+    assert first == message
     assert (block.role, "Mind the gap." in block.content) == ("user", True)
 
 
-def test_reminders_after_a_reply_get_a_message_of_their_own() -> None:
-    """A reminder is never put among the model's words."""
-    messages = reminders.attached([Message("assistant", "Hello.")], [NOTE])
-    assert messages == [Message("assistant", "Hello."), Message("user", "", reminders=(NOTE,))]
+def test_an_empty_reply_is_not_sent_to_a_provider() -> None:
+    """Some vendors refuse a message without content."""
+    assert reminders.lowered([Message("user", "a"), Message("assistant", " ")]) == (Message("user", "a"),)
 
 
 def test_what_was_lowered_never_changes_as_the_conversation_goes_on() -> None:
     """The lowered messages of a turn begin those of the next, byte for byte."""
     first = [Message("user", "a", reminders=(RESEARCH,)), Message("assistant", "b")]
-    second = reminders.attached([*first, Message("user", "c")], [NOTE])
+    second = [*first, Message("user", "c"), Message("user", "", reminders=(NOTE,))]
     assert reminders.lowered(second)[:2] == reminders.lowered(first)
 
 

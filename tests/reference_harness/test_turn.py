@@ -20,7 +20,8 @@ from signet_reference_harness.providers.completion import (
     Usage,
 )
 from signet_reference_harness.providers.scripted import ScriptedProvider
-from signet_reference_harness.turn import TextDelta, ToolEnded, ToolStarted, TurnEvent, TurnResult
+from signet_reference_harness.tools import ToolResult
+from signet_reference_harness.turn import TurnListener, TurnResult
 
 from .recording_daemon import END, PROMPT, START, Answer, RecordingDaemon
 from .sessions import say, session_of, turns
@@ -88,27 +89,61 @@ def take(hosted: Hosted) -> Callable[..., TurnResult]:
 Take = Callable[..., TurnResult]
 
 
-def test_pieces_are_told_as_they_arrive(take: Take) -> None:
-    """What is watched is the text piece by piece, then each tool before and after it ran, in order."""
-    seen: list[TurnEvent] = []
+class Noting(TurnListener):
+    """Writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.noted: list[tuple[str, Any]] = []
+
+    def chunk(self, chunk: CompletionChunk) -> None:
+        """Its text."""
+        self.noted.append(("chunk", chunk.text))
+
+    def message(self, message: Message) -> None:
+        """Its role."""
+        self.noted.append(("message", message.role))
+
+    def tool_call(self, call: ToolCall) -> None:
+        """Its name."""
+        self.noted.append(("call", call.name))
+
+    def tool_result(self, call: ToolCall, result: ToolResult) -> None:
+        """Its name, and how it went."""
+        self.noted.append(("result", (call.name, result.ok)))
+
+
+def test_a_listener_is_told_in_order(take: Take) -> None:
+    """The prompt, the text piece by piece, the reply, then each tool before and after it ran, and its message."""
+    listener = Noting()
     provider = ScriptedProvider([asking(SEARCH, UNKNOWN, content="Let me see."), CompletionResult(content="It is 5.")])
-    result = take(provider, watch=seen.append)
-    words = [event.text for event in seen if isinstance(event, TextDelta)]
-    assert words == ["Let ", "me ", "see.", "It ", "is ", "5."]
-    assert [type(event) for event in seen[3:7]] == [ToolStarted, ToolEnded, ToolStarted, ToolEnded]
+    result = take(provider, listener=listener)
+    assert listener.noted == [
+        ("message", "user"),
+        *(("chunk", word) for word in ("Let ", "me ", "see.")),
+        ("message", "assistant"),
+        ("call", "memory_search"),
+        ("result", ("memory_search", True)),
+        ("message", "tool"),
+        ("call", "no_such_tool"),
+        ("result", ("no_such_tool", False)),
+        ("message", "tool"),
+        *(("chunk", word) for word in ("It ", "is ", "5.")),
+        ("message", "assistant"),
+    ]
     assert (result.reply, result.rounds, [each.ok for each in result.tool_results]) == ("It is 5.", 2, [True, False])
     assert [message.role for message in result.messages] == ["user", "assistant", "tool", "tool", "assistant"]
 
 
-def test_a_watcher_that_fails_is_not_taken_for_the_provider(take: Take) -> None:
-    """An error in what is watched with reaches the caller, and the stream is closed."""
+def test_a_listener_that_fails_is_not_taken_for_the_provider(take: Take) -> None:
+    """An error in the listener reaches the caller, and the stream is closed."""
     provider = Stream(CompletionChunk("a"), CompletionChunk("", result=CompletionResult(content="a")))
 
-    def watch(_event: TurnEvent) -> None:
-        raise BrokenPipeError
+    class Gone(TurnListener):
+        def chunk(self, chunk: CompletionChunk) -> None:
+            raise BrokenPipeError(chunk.text)
 
     with pytest.raises(BrokenPipeError):
-        take(provider, watch=watch)
+        take(provider, listener=Gone())
     assert provider.closed
 
 

@@ -14,8 +14,8 @@ class Provider(Protocol):
 
     All three methods raise ProviderError, and only that, when it cannot answer. A stream that has yielded a
     chunk raises no more: it ends with a result that says how it broke and holds what had arrived. The messages hold
-    no reminders: the loop has lowered them to text. A provider that takes no text beside a tool result says so by an
-    attribute `text_after_tools` that is False; reminders then stand in a user message after the results.
+    no reminders: the loop has lowered them to text. A user's message may follow the results of tools, and then belongs
+    into one message with them where the vendor knows such messages.
     """
 
     @property
