@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -53,3 +54,18 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
     while not condition():
         assert time.monotonic() < deadline, what
         time.sleep(0.02)
+
+
+def descendants(pid: int) -> set[int]:
+    """The processes that this one started, and those that these did, as far as nobody between has ended."""
+    parents: dict[int, list[int]] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            parents.setdefault(parent, []).append(int(folder.name))
+    below, waiting = set[int](), [pid]
+    while waiting:
+        children = parents.get(waiting.pop(), [])
+        below.update(children)
+        waiting += children
+    return below

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from signet_conformance.children import watchdog
 from signet_conformance.errors import NothingTestedError, printable
 
 _GRACE_S = 10.0
@@ -41,6 +42,7 @@ def run_in_foreground(command: Sequence[str], env: Mapping[str, str]) -> Ended:
             where=printable(command[0], 400),
             remedy="check that the program is installed and on PATH",
         ) from None
+    watchdog.watch_group(process.pid)
     stopped = False
 
     def pass_on(number: int, _frame: object) -> None:
@@ -62,6 +64,7 @@ def run_in_foreground(command: Sequence[str], env: Mapping[str, str]) -> Ended:
         late.cancel()
         # Whatever the command left behind in its group.
         _signal(process.pid, signal.SIGKILL)
+        watchdog.forget_group(process.pid)
         for number, handler in before.items():
             signal.signal(number, handler)
     process.returncode = status

@@ -20,6 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self, cast
 
+from signet_conformance.children import watchdog
 from signet_conformance.errors import KitError, SignetConformanceError, printable
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
@@ -74,11 +75,12 @@ class LineProcess:
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
-                    env=None if env is None else dict(env),
+                    env=watchdog.marked_environment(env),
                     cwd=cwd,
                     start_new_session=True,
                 )
                 _running.add(self)
+                watchdog.watch_group(self._process.pid)
         except OSError as failure:
             raise error(
                 f"{name} cannot be started: {failure.strerror or failure}",
@@ -171,6 +173,7 @@ class LineProcess:
             if not self._has_ended():
                 self._signal(signal.SIGKILL)
                 self._process.wait()
+                watchdog.forget_group(self._process.pid)
             _running.discard(self)
             self._stop_reading()
 
@@ -181,6 +184,7 @@ class LineProcess:
                 self._process.wait(timeout_s if timeout_s <= 0.0 else _left_after_end_of(self._process.pid, timeout_s))
                 # At once: the system may soon reuse the id of a child that was waited for.
                 self._signal(signal.SIGKILL)
+                watchdog.forget_group(self._process.pid)
         return self._process.returncode is not None
 
     def _next_line(self, timeout_s: float) -> bytes | None:

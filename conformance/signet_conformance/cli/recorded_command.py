@@ -12,6 +12,7 @@ from pathlib import Path
 
 from signet_conformance.children.foreground import Ended, run_in_foreground
 from signet_conformance.children.processes import ChildEndedError, LineProcess
+from signet_conformance.children.temporary import temporary_folder
 from signet_conformance.cli import check
 from signet_conformance.cli.commands import INTERRUPTED, PROGRAM
 from signet_conformance.cli.recorder_process import (
@@ -46,7 +47,7 @@ def record_command(
     if out is not None and os.path.lexists(out):
         raise UsageError("exists already", where=out, remedy="choose another name: nothing is replaced")
     with ExitStack() as stack:
-        home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="signet-record-")))
+        home = stack.enter_context(temporary_folder("signet-record-"))
         under_test = DaemonUnderTest(choice, home)
         stack.callback(under_test.close)
         under_test.start()

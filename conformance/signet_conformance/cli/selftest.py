@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from signet_conformance.children.temporary import temporary_folder
 from signet_conformance.engine import Judged
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.reports.progress import steps
@@ -53,8 +53,8 @@ def command(*, only: tuple[str, ...], workers: int, as_json: bool, folder: str |
     """Perform, grade, print; the exit status says whether all is green."""
     wanted, odd = _wanted(only)
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="signet-selftest-") as temporary:
-        selftest = _performed(wanted, odd, _new_folder(folder) if folder else Path(temporary), workers, whole=not only)
+    with temporary_folder("signet-selftest-traces-") as temporary:
+        selftest = _performed(wanted, odd, _new_folder(folder) if folder else temporary, workers, whole=not only)
     seconds = time.monotonic() - began
     exempt = mutants().exempt
     if as_json:

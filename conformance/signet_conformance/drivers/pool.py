@@ -9,12 +9,11 @@ from __future__ import annotations
 import contextlib
 import os
 import pwd
-import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from signet_conformance.children.temporary import temporary_folder
 from signet_conformance.drivers.hosts.places import PROJECTS_VARIABLE
 from signet_conformance.drivers.process import DriverProcess, OnEvent
 from signet_conformance.targets import Target
@@ -28,14 +27,19 @@ class Fleet:
 
     def __init__(self, target: Target, env: Mapping[str, str], cwd: str, step_timeout_s: float) -> None:
         self._target = target
-        self._projects = _projects_folder()
-        self._env = {**env, PROJECTS_VARIABLE: str(self._projects)}
+        self._folders = contextlib.ExitStack()
+        self._env = {**env, PROJECTS_VARIABLE: str(_projects_folder(self._folders))}
         self._cwd = cwd
         self._timeout_s = step_timeout_s
         self._crews: dict[str, DriverProcess] = {}
         self._sessions: dict[str, dict[str, Any]] = {}
         # Started ahead, like any connector: starting up is most of what it costs.
-        self._spare: DriverProcess | None = self._new(self._default_agent)
+        self._spare: DriverProcess | None = None
+        try:
+            self._spare = self._new(self._default_agent)
+        except BaseException:
+            self._folders.close()
+            raise
 
     @property
     def _default_agent(self) -> str | None:
@@ -93,18 +97,18 @@ class Fleet:
     def close(self) -> None:
         """End every process and everything it started, and remove the project folders."""
         with contextlib.ExitStack() as ends:
-            ends.callback(shutil.rmtree, self._projects, ignore_errors=True)
+            ends.callback(self._folders.close)
             for crew in (*self._crews.values(), *([] if self._spare is None else [self._spare])):
                 ends.callback(crew.close)
             self._crews.clear()
             self._spare = None
 
 
-def _projects_folder() -> Path:
+def _projects_folder(folders: contextlib.ExitStack) -> Path:
     """A folder below the user's cache: a session whose project is below /tmp is noise to the daemon."""
     home = Path(pwd.getpwuid(os.getuid()).pw_dir)
-    for base in (home / ".cache", Path("/var/tmp")):  # noqa: S108 - mkdtemp makes a private folder below it
+    for base in (home / ".cache", Path("/var/tmp")):  # noqa: S108 - the folder below it is private
         with contextlib.suppress(OSError):
             base.mkdir(parents=True, exist_ok=True)
-            return Path(tempfile.mkdtemp(prefix="signet-conformance-", dir=base))
-    return Path(tempfile.mkdtemp(prefix="signet-conformance-"))
+            return folders.enter_context(temporary_folder("signet-conformance-", base))
+    return folders.enter_context(temporary_folder("signet-conformance-"))

@@ -9,7 +9,6 @@ import contextlib
 import os
 import queue
 import secrets
-import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self, TypeVar
 
+from signet_conformance.children.temporary import temporary_folder
 from signet_conformance.running.daemon import is_embedded
 from signet_conformance.running.default_port import DefaultPort
 from signet_conformance.running.station import Station
@@ -42,7 +42,7 @@ class Workers:
         self.target = target
         self.folder = folder
         self._stack = contextlib.ExitStack()
-        home = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="signet-conformance-")))
+        home = self._stack.enter_context(temporary_folder("signet-conformance-"))
         token = f"sig_sk_{secrets.token_hex(20)}"
         canary = f"canary-{secrets.token_hex(12)}"
         if count is None:

@@ -6,7 +6,6 @@ import json
 import queue
 import secrets
 import sys
-import tempfile
 import threading
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from typing import Any, Self, TypeVar
 from signet_conformance import targets, trace
 from signet_conformance.children.environment import clean_environment
 from signet_conformance.children.processes import LineProcess
+from signet_conformance.children.temporary import temporary_folder
 from signet_conformance.drivers.launch import Driver
 from signet_conformance.engine import Judged, judge
 from signet_conformance.errors import KitError, SignetConformanceError
@@ -133,7 +133,7 @@ class _Bench:
 
     def __enter__(self) -> Self:
         try:
-            home = self._home = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="signet-selftest-")))
+            home = self._home = self._stack.enter_context(temporary_folder("signet-selftest-"))
             target = targets.load("reference")
             token = f"sig_sk_{secrets.token_hex(20)}"
             self._station = Station(target, self._daemon_at(home), home, canary=self._canary, token=token)

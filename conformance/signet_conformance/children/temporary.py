@@ -1,0 +1,93 @@
+"""Temporary folders: removed at the end, by the watchdog when we are killed, and by the next run when both are.
+
+A folder holds a file that is locked for as long as its owner lives. A folder of ours whose file nobody has locked
+was left behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from signet_conformance.children import watchdog
+
+OWNER = ".signet-conformance-owner"
+_searched: set[tuple[str, str]] = set()
+
+
+@contextlib.contextmanager
+def temporary_folder(prefix: str, base: Path | None = None) -> Iterator[Path]:
+    """A new private folder below `base` (default: the system's temporary folder), removed with all in it at the end.
+
+    What killed runs left there under the same prefix is removed first. Raises OSError where none can be made.
+    """
+    place = str(tempfile.gettempdir() if base is None else base)
+    if (place, prefix) not in _searched:
+        _searched.add((place, prefix))
+        remove_abandoned(prefix, Path(place))
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=place, ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        owner = _owned(folder)
+        watchdog.watch_folder(folder)
+        try:
+            yield folder
+        finally:
+            # It is removed right after this, and may be the watchdog's for that long.
+            if owner is not None:
+                os.close(owner)
+    watchdog.forget_folder(folder)
+
+
+def _owned(folder: Path) -> int | None:
+    """The descriptor of the folder's locked file; None where the file system knows no locks."""
+    draft = folder / f"{OWNER}-new"
+    descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        draft.unlink()
+        return None
+    # Locked before it has its name: nobody sees it free.
+    draft.rename(folder / OWNER)
+    return descriptor
+
+
+def remove_abandoned(prefix: str, base: Path) -> None:
+    """Remove the folders of this user below `base` whose owner is gone; no symbolic link is followed."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(base):  # noqa: PTH208 - names, which are opened below without following links
+            if name.startswith(prefix):
+                with contextlib.suppress(OSError):
+                    _remove_if_abandoned(base / name)
+
+
+def _remove_if_abandoned(folder: Path) -> None:
+    with contextlib.ExitStack() as stack:
+        at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        stack.callback(os.close, at)
+        owner = os.open(OWNER, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=at)
+        stack.callback(os.close, owner)
+        about = os.fstat(owner)
+        if not stat.S_ISREG(about.st_mode) or {about.st_uid, os.fstat(at).st_uid} != {os.geteuid()}:
+            return
+        fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        for name in os.listdir(at):  # noqa: PTH208 - of a folder that is open
+            if name != OWNER:
+                _remove(name, at)
+        # Last: where something could not be removed, the next run tries again.
+        os.unlink(OWNER, dir_fd=at)
+        folder.rmdir()
+
+
+def _remove(name: str, at: int) -> None:
+    if stat.S_ISDIR(os.lstat(name, dir_fd=at).st_mode):
+        shutil.rmtree(name, dir_fd=at)
+    else:
+        os.unlink(name, dir_fd=at)

@@ -1,0 +1,68 @@
+"""A run that is killed by SIGKILL leaves neither processes nor folders behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from signet_conformance.children.watchdog import VARIABLE
+from tests.support.processes import Watched, descendants, wait_until
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "driver-python"
+
+SPINS = """
+import json, os, pathlib, signal, subprocess, sys
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+line = json.loads(sys.stdin.readline())
+apart = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\\nwhile True: pass"
+other = subprocess.Popen([sys.executable, "-ISc", apart], start_new_session=True)
+told = pathlib.Path(__file__).with_name("told")
+told.with_suffix(".new").write_text(json.dumps(dict(os.environ)))
+told.with_suffix(".new").rename(told)
+while True: pass
+"""
+"""A connector that never looks at its input again, and has started another that left its session."""
+
+COMMANDS = {
+    "run": ["run", "example-python", "--report", "report"],
+    "lane": ["lane"],
+}
+
+
+@pytest.mark.parametrize("group", [False, True], ids=["alone", "with its group"])
+@pytest.mark.parametrize("command", ["run", "lane"])
+def test_nothing_of_it_is_left(command: str, group: bool, tmp_path: Path) -> None:
+    """Neither daemon nor recorder, nor a connector that spins, nor what that started, nor a temporary folder."""
+    connector, temporary = tmp_path / "connector", tmp_path / "temporary"
+    shutil.copytree(EXAMPLE, connector)
+    temporary.mkdir()
+    (connector / "driver.py").write_text(SPINS)
+    environment = {name: value for name, value in os.environ.items() if name not in (VARIABLE, "GITHUB_ACTIONS")}
+    environment |= {"TMPDIR": str(temporary), "SIGNET_LANE_TARGET": "example-python", "SIGNET_LANE_SCENARIOS": "0"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "signet_conformance.cli", *COMMANDS[command]], cwd=connector, env=environment,
+        process_group=0, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    with process, Watched([process.pid]):
+        wait_until((connector / "told").exists, "a connector")
+        started = descendants(process.pid)
+        programs = {name for pid in started for name in Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")}
+        assert {"signet_conformance.daemon", "signet_recording_proxy"} < programs
+        folders = [Path(value) for value in json.loads((connector / "told").read_text()).values()]
+        own = [path for path in folders if path.name.startswith("signet-conformance-")]
+        assert own
+        assert all(path.is_dir() for path in own)
+        assert list(temporary.iterdir())
+        with Watched(started) as watched:
+            assert len(watched) >= 5
+            os.killpg(process.pid, signal.SIGKILL) if group else process.kill()
+            assert watched.left(60.0) == []
+    assert list(temporary.iterdir()) == []
+    assert not any(path.exists() for path in own)
