@@ -84,6 +84,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--harness", metavar="NAME", help="the harness the connector names")
     add("--bound", action="append", default=[], metavar="NAME=SECONDS", help="a declared bound, such as start=15")
     add("--capability", action="append", metavar="OPERATION", help="an operation the connector declares")
+    add("--prompt-chars", type=int, metavar="N", help="after how many characters the connector cuts a prompt")
+    add("--bypass", choices=("connector", "application"), help="who heeds the user's bypass")
     add("--token-declared", action="store_true", help="the connector was given a token")
     add("--canary-env", action="append", default=[], metavar="NAME", help="redact the value of this variable anywhere")
     add("--engine", choices=ENGINES, default=ENGINES[0], help="what carries the bytes (default: %(default)s)")
@@ -110,6 +112,8 @@ def _declared(options: argparse.Namespace) -> Declared:
             "bounds_s": bounds,
             "capabilities": options.capability,
             "token": options.token_declared,
+            "prompt_chars": options.prompt_chars,
+            "bypass": options.bypass,
         },
         "the command line",
     )

@@ -59,6 +59,46 @@ def test_command_is_recorded_between_daemon_and_recorder_of_its_own(tmp_path: Pa
     assert recorded.header.declared.agents == ("atlas",)
 
 
+TELLS_ITS_AGENT = "import os; print('agent', os.environ.get('SIGNET_AGENT_ID'))"
+
+
+@pytest.mark.parametrize(
+    ("options", "environment", "agents", "told", "token"),
+    [
+        ((), {}, ("atlas-agent", "beacon-agent"), "atlas-agent", False),
+        (("--agent", "ours", "--token"), {}, ("ours",), "ours", True),
+        ((), {"SIGNET_AGENT_ID": "theirs", "SIGNET_TOKEN": "sig_sk_0123456789abcdef"}, ("theirs",), "theirs", True),
+    ],
+)
+def test_profile_of_the_target_is_given_and_declared(
+    options: tuple[str, ...],
+    environment: dict[str, str],
+    agents: tuple[str, ...],
+    told: str,
+    token: bool,
+    process: Process,
+    tmp_path: Path,
+) -> None:
+    """As a run does: harness, bounds and capabilities of the profile, the agent that is told, a token it has."""
+    words = ("--target", "pi", *options, "--no-check", "--out", "run.jsonl", "--", sys.executable, "-c")
+    done = process("record", *words, TELLS_ITS_AGENT, **environment)
+    assert done.stdout == f"agent {told}\n", done.stderr
+    declared = read(tmp_path / "run.jsonl").header.declared
+    assert (declared.agents, declared.token, declared.harness) == (agents, token, "pi")
+    assert declared.bounds_s == {"start": 5.0, "prompt": 5.0}
+    assert "hooks-remember" in (declared.capabilities or ())
+
+
+def test_target_that_is_not_known_is_a_name(process: Process, tmp_path: Path) -> None:
+    """The header names it; that no profile counts is said."""
+    words = ("--target", "theirs", "--no-check", "--out", "run.jsonl", "--", sys.executable, "-c")
+    done = process("record", *words, TELLS_ITS_AGENT)
+    assert done.stdout == "agent None\n"
+    assert "theirs is no known target: the header names it, and no profile" in done.stderr
+    header = read(tmp_path / "run.jsonl").header
+    assert (header.target, header.declared.agents) == ("theirs", ())
+
+
 def test_status_is_that_of_the_recording_and_that_of_the_command_is_told(process: Process) -> None:
     """A breach ends it with 1, whatever the command's own status."""
     done = process("record", "--", sys.executable, "-c", STARTS)

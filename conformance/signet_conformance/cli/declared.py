@@ -14,13 +14,25 @@ from signet_conformance.errors import UsageError, printable
 from signet_conformance.trace import Declared
 
 BOUNDS = ("start", "prompt")
+BYPASSES = ("connector", "application")
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def declared_options(command: _Command) -> _Command:
-    """Add the options that declare agents, harness, bounds, capabilities and a token."""
+    """Add the options that declare agents, harness, bounds, capabilities, a token and what the connector leaves."""
     for option in (
+        click.option(
+            "--bypass",
+            type=click.Choice(BYPASSES),
+            help="Who heeds the user's bypass (default: the connector).",
+        ),
+        click.option(
+            "--prompt-chars",
+            type=click.IntRange(1),
+            metavar="N",
+            help="After how many characters the connector cuts what the user says.",
+        ),
         click.option("--token", is_flag=True, help="The connector was given a token."),
         click.option(
             "--capability",
@@ -46,7 +58,13 @@ def declared_options(command: _Command) -> _Command:
 
 
 def parse_declared(
-    agents: Sequence[str], harness: str | None, bounds: Sequence[str], capabilities: Sequence[str], token: bool
+    agents: Sequence[str],
+    harness: str | None,
+    bounds: Sequence[str],
+    capabilities: Sequence[str],
+    token: bool,
+    prompt_chars: int | None,
+    bypass: str | None,
 ) -> Declared:
     """What the options declare; raises UsageError naming the option and the wrong value."""
     for option, values in (("--agent", agents), ("--harness", () if harness is None else (harness,))):
@@ -60,6 +78,8 @@ def parse_declared(
         bounds_s=dict(map(_bound, bounds)),
         capabilities=tuple(capabilities) or None,
         token=token,
+        prompt_chars=prompt_chars,
+        bypass=bypass,
     )
 
 

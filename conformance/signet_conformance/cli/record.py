@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import signal
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from signet_conformance import targets
 from signet_conformance.children.processes import ChildEndedError, ChildTimeoutError, LineProcess
 from signet_conformance.cli.declared import declared_options, parse_declared
 from signet_conformance.cli.recorder_process import (
@@ -21,10 +26,14 @@ from signet_conformance.cli.recorder_process import (
     status_of_ended,
 )
 from signet_conformance.errors import KitError, UsageError, printable
+from signet_conformance.outcome.declared import merged
 from signet_conformance.outcome.declared import words as declared_words
 from signet_conformance.reports.command_lines import shell_command
+from signet_conformance.trace import Declared
 
 _PROGRESS_S = 0.5
+_TOKENS = ("SIGNET_TOKEN", "SIGNET_API_KEY")
+"""Where connectors look for a token."""
 
 _EPILOG = """\b
 Examples:
@@ -38,6 +47,9 @@ Examples:
 COMMAND is run with SIGNET_DAEMON_URL set to the recorder (and SIGNET_PATH, where
 the daemon is the embedded one); when it ends the recording is judged, and the
 exit status is that of check. With --no-check it is that of COMMAND.
+With --target it gets the profile's first agent in SIGNET_AGENT_ID too, unless
+--agent or that variable names another, and is expected to send a token where
+SIGNET_TOKEN or SIGNET_API_KEY holds one.
 Without COMMAND the connector is pointed at the recorder by hand, and Ctrl-C ends
 the recording. Secrets are redacted before anything is written.
 """
@@ -70,7 +82,11 @@ the recording. Secrets are redacted before anything is written.
     help="Redact the value of this environment variable wherever it occurs; repeatable.",
 )
 @click.option("--body-limit", type=click.IntRange(0), metavar="BYTES", help="Cut larger bodies (default: 8 MiB).")
-@click.option("--target", metavar="NAME", help="Name of the connector, for the header.")
+@click.option(
+    "--target",
+    metavar="NAME",
+    help="Name of the connector, for the header; of a known target the profile is declared too.",
+)
 @declared_options
 def command(
     *,
@@ -96,26 +112,46 @@ def command(
     options += [f"--canary-env={name}" for name in canaries]
     options += [] if body_limit is None else [f"--body-limit={body_limit}"]
     options += [] if target is None else [f"--target={target}"]
-    options += [
-        "--token-declared" if word == "--token" else word for word in declared_words(parse_declared(**declared))
-    ]
+    said = _declared(parse_declared(**declared), target, os.environ if words else {})
+    options += ["--token-declared" if word == "--token" else word for word in declared_words(said)]
+    told = {"SIGNET_AGENT_ID": said.agents[0]} if target is not None and said.agents else {}
     if words:
         if upstream is not None:
             raise UsageError("a command has a daemon of its own", where="--upstream", remedy="say --daemon instead")
         # Imported here: a recording without a command launches no daemon.
         from signet_conformance.cli.recorded_command import record_command
 
-        return record_command(words, daemon, out, options, checks=not no_check)
+        return record_command(words, daemon, out, options, told, checks=not no_check)
     upstream, out = _place_without_command(upstream, out, daemon, no_check=no_check)
     # A terminated recording ends like an interrupted one: with a whole trace and no process left behind.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with recorder([f"--upstream={upstream}", f"--out={out}", *options]) as child:
         try:
-            return _run(child, upstream, out)
+            return _run(child, upstream, out, told)
         except ChildEndedError:
             return status_of_ended(child)
         finally:
             pass_on_stderr(child)
+
+
+def _declared(options: Declared, target: str | None, environment: Mapping[str, str]) -> Declared:
+    """What is declared: the options before the profile of the target, as far as the connector is given that.
+
+    `environment` is the connector's, as far as it is known: the agent in it is the one that counts, and without a
+    token in it none was given.
+    """
+    if target is None:
+        return options
+    if target not in targets.known():
+        print(f"{printable(target, 60)} is no known target: the header names it, and no profile", file=sys.stderr)
+        return options
+    profile = targets.load(target).declared
+    agent = environment.get("SIGNET_AGENT_ID", "").strip()
+    given = any(environment.get(name, "").strip() for name in _TOKENS)
+    return merged(
+        options,
+        replace(profile, agents=(agent,) if agent else profile.agents, token=profile.token and given),
+    )
 
 
 def _place_without_command(
@@ -144,13 +180,14 @@ def _demanded(option: str, value: str | None, example: str) -> str:
     return value
 
 
-def _run(child: LineProcess, upstream: str, out: str) -> int:
+def _run(child: LineProcess, upstream: str, out: str, told: Mapping[str, str]) -> int:
     url = child.receive(START_S)["url"]
     pass_on_stderr(child)
     print(
         f"recording {printable(upstream, 300)} into {printable(out, 1000)}",
         "point the connector at the recorder, then use it:",
         f"  export SIGNET_DAEMON_URL={printable(url, 300)}",
+        *(f"  export {name}={shlex.quote(printable(value, 300))}" for name, value in told.items()),
         "Ctrl-C ends the recording",
         sep="\n",
         flush=True,

@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -34,11 +34,18 @@ _IDLE_S = 20.0
 
 
 def record_command(
-    words: Sequence[str], daemon: str | None, out: str | None, options: Sequence[str], *, checks: bool
+    words: Sequence[str],
+    daemon: str | None,
+    out: str | None,
+    options: Sequence[str],
+    told: Mapping[str, str],
+    *,
+    checks: bool,
 ) -> int:
     """Run a command with a recorder in front of a daemon; the exit status is that of judging, or the command's own.
 
-    `options` are words for the recorder. Raises NothingTestedError when daemon or command cannot be started.
+    `options` are words for the recorder, `told` are variables of the command's environment. Raises NothingTestedError
+    when daemon or command cannot be started.
     """
     choice = EMBEDDED if daemon is None else daemon
     check_daemon(choice, "--daemon")
@@ -54,7 +61,8 @@ def record_command(
         trace = out or str(Path(tempfile.mkdtemp(prefix="signet-recording-"), "recording.jsonl"))
         child = stack.enter_context(recorder([f"--upstream={under_test.url}", f"--out={trace}", *options]))
         try:
-            ended = _run(child, words, trace, {"SIGNET_PATH": str(home)} if is_embedded(choice) else {})
+            of_daemon = {"SIGNET_PATH": str(home)} if is_embedded(choice) else {}
+            ended = _run(child, words, trace, {**of_daemon, **told})
         except ChildEndedError:
             return status_of_ended(child)
         except NothingTestedError:
@@ -74,10 +82,11 @@ def record_command(
     return status if isinstance(status, int) else KitError.exit_status
 
 
-def _run(child: LineProcess, words: Sequence[str], trace: str, env: dict[str, str]) -> Ended:
+def _run(child: LineProcess, words: Sequence[str], trace: str, env: Mapping[str, str]) -> Ended:
     url = str(child.receive(START_S)["url"])
     pass_on_stderr(child)
-    print(f"recording into {printable(trace, 1000)}, SIGNET_DAEMON_URL={printable(url, 300)}", file=sys.stderr)
+    agent = f", SIGNET_AGENT_ID={printable(env['SIGNET_AGENT_ID'], 300)}" if "SIGNET_AGENT_ID" in env else ""
+    print(f"recording into {printable(trace, 1000)}, SIGNET_DAEMON_URL={printable(url, 300)}{agent}", file=sys.stderr)
     sys.stderr.flush()
     ended = run_in_foreground(words, {**os.environ, **env, "SIGNET_DAEMON_URL": url})
     with suppress(KitError):

@@ -28,6 +28,8 @@ def words(declared: Declared) -> list[str]:
     given += [] if declared.harness is None else [f"--harness={declared.harness}"]
     given += [f"--bound={name}={seconds:g}" for name, seconds in declared.bounds_s.items()]
     given += [f"--capability={name}" for name in declared.capabilities or ()]
+    given += [] if declared.prompt_chars is None else [f"--prompt-chars={declared.prompt_chars}"]
+    given += [] if declared.bypass is None else [f"--bypass={declared.bypass}"]
     return [*given, "--token"] if declared.token else given
 
 
