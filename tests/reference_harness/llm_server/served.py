@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Protocol
 
 import httpx
 
 
 class Serve(Protocol):
-    """Starts a server for a script, given as its members but `format`."""
+    """Plays a script, given as its members but `format`."""
 
-    def __call__(self, **script: Any) -> Served:
-        """The server, ready."""
+    def __call__(self, **script: object) -> Served:
+        """The server, with that script."""
 
 
 class Served:
@@ -23,14 +28,24 @@ class Served:
         self.process = process
         self.http = httpx.Client(base_url=url, timeout=60, trust_env=False)
 
+    def play(self, **script: object) -> None:
+        """Play a script, given as its members but `format`, from its beginning."""
+        self.http.put("/script", json={"format": "signet-llm/1", **script}).raise_for_status()
+        self.http.delete("/requests").raise_for_status()
+
     def requests(self) -> list[dict[str, Any]]:
         """The requests that reached it."""
         kept: list[dict[str, Any]] = self.http.get("/requests").json()["requests"]
         return kept
 
-    def close(self) -> None:
-        """Close its standard input and wait for its end."""
-        self.http.close()
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        self.process.wait()
+
+@contextmanager
+def started(path: Path, *options: str, **script: object) -> Iterator[Served]:
+    """A server for a script, which is written to `path`; at the end its standard input closes, and so it ends."""
+    path.write_text(json.dumps({"format": "signet-llm/1", **script}))
+    command = [sys.executable, "-m", "signet_reference_harness.cli", "llm", str(path), "--until-stdin-closes", *options]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        served = Served(json.loads(process.stdout.readline())["url"], process)
+        with served.http:
+            yield served

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from signet_reference_harness.llm_server.asked import Asked, AskedMessage, names, objects, text_of
 from signet_reference_harness.llm_server.reply import (
@@ -14,7 +14,6 @@ from signet_reference_harness.llm_server.reply import (
     UnspeakableError,
     arguments_of,
     chunks_of,
-    to_json,
     whole,
 )
 from signet_reference_harness.llm_server.script import (
@@ -89,11 +88,16 @@ def stream(reply: Reply) -> Iterator[Piece]:
         for chunk in chunks_of(part):
             said = {"content": "", "thinking": chunk} if isinstance(part, ThinkingPart) else {"content": chunk}
             yield _line({**_head(reply), "message": {"role": "assistant", **said}, "done": False})
-    yield Piece(to_json(last) + b"\n", "end")
+    yield _line(last, "end")
 
 
-def _line(value: Mapping[str, Any]) -> Piece:
-    return Piece(to_json(value) + b"\n", "delta")
+def _line(value: Mapping[str, Any], kind: Literal["delta", "end"] = "delta") -> Piece:
+    return Piece(_bytes(value), kind)
+
+
+def _bytes(value: Any) -> bytes:
+    # Escaped, as Ollama escapes what some readers take for the end of a line.
+    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 
 
 def _head(reply: Reply) -> dict[str, Any]:
@@ -143,12 +147,12 @@ def failure(error: Failure) -> tuple[int, dict[str, Any]]:
 
 def failure_event(error: Failure) -> bytes:
     """An error in the middle of a stream."""
-    return to_json(failure(error)[1]) + b"\n"
+    return _bytes(failure(error)[1])
 
 
 def raw_event(event: RawEvent) -> bytes:
     """A line of the script as it is."""
-    return (event.data.encode() if isinstance(event.data, str) else to_json(event.data)) + b"\n"
+    return event.data.encode() + b"\n" if isinstance(event.data, str) else _bytes(event.data)
 
 
 def headers(number: int, limits: tuple[RateLimit, ...], now: datetime) -> dict[str, str]:
