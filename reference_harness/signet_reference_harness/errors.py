@@ -28,14 +28,23 @@ class ToolInputError(HarnessError):
 
 
 class ProviderError(HarnessError):
-    """Raised by a provider that cannot complete; the turn is then undone, the session goes on."""
+    """Raised by a provider that cannot complete; the turn is then undone, the session goes on.
+
+    `raw_reason` is the provider's own word for what went wrong, None where it gave none.
+    """
+
+    def __init__(self, message: str, *, remedy: str | None = None, raw_reason: str | None = None) -> None:
+        self.raw_reason = raw_reason
+        super().__init__(message, remedy=remedy)
 
 
 class ProviderDeferredError(ProviderError):
     """Raised by a provider that asks for a longer wait than it is given: it may be asked again in `seconds`."""
 
-    def __init__(self, message: str, seconds: float, *, remedy: str | None = None) -> None:
-        super().__init__(message, remedy=remedy)
+    def __init__(
+        self, message: str, seconds: float, *, remedy: str | None = None, raw_reason: str | None = None
+    ) -> None:
+        super().__init__(message, remedy=remedy, raw_reason=raw_reason)
         self.seconds = seconds
 
 

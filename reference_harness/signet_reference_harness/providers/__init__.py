@@ -30,3 +30,6 @@ class Provider(Protocol):
 
     async def available(self) -> bool:
         """Whether the model can be asked at all."""
+
+    async def aclose(self) -> None:
+        """Ends the connections that the provider holds; nothing is asked of it after that."""

@@ -44,3 +44,6 @@ class ScriptedProvider:
     async def available(self) -> bool:
         """True while the script has completions left."""
         return bool(self._script)
+
+    async def aclose(self) -> None:
+        """Nothing: a script holds no connection."""

@@ -1,0 +1,125 @@
+"""The agent's own file, agent.yaml: the harness reads its member `runtime`, and nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import ConfigDict, Field
+
+from signet_reference_harness.documents import DocumentError, Part, demand
+from signet_reference_harness.errors import ConfigError
+from signet_reference_harness.providers.reasons import Api
+
+NAMES: Final = ("agent.yaml", "AGENT.yaml", "config.yaml")
+"""In the order in which the daemon looks for them."""
+LARGEST_FILE: Final = 1024 * 1024
+Seconds = Annotated[float, Field(gt=0, strict=False)]
+
+
+class RetryPart(Part):
+    """How a call is tried again; what is not said stays as it is. Times are in seconds."""
+
+    attempts: Annotated[int, Field(ge=1, le=20)] | None = None
+    total_s: Seconds | None = None
+    longest_wait_s: Seconds | None = None
+    shortest_wait_s: Seconds | None = None
+    longest_backoff_s: Seconds | None = None
+    network: bool | None = None
+    timeouts: bool | None = None
+    rate_limits: bool | None = None
+    server_errors: bool | None = None
+    too_long: Literal["deferred", "error"] | None = None
+
+
+class RuntimePart(Part):
+    """The member `runtime`. Members that the harness does not know may be the daemon's."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    provider: str | None = None
+    api: Api | None = None
+    model: str | None = None
+    base_url: str | None = None
+    api_key_env: Annotated[str | None, Field(description="the environment variable that holds the key")] = None
+    timeout_s: Seconds | None = None
+    retry: RetryPart = RetryPart()
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFile:
+    """What the file at `path` says. `api_key` is the key itself, where somebody wrote it there."""
+
+    path: Path
+    runtime: RuntimePart
+    api_key: str | None
+
+
+def read_agent_file(workspace: Path) -> AgentFile | None:
+    """The agent's file in `workspace`; None when there is none. Raises ConfigError when it cannot be used."""
+    for name in NAMES:
+        path = workspace / name
+        try:
+            with path.open("rb") as file:
+                data = file.read(LARGEST_FILE + 1)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            remedy = "make it readable, or name another workspace by SIGNET_PATH"
+            raise ConfigError(f"{path} cannot be read: {error.strerror or error}", remedy=remedy) from None
+        return _read(path, data)
+    return None
+
+
+def _read(path: Path, data: bytes) -> AgentFile:
+    if len(data) > LARGEST_FILE:
+        raise ConfigError(f"{path} is larger than {LARGEST_FILE} bytes", remedy="name another workspace by SIGNET_PATH")
+    value = _parse(path, data)
+    if value is None:
+        value = {}
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{path} holds no mapping", remedy="write members such as 'runtime:' with values beneath")
+    runtime = value.get("runtime")
+    if runtime is None:
+        runtime = {}
+    if not isinstance(runtime, Mapping) or not all(isinstance(name, str) for name in runtime):
+        raise ConfigError(
+            f"{path}: /runtime: is not a mapping of names", remedy="write 'provider: anthropic' beneath it"
+        )
+    members = dict(runtime)
+    # Apart, since what is wrong with a key is told without showing it.
+    key = members.pop("api_key", None)
+    if key is not None and not isinstance(key, str):
+        raise ConfigError(f"{path}: /runtime/api_key: is not a text", remedy="write it in quotes, or use api_key_env")
+    known = [*RuntimePart.model_fields, "api_key"]
+    for name in members.keys() - set(known):
+        near = get_close_matches(name, known, 1, 0.8)
+        if near:
+            raise ConfigError(f"{path}: /runtime: unknown member {name[:80]!r}", remedy=f"write {near[0]}")
+    try:
+        return AgentFile(path, demand(RuntimePart, members, f"{path}: /runtime"), key)
+    except DocumentError as error:
+        raise ConfigError(error.message, remedy=error.remedy or "mend the file, or take the member out") from None
+
+
+def _parse(path: Path, data: bytes) -> Any:
+    try:
+        import yaml
+    except ImportError:
+        remedy = "pip install 'signet-conformance[harness]'"
+        raise ConfigError(f"{path} cannot be read without the package 'pyyaml'", remedy=remedy) from None
+    try:
+        return yaml.safe_load(data)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f":{mark.line + 1}:{mark.column + 1}" if mark is not None else ""
+        # Without what the file holds there, which may be a key.
+        told = str(getattr(error, "problem", None) or "wrong characters")
+        problem = re.sub(r"(['\"]).*\1", "...", told, flags=re.DOTALL)
+        raise ConfigError(f"{path}{place}: is not YAML: {problem}", remedy="mend that line") from None
+    except (RecursionError, ValueError) as error:
+        raise ConfigError(f"{path}: is not YAML: {type(error).__name__}", remedy="mend the file") from None

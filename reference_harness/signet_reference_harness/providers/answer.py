@@ -1,0 +1,143 @@
+"""An answer as it arrives, whatever vendor sends it, and what it comes to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from signet_reference_harness.messages import Thinking, ToolCall
+from signet_reference_harness.providers.completion import (
+    CompletionChunk,
+    CompletionResult,
+    RateLimit,
+    StopReason,
+    Usage,
+)
+from signet_reference_harness.providers.rate_limits import rate_limits
+from signet_reference_harness.providers.reasons import Api, reason_of
+
+
+@dataclass(slots=True)
+class _Call:
+    id: str
+    name: str
+    arguments: str = ""
+    value: object = None
+    """Arguments that arrived as a value, not as JSON text."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Answer:
+    """What has arrived of one answer of `api`. A provider fills it; text and thinking are shown as they come."""
+
+    api: Api
+    raw_reason: str | None = None
+    begun: bool = False
+    """Whether the provider has begun to answer; a failure before that is not in the answer."""
+    done: bool = False
+    """Whether the provider has said that the answer is whole, with or without a reason."""
+    detail: str = ""
+    usage: Usage = field(default_factory=Usage)
+    rate_limits: tuple[RateLimit, ...] = ()
+    refused: bool = False
+    thinking: list[Thinking] = field(default_factory=list)
+    _text: list[str] = field(default_factory=list)
+    _calls: dict[object, _Call] = field(default_factory=dict)
+
+    def begin(self, headers: Mapping[str, str], now: float) -> None:
+        """The provider answers, with these headers. `now` is in seconds since 1970."""
+        self.begun = True
+        self.rate_limits = rate_limits(headers, now)
+
+    def text(self, piece: str) -> CompletionChunk:
+        """The chunk that shows `piece`, which is kept."""
+        self._text.append(piece)
+        return CompletionChunk(piece)
+
+    def refusal(self, piece: str) -> CompletionChunk:
+        """The chunk that shows `piece` of the words by which the model declines."""
+        self.refused = True
+        return self.text(piece)
+
+    def thought(self, piece: str) -> CompletionChunk:
+        """The chunk that shows `piece` of what the model thinks; the provider keeps the whole in `thinking`."""
+        return CompletionChunk(piece, kind="thinking")
+
+    def call(self, key: object, identity: str | None, name: str | None, *, value: object = None) -> None:
+        """A tool call begins, known by `key` while it arrives; an API without ids gets one made here."""
+        self._calls[key] = _Call(identity or f"call_{uuid4().hex}", name or "", value=value)
+
+    def arguments(self, key: object, piece: str) -> None:
+        """A piece of the JSON text of the arguments of the call `key`. Raises KeyError for a call that never began."""
+        self._calls[key].arguments += piece
+
+    def call_id(self, key: object) -> str | None:
+        """The id of the call `key`; None when no such call has begun."""
+        return self._calls[key].id if key in self._calls else None
+
+    def result(self) -> CompletionResult:
+        """What the answer came to, now that no more of it arrives."""
+        calls, complaint = self._tool_calls()
+        if self.raw_reason is None and not self.done:
+            return self.broken(StopReason.MALFORMED, "the answer ended without a reason")
+        reason = reason_of(self.api, self.raw_reason, tool_calls=bool(self._calls), refusal=self.refused)
+        detail = self.detail
+        if reason is None:
+            reason, detail = StopReason.ERROR, f"the reason {self.raw_reason!r} is not in the table of {self.api}"
+        elif reason is StopReason.TOOL_USE and complaint:
+            reason, detail = StopReason.MALFORMED, complaint
+        elif reason is StopReason.TOOL_USE and not calls:
+            reason, detail = StopReason.MALFORMED, f"the reason is {self.raw_reason!r}, but no tool is called"
+        elif reason is StopReason.MALFORMED:
+            detail = detail or "the provider says that it is done, and gives no reason"
+        elif reason is StopReason.ERROR:
+            detail = detail or f"the provider ended with {self.raw_reason!r}"
+        return self._completion(reason, detail, calls)
+
+    def broken(self, reason: StopReason, detail: str, raw_reason: str | None = None) -> CompletionResult:
+        """An answer that did not come to its own end: what arrived, and why there is no more."""
+        self.raw_reason = raw_reason or self.raw_reason
+        return self._completion(reason, detail, ())
+
+    def _completion(self, reason: StopReason, detail: str, calls: tuple[ToolCall, ...]) -> CompletionResult:
+        return CompletionResult(
+            content="".join(self._text),
+            tool_calls=calls,
+            stop_reason=reason,
+            usage=self.usage,
+            raw_reason=self.raw_reason,
+            detail=detail,
+            rate_limits=self.rate_limits,
+            thinking=tuple(self.thinking),
+        )
+
+    def _tool_calls(self) -> tuple[tuple[ToolCall, ...], str]:
+        """The calls whose arguments can be read, and what is wrong with the others."""
+        good: list[ToolCall] = []
+        complaints: list[str] = []
+        for call in self._calls.values():
+            arguments = call.value if call.value is not None else _read(call.arguments)
+            if call.name and isinstance(arguments, Mapping):
+                good.append(ToolCall(call.id, call.name, arguments))
+            elif call.name:
+                complaints.append(f"the arguments of {call.name} are not a JSON object: {_shortened(call)}")
+            else:
+                complaints.append("a tool call names no tool")
+        return tuple(good), "; ".join(complaints)
+
+
+def _read(text: str) -> Any:
+    if not text.strip():
+        return {}  # a tool without parameters: some models send nothing at all
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _shortened(call: _Call) -> str:
+    text = call.arguments or repr(call.value)
+    return text if len(text) <= 200 else f"{text[:200]}..."

@@ -1,0 +1,145 @@
+"""OpenAI's chat completions, through its own package; compatible servers speak them too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Awaitable, Iterator, Mapping, Sequence
+from typing import Any
+
+from signet_reference_harness.messages import Message, Thinking
+from signet_reference_harness.providers.answer import Answer
+from signet_reference_harness.providers.completion import CompletionChunk, CompletionOptions, Usage
+from signet_reference_harness.providers.settings import ProviderSettings
+from signet_reference_harness.providers.vendor import NO_KEY, VendorProvider, clean, function_tools, parsed
+
+
+class OpenAIChatProvider(VendorProvider):
+    """Completes through the chat completions of OpenAI, or of a server that speaks them."""
+
+    api = "openai-completions"
+    package = "openai"
+
+    def _connect(self) -> Any:
+        return client(self._sdk, self._settings)
+
+    def _models(self) -> Awaitable[Any]:
+        request: Awaitable[Any] = self._client.models.list()
+        return request
+
+    def _request(self, messages: Sequence[Message], options: CompletionOptions) -> dict[str, Any]:
+        system = [{"role": "system", "content": clean(options.system_prompt)}] if options.system_prompt else []
+        request: dict[str, Any] = {
+            "model": options.model or self._settings.model,
+            "messages": [*system, *(_message(message) for message in messages)],
+        }
+        if options.max_tokens is not None:
+            # OpenAI's newer models refuse the old name; many compatible servers know no other.
+            request["max_completion_tokens" if self._settings.at_vendor else "max_tokens"] = options.max_tokens
+        if options.temperature is not None:
+            request["temperature"] = options.temperature
+        if options.tools:
+            request["tools"] = function_tools(options.tools)
+            request["tool_choice"] = options.tool_choice
+        return request
+
+    async def _whole(self, answer: Answer, request: Mapping[str, Any]) -> AsyncGenerator[CompletionChunk, None]:
+        raw = await self._client.chat.completions.with_raw_response.create(**request)
+        answer.begin(raw.headers, self._timing.now())
+        completion = await parsed(raw)
+        choice = completion.choices[0]
+        for chunk in _pieces(answer, choice.message):
+            yield chunk
+        for place, call in enumerate(choice.message.tool_calls or ()):
+            answer.call(place, call.id, call.function.name)
+            answer.arguments(place, call.function.arguments or "")
+        _function_call(answer, getattr(choice.message, "function_call", None))
+        self._keep_thinking(answer, _reasoning(choice.message) or "")
+        answer.usage = _usage(completion.usage, answer.usage)
+        answer.raw_reason = choice.finish_reason
+
+    async def _streamed(self, answer: Answer, request: Mapping[str, Any]) -> AsyncGenerator[CompletionChunk, None]:
+        raw = await self._client.chat.completions.with_raw_response.create(
+            **request, stream=True, stream_options={"include_usage": True}
+        )
+        answer.begin(raw.headers, self._timing.now())
+        thoughts: list[str] = []
+        async with await parsed(raw) as events:
+            async for event in events:
+                answer.usage = _usage(getattr(event, "usage", None), answer.usage)
+                for choice in event.choices[:1]:
+                    answer.raw_reason = choice.finish_reason or answer.raw_reason
+                    if choice.delta is None:
+                        continue
+                    thoughts.append(_reasoning(choice.delta) or "")
+                    for chunk in _pieces(answer, choice.delta):
+                        yield chunk
+                    for call in choice.delta.tool_calls or ():
+                        _tool_call(answer, call)
+                    _function_call(answer, getattr(choice.delta, "function_call", None))
+        self._keep_thinking(answer, "".join(thoughts))
+
+    def _keep_thinking(self, answer: Answer, text: str) -> None:
+        if text:
+            answer.thinking.append(Thinking(text, self.id, {"reasoning_content": text}))
+
+
+def client(openai: Any, settings: ProviderSettings) -> Any:
+    """A client of OpenAI's package, which does not retry."""
+    return openai.AsyncOpenAI(
+        api_key=settings.key.reveal() if settings.key else NO_KEY,
+        base_url=settings.base_url,
+        max_retries=0,
+        timeout=settings.timeout_s,
+    )
+
+
+def _message(message: Message) -> dict[str, Any]:
+    text = clean(message.content)
+    if message.role == "tool":
+        return {"role": "tool", "tool_call_id": message.tool_call_id, "content": text}
+    if not message.tool_calls:
+        return {"role": message.role, "content": text}
+    calls = [
+        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": json.dumps(call.arguments)}}
+        for call in message.tool_calls
+    ]
+    return {"role": "assistant", "content": text or None, "tool_calls": calls}
+
+
+def _pieces(answer: Answer, said: Any) -> Iterator[CompletionChunk]:
+    """What a message, or a piece of it, shows."""
+    thought = _reasoning(said)
+    if thought:
+        yield answer.thought(thought)
+    if said.content:
+        yield answer.text(said.content)
+    if getattr(said, "refusal", None):
+        yield answer.refusal(said.refusal)
+
+
+def _reasoning(said: Any) -> str | None:
+    """What the model thinks, which OpenAI does not tell and compatible servers tell under two names."""
+    return getattr(said, "reasoning_content", None) or getattr(said, "reasoning", None)
+
+
+def _tool_call(answer: Answer, piece: Any) -> None:
+    """A piece of a tool call. Some servers give every call the index 0, and tell them apart by id."""
+    key: Any = piece.index or 0
+    if piece.id and answer.call_id(key) not in {None, piece.id}:
+        key = piece.id
+    if answer.call_id(key) is None:
+        answer.call(key, piece.id, piece.function.name)
+    answer.arguments(key, piece.function.arguments or "")
+
+
+def _function_call(answer: Answer, piece: Any) -> None:
+    """A piece of the one call that the API had before it had tools."""
+    if piece is None:
+        return
+    if answer.call_id("function_call") is None:
+        answer.call("function_call", None, piece.name)
+    answer.arguments("function_call", piece.arguments or "")
+
+
+def _usage(told: Any, before: Usage) -> Usage:
+    return before if told is None else Usage(told.prompt_tokens or 0, told.completion_tokens or 0)

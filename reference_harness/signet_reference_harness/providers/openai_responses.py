@@ -1,0 +1,130 @@
+"""OpenAI's responses API, through its own package. Nothing is stored at the server: each request holds everything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Awaitable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from signet_reference_harness.messages import Message, Thinking
+from signet_reference_harness.providers.answer import Answer
+from signet_reference_harness.providers.completion import CompletionChunk, CompletionOptions, Usage
+from signet_reference_harness.providers.failures import failure_of_words
+from signet_reference_harness.providers.openai_chat import client
+from signet_reference_harness.providers.vendor import VendorProvider, clean, parsed
+
+ENDS: Final = frozenset({"response.completed", "response.failed", "response.incomplete", "response.cancelled"})
+THOUGHTS: Final = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
+
+
+class OpenAIResponsesProvider(VendorProvider):
+    """Completes through the responses API of OpenAI, or of a server that speaks it."""
+
+    api = "openai-responses"
+    package = "openai"
+
+    def _connect(self) -> Any:
+        return client(self._sdk, self._settings)
+
+    def _models(self) -> Awaitable[Any]:
+        request: Awaitable[Any] = self._client.models.list()
+        return request
+
+    def _request(self, messages: Sequence[Message], options: CompletionOptions) -> dict[str, Any]:
+        request: dict[str, Any] = {
+            "model": options.model or self._settings.model,
+            "input": [item for message in messages for item in _items(message, self.id)],
+            "store": False,
+        }
+        if options.system_prompt:
+            request["instructions"] = clean(options.system_prompt)
+        if options.max_tokens is not None:
+            request["max_output_tokens"] = options.max_tokens
+        if options.temperature is not None:
+            request["temperature"] = options.temperature
+        if options.tools:
+            request["tools"] = [
+                {
+                    "type": "function",
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": dict(tool.input_schema),
+                    "strict": False,
+                }
+                for tool in options.tools
+            ]
+            request["tool_choice"] = options.tool_choice
+        return request
+
+    async def _whole(self, answer: Answer, request: Mapping[str, Any]) -> AsyncGenerator[CompletionChunk, None]:
+        raw = await self._client.responses.with_raw_response.create(**request)
+        answer.begin(raw.headers, self._timing.now())
+        response = await parsed(raw)
+        for place, item in enumerate(response.output):
+            if item.type == "message":
+                for part in item.content:
+                    yield answer.refusal(part.refusal) if part.type == "refusal" else answer.text(part.text)
+            self._keep(answer, place, item)
+        _end(answer, response)
+
+    async def _streamed(self, answer: Answer, request: Mapping[str, Any]) -> AsyncGenerator[CompletionChunk, None]:
+        raw = await self._client.responses.with_raw_response.create(**request, stream=True)
+        answer.begin(raw.headers, self._timing.now())
+        async with await parsed(raw) as events:
+            async for event in events:
+                if event.type == "response.output_text.delta":
+                    yield answer.text(event.delta)
+                elif event.type == "response.refusal.delta":
+                    yield answer.refusal(event.delta)
+                elif event.type in THOUGHTS:
+                    yield answer.thought(event.delta)
+                elif event.type == "response.output_item.done":
+                    self._keep(answer, event.output_index, event.item)
+                elif event.type == "error":
+                    raise failure_of_words(event.code, None, event.message)
+                elif event.type in ENDS:
+                    _end(answer, event.response)
+
+    def _keep(self, answer: Answer, place: int, item: Any) -> None:
+        """A call or a thought that has arrived whole."""
+        if item.type == "function_call":
+            answer.call(place, item.call_id, item.name)
+            answer.arguments(place, item.arguments or "")
+        elif item.type == "reasoning":
+            thought = "".join(part.text for part in item.summary or ())
+            answer.thinking.append(Thinking(thought, self.id, item.model_dump(exclude_none=True)))
+
+
+def _items(message: Message, provider: str) -> Iterator[dict[str, Any]]:
+    text = clean(message.content)
+    if message.role == "tool":
+        yield {"type": "function_call_output", "call_id": message.tool_call_id, "output": text}
+        return
+    for thinking in message.thinking:
+        # The server kept nothing, so it reads back only what it encrypted.
+        if thinking.provider == provider and thinking.raw.get("encrypted_content"):
+            yield dict(thinking.raw)
+    if text or not message.tool_calls:
+        yield {"role": message.role, "content": text}
+    for call in message.tool_calls:
+        yield {
+            "type": "function_call",
+            "call_id": call.id,
+            "name": call.name,
+            "arguments": json.dumps(call.arguments),
+        }
+
+
+def _end(answer: Answer, response: Any) -> None:
+    """What the response came to. Raises Failure where it says that it failed, so that it may be tried again."""
+    if response.usage is not None:
+        answer.usage = Usage(response.usage.input_tokens or 0, response.usage.output_tokens or 0)
+    answer.raw_reason = response.status
+    if response.status == "incomplete":
+        details = response.incomplete_details
+        answer.raw_reason = f"incomplete: {details.reason}" if details is not None and details.reason else "incomplete"
+    elif response.status == "failed" and response.error is not None:
+        failure = failure_of_words(response.error.code, None, response.error.message)
+        if failure.words:
+            raise failure
+        answer.detail = failure.message

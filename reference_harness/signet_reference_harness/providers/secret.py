@@ -1,0 +1,33 @@
+"""A key as the harness holds it: shown nowhere."""
+
+from __future__ import annotations
+
+from typing import Final
+
+HIDDEN: Final = "[key]"
+
+
+class Secret:
+    """A provider's key. Its text is read with :meth:`reveal`, and stands in no repr, format or pickle."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        """The key itself, for the vendor's package and nobody else."""
+        return self._text
+
+    def hide_in(self, text: str) -> str:
+        """`text` with `[key]` wherever it holds the key."""
+        return text.replace(self._text, HIDDEN)
+
+    def __repr__(self) -> str:
+        return f"Secret({HIDDEN})"
+
+    def __str__(self) -> str:
+        return HIDDEN
+
+    def __reduce__(self) -> str:
+        raise TypeError("a key is not written anywhere")

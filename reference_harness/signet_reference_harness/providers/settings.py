@@ -1,0 +1,209 @@
+"""Which provider and model a session uses: agent.yaml, the environment and flags say it, each over the one before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from signet_reference_harness.errors import ConfigError
+from signet_reference_harness.providers.agent_file import AgentFile, read_agent_file
+from signet_reference_harness.providers.kinds import DEFAULT, KINDS, OF_API
+from signet_reference_harness.providers.reasons import APIS, Api
+from signet_reference_harness.providers.retry import RetryPolicy
+from signet_reference_harness.providers.secret import Secret
+
+DEFAULT_TIMEOUT_S: Final = 300.0
+VARIABLES: Final[Mapping[str, str]] = {
+    "provider": "SIGNET_HARNESS_PROVIDER",
+    "api": "SIGNET_HARNESS_API",
+    "model": "SIGNET_HARNESS_MODEL",
+    "base_url": "SIGNET_HARNESS_BASE_URL",
+    "api_key": "SIGNET_HARNESS_API_KEY",
+}
+FLAGS: Final[Mapping[str, str]] = {name: f"--{name.replace('_', '-')}" for name in VARIABLES}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderSettings:
+    """What a provider is made from.
+
+    `api` and `base_url` are None for a provider that does not come with the harness and is told neither.
+    `at_vendor` says that the address is the vendor's own. `key_source` names where the key comes from.
+    `timeout_s` is how long the provider may take to begin, and to go on, in seconds.
+    """
+
+    provider: str
+    api: Api | None = None
+    model: str | None = None
+    base_url: str | None = None
+    at_vendor: bool = False
+    key: Secret | None = None
+    key_source: str | None = None
+    timeout_s: float = DEFAULT_TIMEOUT_S
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    text: str
+    source: str
+
+
+_Layer = Mapping[str, _Value]
+
+
+def workspace_of(environ: Mapping[str, str]) -> Path:
+    """The agent's workspace: SIGNET_PATH, else ~/.agents."""
+    named = environ.get("SIGNET_PATH", "").strip()
+    return Path(named).expanduser() if named else Path("~/.agents").expanduser()
+
+
+def load(flags: Mapping[str, str | None], environ: Mapping[str, str], workspace: Path | None) -> ProviderSettings:
+    """The settings that `flags` (by the names in FLAGS), else `environ`, else the workspace's agent.yaml name.
+
+    What a weaker place says for another provider than the one chosen does not count: its model, address and key
+    belong to that provider. Raises ConfigError when a value cannot be used, or when what is needed is not named.
+    """
+    file = read_agent_file(workspace) if workspace is not None else None
+    layers = [_flag_layer(flags), _variables(environ, VARIABLES)]
+    if file is not None:
+        layers.append(_file_layer(file, environ))
+    provider = _provider(layers)
+    kind = KINDS.get(provider)
+    if not _same_vendor(provider, _own_provider(layers[1])):
+        layers[1] = {}
+    if kind is not None:
+        vendors = {"api_key": kind.key_variable, "base_url": kind.base_url_variable}
+        layers[1] = {**_variables(environ, {name: each for name, each in vendors.items() if each}), **layers[1]}
+    if file is not None and not _same_vendor(provider, _own_provider(layers[2]) or DEFAULT):
+        layers.pop()
+    api = _api(layers, provider)
+    base_url = _base_url(layers, api)
+    if kind is not None and base_url is None:
+        base_url = kind.base_url
+    if kind is not None and base_url is None:
+        raise _lacking("base_url", f"the provider {provider!r} has no address", file, "http://127.0.0.1:8000/v1")
+    model, key = _first(layers, "model"), _first(layers, "api_key")
+    if kind is not None and model is None:
+        raise _lacking("model", f"no model is named for the provider {provider!r}", file, "NAME")
+    at_vendor = kind is not None and base_url == kind.base_url
+    if kind is not None and kind.needs_key and at_vendor and key is None:
+        raise ConfigError(
+            f"the provider {provider!r} needs a key, and there is none in {kind.key_variable}",
+            remedy=f"set {kind.key_variable}, or name another provider by --provider",
+        )
+    runtime = file.runtime if file is not None else None
+    given = runtime.retry.model_dump(exclude_none=True) if runtime is not None else {}
+    return ProviderSettings(
+        provider=provider,
+        api=api,
+        model=model.text if model else None,
+        base_url=base_url,
+        at_vendor=at_vendor,
+        key=_secret(key) if key else None,
+        key_source=key.source if key else None,
+        timeout_s=(runtime.timeout_s if runtime is not None else None) or DEFAULT_TIMEOUT_S,
+        retry=RetryPolicy(**given),
+    )
+
+
+def _flag_layer(flags: Mapping[str, str | None]) -> _Layer:
+    return {name: _Value(text, FLAGS[name]) for name, text in flags.items() if text is not None}
+
+
+def _variables(environ: Mapping[str, str], names: Mapping[str, str]) -> dict[str, _Value]:
+    """What the environment says; a blank variable counts as absent."""
+    given = ((name, variable, environ.get(variable, "").strip()) for name, variable in names.items())
+    return {name: _Value(text, variable) for name, variable, text in given if text}
+
+
+def _file_layer(file: AgentFile, environ: Mapping[str, str]) -> _Layer:
+    said: dict[str, Any] = file.runtime.model_dump(include={"provider", "api", "model", "base_url"}, exclude_none=True)
+    layer = {name: _Value(text, f"runtime.{name} in {file.path}") for name, text in said.items()}
+    variable = file.runtime.api_key_env
+    if file.api_key is not None:
+        layer["api_key"] = _Value(file.api_key, f"runtime.api_key in {file.path}")
+    elif variable is not None and environ.get(variable, "").strip():
+        layer["api_key"] = _Value(environ[variable].strip(), variable)
+    return layer
+
+
+def _own_provider(layer: _Layer) -> str | None:
+    """The provider that a layer by itself names, by name or by API."""
+    named = layer.get("provider") or layer.get("api")
+    return None if named is None else OF_API.get(named.text, named.text if "provider" in layer else None)
+
+
+def _provider(layers: list[_Layer]) -> str:
+    return next((named for layer in layers if (named := _own_provider(layer)) is not None), DEFAULT)
+
+
+def _same_vendor(provider: str, other: str | None) -> bool:
+    """Whether what is said for one of two providers holds for the other: OpenAI has one for each of its APIs."""
+    if other is None or other == provider:
+        return True
+    kinds = KINDS.get(provider), KINDS.get(other)
+    return kinds[0] is not None and kinds[1] is not None and None is not kinds[0].base_url == kinds[1].base_url
+
+
+def _first(layers: list[_Layer], name: str) -> _Value | None:
+    return next((layer[name] for layer in layers if name in layer), None)
+
+
+def _api(layers: list[_Layer], provider: str) -> Api | None:
+    """The API: what is said, else the provider's own. A vendor's own address speaks no other vendor's API."""
+    kind = KINDS.get(provider)
+    said = _first(layers, "api")
+    if said is None:
+        return kind.api if kind is not None else None
+    api = next((each for each in APIS if each == said.text), None)
+    if api is None:
+        raise ConfigError(
+            f"the API {said.text[:80]!r} ({said.source}) is unknown", remedy=f"name one of {', '.join(APIS)}"
+        )
+    spoken = {each.api for each in KINDS.values() if kind is not None and each.base_url == kind.base_url}
+    if kind is not None and api not in spoken and _first(layers, "base_url") is None:
+        raise ConfigError(
+            f"the provider {provider!r} does not speak {api} ({said.source})",
+            remedy=f"name --provider {OF_API[api]}, or by --base-url a server that speaks it",
+        )
+    return api
+
+
+def _base_url(layers: list[_Layer], api: Api | None) -> str | None:
+    said = _first(layers, "base_url")
+    if said is None:
+        return None
+    url = said.text.rstrip("/")
+    if api == "ollama-chat" and "://" not in url:
+        # As OLLAMA_HOST is written: a host, or host and port.
+        url = f"http://{url}" if ":" in url else f"http://{url}:11434"
+    remedy = "write it such as http://127.0.0.1:8000/v1"
+    try:
+        parts = urlsplit(url)
+        valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        parts, valid = urlsplit(""), False
+    if parts.username is not None or parts.password is not None:
+        raise ConfigError(f"the provider's address ({said.source}) holds credentials", remedy="give --api-key instead")
+    if not valid:
+        raise ConfigError(f"the provider's address {url[:80]!r} ({said.source}) is not an http URL", remedy=remedy)
+    return url
+
+
+def _secret(key: _Value) -> Secret:
+    text = key.text.strip()
+    if not text or not all("!" <= character <= "~" for character in text):
+        raise ConfigError(
+            f"the key ({key.source}) is empty, or holds blanks or characters that no header can carry",
+            remedy="give the bare key, without 'Bearer'",
+        )
+    return Secret(text)
+
+
+def _lacking(name: str, what: str, file: AgentFile | None, example: str) -> ConfigError:
+    where = f", or runtime.{name} in {file.path}" if file is not None else ""
+    return ConfigError(what, remedy=f"give {FLAGS[name]} {example}, or set {VARIABLES[name]}{where}")
