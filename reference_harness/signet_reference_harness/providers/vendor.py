@@ -28,8 +28,6 @@ class VendorProvider(ABC):
 
     api: ClassVar[Api]
     package: ClassVar[str]
-    text_after_tools = True
-    """Text may stand beside a tool's result."""
 
     def __init__(self, settings: ProviderSettings, timing: Timing | None = None) -> None:
         self.id = settings.provider
