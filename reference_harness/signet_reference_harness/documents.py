@@ -93,12 +93,13 @@ def _told(problem: Any, problems: Sequence[Any], pointer: Sequence[str | int]) -
         return f"unknown member {str(pointer[-1])[:_LONGEST_VALUE]!r}", "take it out, or see the document's schema"
     if kind == "missing":
         return f"lacks {problem['loc'][-1]}", f"add {problem['loc'][-1]}"
+    tag = str(context.get("discriminator", "")).strip("'")
     if kind == "union_tag_not_found":
-        return f"lacks {context['discriminator']}", f"add {context['discriminator']}"
+        return f"lacks {tag}", f"add {tag}"
     if kind == "union_tag_invalid":
         choices = context["expected_tags"].replace("'", "").split(", ")
         near = get_close_matches(context["tag"], choices, 1)
-        return f"{context['discriminator']} is {context['tag']!r}", f"write {near[0] if near else ', '.join(choices)}"
+        return f"{tag} is {context['tag']!r}", f"write {near[0] if near else ', '.join(choices)}"
     same = [each for each in problems if each["input"] is problem["input"] and each["type"] != "extra_forbidden"]
     said = " or ".join(dict.fromkeys(str(each["msg"]).removeprefix("Value error, ") for each in same))
     return f"is {shown_value(problem['input'])}: {said}", None

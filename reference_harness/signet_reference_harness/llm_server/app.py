@@ -118,8 +118,7 @@ class ScriptedModelApp:
         if what == ("GET", "/script"):
             return JSONResponse({"left": self._playback.left})
         if what == ("DELETE", "/requests"):
-            self._requests.forget()
-            return JSONResponse({"requests": []})
+            return JSONResponse({"requests": [], "last": self._requests.forget()})
         if what == ("GET", "/requests"):
             after, wait_s = (_number(request.query_params.get(name)) for name in ("after", "wait_s"))
             if after is None or wait_s is None:

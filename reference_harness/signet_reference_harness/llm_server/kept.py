@@ -107,10 +107,11 @@ class Requests:
                     return []
         return [kept for kept in self._kept if kept.number > number]
 
-    def forget(self) -> None:
-        """Forget all of them; numbers go on."""
+    def forget(self) -> int:
+        """Forget all of them, and tell the number of the last; numbers go on."""
         self._kept.clear()
         self._bytes = self.dropped = 0
+        return self._count
 
 
 def _redacted(name: str, value: str) -> str:

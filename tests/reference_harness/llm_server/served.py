@@ -27,11 +27,12 @@ class Served:
         self.url = url
         self.process = process
         self.http = httpx.Client(base_url=url, timeout=60, trust_env=False)
+        self.last = 0
 
     def play(self, **script: object) -> None:
-        """Play a script, given as its members but `format`, from its beginning."""
+        """Play a script, given as its members but `format`; `last` is then the number of the last request before."""
         self.http.put("/script", json={"format": "signet-llm/1", **script}).raise_for_status()
-        self.http.delete("/requests").raise_for_status()
+        self.last = self.http.delete("/requests").raise_for_status().json()["last"]
 
     def requests(self) -> list[dict[str, Any]]:
         """The requests that reached it."""

@@ -181,7 +181,7 @@ def _usage(reply: Reply) -> dict[str, Any]:
     tokens = reply.tokens
     return {
         "input_tokens": tokens.input,
-        "input_tokens_details": {"cached_tokens": tokens.cache_read},
+        "input_tokens_details": {"cached_tokens": tokens.cache_read, "cache_write_tokens": tokens.cache_write},
         "output_tokens": tokens.output,
         "output_tokens_details": {"reasoning_tokens": tokens.reasoning},
         "total_tokens": tokens.input + tokens.output,

@@ -1,0 +1,82 @@
+"""What the server writes holds all that the vendors' own types ask for; the packages themselves overlook what lacks."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import anthropic.types
+import ollama
+import openai.types.chat
+import openai.types.responses
+import pytest
+from pydantic import TypeAdapter
+
+from .served import Serve
+
+CONTENT = [
+    {"type": "thinking", "text": "Hm."},
+    {"type": "text", "text": "I look it up."},
+    {"type": "tool_call", "name": "recall", "arguments": {"query": "May"}},
+]
+PATHS = {
+    "anthropic-messages": "/v1/messages",
+    "openai-completions": "/v1/chat/completions",
+    "openai-responses": "/v1/responses",
+    "ollama-chat": "/api/chat",
+}
+WHOLE: dict[str, Any] = {
+    "anthropic-messages": anthropic.types.Message,
+    "openai-completions": openai.types.chat.ChatCompletion,
+    "openai-responses": openai.types.responses.Response,
+    "ollama-chat": ollama.ChatResponse,
+}
+EVENTS: dict[str, Any] = {
+    "anthropic-messages": anthropic.types.RawMessageStreamEvent,
+    "openai-completions": openai.types.chat.ChatCompletionChunk,
+    "openai-responses": openai.types.responses.ResponseStreamEvent,
+    "ollama-chat": ollama.ChatResponse,
+}
+TURNS = [{"content": CONTENT}, {"content": [{"type": "refusal", "text": "No."}]}, {"content": "", "stop": "length"}]
+
+
+def events(text: str) -> list[Any]:
+    """The JSON values of server-sent events, or of lines."""
+    lines = [line.removeprefix("data: ") for line in text.split("\n") if line[:1] == "{" or line[:6] == "data: "]
+    return [json.loads(line) for line in lines if line != "[DONE]"]
+
+
+@pytest.mark.parametrize("api", PATHS)
+@pytest.mark.parametrize("turn", range(3), ids=["tools", "refusal", "length"])
+def test_all_that_the_types_ask_for_is_there(serve: Serve, api: str, turn: int) -> None:
+    """A whole answer and each event are valid as the package's type, with nothing missing and nothing mistyped."""
+    if (api, turn) == ("ollama-chat", 1):
+        pytest.skip("Ollama has no refusal")
+    served = serve(turns=[TURNS[turn]] * 2)
+    asked = {"model": "m", "stream_options": {"include_usage": True}}
+    whole = served.http.post(PATHS[api], json={**asked, "stream": False})
+    assert whole.status_code == 200, whole.text
+    TypeAdapter(WHOLE[api]).validate_python(whole.json())
+    streamed = events(served.http.post(PATHS[api], json={**asked, "stream": True}).text)
+    adapter = TypeAdapter(EVENTS[api])
+    for event in streamed:
+        if event.get("type") != "ping":
+            adapter.validate_python(event)
+    assert len(streamed) >= 1
+
+
+def test_lists_and_counts_are_what_the_types_ask_for(serve: Serve) -> None:
+    """Models of each vendor, and Anthropic's count of tokens."""
+    http = serve(models=["one", "two"]).http
+    version = {"anthropic-version": "2023-06-01"}
+    described = http.get("/v1/models", headers=version).json()["data"]
+    assert [anthropic.types.ModelInfo.model_validate(each).id for each in described] == ["one", "two"]
+    described = http.get("/v1/models").json()["data"]
+    assert [openai.types.Model.model_validate(each).id for each in described] == ["one", "two"]
+    assert openai.types.Model.model_validate(http.get("/v1/models/two").json()).id == "two"
+    listed = ollama.ListResponse.model_validate(http.get("/api/tags").json())
+    assert [each.model for each in listed.models] == ["one:latest", "two:latest"]
+    assert ollama.ShowResponse.model_validate(http.post("/api/show", json={"model": "two"}).json()).capabilities
+    assert http.post("/api/show", json={"model": "three"}).status_code == 404
+    counted = http.post("/v1/messages/count_tokens", json={"model": "one", "messages": []}, headers=version).json()
+    assert anthropic.types.MessageTokensCount.model_validate(counted).input_tokens > 0
