@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self, cast
 
-from signet_conformance.children import watchdog
+from signet_conformance.children import forks, watchdog
 from signet_conformance.errors import KitError, SignetConformanceError, printable
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
@@ -69,16 +69,8 @@ class LineProcess:
         self.stderr: deque[str] = deque(maxlen=KEPT_STDERR_LINES)
         try:
             with _starting:
-                self._process = subprocess.Popen(
-                    self._command,
-                    bufsize=0,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    env=watchdog.marked_environment(env),
-                    cwd=cwd,
-                    start_new_session=True,
-                )
+                marked = watchdog.marked_environment(env)
+                self._process = forks.start(self._command, marked, cwd) or _started(self._command, marked, cwd)
                 _running.add(self)
                 watchdog.watch_group(self._process.pid)
         except OSError as failure:
@@ -87,12 +79,12 @@ class LineProcess:
                 where=printable(failure.filename or command[0]),
                 remedy="check that the program is installed and on PATH",
             ) from None
-        # Popen was given three pipes, so none of its streams is None.
+        # Both kinds were given three pipes, so none of the streams is None.
         self._stdin = cast("IO[bytes]", self._process.stdin)
         os.set_blocking(self._stdin.fileno(), False)
         self._closing = False
         self._wake_read, self._wake_write = os.pipe()
-        pipes = (self._process.stdout, self._process.stderr)
+        pipes = (cast("IO[bytes]", self._process.stdout), cast("IO[bytes]", self._process.stderr))
         self._reader = threading.Thread(target=self._read, args=pipes, name=f"reads {name}", daemon=True)
         self._reader.start()
 
@@ -181,9 +173,12 @@ class LineProcess:
         """Whether the child ends within `timeout_s`; then all that it started in its group ends too."""
         if self._process.returncode is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(timeout_s if timeout_s <= 0.0 else _left_after_end_of(self._process.pid, timeout_s))
-                # At once: the system may soon reuse the id of a child that was waited for.
-                self._signal(signal.SIGKILL)
+                if isinstance(self._process, forks.Forked):
+                    self._process.wait(timeout_s)
+                else:
+                    self._process.wait(0.0 if timeout_s <= 0.0 else _left_after_end_of(self._process.pid, timeout_s))
+                    # At once: the system may soon reuse the id of a child that was waited for.
+                    self._signal(signal.SIGKILL)
                 watchdog.forget_group(self._process.pid)
         return self._process.returncode is not None
 
@@ -271,6 +266,19 @@ class LineProcess:
         self.close()
         if not self._has_ended(3 * _GRACE_S):
             self._signal(signal.SIGKILL)
+
+
+def _started(command: Sequence[str], env: Mapping[str, str], cwd: str | Path | None) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command,
+        bufsize=0,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=env,
+        cwd=cwd,
+        start_new_session=True,
+    )
 
 
 def _left_after_end_of(pid: int, timeout_s: float) -> float:

@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self, TypeVar
 
+from signet_conformance.children import forks
 from signet_conformance.children.temporary import temporary_folder
 from signet_conformance.running.daemon import is_embedded
 from signet_conformance.running.default_port import DefaultPort
@@ -52,6 +53,7 @@ class Workers:
     def __enter__(self) -> Self:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
+            self._stack.enter_context(forks.held())
             self._stack.callback(self._close_stations)
             self._stack.enter_context(DefaultPort(self._heard_elsewhere))
         except BaseException:

@@ -1,0 +1,235 @@
+"""`python -P -m signet_conformance.children.fork_server FD`: starts the kit's own programs by forking.
+
+It imports what a program needs once; each process of that program is then a fork of it and costs no import. It runs
+nothing else: no thread, no event loop, no request of its own, so every fork begins with modules and nothing more.
+
+The control channel is the sequenced-packet socket FD. Each packet is a JSON object:
+
+    {"op": "import", "program": NAME}                     what NAME needs is imported; not answered
+    {"op": "start", "program": NAME, "arguments": [...], "env": {...}, "cwd": PATH or null, "safe_path": true}
+        with the descriptors of stdin, stdout, stderr and a pipe for the end -> {"pid": 123}
+
+Into the pipe goes the exit status in decimal, negative for a signal, once the process was waited for and its group
+was killed. When the control channel ends, everything that still runs is given a moment and then killed.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import gc
+import importlib
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+_DAEMON: Final = (
+    "argparse",
+    "signet_conformance.daemon.http.server",
+    "uvicorn.lifespan.on",
+    "uvicorn.protocols.http.h11_impl",
+)
+_HARNESS: Final = ("signet_reference_harness.driver", "httpcore", "anyio._backends._asyncio")
+PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "signet_conformance.daemon": _DAEMON,
+        "signet_recording_proxy": (
+            "argparse",
+            "encodings.idna",
+            "mitmproxy.command",
+            "mitmproxy.proxy.mode_servers",
+            "signet_recording_proxy.control",
+            "signet_recording_proxy.engines.mitmproxy.engine",
+            "signet_recording_proxy.health",
+        ),
+        "signet_reference_harness": _HARNESS,
+        "signet_conformance.selftest.daemon": (
+            *_DAEMON,
+            "signet_conformance.selftest.variants",
+            "signet_conformance.selftest.transport",
+        ),
+        "signet_conformance.selftest.harness": (
+            *_HARNESS,
+            "argparse",
+            "signet_conformance.selftest.variants",
+            "signet_conformance.selftest.transport",
+        ),
+    }
+)
+"""The programs that may be forked, with the modules that each imports sooner or later."""
+
+MOST_BYTES: Final = 100_000
+"""The longest packet."""
+DESCRIPTORS: Final = 4
+_GRACE_S: Final = 3.0
+
+
+class ForkServer:
+    """Forks programs as `control` asks for them. In each fork, `serve` returns the request that it is to run."""
+
+    def __init__(self, control: socket.socket) -> None:
+        self._control = control
+        self._imported: set[str] = set()
+        self._ends: dict[int, int] = {}
+        """The pipe for the end of each process that runs, by its id."""
+        self._woken, self._wakes = os.pipe()
+        os.set_blocking(self._woken, False)
+        os.set_blocking(self._wakes, False)
+
+    def serve(self) -> Mapping[str, Any] | None:
+        """Fork until the control channel ends; None then, and in a fork the request it is to run."""
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        signal.set_wakeup_fd(self._wakes, warn_on_full_buffer=False)
+        ready = select.poll()
+        ready.register(self._control.fileno(), select.POLLIN)
+        ready.register(self._woken, select.POLLIN)
+        while True:
+            for descriptor, _ in ready.poll():
+                if descriptor == self._woken:
+                    self._reap()
+                    continue
+                packet, descriptors, _, _ = socket.recv_fds(self._control, MOST_BYTES, DESCRIPTORS)
+                if not packet:
+                    self._leave()
+                    return None
+                request: dict[str, Any] = json.loads(packet)
+                self._import(request["program"])
+                if request["op"] == "start" and self._fork(request, descriptors):
+                    return request
+
+    def _import(self, program: str) -> None:
+        if program in self._imported:
+            return
+        self._imported.add(program)
+        for module in PROGRAMS[program]:
+            # What cannot be imported fails in the program itself, which then says so.
+            with contextlib.suppress(Exception):
+                importlib.import_module(module)
+        # Collections in the forks leave alone what is there by now, and so the pages that they share.
+        gc.collect()
+        gc.freeze()
+
+    def _fork(self, request: Mapping[str, Any], descriptors: list[int]) -> bool:
+        """Fork; whether this is the fork."""
+        pid = os.fork()
+        if pid == 0:
+            self._become(request, descriptors)
+            return True
+        self._ends[pid] = descriptors.pop()
+        for descriptor in descriptors:
+            os.close(descriptor)
+        self._control.send(json.dumps({"pid": pid}).encode())
+        return False
+
+    def _become(self, request: Mapping[str, Any], descriptors: list[int]) -> None:
+        os.setsid()
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for number, descriptor in enumerate(descriptors[:3]):
+            os.dup2(descriptor, number)
+        self._control.close()
+        for descriptor in (*descriptors, self._woken, self._wakes, *self._ends.values()):
+            os.close(descriptor)
+        os.environ.clear()
+        os.environ.update(request["env"])
+        _show_command([request["program"], *request["arguments"]])
+        time.tzset()
+        if request["cwd"] is not None:
+            os.chdir(request["cwd"])
+        if not request["safe_path"]:
+            sys.path.insert(0, os.getcwd())  # noqa: PTH109 - as python -m does, a string
+
+    def _reap(self) -> None:
+        """Wait for whatever has ended, and tell it."""
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._woken, 4096)
+        for pid in list(self._ends):
+            waited, status = os.waitpid(pid, os.WNOHANG)
+            if waited == pid:
+                # At once: the system may soon reuse the id of a process that was waited for.
+                _kill_group(pid)
+                end = self._ends.pop(pid)
+                with contextlib.suppress(BrokenPipeError):
+                    os.write(end, str(os.waitstatus_to_exitcode(status)).encode())
+                os.close(end)
+
+    def _leave(self) -> None:
+        """Nobody is left to end what runs: its input has ended too, so it may end by itself."""
+        deadline = time.monotonic() + _GRACE_S
+        woken = select.poll()
+        woken.register(self._woken, select.POLLIN)
+        self._reap()
+        while self._ends and (left_s := deadline - time.monotonic()) > 0:
+            woken.poll(left_s * 1000)
+            self._reap()
+        for pid in self._ends:
+            _kill_group(pid)
+
+
+def _show_command(words: list[str]) -> None:
+    """Let `ps` show the program that runs: these words after `-m`, as far as there is room."""
+    before = sys.orig_argv[: sys.orig_argv.index("-m") + 1]
+    shown = b"".join(os.fsencode(word) + b"\0" for word in (*before, *words))
+    numbers = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+    start, end = map(int, numbers[45:47])
+    if 0 < start < end:
+        # The words of the command line lie in memory of our own, where nobody else reads them any more.
+        ctypes.memmove(start, shown[: end - start - 1].ljust(end - start, b"\0"), end - start)
+
+
+def _kill_group(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+class _QuickEnd:
+    """Ends a fork once all is done at its exit: taking modules down, page by copied page, would only cost time."""
+
+    def __init__(self) -> None:
+        self._status: int | None = None
+        # Of what is registered, the first is called last.
+        atexit.register(self._end)
+
+    @contextlib.contextmanager
+    def around(self) -> Iterator[None]:
+        """Note the status with which a program ends inside."""
+        try:
+            yield
+        except SystemExit as ended:
+            self._status = 0 if ended.code is None else ended.code if isinstance(ended.code, int) else 1
+            raise
+        except Exception:
+            self._status = 1
+            raise
+        self._status = 0
+
+    def _end(self) -> None:
+        if self._status is not None:
+            for stream in (sys.stdout, sys.stderr):
+                with contextlib.suppress(OSError, ValueError):
+                    stream.flush()
+            os._exit(self._status & 0xFF)
+
+
+def main() -> None:
+    """Serve the descriptor that the command line names; run the program in each fork."""
+    end = _QuickEnd()
+    request = ForkServer(socket.socket(fileno=int(sys.argv[1]))).serve()
+    if request is not None:
+        sys.argv = [request["program"], *request["arguments"]]
+        with end.around():
+            runpy.run_module(request["program"], run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()

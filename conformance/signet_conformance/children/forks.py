@@ -1,0 +1,208 @@
+"""The kit's own programs as forks of a process that has imported what they need: the client of the fork server.
+
+Where the system is not known to fork safely, or the fork would differ from a plain start, there is no fork: the
+caller starts the program plainly then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Final
+
+from signet_conformance.children import watchdog
+from signet_conformance.children.environment import clean_environment
+from signet_conformance.children.fork_server import MOST_BYTES, PROGRAMS
+
+POSSIBLE: Final = sys.platform == "linux"
+"""Elsewhere a fork that executes no program is not safe: on macOS system libraries forbid it."""
+_ANSWER_S: Final = 60.0
+_CONTROL: Final = "signet_conformance.children.fork_server"
+_READ_AT_START: Final = ("PYTHON", "COVERAGE", "LANG", "LC_", "LD_")
+"""How the names of variables begin that a process reads when it starts, and a fork never does."""
+
+
+class Forked:
+    """A process that the fork server started; what is needed of `subprocess.Popen`, under the same names."""
+
+    def __init__(self, pid: int, streams: tuple[IO[bytes], IO[bytes], IO[bytes]], end: int) -> None:
+        self.pid = pid
+        self.stdin, self.stdout, self.stderr = streams
+        self.returncode: int | None = None
+        self._end = end
+        self._reading = threading.Lock()
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The exit status. Raises subprocess.TimeoutExpired."""
+        with self._reading:
+            if self.returncode is not None:
+                return self.returncode
+            # Another thread that waits closes what it read, not what this one looks at.
+            end = os.dup(self._end)
+        try:
+            ended = select.poll()
+            ended.register(end, select.POLLIN)
+            if not ended.poll(None if timeout is None else max(0.0, timeout) * 1000):
+                raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
+        finally:
+            os.close(end)
+        with self._reading:
+            if self.returncode is None:
+                self.returncode = self._status()
+                os.close(self._end)
+        return self.returncode
+
+    def _status(self) -> int:
+        status = os.read(self._end, 32)
+        if status:
+            return int(status)
+        # The fork server was killed, so nobody can wait for the process any more: it ends too.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+        return -signal.SIGKILL
+
+
+class _Server:
+    """The process that forks."""
+
+    def __init__(self) -> None:
+        self._env = watchdog.marked_environment(clean_environment(Path(tempfile.gettempdir())))
+        control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", _CONTROL, str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=self._env,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        control.settimeout(_ANSWER_S)
+        self._control = control
+
+    def can_fork(self, env: Mapping[str, str]) -> bool:
+        """Whether a process with this environment may be a fork."""
+        return _read_at_start(env) == _read_at_start(self._env)
+
+    def warm_up(self, program: str) -> None:
+        """Have what a program needs imported, ahead of its first start."""
+        with contextlib.suppress(OSError):
+            self._control.send(json.dumps({"op": "import", "program": program}).encode())
+
+    def start(self, request: bytes) -> Forked | None:
+        """The process that was asked for; None when the server is gone."""
+        pipes = [os.pipe() for _ in range(4)]
+        (their_in, our_in), (our_out, their_out), (our_err, their_err), (our_end, their_end) = pipes
+        ours = (our_in, our_out, our_err, our_end)
+        try:
+            socket.send_fds(self._control, [request], [their_in, their_out, their_err, their_end])
+            pid = json.loads(self._control.recv(MOST_BYTES))["pid"]
+        except (OSError, ValueError):
+            for descriptor in ours:
+                os.close(descriptor)
+            return None
+        finally:
+            for descriptor in (their_in, their_out, their_err, their_end):
+                os.close(descriptor)
+        streams = (open(our_in, "wb", 0), open(our_out, "rb", 0), open(our_err, "rb", 0))  # noqa: SIM115, PTH123
+        return Forked(pid, streams, our_end)
+
+    def close(self) -> None:
+        """End it."""
+        self._control.close()
+        try:
+            self._process.wait(_ANSWER_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def _read_at_start(env: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in env.items() if name.startswith(_READ_AT_START)}
+
+
+class _Forks:
+    """At most one server for all of this process, as long as someone holds it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._holders = 0
+        self._server: _Server | None = None
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Within it programs are forked; the outermost leaves no server behind."""
+        with self._lock:
+            self._holders += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._holders -= 1
+                server = None
+                if self._holders == 0:
+                    server, self._server = self._server, None
+            if server is not None:
+                server.close()
+
+    def warm_up(self, programs: Sequence[str]) -> None:
+        with self._lock:
+            server = self._running()
+            if server is not None:
+                for program in programs:
+                    server.warm_up(program)
+
+    def start(self, program: str, request: Mapping[str, object], env: Mapping[str, str]) -> Forked | None:
+        packet = json.dumps({"op": "start", "program": program, "env": dict(env), **request}).encode()
+        with self._lock:
+            server = self._running()
+            if server is None or len(packet) > MOST_BYTES or not server.can_fork(env):
+                return None
+            process = server.start(packet)
+            if process is None:
+                server.close()
+                self._server = None
+            return process
+
+    def _running(self) -> _Server | None:
+        if self._holders == 0 or not POSSIBLE or "COVERAGE_PROCESS_START" in os.environ:
+            return None
+        if self._server is None:
+            self._server = _Server()
+        return self._server
+
+
+_forks = _Forks()
+held = _forks.held
+
+
+def warm_up(*programs: str) -> None:
+    """Have the fork server import what these programs need, meanwhile; nothing without a server."""
+    _forks.warm_up(programs)
+
+
+def start(command: Sequence[str], env: Mapping[str, str], cwd: str | Path | None) -> Forked | None:
+    """The process of a command as a fork; None when it must be started plainly.
+
+    Forked are commands such as `[sys.executable, "-P", "-m", PROGRAM, ...]` with one of PROGRAMS.
+    """
+    words = list(command)
+    if words[:1] != [sys.executable] or (cwd is not None and not Path(cwd).is_dir()):
+        return None
+    safe_path = words[1:2] == ["-P"]
+    words = words[2:] if safe_path else words[1:]
+    if words[:1] != ["-m"] or len(words) < 2 or words[1] not in PROGRAMS:
+        return None
+    request = {"arguments": words[2:], "cwd": None if cwd is None else str(cwd), "safe_path": safe_path}
+    return _forks.start(words[1], request, env)
