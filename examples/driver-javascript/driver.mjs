@@ -4,6 +4,7 @@ import { createInterface } from "node:readline";
 
 import { close, open, prompt, reopen } from "./connector.mjs";
 
+const about = { protocol: "signet-driver/1", steps: ["start", "prompt", "end", "resume"] };
 const sessions = new Map();
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const write = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
@@ -37,7 +38,7 @@ for await (const line of { [Symbol.asyncIterator]: () => lines }) {
   const { id, op, step } = JSON.parse(line);
   const began = performance.now();
   try {
-    const result = op === "step" ? await perform(step) : { protocol: "signet-driver/1" };
+    const result = op === "step" ? await perform(step) : about;
     write({ id, ok: true, ms: performance.now() - began, result });
   } catch (error) {
     write({ id, ok: false, error: { type: error.name, message: error.message } });

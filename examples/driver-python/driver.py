@@ -8,6 +8,7 @@ from connector import Connector
 
 connector = Connector()
 sessions = {}
+about = {"protocol": "signet-driver/1", "steps": ["start", "prompt", "end", "resume"]}
 
 
 def model_turn(session):
@@ -36,7 +37,7 @@ def perform(step):
 
 for line in iter(sys.stdin.readline, ""):
     request, began = json.loads(line), time.perf_counter()
-    answer = {"id": request["id"], "ok": True, "result": {"protocol": "signet-driver/1"}}
+    answer = {"id": request["id"], "ok": True, "result": about}
     try:
         if request["op"] == "step":
             answer["result"] = perform(request["step"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,6 +53,9 @@ def test_summary_is_read_as_it_was_written(tmp_path: Path) -> None:
         summary_of(BREACH, PASS=12, INCONCLUSIVE=1),
         failures=[Failure("ended", True, "x.json", "pytest")],
         daemon=[DaemonBreach("SIG-DAEMON-001", Verdict.FAIL, True, 3)],
+        outages={"401 on a prompt": 4},
+        skipped={"clear": 2},
+        lost=["no generated session holds clear"],
     )
     written.write(tmp_path)
     assert Summary.read(tmp_path) == written
@@ -133,6 +137,32 @@ def test_reader_of_a_failure_is_told_how_to_replay_it(requirement: str) -> None:
     found, replay = breach_lines([BREACH], requirement)
     assert "5 steps (found with 14; 31 tried): found.json" in found
     assert replay == "replay: pytest --signet-scenario found.json"
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ({"tried": 0}, "as it was drawn, not shrunk: 5 steps: found.json"),
+        ({"steps": 14}, "14 steps, none smaller does (31 tried): found.json"),
+        (
+            {"steps": 14, "smaller": 5},
+            "as it was drawn: 14 steps (one of 5 showed it only with other sessions",
+        ),
+        (
+            {"steps": 14, "characters": 65_537, "drawn_characters": 100_014},
+            "smallest generated session that shows it: 14 steps, with 65,537 of 100,014 characters in its longest",
+        ),
+        (
+            {"characters": 5, "drawn_characters": 47},
+            "session that shows it: 5 steps (found with 14;",
+        ),
+    ],
+    ids=["not-shrunk", "nothing-smaller", "only-after-others", "long-prompt", "short-prompt"],
+)
+def test_reader_is_told_what_was_shrunk(how: dict[str, Any], told: str) -> None:
+    """A session is called the smallest only where it was shrunk, and shows less than it was found with."""
+    found, _ = breach_lines([replace(BREACH, **how)], NAME)
+    assert told in found
 
 
 def test_unconfirmed_breach_has_no_replay_line() -> None:

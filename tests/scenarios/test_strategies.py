@@ -11,8 +11,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 
+from signet_conformance.scenarios.features import HALVES, WHOLE_STEPS, Features
+from signet_conformance.scenarios.reducing import reduced
 from signet_conformance.scenarios.script import Scenario
-from signet_conformance.scenarios.strategies import LARGEST_PROMPT_BYTES, Features, faults, prompts, sessions
+from signet_conformance.scenarios.strategies import faults, sessions
+from signet_conformance.scenarios.texts import LARGEST_PROMPT_BYTES, prompts
 from signet_conformance.scenarios.writing import PROJECTS
 from signet_conformance.trace import Declared
 from signet_conformance.trace.marks import StepName
@@ -239,10 +242,14 @@ def test_status_is_met_where_it_can_be_answered_for(lives_on: bool, at_starts: s
     ],
 )  # fmt: skip
 def test_feature_is_reached_and_shrinks(shown: Callable[[Steps], bool], most_steps: int) -> None:
-    """The strategy draws sessions with the feature, and Hypothesis makes them as small as it can be shown."""
-    found = find(
+    """The strategy draws sessions with the feature, and what is left of them is as small as it can be shown."""
+
+    def shows(scenario: Scenario) -> bool:
+        return shown(steps_of(scenario))
+
+    drawn = find(
         sessions(Features()),
-        lambda scenario: shown(steps_of(scenario)),
+        shows,
         settings=settings(
             max_examples=3000,
             database=None,
@@ -251,15 +258,17 @@ def test_feature_is_reached_and_shrinks(shown: Callable[[Steps], bool], most_ste
             suppress_health_check=list(HealthCheck),
         ),
     )
-    assert len(found.steps) <= most_steps, found.steps
+    left = reduced(drawn, shows)
+    assert shows(left)
+    assert len(left.steps) <= most_steps, left.steps
 
 
-def test_features_follow_profile_and_hello() -> None:
-    """Undeclared operations take their steps and tools away; a driver that lists no steps performs no halves."""
+def test_features_follow_profile_and_driver() -> None:
+    """Undeclared operations take their steps and tools away, and so does a driver that does not perform them."""
     declared = Declared.from_json(
         {"agents": ["a"], "bounds_s": {"start": 15.0}, "capabilities": ["memory-recall"]}, "here"
     )
-    features = Features.of(declared, {}, can_restart=False, lives_on=False)
+    features = Features.of(declared, WHOLE_STEPS | HALVES, can_restart=False, lives_on=False)
     assert features == Features(
         agents=1,
         steps=frozenset({"start", "prompt", "tool", "resume", "clear", "end"}),
@@ -269,7 +278,6 @@ def test_features_follow_profile_and_hello() -> None:
         lives_on=False,
     )
     quick = Declared.from_json({"bounds_s": {"start": 1.0}}, "here")
-    listed = Features.of(quick, {"steps": ["start", "prompt", "end", "checkpoint"]}, can_restart=True, lives_on=True)
-    assert listed == Features(
-        agents=1, steps=frozenset({"start", "prompt", "end", "checkpoint"}), tools=(), restart=True, slow=True
-    )
+    some = frozenset({"start", "prompt", "end", "checkpoint"})
+    performed = Features.of(quick, some, can_restart=True, lives_on=True)
+    assert performed == Features(agents=1, steps=some, tools=(), restart=True, slow=True)

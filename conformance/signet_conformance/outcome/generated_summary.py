@@ -16,6 +16,8 @@ from signet_conformance.finding import Judgement, Reason, Verdict
 from signet_conformance.rules import run_rules
 
 FILE = "generated.json"
+LONG = 200
+"""Characters of a prompt that a reader takes in at a glance; longer ones are shortened, and told of."""
 BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
 
 
@@ -50,9 +52,11 @@ class Breach:
     """A requirement that a generated scenario showed breached.
 
     `confirmed` tells whether a fresh connector showed the same, `also` what else its trace showed as much
-    breached. `steps` counts the steps of the scenario in
-    `scenario`, `drawn` those it was found with, `tried` the sessions performed on the way. `traces` are the
-    confirming one, or, of an unconfirmed breach, the one with and the one without it.
+    breached. `steps` counts the steps of the scenario in `scenario`, `drawn` those it was found with, `tried` the
+    sessions performed on the way, 0 where it was not shrunk; `characters` and `drawn_characters` are those of the
+    longest prompt. `smaller` counts the steps of the smallest scenario where a fresh connector did not show that one,
+    so that the one that was drawn stands here. `traces` are the confirming one, or, of an unconfirmed breach, the
+    one with and the one without it.
     """
 
     requirement: str
@@ -65,6 +69,9 @@ class Breach:
     scenario: str
     traces: tuple[str, ...]
     replay: str
+    characters: int = 0
+    drawn_characters: int = 0
+    smaller: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +100,12 @@ class Failure:
 
 @dataclass(slots=True)
 class Summary:
-    """The generated sessions of a run."""
+    """The generated sessions of a run.
+
+    `outages` counts the sessions that held each outage that users really have, by its name; `skipped` the steps of
+    each kind that connector or harness had no counterpart for; `lost` says what the sessions could not hold, and
+    what to do about it.
+    """
 
     seed: int
     performed: int = 0
@@ -101,6 +113,9 @@ class Summary:
     breaches: list[Breach] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     daemon: list[DaemonBreach] = field(default_factory=list)
+    outages: dict[str, int] = field(default_factory=dict)
+    skipped: dict[str, int] = field(default_factory=dict)
+    lost: list[str] = field(default_factory=list)
 
     def write(self, folder: Path) -> None:
         """Leave it in the folder of the run, where xdist workers find it."""
@@ -120,6 +135,16 @@ class Summary:
             names = ", ".join((breach.requirement, *breach.also))
             again = "" if breach.confirmed else ", which a second performance did not show"
             yield f"  {breach.verdict} {names} in {count}{again}, saved as {_from_here(breach.scenario)}"
+
+    def coverage_lines(self) -> Iterator[str]:
+        """What the sessions held: how many had each outage, then what none of them had."""
+        if self.outages:
+            held = ", ".join(f"{name} {count}" for name, count in self.outages.items())
+            yield f"generated sessions that held an outage: {held}"
+        if self.skipped:
+            skipped = ", ".join(f"{step} {count}" for step, count in self.skipped.items())
+            yield f"steps of generated sessions that were skipped: {skipped}"
+        yield from self.lost
 
     def _line(self) -> str:
         confirmed = sum(breach.confirmed for breach in self.breaches)
@@ -145,6 +170,9 @@ class Summary:
             "breaches": [dataclasses.asdict(breach) for breach in self.breaches],
             "failures": [dataclasses.asdict(failure) for failure in self.failures],
             "daemon": [dataclasses.asdict(breach) for breach in self.daemon],
+            "outages": self.outages,
+            "skipped": self.skipped,
+            "lost": self.lost,
         }
 
     @classmethod
@@ -171,6 +199,9 @@ class Summary:
             ],
             failures=[Failure(**row) for row in data["failures"]],
             daemon=[DaemonBreach(**{**row, "verdict": Verdict(row["verdict"])}) for row in data["daemon"]],
+            outages=dict(data["outages"]),
+            skipped=dict(data["skipped"]),
+            lost=list(data["lost"]),
         )
 
 
@@ -228,9 +259,22 @@ def _from_here(path: str) -> str:
 
 
 def _how_found(breach: Breach) -> str:
-    if breach.steps < breach.drawn:
+    steps = f"{breach.steps} step{'' if breach.steps == 1 else 's'}"
+    if breach.smaller is not None:
         return (
-            f"smallest generated session that shows it: {breach.steps} steps"
+            f"generated session that shows it, as it was drawn: {steps} (one of {breach.smaller} showed it only"
+            f" with other sessions before it; {breach.tried} tried): {breach.scenario}"
+        )
+    if breach.tried == 0:
+        return f"generated session that shows it, as it was drawn, not shrunk: {steps}: {breach.scenario}"
+    cut = (
+        f", with {breach.characters:,} of {breach.drawn_characters:,} characters in its longest prompt"
+        if breach.characters < breach.drawn_characters and breach.drawn_characters > LONG
+        else ""
+    )
+    if breach.steps < breach.drawn or cut:
+        return (
+            f"smallest generated session that shows it: {steps}{cut}"
             f" (found with {breach.drawn}; {breach.tried} tried): {breach.scenario}"
         )
-    return f"generated session that shows it: {breach.steps} steps: {breach.scenario}"
+    return f"generated session that shows it: {steps}, none smaller does ({breach.tried} tried): {breach.scenario}"

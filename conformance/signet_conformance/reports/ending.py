@@ -12,7 +12,7 @@ from signet_conformance.finding import Judgement, Verdict
 from signet_conformance.outcome.baseline import KnownInRun
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.coverage import Coverage
-from signet_conformance.outcome.generated_summary import breach_lines
+from signet_conformance.outcome.generated_summary import Summary, breach_lines
 from signet_conformance.outcome.together import Together, run_level_breaches, together
 
 
@@ -25,7 +25,7 @@ class Ending:
     decide requirements too. `contract` is the version that was asked for, `options` are words of a command line that
     judges a trace of the run as the run did. `known` says why what only the run as a whole breaches may stand,
     `because` what fails the run beside its verdicts. `selftest` is a kill matrix (signet-selftest/1) to show beside.
-    `part` says that traces of the run are missing.
+    `generated` is what came of generated sessions. `part` says that traces of the run are missing.
     """
 
     judged: Sequence[Judged]
@@ -38,6 +38,7 @@ class Ending:
     known: Mapping[str, str] = field(default_factory=dict)
     because: str = ""
     selftest: Mapping[str, Any] | None = None
+    generated: Summary | None = None
     part: bool = False
 
     @classmethod
@@ -54,6 +55,7 @@ class Ending:
             conclusion.known_reasons,
             conclusion.because,
             selftest,
+            conclusion.generated,
             part=conclusion.lacks_scenarios,
         )
 
@@ -91,6 +93,7 @@ def _notes(conclusion: Conclusion) -> list[str]:
     notes += [] if conclusion.shortfall is None else conclusion.shortfall.notes()
     notes += _known_notes(conclusion.known)
     notes += filter(None, [conclusion.coverage_note()])
+    notes += () if conclusion.generated is None else conclusion.generated.coverage_lines()
     breaches = () if conclusion.generated is None else conclusion.generated.breaches
     names = dict.fromkeys(breach.requirement for breach in breaches)
     return notes + [f"{name}: {line}" for name in names for line in breach_lines(breaches, name)]

@@ -16,6 +16,7 @@ from signet_conformance.engine import MAX_FINDINGS, Judged
 from signet_conformance.finding import Finding, Judgement
 from signet_conformance.outcome.broken_off import warnings_of
 from signet_conformance.outcome.coverage import Coverage
+from signet_conformance.outcome.generated_summary import Summary
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.evidence import BREACHES, known_requirement
 from signet_conformance.reports.remarks import remarks
@@ -73,8 +74,14 @@ def _closing(ending: Ending) -> dict[str, Any]:
         **({"warnings": list(ending.notes)} if ending.notes else {}),
         **({"remarks": noted} if noted else {}),
         **({} if ending.coverage is None else {"coverage": _coverage(ending.coverage)}),
+        **({} if ending.generated is None else {"generated": _generated(ending.generated)}),
         "exit": ending.status,
     }
+
+
+def _generated(summary: Summary) -> dict[str, Any]:
+    held = {"seed": summary.seed, "performed": summary.performed, "outages": summary.outages}
+    return {**held, "skipped": summary.skipped, "lost": [shortened(loss) for loss in summary.lost]}
 
 
 def _coverage(coverage: Coverage) -> dict[str, Any]:

@@ -136,6 +136,22 @@ class ReportCoverage(_Open):
     parts: dict[str, CoveragePart]
 
 
+class ReportGenerated(_Open):
+    """The generated sessions of a run."""
+
+    seed: Annotated[int, Field(ge=0)]
+    performed: Annotated[int, Field(ge=0, description="How many there were.")]
+    outages: Annotated[
+        dict[str, Annotated[int, Field(ge=0)]],
+        Field(description="How many of them held each outage that users really have, by its name."),
+    ] = Field(default_factory=dict)
+    skipped: Annotated[
+        dict[str, Annotated[int, Field(ge=1)]],
+        Field(description="How many steps of each kind were skipped: connector or harness has no counterpart."),
+    ] = Field(default_factory=dict)
+    lost: Annotated[Items[str], Field(description="What none of them could hold, why, and what to do about it.")] = ()
+
+
 class Report(Document, _Open):
     """What a run found: the verdict of every requirement over every trace.
 
@@ -169,5 +185,8 @@ class Report(Document, _Open):
             description="How much of the contract the traces exercise: operations, fields, answers, requirements; "
             "when it was asked for."
         ),
+    ] = None
+    generated: Annotated[
+        Maybe[ReportGenerated], Field(description="What the generated sessions held; where there were any.")
     ] = None
     events: Annotated[Items[dict[str, Any]], Field(description="The run as it went.")] = ()

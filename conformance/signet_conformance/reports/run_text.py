@@ -16,6 +16,7 @@ from signet_conformance.reports.known import known_lines
 from signet_conformance.reports.registry import FORMATS
 from signet_conformance.reports.remarks import remarks
 from signet_conformance.reports.requirement_pages import explain_note
+from signet_conformance.reports.terminal import Paragraph, drawn
 from signet_conformance.reports.text import closing_line, daemon_summary_lines, failure_text, summary_lines
 from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import SkippedMark, marks_of
@@ -120,7 +121,10 @@ def written_baseline(ending: Ending) -> Iterable[str]:
 def generated_sessions(ending: Ending) -> Iterable[str]:
     """The results of the generated sessions."""
     generated = ending.conclusion.generated
-    return () if generated is None else generated.lines()
+    if generated is None:
+        return
+    yield from generated.lines()
+    yield from drawn((Paragraph(line, 2, 4) for line in generated.coverage_lines()), ending.width, ending.colour)
 
 
 def coverage(ending: Ending) -> Iterable[str]:

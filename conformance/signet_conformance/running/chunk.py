@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,8 +12,8 @@ from signet_conformance.drivers.watched import Watched
 from signet_conformance.finding import Verdict
 from signet_conformance.outcome.generated_summary import Tally
 from signet_conformance.scenarios import drawing
+from signet_conformance.scenarios.features import Features
 from signet_conformance.scenarios.script import Scenario
-from signet_conformance.scenarios.strategies import Features
 
 _drawing = threading.Lock()
 """Hypothesis keeps state of its own for the process."""
@@ -33,6 +34,10 @@ class Chunk:
     """The trace of the first session that showed each breach."""
     failed: dict[int, tuple[Watched, str]] = field(default_factory=dict)
     """The sessions that could not be performed, with who was to perform them and the error."""
+    outages: Counter[str] = field(default_factory=Counter)
+    """How many of its sessions held each outage."""
+    skipped: Counter[str] = field(default_factory=Counter)
+    """How many steps of each kind were skipped in them."""
     unstarted: tuple[Watched, str] | None = None
     """The error of a connector that failed on hello, so that nothing of the chunk was performed."""
 

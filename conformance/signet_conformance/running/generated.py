@@ -7,8 +7,11 @@ is made of depends on the seed alone, and so do the verdicts, whatever the numbe
 from __future__ import annotations
 
 import shutil
+import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from signet_conformance import engine
 from signet_conformance.contract import daemon_requirements
@@ -18,6 +21,7 @@ from signet_conformance.finding import Verdict
 from signet_conformance.outcome.broken_off import BrokenOff
 from signet_conformance.outcome.generated_summary import BREACHES, Summary
 from signet_conformance.rules import rules
+from signet_conformance.running.asking import Performs, performed_steps, skipped_steps
 from signet_conformance.running.chunk import Chunk
 from signet_conformance.running.connector import Connector
 from signet_conformance.running.events import FollowingUp, SessionPerformed, Tell, unheard
@@ -26,7 +30,8 @@ from signet_conformance.running.shrinking import FollowUp
 from signet_conformance.running.station import Station
 from signet_conformance.running.workers import Job, Workers
 from signet_conformance.scenarios import drawing
-from signet_conformance.scenarios.strategies import Features
+from signet_conformance.scenarios.features import Features, possible_steps
+from signet_conformance.scenarios.outages import OUTAGES, held_outages, obstacle, usable
 
 MOST_FAILURES = 5
 """Scenarios that could not be performed which are tried again and kept."""
@@ -36,8 +41,8 @@ class GeneratedSessions:
     """The generated sessions of one run: `count` of them, as `seed` determines.
 
     `failures` is the folder for scenarios that show something (made when the first is saved); `replay`
-    gives the command that performs such a file again. When `strict`, a WARN is shrunk like a FAIL. `only` are the
-    requirements that were asked for, None for all. `tell` hears of every session, from the workers' threads.
+    gives the command that performs such a file again. `only` are the requirements that were asked for, None
+    for all. `tell` hears of every session, from the workers' threads.
     """
 
     def __init__(
@@ -48,7 +53,6 @@ class GeneratedSessions:
         seed: int,
         failures: Path,
         replay: Callable[[Path], str],
-        strict: bool = False,
         only: frozenset[str] | None = None,
         patience: Patience | None = None,
         tell: Tell = unheard,
@@ -60,6 +64,8 @@ class GeneratedSessions:
         self._patience = Patience() if patience is None else patience
         self._tell = tell
         self._folder = workers.folder / "generated"
+        self._asking = threading.Lock()
+        self._asked: Performs | None = None
         self._follow_up = FollowUp(
             workers.stations[0],
             self._patience,
@@ -67,7 +73,6 @@ class GeneratedSessions:
             beside=workers.folder,
             failures=failures,
             replay=replay,
-            strict=strict,
             only=only,
         )
 
@@ -101,7 +106,7 @@ class GeneratedSessions:
                 return chunk
             chunk.features = Features.of(
                 station.target.declared,
-                connector.hello,
+                self._performs(station, connector.hello).steps,
                 can_restart=self._workers.can_restart,
                 lives_on=station.target.processes != "session" and not station.target.kind.process_a_hook,
             )
@@ -119,8 +124,17 @@ class GeneratedSessions:
                     out.unlink(missing_ok=True)
                     continue
                 chunk.tally.add(judged)
+                chunk.outages += held_outages([scenario])
+                chunk.skipped += skipped_steps(judged.trace)
                 self._note(chunk, place, judged, out)
         return chunk
+
+    def _performs(self, station: Station, hello: Mapping[str, Any]) -> Performs:
+        """What the driver performs, found out once for the run: all chunks must be made of the same."""
+        with self._asking:
+            if self._asked is None:
+                self._asked = performed_steps(station, hello)
+            return self._asked
 
     @staticmethod
     def _note(chunk: Chunk, place: int, judged: engine.Judged, out: Path) -> None:
@@ -149,6 +163,7 @@ class GeneratedSessions:
         for chunk in ordered:
             summary.performed += chunk.performed
             summary.tally.merge(chunk.tally)
+        self._cover(ordered, summary)
         settled = {name for name, verdict in known.items() if verdict in BREACHES}
         # The worst first: they are shrunk, and what else their smallest sessions show needs no proof of its own.
         for verdict in BREACHES:
@@ -169,6 +184,26 @@ class GeneratedSessions:
         self._discard(ordered, summary)
         summary.write(self._workers.folder)
         return summary
+
+    def _cover(self, chunks: Sequence[Chunk], summary: Summary) -> None:
+        """Note which outages the sessions held, and what they could not hold."""
+        greeted = [chunk for chunk in chunks if chunk.performed]
+        if not greeted or self._asked is None:
+            return
+        target, features = self._workers.target, greeted[0].features
+        held = sum((chunk.outages for chunk in greeted), Counter[str]())
+        summary.skipped = dict(sum((chunk.skipped for chunk in greeted), Counter[str]()))
+        lost = self._asked.lost(possible_steps(target.declared), own_program=target.kind.own_program)
+        if lost is not None:
+            summary.lost.append(lost)
+        enough = len(usable(features)) + 1
+        for outage in OUTAGES:
+            why = obstacle(outage, features)
+            if why is None or held[outage.name]:
+                summary.outages[outage.name] = held[outage.name]
+            if not held[outage.name]:
+                advice = f"{enough} sessions or more hold every outage" if why is None else why
+                summary.lost.append(f"no generated session holds the outage {outage.name!r}: {advice}")
 
     def give_up(self, chunks: Iterable[Chunk]) -> None:
         """Follow nothing up: keep what could not be performed, and drop what the sessions showed."""

@@ -42,7 +42,6 @@ class Plan:
     scenarios: tuple[Scenario, ...] = ()
     generated: int = 0
     seed: int = 1
-    strict: bool = False
     report: bool = False
     only: frozenset[str] | None = None
     invocation: Invocation | None = None

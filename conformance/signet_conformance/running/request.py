@@ -127,7 +127,6 @@ class Request:
             scenarios=self.scenarios,
             generated=self.sessions,
             seed=self.seed,
-            strict=self.strict,
             report=self.report,
             only=self.only,
             invocation=invocation,

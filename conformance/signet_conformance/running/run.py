@@ -54,7 +54,6 @@ def drive(plan: Plan, folder: Path, tell: Tell) -> Shortfall | None:
             seed=plan.seed,
             failures=failures,
             replay=plan.replay,
-            strict=plan.strict,
             only=plan.only,
             patience=patience,
             tell=tell_one,

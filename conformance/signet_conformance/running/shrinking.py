@@ -6,6 +6,7 @@ A breach is reported as one only when a fresh connector shows it too.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,9 +22,11 @@ from signet_conformance.running.patience import Patience
 from signet_conformance.running.station import Station
 from signet_conformance.scenarios import drawing
 from signet_conformance.scenarios.script import Scenario
+from signet_conformance.scenarios.shortening import longest_prompt
 
 MOST_SHRUNK = 5
-"""Breaches that are shrunk in one run; those after it are confirmed as they were found."""
+"""Breaches of each verdict that are shrunk in one run; those after it are confirmed as they were found."""
+_SHRUNK = (Verdict.FAIL, Verdict.WARN)
 
 
 class FollowUp:
@@ -31,8 +34,7 @@ class FollowUp:
 
     `folder` takes the traces of what is tried, `beside` those that confirm a breach: it is the folder of the run's
     own traces. `failures` is the folder for scenarios that show something (made when the first is saved); `replay`
-    gives the command that performs such a file again. When `strict`, a WARN is shrunk like a FAIL. `only` are the
-    requirements that were asked for, None for all.
+    gives the command that performs such a file again. `only` are the requirements that were asked for, None for all.
     """
 
     def __init__(
@@ -44,7 +46,6 @@ class FollowUp:
         beside: Path,
         failures: Path,
         replay: Callable[[Path], str],
-        strict: bool,
         only: frozenset[str] | None,
     ) -> None:
         self._station = station
@@ -53,27 +54,26 @@ class FollowUp:
         self._beside = beside
         self._failures = failures
         self._replay = replay
-        self._strict = strict
         self._only = only
-        self._shrunk = 0
+        self._shrunk: Counter[Verdict] = Counter()
         self.broken: list[BrokenOff] = []
         """The sessions that could not be performed, by a fresh connector either."""
 
     def shrinks(self, verdict: Verdict) -> bool:
         """Whether the next breach with this verdict will be shrunk."""
-        wanted = verdict is Verdict.FAIL or (self._strict and verdict is Verdict.WARN)
-        return wanted and self._shrunk < MOST_SHRUNK
+        return verdict in _SHRUNK and self._shrunk[verdict] < MOST_SHRUNK
 
     def breach(self, chunk: Chunk, name: str, verdict: Verdict, settled: set[str]) -> Breach:
         """Shrink and confirm what a chunk showed breached; `settled` learns what needs no further proof."""
         first = chunk.breached[name, verdict][0]
         original = chunk.draw()[first]
         scenario, tried = self._shrink(chunk, name, verdict) if self.shrinks(verdict) else (original, 0)
-        self._shrunk += tried > 0
+        self._shrunk[verdict] += tried > 0
         again, shown = self._again(scenario, name)
-        if shown.get(name) is not verdict and scenario is not original:
+        smaller: int | None = None
+        if shown.get(name) is not verdict and drawing.identity(scenario) != drawing.identity(original):
             # It may have shrunk to something that only a connector with other sessions behind it shows.
-            scenario = original
+            smaller, scenario = len(scenario.steps), original
             again, shown = self._again(scenario, name)
         confirmed = shown.get(name) is verdict
         kept: tuple[Path, ...] = (chunk.traces[first], again)
@@ -94,6 +94,9 @@ class FollowUp:
             scenario=str(path),
             traces=tuple(map(str, kept)),
             replay=self._replay(path),
+            characters=longest_prompt(scenario),
+            drawn_characters=longest_prompt(original),
+            smaller=smaller,
         )
 
     def daemon_breach(self, chunks: Sequence[Chunk], name: str, verdict: Verdict, settled: set[str]) -> DaemonBreach:

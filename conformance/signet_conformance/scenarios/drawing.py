@@ -11,32 +11,78 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity
 
+from signet_conformance.scenarios.choices import Digits
+from signet_conformance.scenarios.features import Features
+from signet_conformance.scenarios.outages import Outage, holds, outage_of
+from signet_conformance.scenarios.reducing import reduced
 from signet_conformance.scenarios.script import Scenario
-from signet_conformance.scenarios.strategies import Features, sessions
+from signet_conformance.scenarios.shortening import with_short_prompts
+from signet_conformance.scenarios.strategies import sessions, write
 
 CHUNK = 20
 _DRAWN = 40
 """Drawn for a chunk, since some are drawn twice."""
+_DRAWN_WITH_OUTAGE = 6
+"""Drawn for a session that is to hold an outage: the first drawn, the smallest of all, never does."""
 MOST_ATTEMPTS = 400
 LONGEST_SHRINK_S = 60.0
 
 Shows = Callable[[Scenario], bool]
 
 
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """Where scenarios are drawn from: a chunk of a seed, or the place in it of one that is to hold an outage."""
+
+    seed: int
+    chunk: int
+    place: int | None = None
+    outage: Outage | None = None
+
+    def number(self) -> int:
+        """The seed of its own that is given to Hypothesis."""
+        words = f"{self.seed}/{self.chunk}" + ("" if self.place is None else f"/{self.place}")
+        return int.from_bytes(hashlib.sha256(words.encode()).digest()[:8])
+
+
 def draw(features: Features, seed: int, chunk: int) -> Sequence[Scenario]:
-    """The scenarios of a chunk, all different, at most CHUNK, named after chunk and place."""
+    """The scenarios of a chunk, all different, at most CHUNK, named after chunk and place.
+
+    Those whose number in the run asks for an outage hold it.
+    """
+    return [scenario for scenario, _ in _drawn(features, seed, chunk)]
+
+
+def _drawn(features: Features, seed: int, chunk: int) -> Sequence[tuple[Scenario, _Origin]]:
+    by_chance = _Origin(seed, chunk)
+    others = iter(_different(features, by_chance))
+    drawn: dict[str, tuple[Scenario, _Origin]] = {}
+    for place in range(CHUNK):
+        outage = outage_of(features, chunk * CHUNK + place)
+        origin = by_chance if outage is None else _Origin(seed, chunk, place, outage)
+        scenario = next(others, None) if outage is None else _holding(outage, features, origin)
+        if scenario is not None:
+            drawn.setdefault(identity(scenario), (replace(scenario, name=f"generated-{chunk}-{place}"), origin))
+    return list(drawn.values())
+
+
+def _different(features: Features, origin: _Origin) -> Sequence[Scenario]:
     drawn: dict[str, Scenario] = {}
-    _run(features, seed, chunk, (Phase.generate,), lambda scenario: drawn.setdefault(identity(scenario), scenario))
-    return [
-        replace(scenario, name=f"generated-{chunk}-{place}")
-        for place, scenario in enumerate(list(drawn.values())[:CHUNK])
-    ]
+    _run(features, origin, (Phase.generate,), lambda scenario: drawn.setdefault(identity(scenario), scenario))
+    return list(drawn.values())
+
+
+def _holding(outage: Outage, features: Features, origin: _Origin) -> Scenario:
+    """The first scenario drawn that holds an outage; one of the outage alone where chance brought none."""
+    drawn = (scenario for scenario in _different(features, origin) if holds(scenario, outage))
+    alone = write(features, Digits(0), [("outage", 0, (outage, Digits(0)))], "generated")
+    return next(drawn, alone)
 
 
 def smallest(
@@ -45,13 +91,13 @@ def smallest(
     """The smallest scenario found that `shows` is true of, and how many were tried.
 
     `known` tells it of the scenarios of the chunk, in their order; the first of them that is true is where
-    the search begins. None when none of them is.
+    the search begins. None when none of them is. Steps are taken away first, then what long prompts say.
     """
-    answers = {
-        identity(scenario): known[place]
-        for place, scenario in enumerate(draw(features, seed, chunk))
-        if place < len(known)
-    }
+    drawn = _drawn(features, seed, chunk)
+    answers = {identity(scenario): answer for (scenario, _), answer in zip(drawn, known, strict=False)}
+    first = next((place for place, answer in enumerate(known) if answer), None)
+    if first is None:
+        return None, 0
     deadline = time.monotonic() + LONGEST_SHRINK_S
     tried = 0
     smallest_so_far: Scenario | None = None
@@ -59,23 +105,29 @@ def smallest(
     class ShownError(Exception):
         """Tells Hypothesis that an example is one of those it looks for."""
 
-    def attempt(scenario: Scenario) -> None:
-        nonlocal smallest_so_far, tried
+    def shown(scenario: Scenario) -> bool:
+        """What is known of a scenario, or comes out when it is tried; at some point the smallest so far will do."""
+        nonlocal tried
         name = identity(scenario)
         if name not in answers:
-            if smallest_so_far is None or tried >= MOST_ATTEMPTS or time.monotonic() > deadline:
-                # Nothing is tried before the first known one; and at some point the smallest so far will do.
-                return
+            if tried >= MOST_ATTEMPTS or time.monotonic() > deadline:
+                return False
             tried += 1
             answers[name] = shows(scenario)
-        if answers[name]:
+        return answers[name]
+
+    def attempt(scenario: Scenario) -> None:
+        nonlocal smallest_so_far
+        # Nothing is tried before the first known one.
+        if (smallest_so_far is not None or identity(scenario) in answers) and shown(scenario):
             # Whatever Hypothesis tries in between, the last one it comes back to is the smallest.
             smallest_so_far = scenario
             raise ShownError
 
     with contextlib.suppress(ShownError):
-        _run(features, seed, chunk, (Phase.generate, Phase.shrink), attempt)
-    return smallest_so_far, tried
+        _run(features, drawn[first][1], (Phase.generate, Phase.shrink), attempt)
+    left = reduced(smallest_so_far or drawn[first][0], shown)
+    return with_short_prompts(left, shown), tried
 
 
 def identity(scenario: Scenario) -> str:
@@ -83,13 +135,11 @@ def identity(scenario: Scenario) -> str:
     return hashlib.sha256(json.dumps([step.to_json() for step in scenario.steps], sort_keys=True).encode()).hexdigest()
 
 
-def _run(features: Features, seed: int, chunk: int, phases: Sequence[Phase], body: Callable[[Scenario], Any]) -> None:
-    of_chunk = int.from_bytes(hashlib.sha256(f"{seed}/{chunk}".encode()).digest()[:8])
-
+def _run(features: Features, origin: _Origin, phases: Sequence[Phase], body: Callable[[Scenario], Any]) -> None:
     # Every setting on which the draws depend is given, so that no profile of the surrounding process counts.
-    @hypothesis.seed(of_chunk)
+    @hypothesis.seed(origin.number())
     @hypothesis.settings(
-        max_examples=_DRAWN,
+        max_examples=_DRAWN if origin.outage is None else _DRAWN_WITH_OUTAGE,
         phases=phases,
         database=None,
         deadline=None,
@@ -100,7 +150,7 @@ def _run(features: Features, seed: int, chunk: int, phases: Sequence[Phase], bod
         print_blob=False,
         backend="hypothesis",
     )
-    @hypothesis.given(sessions(features))
+    @hypothesis.given(sessions(features, outage=origin.outage))
     def run(scenario: Scenario) -> None:
         body(scenario)
 

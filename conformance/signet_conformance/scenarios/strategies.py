@@ -9,123 +9,23 @@ takes away while it shrinks, a valid scenario is left.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import strategies as st
 
 from signet_conformance.scenarios.choices import DETAIL, Digits, number, weighted
+from signet_conformance.scenarios.features import HALVES, Features
+from signet_conformance.scenarios.outages import Outage
 from signet_conformance.scenarios.script import Scenario
+from signet_conformance.scenarios.texts import FACTS, QUERIES, REPLIES, SUMMARIES, prompt_text
 from signet_conformance.scenarios.writing import Writer
-from signet_conformance.trace import Declared
 from signet_conformance.trace.fault_kinds import FAULT_KINDS
 
 FEWEST_INTENTS = 4
 """Small sessions show little, and shrinking makes them from larger ones: intents can come to nothing."""
 MOST_INTENTS = 12
-LARGEST_PROMPT_BYTES = 100_000
-
-_TOOLS: Mapping[str, frozenset[str]] = {
-    "memory_search": frozenset({"memory-recall", "hooks-recall", "memory-search"}),
-    "memory_store": frozenset({"memory-remember", "hooks-remember"}),
-    "memory_get": frozenset({"memory-get"}),
-    "memory_modify": frozenset({"memory-modify", "memory-patch"}),
-    "memory_forget": frozenset({"memory-forget", "memory-delete"}),
-}
-"""Each tool with the operations of which its connector declares at least one."""
-
-_WHOLE_STEPS = frozenset({"start", "prompt", "tool", "compact", "resume", "clear", "end"})
-_HALVES = frozenset({"pre_compaction", "compaction_complete"})
-
-
-@dataclass(frozen=True, slots=True)
-class Features:
-    """What the sessions of one target may hold.
-
-    `agents` counts its declared agents; `steps` are the steps that its driver performs; `tools` those that
-    it has; `restart` allows restarts of the daemon, `slow` the faults that cost a connector its whole bound.
-    `lives_on` tells that its process outlives a session, and so knows later what was refused or never went out.
-    """
-
-    agents: int = 2
-    steps: frozenset[str] = _WHOLE_STEPS | _HALVES
-    tools: tuple[str, ...] = tuple(_TOOLS)
-    restart: bool = True
-    slow: bool = False
-    lives_on: bool = True
-
-    @classmethod
-    def of(cls, declared: Declared, hello: Mapping[str, Any], *, can_restart: bool, lives_on: bool) -> Features:
-        """The features of a target, from its profile and from its driver's answer to hello.
-
-        A driver that does not list its `steps` is taken to perform all but the halves of a compaction.
-        """
-        listed = hello.get("steps")
-        steps = frozenset(map(str, listed)) if isinstance(listed, list) else _WHOLE_STEPS
-        known = declared.capabilities
-        if known is not None and "compaction-complete" not in known:
-            steps -= {"compact", *_HALVES}
-        tools = tuple(tool for tool, needs in _TOOLS.items() if known is None or needs & set(known))
-        return cls(
-            agents=max(len(declared.agents), 1),
-            steps=steps,
-            tools=tools if "tool" in steps else (),
-            restart=can_restart,
-            slow=max(declared.bounds_s.values(), default=15.0) <= QUICK_BOUND_S,
-            lives_on=lives_on,
-        )
-
-
-QUICK_BOUND_S = 1.5
-"""Up to this bound a connector is made to wait for it now and then."""
-
-_PROMPTS = (
-    "Hello.",
-    "Which database does Atlas Billing use?",
-    "When does the export run?",
-    "Rename the invoice module.",
-    "Wie heißt der Mandant in Zürich? ✓",
-    "User: who is paged?\nAssistant: the platform rota.",
-    'Quote this: "{\\"role\\": \\"user\\"}"',
-    "  Leading and trailing blanks \n",
-)
-_REPLIES = ("Understood.", "It does.", "発注は来週です。", "Assistant: done\n\nUser: thanks")
-_SUMMARIES = (
-    "Orders become invoices.",
-    "The user asked for the billing pipeline; nothing was changed.",
-    "Résumé : la facturation passe à gRPC 🚀",
-    "User: a line that looks like a turn",
-)
-_FACTS = (
-    "Invoices are numbered per calendar year.",
-    "The ledger talks gRPC streaming.",
-    "Exports are kept for ninety days.",
-    "Der Mandant sitzt in Zürich.",
-)
-_QUERIES = ("how are invoices numbered", "gRPC", "ninety days of exports", "Zürich")
-_SIZES = (1_000, 10_000, LARGEST_PROMPT_BYTES, LARGEST_PROMPT_BYTES)
-
-
-_PROMPT_KINDS = weighted({"line": 48, "strange": 15, "long": 1})
-
-
-def prompts() -> st.SearchStrategy[str]:
-    """The text of a user's turn: mostly a line, sometimes of any script, now and then up to 100 kB. Never blank."""
-    return number(DETAIL).map(lambda detail: _prompt(Digits(detail)))
-
-
-def _prompt(digits: Digits) -> str:
-    line, kind = digits.pick(_PROMPTS), digits.pick(_PROMPT_KINDS)
-    if kind == "strange":
-        return f"{line} {digits.unicode_text()}"
-    return _repeated(line, digits.pick(_SIZES)) if kind == "long" else line
-
-
-def _repeated(line: str, size: int) -> str:
-    """Numbered lines of about `size` bytes."""
-    each = f"{line} "
-    count = max(size // (len(each.encode()) + 6), 1)
-    return "".join(f"{number:05} {each}" for number in range(count)) if count > 1 else line
+MOST_BESIDE = 4
+"""Intents before an outage that a session is to hold, and as many after it."""
 
 
 def faults(features: Features) -> st.SearchStrategy[Mapping[str, Any]]:
@@ -243,15 +143,15 @@ def _details(features: Features, what: str, detail: int) -> Any:
     digits = Digits(detail)
     match what:
         case "prompt":
-            return digits.pick(_REPLIES), _prompt(digits)
+            return digits.pick(REPLIES), prompt_text(digits)
         case "tool":
-            return digits.pick(features.tools), digits.pick(_FACTS), digits.pick(_QUERIES)
+            return digits.pick(features.tools), digits.pick(FACTS), digits.pick(QUERIES)
         case "fault":
             return _fault(features, digits)
         case "compaction":
-            halves = features.steps >= _HALVES and digits.pick((True, True, False))
+            halves = features.steps >= HALVES and digits.pick((True, True, False))
             fault = _fault(features, digits, _IN_A_COMPACTION) if halves and digits.pick((False, True)) else None
-            summary = digits.pick(_SUMMARIES) if digits.pick((True, False)) else f"Summary {digits.unicode_text()}"
+            summary = digits.pick(SUMMARIES) if digits.pick((True, False)) else f"Summary {digits.unicode_text()}"
             return summary, halves, fault
         case "end" | "clear" | "resume":
             # What is owed at a boundary goes wrong most easily, and few faults would meet one by chance.
@@ -262,14 +162,23 @@ def _details(features: Features, what: str, detail: int) -> Any:
             return None
 
 
-def sessions(features: Features | None = None, name: str = "generated") -> st.SearchStrategy[Scenario]:
+def sessions(
+    features: Features | None = None, name: str = "generated", outage: Outage | None = None
+) -> st.SearchStrategy[Scenario]:
     """Whole scenarios: one to three sessions of one or several agents, interleaved, with faults between their steps.
 
     Every session is used only while it is open and is ended at the close; only steps, tools and agents of
-    `features` occur. Shrinks towards one session without a prompt, and by whole intents.
+    `features` occur. With `outage` nearly all of them hold it, in a session of its own among the others. Shrinks
+    towards one session without a prompt and without the outage, and by whole intents.
     """
     allowed = features or Features()
-    listed = st.lists(intents(allowed), min_size=FEWEST_INTENTS, max_size=MOST_INTENTS)
+    if outage is None:
+        listed = st.lists(intents(allowed), min_size=FEWEST_INTENTS, max_size=MOST_INTENTS)
+    else:
+        beside = st.lists(intents(allowed), max_size=MOST_BESIDE)
+        # 0, to which it shrinks, leaves the outage out.
+        itself = number(DETAIL).map(lambda detail: [("outage", 0, (outage, Digits(detail)))] if detail else [])
+        listed = st.tuples(beside, itself, beside).map(lambda parts: [*parts[0], *parts[1], *parts[2]])
     return st.builds(
         lambda surroundings, chosen: write(allowed, Digits(surroundings), chosen, name), number(16), listed
     )

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from signet_conformance.scenarios.choices import Digits
+from signet_conformance.scenarios.outages import Outage, fault_of
 from signet_conformance.scenarios.script import Scenario
 from signet_conformance.scenarios.steps import (
     Clear,
@@ -24,6 +26,7 @@ from signet_conformance.scenarios.steps import (
     SwitchFaultsOff,
     ToolCall,
 )
+from signet_conformance.scenarios.texts import REPLIES, SUMMARIES, prompt_text
 
 PROJECTS = ("/workspace/src/acme-api", "/workspace/src/ledger", "/workspace/src/atlas-billing")
 
@@ -48,9 +51,12 @@ class Writer:
     """A scenario under way. An intent that makes no sense at its place leaves no step behind."""
 
     def __init__(self, several: int, agents: int, turned: int, *, can_resume: bool, lives_on: bool) -> None:
-        self._sessions = [
-            _Session(f"s{n + 1}", (n + turned) % agents, PROJECTS[n % len(PROJECTS)]) for n in range(several)
-        ]
+        self._sessions: list[_Session] = []
+        self._agents = agents
+        self._turned = turned
+        for _ in range(several):
+            self._new_session()
+        self._several = several
         self._can_resume = can_resume
         self._lives_on = lives_on
         self._steps: list[Step] = []
@@ -60,8 +66,10 @@ class Writer:
 
     def carry_out(self, what: str, which: int, details: Any) -> None:
         """Write what an intent means in one of the sessions."""
-        session = self._sessions[which % len(self._sessions)]
+        session = self._sessions[which % self._several]
         match what:
+            case "outage":
+                self._write_outage(*details)
             case "fault":
                 self._switch_on(details)
             case "restart":
@@ -93,6 +101,37 @@ class Writer:
         used = sum(session.state != "new" for session in self._sessions)
         title = f"{used} generated session{'s' if used > 1 else ''}, {len(self._steps)} steps"
         return Scenario(name=name, title=title, steps=tuple(self._steps))
+
+    def _new_session(self) -> _Session:
+        number = len(self._sessions)
+        project = PROJECTS[number % len(PROJECTS)]
+        self._sessions.append(_Session(f"s{number + 1}", (number + self._turned) % self._agents, project))
+        return self._sessions[-1]
+
+    def _write_outage(self, outage: Outage, digits: Digits) -> None:
+        """Write an outage in sessions that no other intent uses."""
+        self._switch_off()
+        session = self._new_session()
+        for word in outage.steps.split():
+            name = word.rstrip("?")
+            if name != word and digits.pick((True, False)):
+                continue
+            fault = fault_of(name)
+            if fault is not None:
+                self._switch_on({**fault, "lasts": None})
+            elif name == "off":
+                self._switch_off()
+            elif name == "next":
+                session = self._new_session()
+                self._use(session)
+            elif name in ("start", "resume"):
+                self._use(session)
+            elif name == "end":
+                self._close(session)
+            elif name == "compact":
+                self._perform("compaction", session, (digits.pick(SUMMARIES), False, None))
+            else:
+                self._perform("prompt", session, (digits.pick(REPLIES), prompt_text(digits)))
 
     def _perform(self, what: str, session: _Session, details: Any) -> None:
         if what == "prompt":
@@ -182,6 +221,9 @@ class Writer:
         self._complete(session)
         self._switch_on(fault)
         self._listen_where_it_matters()
+        self._close(session)
+
+    def _close(self, session: _Session) -> None:
         session.state = "closed"
         self._add(End(session=session.name))
 

@@ -1,0 +1,167 @@
+"""Outages that users really have: what each looks like in a session, and which sessions of a run hold it.
+
+They have a fixed share, by the number of a session and not by chance: of twice as many sessions as there are
+outages, the first holds none, the next ones hold an outage each, and the others none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from signet_conformance.scenarios.features import HALVES, Features
+from signet_conformance.scenarios.script import Scenario
+from signet_conformance.scenarios.steps import ConnectorStep, Step, SwitchFaultOn, SwitchFaultsOff
+from signet_conformance.trace.fault_kinds import SLOW
+
+REFUSED, SLOWED = "refuse", "slow"
+_HOOKS = {
+    "start": "/api/hooks/session-start",
+    "resume": "/api/hooks/session-start",
+    "prompt": "/api/hooks/user-prompt-submit",
+    "end": "/api/hooks/session-end",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """One of them: `steps` are written in a session that nothing else uses.
+
+    A step that ends in `?` is left out now and then. `refuse`, `slow` and a status switch that on for what follows,
+    `off` switches it off, `next` begins another session. `shows` are the steps by which a scenario holds the outage,
+    one after the other, each with what is on meanwhile. `scripted` is the scripted scenario that shows it too.
+    """
+
+    name: str
+    scripted: str
+    steps: str
+    shows: tuple[tuple[str, str | None], ...]
+
+
+OUTAGES = (
+    Outage(
+        "away at a start and back later",
+        "daemon-away-at-start",
+        "refuse start prompt? off prompt prompt?",
+        (("start", REFUSED), ("prompt", None)),
+    ),
+    Outage(
+        "away at an end and back for the next session",
+        "daemon-away-at-end",
+        "start prompt? refuse end off next prompt?",
+        (("end", REFUSED), ("next", None)),
+    ),
+    Outage(
+        "401 on a prompt",
+        "daemon-denies",
+        "start prompt? 401:prompt prompt off prompt",
+        (("prompt", "401"), ("prompt", None)),
+    ),
+    Outage(
+        "403 on a prompt",
+        "daemon-denies",
+        "start prompt? 403:prompt prompt off prompt",
+        (("prompt", "403"), ("prompt", None)),
+    ),
+    Outage(
+        "409 on a start",
+        "daemon-409-at-start",
+        "409:start start off prompt prompt?",
+        (("start", "409"), ("prompt", None)),
+    ),
+    Outage(
+        "500 on an end and resumed",
+        "daemon-500-at-end",
+        "start prompt 500:end end off resume prompt?",
+        (("end", "500"), ("resume", None)),
+    ),
+    Outage(
+        "slow on a prompt after a compaction",
+        "slow-after-compaction",
+        "start prompt? compact slow:prompt prompt off prompt?",
+        (("compact", None), ("prompt", SLOWED)),
+    ),
+)
+
+
+def obstacle(outage: Outage, features: Features) -> str | None:
+    """Why the generated sessions of a target cannot hold an outage; None where they can."""
+    words = outage.steps.replace("?", "").split()
+    for step in ("compact", "resume"):
+        if step in words and step not in features.steps:
+            return f"its driver performs no {step}"
+    if "slow:prompt" in words and not features.slow:
+        return f"its bound is long; scenario {outage.scripted} waits for it"
+    if "next" in words and not features.lives_on:
+        return f"its process is over with a session; scenario {outage.scripted} shows what that loses"
+    return None
+
+
+def usable(features: Features) -> Sequence[Outage]:
+    """The outages that generated sessions of a target hold."""
+    return [outage for outage in OUTAGES if obstacle(outage, features) is None]
+
+
+def outage_of(features: Features, number: int) -> Outage | None:
+    """The outage that the session with a number, from 0, holds; None for one that holds whatever chance brings."""
+    outages = usable(features)
+    place = number % (2 * len(outages)) if outages else 0
+    return outages[place - 1] if 1 <= place <= len(outages) else None
+
+
+def held_outages(scenarios: Sequence[Scenario]) -> Counter[str]:
+    """How many of some scenarios hold each outage, by name, whether they were to or not."""
+    return Counter(outage.name for scenario in scenarios for outage in OUTAGES if holds(scenario, outage))
+
+
+def holds(scenario: Scenario, outage: Outage) -> bool:
+    """Whether the steps of a scenario show an outage."""
+    return any(_shown(list(_events(scenario, session)), outage) for session in _sessions(scenario))
+
+
+def _sessions(scenario: Scenario) -> Sequence[str]:
+    return list(dict.fromkeys(step.session for step in scenario.steps if isinstance(step, ConnectorStep)))
+
+
+def _shown(events: Sequence[tuple[str, str | None]], outage: Outage) -> bool:
+    rest = iter(events)
+    return all(wanted in rest for wanted in outage.shows)
+
+
+def _events(scenario: Scenario, session: str) -> Iterator[tuple[str, str | None]]:
+    """The steps of a session with what is on meanwhile; a session that begins after it is a `next` one."""
+    fault: SwitchFaultOn | None = None
+    for step in scenario.steps:
+        if isinstance(step, SwitchFaultOn):
+            fault = step
+        elif isinstance(step, SwitchFaultsOff):
+            fault = None
+        elif isinstance(step, ConnectorStep):
+            kind = "compact" if step.step in HALVES else step.step
+            if step.session == session:
+                yield kind, _meets(fault, step)
+            elif kind == "start":
+                yield "next", _meets(fault, step)
+
+
+def _meets(fault: SwitchFaultOn | None, step: Step) -> str | None:
+    if fault is None or step.step not in _HOOKS:
+        return None
+    pattern = (fault.match or {}).get("path", "*")
+    if not fnmatchcase(_HOOKS[step.step], pattern):
+        return None
+    kind = str(fault.fault["kind"])
+    return str(fault.fault["status"]) if kind == "status" else SLOWED if kind in SLOW else kind
+
+
+def fault_of(word: str) -> Mapping[str, Any] | None:
+    """The fault that a word of an outage's steps switches on; None for a word that names a step."""
+    kind, _, step = word.partition(":")
+    if kind == REFUSED:
+        return {"fault": {"kind": "refuse"}}
+    if kind == SLOWED:
+        return {"fault": {"kind": "delay", "delay_s": "beyond"}, "match": {"path": _HOOKS[step]}}
+    return {"fault": {"kind": "status", "status": int(kind)}, "match": {"path": _HOOKS[step]}} if step else None

@@ -1,0 +1,90 @@
+"""Outages that users really have: every run holds each of them, whatever chance brings beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from signet_conformance.scenarios.choices import Digits
+from signet_conformance.scenarios.drawing import CHUNK, draw
+from signet_conformance.scenarios.features import WHOLE_STEPS, Features
+from signet_conformance.scenarios.open_sessions import demand_open_sessions
+from signet_conformance.scenarios.outages import OUTAGES, Outage, held_outages, holds, obstacle, outage_of, usable
+from signet_conformance.scenarios.script import Scenario, scripted
+from signet_conformance.scenarios.steps import read_step
+from signet_conformance.scenarios.strategies import write
+
+ALL = Features(slow=True)
+FEW = Features(slow=False, lives_on=False, steps=WHOLE_STEPS - {"compact"})
+
+
+@pytest.mark.parametrize("seed", [1, 2, 2029])
+@pytest.mark.parametrize(("features", "outages"), [(ALL, 7), (FEW, 5)], ids=["all", "few"])
+def test_every_run_of_more_sessions_than_outages_holds_each(features: Features, outages: int, seed: int) -> None:
+    """One session more than there are outages is enough, for every seed; more sessions hold them as often."""
+    assert len(usable(features)) == outages
+    names = {outage.name for outage in usable(features)}
+    drawn = [scenario for chunk in range(2) for scenario in draw(features, seed, chunk)]
+    assert held_outages(drawn[: outages + 1]).keys() >= names
+    assert all(held_outages(drawn)[name] >= len(drawn) // (2 * outages) for name in names)
+
+
+def test_each_session_holds_the_outage_of_its_number() -> None:
+    """The number of a session in the run says which outage it holds, across chunks."""
+    for chunk in (0, 1):
+        for place, scenario in enumerate(draw(ALL, 3, chunk)):
+            outage = outage_of(ALL, chunk * CHUNK + place)
+            assert outage is None or holds(scenario, outage)
+
+
+@pytest.mark.parametrize("outage", OUTAGES, ids=lambda outage: outage.name)
+@pytest.mark.parametrize("details", [0, 1, 2, 3, 12345])
+def test_outage_is_written_and_recognised(outage: Outage, details: int) -> None:
+    """With whatever is left out, the session is one that can be performed, and holds this outage and no other."""
+    scenario = write(ALL, Digits(0), [("outage", 0, (outage, Digits(details)))], "outage")
+    demand_open_sessions(scenario, "here")
+    assert held_outages([scenario]) == {outage.name: 1}
+
+
+@pytest.mark.parametrize("outage", OUTAGES, ids=lambda outage: outage.name)
+def test_scripted_scenario_shows_the_outage_too(outage: Outage) -> None:
+    """The scripted scenario that is named for a target whose generated sessions cannot hold it does hold it."""
+    (scenario,) = [scenario for scenario in scripted() if scenario.name == outage.scripted]
+    assert holds(scenario, outage)
+
+
+def test_what_a_target_cannot_hold_is_named_with_a_reason() -> None:
+    """A long bound, a process of one session, and a driver without compactions each take an outage away."""
+    reasons = [reason for outage in OUTAGES if (reason := obstacle(outage, FEW)) is not None]
+    assert len(reasons) == 2
+    assert "daemon-away-at-end" in reasons[0]
+    assert "compact" in reasons[1]
+    assert "bound" in str(obstacle(OUTAGES[-1], Features(slow=False)))
+
+
+REFUSE: Mapping[str, Any] = {"step": "fault", "fault": {"kind": "refuse"}}
+OFF: Mapping[str, Any] = {"step": "fault_off"}
+
+
+def steps(*kinds: str | Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Steps of one session, and faults between them."""
+    bare = [{"step": kind, "session": "s1"} if isinstance(kind, str) else kind for kind in kinds]
+    return [{**step, "text": "Hello."} if step["step"] == "prompt" else step for step in bare]
+
+
+@pytest.mark.parametrize(
+    ("given", "held"),
+    [
+        (steps(REFUSE, "start", OFF, "prompt", "end"), True),
+        (steps("start", REFUSE, "prompt", OFF, "prompt", "end"), False),
+        (steps(REFUSE, "start", "prompt", OFF, "end"), False),
+        (steps({**REFUSE, "fault": {"kind": "reset"}}, "start", OFF, "prompt", "end"), False),
+    ],
+    ids=["away-at-start", "away-at-prompt", "never-back", "reset"],
+)
+def test_outage_counts_only_where_its_steps_show_it(given: Sequence[Mapping[str, Any]], held: bool) -> None:
+    """A daemon that is away at another step, that does not come back, or is not away is not this outage."""
+    scenario = Scenario("one", "One", tuple(map(read_step, given)))
+    assert holds(scenario, OUTAGES[0]) is held
