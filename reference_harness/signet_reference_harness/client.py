@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Any, Final
 from uuid import NAMESPACE_URL, uuid5
 
@@ -179,12 +180,20 @@ class AdapterClient(RuntimeAdapter):
         body = {**self._hook(session), "project": session.project, "transcript": transcript}
         return await self._post("session-checkpoint-extract", "/api/hooks/session-checkpoint-extract", body)
 
-    async def recall(self, session: SessionIdentity, query: str, limit: int, budget: str | None = None) -> Reply:
+    async def recall(
+        self,
+        session: SessionIdentity,
+        query: str,
+        limit: int,
+        budget: str | None = None,
+        extra: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Reply:
         """POST /api/memory/recall: up to `limit` (1 to 100) rows that the session has not been shown yet.
 
-        With a `budget` (small, medium, large) the daemon puts an aggregate of that size beside them.
+        With a `budget` (small, medium, large) the daemon puts an aggregate of that size beside them. `extra` holds
+        further fields of the request.
         """
-        body = {"query": query, "limit": limit, "sessionKey": session.key, "agentId": session.agent}
+        body = {**extra, "query": query, "limit": limit, "sessionKey": session.key, "agentId": session.agent}
         if budget is not None:
             body |= {"aggregate": True, "aggregateBudget": budget}
         return await self._post("memory-recall", "/api/memory/recall", body)
@@ -199,7 +208,7 @@ class AdapterClient(RuntimeAdapter):
             return held_back("hooks-remember", "nothing but injected text would have been saved")
         key = uuid5(SAVE_NAMESPACE, f"{session.agent}\0{content}".encode(errors="surrogatepass").hex())
         body = {
-            **extra,
+            **{name: self._cleaned(value) for name, value in extra.items()},
             **self._hook(session),
             "project": session.project,
             "content": content,
@@ -212,6 +221,11 @@ class AdapterClient(RuntimeAdapter):
         return await self._call(
             "memory-get", "GET", f"/api/memory/{memory_id}", headers=self._headers(), query={"agentId": session.agent}
         )
+
+    async def memories(self, session: SessionIdentity, query: Mapping[str, str]) -> Reply:
+        """GET /api/memories: the agent's rows, as `query` chooses them."""
+        asked = {**query, "agentId": session.agent}
+        return await self._call("memories-list", "GET", "/api/memories", headers=self._headers(), query=asked)
 
     async def modify(self, session: SessionIdentity, patches: Sequence[Mapping[str, Any]]) -> Reply:
         """POST /api/memory/modify with 1 to 200 patches; each has its own status in the answer's `results`."""
@@ -237,12 +251,27 @@ class AdapterClient(RuntimeAdapter):
             "agentId": session.agent,
         }
         started = await self._post("secrets-exec", "/api/secrets/exec", body)
-        return await outcome_of_job(started, self._job_status, timeout_ms / 1000 + JOB_GRACE_S)
+        return await outcome_of_job(started, self.secret_job, timeout_ms / 1000 + JOB_GRACE_S)
 
-    async def _job_status(self, job: str) -> Reply:
+    async def secret_names(self, session: SessionIdentity) -> Reply:
+        """GET /api/secrets: names, never values."""
+        return await self._call(
+            "secrets-list", "GET", "/api/secrets", headers=self._headers(), query={"agentId": session.agent}
+        )
+
+    async def secret_job(self, job: str) -> Reply:
+        """GET /api/secrets/exec/:id: how a job stands. `job` needs no percent-encoding."""
         return await self._call(
             "secrets-exec-job", "GET", f"/api/secrets/exec/{job}", headers=self._headers(), probe=False
         )
+
+    def _cleaned(self, value: Any) -> Any:
+        """A JSON value in whose texts nothing that the daemon injected goes back to it."""
+        if isinstance(value, str):
+            return self.outgoing(value)
+        if isinstance(value, list):
+            return [self._cleaned(item) for item in value]
+        return {name: self._cleaned(item) for name, item in value.items()} if isinstance(value, dict) else value
 
     def _hook(self, session: SessionIdentity) -> dict[str, Any]:
         return {

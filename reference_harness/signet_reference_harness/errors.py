@@ -27,6 +27,10 @@ class ToolInputError(HarnessError):
     """Raised by a tool whose arguments the daemon would refuse; the model is told, no request is made."""
 
 
+class ConfinementError(HarnessError):
+    """Raised for a path that leads out of its folder, through a symbolic link, or to nothing that can be used."""
+
+
 class ProviderError(HarnessError):
     """Raised by a provider that cannot complete; the turn is then undone, the session goes on.
 

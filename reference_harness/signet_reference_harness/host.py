@@ -15,10 +15,11 @@ from signet_reference_harness.client import AdapterClient
 from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.errors import StepError
 from signet_reference_harness.identity import SessionIdentity
-from signet_reference_harness.memory_tools import BUILT_IN
 from signet_reference_harness.reply import Reply
 from signet_reference_harness.session import SHUTDOWN, Session
-from signet_reference_harness.tools import Tool, ToolRegistry
+from signet_reference_harness.tools import DaemonTool, Tool
+from signet_reference_harness.tools.built_in import BUILT_IN
+from signet_reference_harness.tools.registry import ToolRegistry
 
 SWITCH: Final = "session_switch"
 
@@ -29,15 +30,19 @@ class SessionHost:
     def __init__(
         self,
         config: HarnessConfig,
-        tools: Sequence[Tool] = BUILT_IN,
+        tools: Sequence[Tool | DaemonTool] = BUILT_IN,
         *,
+        research: Sequence[str] = (),
         model_turn: Callable[[str], Awaitable[None]] | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        """`model_turn` is awaited with a session's name before its model is asked; `transport` is httpx's."""
+        """`research` names tools that run on each prompt before the model does, with the prompt as their `query`.
+
+        `model_turn` is awaited with a session's name before its model is asked; `transport` is httpx's.
+        """
         self.client = AdapterClient(config, transport)
         self.model_turn = model_turn
-        self._tools = ToolRegistry(tools)
+        self._tools = ToolRegistry(tools, research)
         self._sessions: dict[str, Session] = {}
         self._hooks = itertools.count(1)
 
@@ -107,6 +112,8 @@ class SessionHost:
         await self.send_unsent_ends()
         await asyncio.gather(*(session.repeat_lost_end() for session in sessions))
         await asyncio.gather(*(self.end(session) for session in sessions if session.is_open))
+        for session in sessions:
+            session.results.close()
         await self.client.aclose()
 
     async def _show_life(self, session: Session) -> None:

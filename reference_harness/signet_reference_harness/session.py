@@ -29,7 +29,9 @@ from signet_reference_harness.messages import Message, ToolCall
 from signet_reference_harness.providers import Provider
 from signet_reference_harness.providers.completion import CompletionOptions, StopReason
 from signet_reference_harness.reply import FailureClass, Reply, held_back
-from signet_reference_harness.tools import ToolContext, ToolRegistry, ToolResult
+from signet_reference_harness.tools import ToolResult
+from signet_reference_harness.tools.bounds import ResultFolder
+from signet_reference_harness.tools.registry import ToolRegistry
 from signet_reference_harness.turn import MOST_ROUNDS, ModelLoop, TurnListener, TurnResult, broken_reply
 
 CLAIMED: Final = 409
@@ -92,6 +94,8 @@ class Session:
     subagent: str | None = None
     """The harness's own id of that sub-agent."""
     conversation: Conversation = field(default_factory=Conversation)
+    results: ResultFolder = field(default_factory=ResultFolder)
+    """Where results of tools stand that are too long for the model."""
     replies: list[Reply] = field(default_factory=list)
     """What became of the calls since :meth:`take_replies`."""
     _contexts: list[str] = field(default_factory=list)
@@ -294,9 +298,9 @@ class Session:
         return await self._use(call.name, call.arguments)
 
     async def _use(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        if not await self._is_started():
+        if self.tools.asks_the_daemon(name) and not await self._is_started():
             return ToolResult(name, False, {}, "the daemon does not hold this session")
-        result = await self.tools.execute(name, arguments, ToolContext(self.identity, self.client))
+        result = await self.tools.execute(name, arguments, self.identity, self.client, self.results)
         if result.reply is not None:
             self.replies.append(result.reply)
         return result

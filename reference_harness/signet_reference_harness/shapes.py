@@ -21,8 +21,10 @@ NEEDED: Final[Mapping[str, Mapping[str, type]]] = MappingProxyType(
         "memory-recall": {"results": list},
         "hooks-remember": {"id": str},
         "memory-get": {"id": str},
+        "memories-list": {"memories": list},
         "memory-modify": {"results": list},
         "memory-forget": {"mode": str},
+        "secrets-list": {"secrets": list},
         "secrets-exec": {"id": str, "status": str},
         "secrets-exec-job": {"status": str},
     }

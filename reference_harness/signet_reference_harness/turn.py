@@ -6,7 +6,6 @@ The loop streams. Whatever the provider or a tool does, :meth:`ModelLoop.run` co
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -24,6 +23,7 @@ from signet_reference_harness.providers.completion import (
     Usage,
 )
 from signet_reference_harness.tools import ToolResult
+from signet_reference_harness.tools.bounds import as_json
 
 MOST_ROUNDS: Final = 8
 """Rounds of tool calls in one turn; then the model is asked once more, and may call none."""
@@ -236,7 +236,7 @@ class ModelLoop:
 
 def told(result: ToolResult) -> str:
     """What the model is told of a tool's result: JSON."""
-    return json.dumps(result.content if result.ok else {"error": result.error})
+    return as_json(result.content if result.ok else {"error": result.error})
 
 
 @contextlib.asynccontextmanager

@@ -13,6 +13,7 @@ PAIRS = TRACES / "pairs"
 HOOK_RUNS = EVIDENCE / "hook-runs"
 HOST_EVENTS = EVIDENCE / "host-events"
 CLAIMS = EVIDENCE / "claims.jsonl"
+MCP_TOOLS = EVIDENCE / "mcp-tools" / "0.145.jsonl"
 LAW = EVIDENCE / "law.json"
 SEED = EVIDENCE / "truth-tables" / "seed.jsonl"
 

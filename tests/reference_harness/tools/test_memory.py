@@ -9,9 +9,8 @@ import pytest
 
 from signet_reference_harness.host import SessionHost
 from signet_reference_harness.tools import ToolResult
-
-from .recording_daemon import EXEC, FORGET, MODIFY, RECALL, REMEMBER, Answer, RecordingDaemon
-from .sessions import AGENT, PROJECT, session_of
+from tests.reference_harness.recording_daemon import EXEC, FORGET, MODIFY, RECALL, REMEMBER, Answer, RecordingDaemon
+from tests.reference_harness.sessions import AGENT, PROJECT, session_of
 
 Hosted = Callable[..., Any]
 JOB = f"{EXEC}/job-1"

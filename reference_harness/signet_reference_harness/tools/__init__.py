@@ -1,0 +1,87 @@
+"""Tools that a model may call: what one is, what it works with, and what it brings."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from signet_reference_harness.client import AdapterClient
+from signet_reference_harness.identity import SessionIdentity
+from signet_reference_harness.messages import ToolDefinition
+from signet_reference_harness.reply import Reply
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolContext:
+    """What a tool works with: whose call it is, and where the daemon is that keeps what it learns."""
+
+    session_key: str
+    project: str
+    """The absolute path of the folder that the agent works in."""
+    agent_id: str
+    daemon_url: str
+    results: Path | None = None
+    """The folder of the session that holds results too long for the model, once there is one."""
+
+
+class Tool(Protocol):
+    """A named operation with a JSON Schema of its arguments, which are checked before it runs.
+
+    It runs in a thread of its own, so that it may block; `execute` may be a coroutine function too. It returns any
+    JSON value, and raises to tell the model what is wrong. With `run_before_generation` it runs on each prompt before
+    the model sees it, with the prompt as its `query`. An attribute `timeout_s` says how long it may take.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name that a model calls it by."""
+
+    @property
+    def description(self) -> str:
+        """What it does, for a model."""
+
+    @property
+    def input_schema(self) -> Mapping[str, Any]:
+        """The JSON Schema of its arguments, an object."""
+
+    @property
+    def run_before_generation(self) -> bool:
+        """Whether it runs on each prompt before the model does."""
+
+    def execute(self, arguments: Mapping[str, Any], context: ToolContext) -> Any:
+        """Do it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonTool:
+    """A built-in tool that is an operation of the daemon: it needs the session's own client, and runs in its loop.
+
+    `operate` checks its arguments itself, since it takes more than the model is told of. It raises ToolInputError for
+    those that the daemon would refuse.
+    """
+
+    definition: ToolDefinition
+    operate: Callable[[Mapping[str, Any], SessionIdentity, AdapterClient], Awaitable[Reply]]
+    run_before_generation: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name that a model calls it by."""
+        return self.definition.name
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool brought: `content` is JSON for the model, `error` tells why `ok` is false.
+
+    `file` holds the whole of a result that was too long for the model.
+    """
+
+    name: str
+    ok: bool
+    content: Any
+    error: str = ""
+    reply: Reply | None = None
+    file: Path | None = None

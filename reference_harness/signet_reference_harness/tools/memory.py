@@ -1,0 +1,217 @@
+"""The built-in tools on memory, as the daemon's own MCP endpoint lists them.
+
+Each checks what the contract demands, then calls. A host may call them with more than a model is told of: several ids,
+patches, filters. What names the session and its agent is left out of the schemas, since the harness itself says it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+from signet_reference_harness.client import AdapterClient
+from signet_reference_harness.errors import ToolInputError
+from signet_reference_harness.identity import SessionIdentity
+from signet_reference_harness.reply import FailureClass, Reply
+from signet_reference_harness.tools.arguments import are_strings, integer, text, typed
+
+DEFAULT_RECALL: Final = 10
+MOST_RECALLED: Final = 100
+MOST_PATCHES: Final = 200
+MOST_FORGOTTEN: Final = 200
+MOST_UNCONFIRMED: Final = 25
+"""Rows that the daemon forgets without being shown a token from a preview."""
+CHANGES: Final = ("content", "type", "tags", "importance", "pinned")
+FILTERS: Final = ("query", "type", "tags", "who", "source_type", "since", "until", "scope")
+MEMORY_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,199}")
+RESERVED_IDS: Final = frozenset(
+    {"stats", "undefined", "null", "none", "nan", "search", "similar", "timeline", "review-queue", "recall", "jobs"}
+)
+DEFAULT_LISTED: Final = 100
+MOST_LEFT_OUT: Final = 1_000_000
+RECALL_FIELDS: Final[Mapping[str, type]] = {
+    **dict.fromkeys(("project", "type", "tags", "who", "since", "until", "keyword_query"), str),
+    **dict.fromkeys(("pinned", "aggregate", "save_aggregate", "include_recalled"), bool),
+    **dict.fromkeys(("importance_min", "min_score", "score_min"), float),
+    "time": dict,
+}
+RECALL_NAMES: Final = {
+    "keyword_query": "keywordQuery",
+    "save_aggregate": "saveAggregate",
+    "include_recalled": "includeRecalled",
+}
+"""What a field of the tool is called on the wire, where that differs."""
+TIMES: Final = ("createdAt", "occurredAt", "observedAt", "sourceCreatedAt", "validFrom", "validUntil")
+STORE_FIELDS: Final[Mapping[str, type]] = {
+    **dict.fromkeys(TIMES, str),
+    "transcript": str,
+    "structured": dict,
+    "hints": list,
+}
+BUDGETS: Final = ("small", "medium", "large")
+
+
+async def memory_search(arguments: Mapping[str, Any], session: SessionIdentity, client: AdapterClient) -> Reply:
+    """Recall rows by `query`, `limit` of them at most; with `aggregate_budget` an aggregate of them too.
+
+    Rows below `score_min` are left out of the reply; those without a score are not.
+    """
+    limit = integer(arguments, "limit", DEFAULT_RECALL, 1, MOST_RECALLED)
+    budget = arguments.get("aggregate_budget")
+    if budget is not None and budget not in BUDGETS:
+        raise ToolInputError(f"'aggregate_budget' must be one of {', '.join(BUDGETS)}")
+    told = typed(arguments, RECALL_FIELDS)
+    importance = told.pop("importance_min", told.pop("min_score", None))
+    extra = {
+        RECALL_NAMES.get(name, name): value
+        for name, value in told.items()
+        if name != "score_min" and (value is not False or name == "save_aggregate")
+    }
+    if importance is not None:
+        extra["importance_min"] = importance
+    reply = await client.recall(session, text(arguments, "query"), limit, budget, extra)
+    least = told.get("score_min")
+    rows = reply.body.get("results")
+    if least is None or not isinstance(rows, list):
+        return reply
+    kept = [row for row in rows if not _is_below(row, least)]
+    return replace(reply, body={**reply.body, "results": kept})
+
+
+def _is_below(row: object, least: float) -> bool:
+    score = row.get("score") if isinstance(row, dict) else None
+    return isinstance(score, (int, float)) and score < least
+
+
+async def memory_store(arguments: Mapping[str, Any], session: SessionIdentity, client: AdapterClient) -> Reply:
+    """Save `content`, with `tags`, `importance`, `pinned` and the other fields of a memory if given."""
+    _check_change(arguments)
+    extra = {name: arguments[name] for name in ("tags", "importance", "pinned") if arguments.get(name) is not None}
+    extra |= typed(arguments, STORE_FIELDS)
+    if not all(hint.strip() for hint in extra.get("hints", ())):
+        raise ToolInputError("'hints' must hold no blank text")
+    for name in TIMES:
+        if name in extra:
+            _check_time(name, extra[name])
+    return await client.remember(session, text(arguments, "content"), extra)
+
+
+async def memory_get(arguments: Mapping[str, Any], session: SessionIdentity, client: AdapterClient) -> Reply:
+    """Read the row `id`."""
+    memory_id = text(arguments, "id")
+    if not MEMORY_ID.fullmatch(memory_id) or memory_id.lower() in RESERVED_IDS:
+        raise ToolInputError(f"{memory_id!r} is not a memory id")
+    return await client.memory(session, memory_id)
+
+
+async def memory_list(arguments: Mapping[str, Any], session: SessionIdentity, client: AdapterClient) -> Reply:
+    """The agent's rows, newest first: `limit` of them from `offset` on, of one `type` if given."""
+    query = {
+        "limit": integer(arguments, "limit", DEFAULT_LISTED, 1, MOST_RECALLED),
+        "offset": integer(arguments, "offset", 0, 0, MOST_LEFT_OUT),
+        **typed(arguments, {"type": str}),
+    }
+    return await client.memories(session, {name: str(value) for name, value in query.items()})
+
+
+async def memory_modify(arguments: Mapping[str, Any], session: SessionIdentity, client: AdapterClient) -> Reply:
+    """Change one row (`id`, `reason` and the changes) or several (`patches` of these)."""
+    patches = arguments.get("patches")
+    if patches is None:
+        patches = [arguments]
+    if not isinstance(patches, list) or not 1 <= len(patches) <= MOST_PATCHES:
+        raise ToolInputError(f"'patches' must be a list of 1 to {MOST_PATCHES} objects")
+    return await client.modify(session, [_patch(patch, arguments) for patch in patches])
+
+
+async def memory_forget(arguments: Mapping[str, Any], session: SessionIdentity, client: AdapterClient) -> Reply:
+    """Forget the rows `ids` (or one `id`), or those that filters select; `reason` says why.
+
+    A selection by filters, or of more than 25 rows, is previewed first. Up to 25 rows are then forgotten
+    by their ids, more under the preview's token. With `mode` "preview" nothing is.
+    """
+    selection = _selection(arguments)
+    mode = arguments.get("mode", "execute")
+    if mode not in {"preview", "execute"}:
+        raise ToolInputError("'mode' must be 'preview' or 'execute'")
+    if mode == "preview":
+        return await client.forget(session, {"mode": "preview", **selection})
+    order: dict[str, Any] = {"mode": "execute", "reason": text(arguments, "reason")}
+    if arguments.get("force") is True:
+        order["force"] = True
+    if len(selection.get("ids", ())) in range(1, MOST_UNCONFIRMED + 1):
+        return await client.forget(session, {**selection, **order})
+    preview = await client.forget(session, {"mode": "preview", **selection})
+    ids = _previewed(preview)
+    if preview.failure is not None or not ids:
+        return preview
+    if len(ids) <= MOST_UNCONFIRMED:
+        return await client.forget(session, {"ids": ids, "limit": len(ids), **order})
+    token = preview.text("confirmToken")
+    if not token:
+        return replace(preview, failure=FailureClass.SHAPE, detail="the preview holds no 'confirmToken'")
+    return await client.forget(session, {**selection, **order, "confirm_token": token})
+
+
+def _patch(patch: object, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(patch, Mapping):
+        raise ToolInputError("a patch must be an object")
+    _check_change(patch)
+    told = {name: patch[name] for name in CHANGES if patch.get(name) is not None}
+    if not told:
+        raise ToolInputError(f"a patch must change at least one of {', '.join(CHANGES)}")
+    reason = patch if "reason" in patch else arguments
+    made: dict[str, Any] = {"id": text(patch, "id"), "reason": text(reason, "reason"), **told}
+    version = patch.get("if_version")
+    if version is not None:
+        if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+            raise ToolInputError("'if_version' must be a positive integer")
+        made["if_version"] = version
+    return made
+
+
+def _check_change(change: Mapping[str, Any]) -> None:
+    for name in ("content", "type"):
+        if change.get(name) is not None:
+            text(change, name)
+    tags = change.get("tags")
+    if tags is not None and not isinstance(tags, str) and not are_strings(tags):
+        raise ToolInputError("'tags' must be a string or a list of strings")
+    importance = change.get("importance")
+    is_number = isinstance(importance, (int, float)) and not isinstance(importance, bool)
+    if importance is not None and not (is_number and 0 <= importance <= 1):
+        raise ToolInputError("'importance' must be a number from 0 to 1")
+    if change.get("pinned") is not None and not isinstance(change["pinned"], bool):
+        raise ToolInputError("'pinned' must be true or false")
+
+
+def _selection(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    ids = arguments.get("ids")
+    if ids is None and arguments.get("id") is not None:
+        ids = [arguments["id"]]
+    if ids is not None:
+        if not are_strings(ids) or not 1 <= len(ids) <= MOST_FORGOTTEN or not all(i.strip() for i in ids):
+            raise ToolInputError(f"'ids' must be a list of 1 to {MOST_FORGOTTEN} memory ids")
+        # A preview shows twenty rows unless it is told how many.
+        return {"ids": list(ids), "limit": len(ids)}
+    selection: dict[str, Any] = {name: text(arguments, name) for name in FILTERS if arguments.get(name) is not None}
+    if not selection:
+        raise ToolInputError(f"name the rows by 'ids' or by one of {', '.join(FILTERS)}")
+    return {**selection, "limit": integer(arguments, "limit", 20, 1, MOST_FORGOTTEN)}
+
+
+def _previewed(preview: Reply) -> list[str]:
+    rows = preview.body.get("candidates")
+    if not isinstance(rows, list):
+        return []
+    return [row["id"] for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)]
+
+
+def _check_time(name: str, value: str) -> None:
+    try:
+        datetime.fromisoformat(value)
+    except ValueError as error:
+        raise ToolInputError(f"{name!r} must be an ISO 8601 time, such as 2026-11-22T16:00:00Z") from error

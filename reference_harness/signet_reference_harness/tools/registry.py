@@ -1,0 +1,193 @@
+"""The tools of a host by name, and how one is run: whatever it does, there is a clear result, in time."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from signet_reference_harness.client import AdapterClient
+from signet_reference_harness.errors import HarnessError
+from signet_reference_harness.identity import SessionIdentity
+from signet_reference_harness.messages import ToolDefinition
+from signet_reference_harness.tools import DaemonTool, Tool, ToolContext, ToolResult
+from signet_reference_harness.tools.bounds import ERROR_LIMIT, ResultFolder, bounded, clean
+
+DEFAULT_TIMEOUT_S: Final = 60.0
+
+
+class ToolRegistry:
+    """The tools of a host. Raises ValueError when two tools share a name.
+
+    A tool whose schema is not one is not shown to the model, and a call of it says so. Those named in
+    `before_generation` run on each prompt beside those that ask for it themselves.
+    """
+
+    def __init__(self, tools: Sequence[Tool | DaemonTool], before_generation: Sequence[str] = ()) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+        if len(self._tools) != len(tools):
+            names = [tool.name for tool in tools]
+            raise ValueError(
+                f"two tools have the same name: {', '.join(sorted({n for n in names if names.count(n) > 1}))}"
+            )
+        self._schemas = {name: _Schema(tool) for name, tool in self._tools.items() if not isinstance(tool, DaemonTool)}
+        unknown = [name for name in before_generation if name not in self._tools]
+        if unknown:
+            raise ValueError(f"there is no tool {unknown[0]!r} to run before generation")
+        self.before_generation = tuple(
+            name for name, tool in self._tools.items() if tool.run_before_generation or name in before_generation
+        )
+        """The names of the tools that run on each prompt before the model does."""
+
+    @property
+    def definitions(self) -> tuple[ToolDefinition, ...]:
+        """The tools as a model is told of them."""
+        return tuple(
+            tool.definition
+            if isinstance(tool, DaemonTool)
+            else ToolDefinition(tool.name, tool.description, tool.input_schema)
+            for name, tool in self._tools.items()
+            if name not in self._schemas or not self._schemas[name].complaint
+        )
+
+    def asks_the_daemon(self, name: str) -> bool:
+        """Whether the tool is an operation of the daemon, or is not known."""
+        return name not in self._schemas
+
+    async def execute(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        session: SessionIdentity,
+        client: AdapterClient,
+        results: ResultFolder,
+    ) -> ToolResult:
+        """Run a tool. An unknown tool, bad arguments and a failed call are results too: the model reads them."""
+        tool = self._tools.get(name)
+        if tool is None:
+            return _failed(name, f"there is no tool {name!r}; there are {', '.join(self._tools)}")
+        try:
+            if isinstance(tool, DaemonTool):
+                return await _operate(tool, arguments, session, client, results)
+            complaint = self._schemas[name].breach(arguments)
+            if complaint is not None:
+                return _failed(name, complaint)
+            context = ToolContext(
+                session_key=session.key,
+                project=session.project,
+                agent_id=session.agent,
+                daemon_url=client.config.origin,
+                results=results.path,
+            )
+            content = await _in_thread(tool, arguments, context)
+            told, file = bounded(content, name, results)
+        except HarnessError as error:
+            return _failed(name, error.message)
+        except _ToolFailedError as error:
+            return _failed(name, str(error))
+        except (ValueError, TypeError, RecursionError) as error:
+            return _failed(name, f"the tool's result is not JSON: {error}")
+        return ToolResult(name, True, told, file=file)
+
+
+async def _operate(
+    tool: DaemonTool,
+    arguments: Mapping[str, Any],
+    session: SessionIdentity,
+    client: AdapterClient,
+    results: ResultFolder,
+) -> ToolResult:
+    reply = await tool.operate(arguments, session, client)
+    if reply.failure is not None:
+        return ToolResult(tool.name, False, reply.body, f"{reply.failure}: {reply.detail}"[:ERROR_LIMIT], reply)
+    told, file = bounded(dict(reply.body), tool.name, results)
+    return ToolResult(tool.name, True, told, "", reply, file)
+
+
+class _ToolFailedError(Exception):
+    """Raised for a tool that raised, or took too long."""
+
+
+async def _in_thread(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> Any:
+    """What the tool returns. A thread of its own, which nobody waits for at exit, bounds even one that never ends."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+
+    def settle(value: Any, error: BaseException | None) -> None:
+        if not ended.done():
+            ended.set_result((value, error))
+
+    def run() -> None:
+        value, error = None, None
+        try:
+            value = tool.execute(arguments, context)
+            if inspect.isawaitable(value):
+                value = asyncio.run(_awaited(value))
+        except BaseException as raised:  # noqa: BLE001 - a tool is a stranger's code: its SystemExit is not ours
+            error = raised
+        try:
+            loop.call_soon_threadsafe(settle, value, error)
+        except RuntimeError:
+            return  # the loop has ended meanwhile, and nobody waits any more
+
+    timeout_s = float(getattr(tool, "timeout_s", DEFAULT_TIMEOUT_S))
+    threading.Thread(target=run, name=f"tool {tool.name}", daemon=True).start()
+    try:
+        value, error = await asyncio.wait_for(ended, timeout_s)
+    except TimeoutError:
+        raise _ToolFailedError(f"the tool gave no result within {timeout_s:g} s and was given up") from None
+    if isinstance(error, HarnessError):
+        raise error
+    if error is not None:
+        raise _ToolFailedError(f"the tool failed: {type(error).__name__}: {error}")
+    return value
+
+
+async def _awaited(value: Any) -> Any:
+    return await value
+
+
+class _Schema:
+    """The schema of a tool's arguments; read when it is first needed."""
+
+    def __init__(self, tool: Tool) -> None:
+        self._tool = tool
+        self._validator: Any = None
+        self._complaint: str | None = None
+
+    @property
+    def complaint(self) -> str:
+        """What is wrong with the schema itself; empty when it can be used."""
+        if self._complaint is None:
+            # Takes longer to import than most turns take.
+            import jsonschema_rs
+
+            self._complaint = ""
+            try:
+                schema = dict(self._tool.input_schema)
+                if schema.get("type") != "object":
+                    raise ValueError("its type is not 'object'")
+                self._validator = jsonschema_rs.validator_for(schema)
+            except (jsonschema_rs.ValidationError, ValueError, TypeError, AttributeError) as error:
+                self._complaint = f"the tool {self._tool.name!r} has a schema that cannot be used: {_first(error)}"
+        return self._complaint
+
+    def breach(self, arguments: Mapping[str, Any]) -> str | None:
+        """What is wrong with these arguments; None when the schema admits them."""
+        if self.complaint:
+            return self.complaint
+        for error in self._validator.iter_errors(dict(arguments)):
+            place = "".join(f"/{part}" for part in error.instance_path)
+            return f"the arguments do not fit the tool's schema: {place or 'the object'}: {_first(error)}"
+        return None
+
+
+def _first(error: Exception) -> str:
+    message: str = getattr(error, "message", None) or str(error)
+    return message.splitlines()[0] if message else type(error).__name__
+
+
+def _failed(name: str, error: str) -> ToolResult:
+    return ToolResult(name, False, {}, clean(error)[:ERROR_LIMIT])
