@@ -18,16 +18,18 @@ Add turns while it plays: curl -d '{"turns": [{"content": "Hello."}]}' URL/turns
 
 @click.command(
     "llm",
-    help="Answer as a model does, from SCRIPT, over the interfaces of Anthropic, OpenAI and Ollama.",
+    help="Answer as a model does, from SCRIPT, over the interfaces of Anthropic, OpenAI and Ollama. "
+    "Without SCRIPT each request waits until POST /turns says its answer.",
     epilog=EPILOG,
 )
-@click.argument("script", type=click.Path(path_type=Path))
+@click.argument("script", type=click.Path(path_type=Path), required=False)
 @click.option("--port", type=click.IntRange(0, 65_535), default=0, help="Port on 127.0.0.1; default: a free one.")
 @click.option("--until-stdin-closes", is_flag=True, help="End when standard input is closed.")
-def command(script: Path, port: int, *, until_stdin_closes: bool) -> None:
+def command(script: Path | None, port: int, *, until_stdin_closes: bool) -> None:
     """Serve until a signal, or the end of standard input."""
     from signet_reference_harness.documents import read_document
     from signet_reference_harness.llm_server.script import Script
     from signet_reference_harness.llm_server.server import serve
 
-    serve(read_document(Script, script), port, until_stdin_closes=until_stdin_closes)
+    played = Script(format="signet-llm/1", when_out="wait") if script is None else read_document(Script, script)
+    serve(played, port, until_stdin_closes=until_stdin_closes)

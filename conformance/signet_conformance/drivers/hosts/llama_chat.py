@@ -16,8 +16,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
+from signet_conformance.drivers.hosts.model_server import Asked, ModelServer
 from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
-from signet_conformance.drivers.hosts.scripted_model import Asked, ScriptedModel
 from signet_conformance.drivers.hosts.tools import tool_calls
 
 READY = b"You> "
@@ -87,7 +87,7 @@ class LlamaChat:
     def __init__(self, command: Sequence[str], peer: Peer) -> None:
         self._command = command
         self._peer = peer
-        self._model = ScriptedModel()
+        self._model = ModelServer()
         self._program: Program | None = None
         self._asked: Asked | None = None
         self._reply = ""
@@ -135,7 +135,7 @@ class LlamaChat:
         answer: Mapping[str, Any] = {}
         try:
             for name, arguments in tool_calls(step, self._asked.tools, {}):
-                self._asked.call(name, arguments)
+                self._model.call(name, arguments)
                 self._asked = self._next(program)
                 answer = self._asked.tool_result()
         finally:
@@ -154,7 +154,7 @@ class LlamaChat:
 
     def _end_turn(self, program: Program) -> None:
         if self._asked is not None:
-            self._asked.say(self._reply)
+            self._model.say(self._reply)
             self._asked = None
             program.await_user()
 
@@ -166,7 +166,7 @@ class LlamaChat:
         program, self._program = self._program, None
         if program is not None:
             if self._asked is not None:
-                self._asked.say(self._reply)
+                self._model.say(self._reply)
                 self._asked = None
             program.quit(QUIT_S)
 
