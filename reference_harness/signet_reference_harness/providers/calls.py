@@ -101,7 +101,7 @@ class Caller:
             return answer.broken(StopReason.MALFORMED, f"the answer cannot be read: {failure.message}", raw)
         if not shown:
             return None
-        if failure.words:
+        if failure.words or failure.kind not in {FailureKind.NETWORK, FailureKind.TIMEOUT}:
             return answer.broken(StopReason.ERROR, f"the provider broke off: {failure.message}", raw)
         return answer.broken(StopReason.MALFORMED, f"the stream broke: {failure.message}", raw)
 

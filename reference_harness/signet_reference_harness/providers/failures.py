@@ -133,8 +133,11 @@ def answered(status: int | None, body: object, headers: Mapping[str, str], text:
     words = tuple(word for word in (told.get("code"), told.get("type")) if isinstance(word, str) and word)
     message = told.get("message")
     limits = rate_limits(headers, now)
+    kind = next((KIND_OF_WORD[word] for word in words if word in KIND_OF_WORD), _kind_of_status(status, words))
+    if headers.get("x-should-retry") == "false":
+        kind = FailureKind.REFUSED
     return Failure(
-        next((KIND_OF_WORD[word] for word in words if word in KIND_OF_WORD), _kind_of_status(status, words)),
+        kind,
         (message if isinstance(message, str) and message else text)[:LONGEST_MESSAGE],
         words=words,
         status=status,

@@ -13,7 +13,7 @@ from signet_reference_harness.providers.failures import failure_of_words
 from signet_reference_harness.providers.openai_chat import client
 from signet_reference_harness.providers.vendor import VendorProvider, clean, parsed
 
-ENDS: Final = frozenset({"response.completed", "response.failed", "response.incomplete", "response.cancelled"})
+UNENDED: Final = frozenset({None, "queued", "in_progress"})
 THOUGHTS: Final = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
 
 
@@ -82,8 +82,8 @@ class OpenAIResponsesProvider(VendorProvider):
                     self._keep(answer, event.output_index, event.item)
                 elif event.type == "error":
                     raise failure_of_words(event.code, None, event.message)
-                elif event.type in ENDS:
-                    _end(answer, event.response)
+                else:
+                    _end(answer, getattr(event, "response", None))
 
     def _keep(self, answer: Answer, place: int, item: Any) -> None:
         """A call or a thought that has arrived whole."""
@@ -116,15 +116,24 @@ def _items(message: Message, provider: str) -> Iterator[dict[str, Any]]:
 
 
 def _end(answer: Answer, response: Any) -> None:
-    """What the response came to. Raises Failure where it says that it failed, so that it may be tried again."""
-    if response.usage is not None:
-        answer.usage = Usage(response.usage.input_tokens or 0, response.usage.output_tokens or 0)
-    answer.raw_reason = response.status
-    if response.status == "incomplete":
-        details = response.incomplete_details
-        answer.raw_reason = f"incomplete: {details.reason}" if details is not None and details.reason else "incomplete"
-    elif response.status == "failed" and response.error is not None:
-        failure = failure_of_words(response.error.code, None, response.error.message)
-        if failure.words:
-            raise failure
-        answer.detail = failure.message
+    """What the response came to. Raises Failure where it says that it failed, so that it may be tried again.
+
+    The package makes objects of the endings that it knows; another one is a plain mapping.
+    """
+    status = _member(response, "status")
+    if status in UNENDED:
+        return
+    usage = _member(response, "usage")
+    if usage is not None:
+        answer.usage = Usage(_member(usage, "input_tokens") or 0, _member(usage, "output_tokens") or 0)
+    answer.raw_reason = status
+    error = _member(response, "error")
+    if status == "incomplete":
+        why = _member(_member(response, "incomplete_details"), "reason")
+        answer.raw_reason = f"incomplete: {why}" if why else "incomplete"
+    elif status == "failed" and error is not None:
+        raise failure_of_words(_member(error, "code"), None, _member(error, "message"))
+
+
+def _member(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)

@@ -1,0 +1,7 @@
+"""The scripted model server, beside providers that wait for nothing."""
+
+from __future__ import annotations
+
+from tests.reference_harness.llm_server.conftest import scripted_model, serve
+
+__all__ = ["scripted_model", "serve"]

@@ -1,0 +1,202 @@
+"""What goes wrong between a provider and its server: tried again by one policy, or told, and never with the key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from signet_reference_harness.errors import ConfigError
+from signet_reference_harness.providers.completion import StopReason
+from signet_reference_harness.providers.failures import CallDeferredError, CallError, FailureKind
+from signet_reference_harness.providers.retry import RetryPolicy
+from signet_reference_harness.providers.vendor import import_package
+from tests.reference_harness.llm_server.served import Serve
+from tests.reference_harness.providers.asking import APIS, KEY, ask
+
+each_api = pytest.mark.parametrize("api", APIS)
+streamed_or_not = pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "whole"])
+GOOD = {"content": "All is well."}
+
+
+def failing(status: int, **members: Any) -> dict[str, Any]:
+    """A turn that answers an error."""
+    return {"error": {"status": status, **members}}
+
+
+@each_api
+@streamed_or_not
+def test_429_waits_as_asked_then_succeeds(serve: Serve, api: str, streamed: bool) -> None:
+    """Retry-After is kept to exactly, and the second answer counts."""
+    served = serve(turns=[failing(429, retry_after_s=3), GOOD])
+    asked = ask(api, served.url, streamed=streamed)
+    assert (asked.answer.content, asked.waits) == ("All is well.", [3.0])
+    assert len(served.requests()) == 2
+
+
+@each_api
+@pytest.mark.parametrize("status", [500, 503, 529])
+def test_a_failing_server_is_asked_three_times(serve: Serve, api: str, status: int) -> None:
+    """Waits double; then the error names provider, status, message and attempts."""
+    served = serve(turns=[failing(status, message="out of order")], when_out="repeat")
+    asked = ask(api, served.url)
+    error = asked.error
+    assert isinstance(error, CallError)
+    assert (error.facts.kind, error.facts.status, error.facts.attempts) == (FailureKind.SERVER, status, 3)
+    assert asked.waits == [0.75, 1.25]
+    assert f"{api} answered {status}" in error.message
+    assert "out of order" in error.message
+    assert len(served.requests()) == 3
+
+
+@each_api
+@pytest.mark.parametrize("status", [400, 401, 404])
+def test_what_is_refused_is_asked_once(serve: Serve, api: str, status: int) -> None:
+    """No wait helps a wrong key, a wrong model or a wrong request; the error ends in what to do."""
+    served = serve(turns=[failing(status, message=f"not with {KEY}")], when_out="repeat")
+    asked = ask(api, served.url, key_source="SOME_KEY")
+    assert isinstance(asked.error, CallError)
+    assert len(served.requests()) == 1
+    assert "not with [key]" in asked.error.message
+    assert KEY not in repr(asked.error) + str(asked.error)
+    assert asked.error.__cause__ is None
+    if status != 400:
+        assert {401: "SOME_KEY", 404: "--model"}[status] in (asked.error.remedy or "")
+
+
+@each_api
+@pytest.mark.parametrize("too_long", ["deferred", "error"])
+def test_a_longer_wait_is_not_waited_for(serve: Serve, api: str, too_long: Any) -> None:
+    """It ends as deferred with the seconds, or as an error, as configured; nothing is asked again."""
+    limits = [{"scope": "tokens", "limit": 9, "remaining": 0, "reset_s": 120}]
+    served = serve(turns=[{**failing(429, retry_after_s=120), "rate_limits": limits}])
+    asked = ask(api, served.url, retry=RetryPolicy(too_long=too_long))
+    assert asked.waits == []
+    assert isinstance(asked.error, CallDeferredError if too_long == "deferred" else CallError)
+    assert isinstance(asked.error, CallDeferredError | CallError)
+    assert "asks to wait 120 s" in asked.error.message
+    if isinstance(asked.error, CallDeferredError):
+        assert asked.error.seconds == 120
+    if api != "ollama-chat":
+        assert [limit.scope for limit in asked.error.facts.rate_limits] == ["tokens"]
+
+
+def test_a_reset_header_is_waited_for(serve: Serve) -> None:
+    """Without Retry-After, the reset of the limit that has nothing remaining says how long."""
+    limits = [
+        {"scope": "requests", "limit": 9, "remaining": 3, "reset_s": 15},
+        {"scope": "tokens", "limit": 9, "remaining": 0, "reset_s": 4},
+    ]
+    asked = ask("openai-completions", serve(turns=[{**failing(429), "rate_limits": limits}, GOOD]).url)
+    assert (asked.answer.content, asked.waits) == ("All is well.", [4.0])
+
+
+@each_api
+def test_a_stream_cut_after_a_token_is_shown_as_broken(serve: Serve, api: str) -> None:
+    """What arrived is kept, the reason is malformed, and the request is not repeated."""
+    served = serve(turns=[{**GOOD, "fault": {"kind": "close", "after": 2}}, GOOD])
+    asked = ask(api, served.url)
+    assert (asked.answer.stop_reason, asked.answer.content) == (StopReason.MALFORMED, "All is ")
+    assert asked.text == "All is "
+    assert "broke" in asked.answer.detail
+    assert len(served.requests()) == 1
+
+
+@each_api
+@streamed_or_not
+def test_a_connection_lost_before_a_token_is_tried_again(serve: Serve, api: str, streamed: bool) -> None:
+    """Nothing was shown, so the answer that follows is the answer."""
+    served = serve(turns=[{**GOOD, "fault": {"kind": "close"}}, GOOD])
+    asked = ask(api, served.url, streamed=streamed)
+    assert (asked.answer.content, asked.waits) == ("All is well.", [0.75])
+
+
+@each_api
+@streamed_or_not
+def test_an_answer_without_a_reason_is_malformed(serve: Serve, api: str, streamed: bool) -> None:
+    """A stream that closes in order, but without a reason, is not taken for a good end."""
+    asked = ask(api, serve(turns=[{**GOOD, "fault": {"kind": "end", "after": 9}}]).url, streamed=streamed)
+    assert (asked.answer.stop_reason, asked.answer.raw_reason) == (StopReason.MALFORMED, None)
+    assert "without a reason" in asked.answer.detail
+
+
+@each_api
+@streamed_or_not
+def test_a_malformed_event_is_told(serve: Serve, api: str, streamed: bool) -> None:
+    """What cannot be read ends the answer as malformed; what came before it is kept."""
+    served = serve(turns=[{**GOOD, "fault": {"kind": "garbage", "after": 1}}])
+    asked = ask(api, served.url, streamed=streamed)
+    assert (asked.answer.stop_reason, asked.answer.content) == (StopReason.MALFORMED, "All " if streamed else "")
+    assert "cannot be read" in asked.answer.detail
+    assert len(served.requests()) == 1
+
+
+@each_api
+def test_a_page_instead_of_an_answer_is_malformed(serve: Serve, api: str) -> None:
+    """A server that speaks another language is told as such, not with a traceback."""
+    served = serve(turns=[{"raw": {api: {"body": "<html>Login</html>"}}, "headers": {"content-type": "text/html"}}])
+    assert ask(api, served.url, streamed=False).answer.stop_reason is StopReason.MALFORMED
+
+
+@each_api
+def test_an_error_event_after_a_token_ends_in_error(serve: Serve, api: str) -> None:
+    """The provider broke off: what arrived is kept, and its words are told."""
+    fault = {"kind": "error", "after": 2, "error": {"status": 529, "message": f"overloaded, {KEY}"}}
+    asked = ask(api, serve(turns=[{**GOOD, "fault": fault}]).url)
+    assert asked.answer.stop_reason is StopReason.ERROR
+    assert asked.answer.content == "All is "
+    assert "overloaded, [key]" in asked.answer.detail
+
+
+@each_api
+def test_an_error_event_before_a_token_is_tried_again(serve: Serve, api: str) -> None:
+    """Overload told within a stream is as good as its status."""
+    fault = {"kind": "error", "error": {"status": 529}}
+    assert ask(api, serve(turns=[{**GOOD, "fault": fault}, GOOD]).url).answer.content == "All is well."
+
+
+def test_a_failed_response_is_tried_again_and_then_an_error(serve: Serve) -> None:
+    """The responses API tells a failing server within an answer; its code is the raw reason."""
+    stop = {"openai-responses": {"status": "failed", "code": "server_error", "message": "oops"}}
+    served = serve(turns=[{"raw_stop": stop}], when_out="repeat")
+    asked = ask("openai-responses", served.url)
+    assert isinstance(asked.error, CallError)
+    assert (asked.error.raw_reason, asked.error.facts.attempts) == ("server_error", 3)
+    shown = ask("openai-responses", serve(turns=[{"content": "Well.", "raw_stop": stop}]).url)
+    assert (shown.answer.stop_reason, shown.answer.raw_reason) == (StopReason.ERROR, "server_error")
+    assert shown.answer.content == "Well."
+
+
+@each_api
+def test_a_server_that_hangs_times_out(serve: Serve, api: str) -> None:
+    """Before a token it is an error of kind timeout, tried again or not as switched; after one a broken stream."""
+    served = serve(turns=[{**GOOD, "fault": {"kind": "hang"}}, {**GOOD, "fault": {"kind": "hang", "after": 2}}])
+    before = ask(api, served.url, timeout_s=0.5, retry=RetryPolicy(timeouts=False))
+    assert isinstance(before.error, CallError)
+    assert (before.error.facts.kind, before.error.facts.attempts) == (FailureKind.TIMEOUT, 1)
+    after = ask(api, served.url, timeout_s=0.5)
+    assert (after.answer.stop_reason, after.answer.content) == (StopReason.MALFORMED, "All is ")
+
+
+@each_api
+@streamed_or_not
+def test_an_address_where_nothing_listens_is_told(api: str, streamed: bool) -> None:
+    """The error is of kind network, names the address and is reached after three attempts."""
+    asked = ask(api, "http://127.0.0.1:9", streamed=streamed)
+    assert isinstance(asked.error, CallError)
+    assert (asked.error.facts.kind, asked.error.facts.attempts) == (FailureKind.NETWORK, 3)
+    assert "http://127.0.0.1:9" in (asked.error.remedy or "")
+
+
+def test_a_server_that_forbids_it_is_not_asked_again(serve: Serve) -> None:
+    """x-should-retry: false goes before the status."""
+    served = serve(turns=[{**failing(500), "headers": {"x-should-retry": "false"}}], when_out="repeat")
+    assert isinstance(ask("anthropic-messages", served.url).error, CallError)
+    assert len(served.requests()) == 1
+
+
+def test_a_package_that_is_missing_names_the_extra() -> None:
+    """Absence is a matter of configuration, and ends in the command that installs it."""
+    with pytest.raises(ConfigError, match="no_such_vendor") as told:
+        import_package("no_such_vendor", "anthropic")
+    assert told.value.remedy == "pip install 'signet-conformance[harness]'"

@@ -1,0 +1,61 @@
+"""What headers say of limits and waits."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from signet_reference_harness.providers.completion import RateLimit
+from signet_reference_harness.providers.rate_limits import rate_limits, wait_asked
+
+NOW = 1_700_000_000.0  # 2023-11-14T22:13:20Z
+
+
+def test_anthropic_tells_times_of_day() -> None:
+    """A reset becomes seconds from now; scopes may hold hyphens."""
+    headers = {
+        "Anthropic-RateLimit-Input-Tokens-Limit": "40000",
+        "anthropic-ratelimit-input-tokens-remaining": "39000",
+        "anthropic-ratelimit-input-tokens-reset": "2023-11-14T22:13:50Z",
+    }
+    assert rate_limits(headers, NOW) == (RateLimit(scope="input-tokens", limit=40000, remaining=39000, reset_s=30.0),)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("1s", 1.0), ("6m0s", 360.0), ("20ms", 0.02), ("1h2m3.5s", 3723.5), ("1d", 86400.0), ("12", 12.0), ("soon", None)],
+)
+def test_openai_tells_durations(text: str, seconds: float | None) -> None:
+    """Days to milliseconds; what cannot be read is left out."""
+    (limit,) = rate_limits({"x-ratelimit-reset-requests": text}, NOW)
+    assert limit == RateLimit(scope="requests", reset_s=seconds)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "7"}, 7.0),
+        ({"Retry-After": "1.5"}, 1.5),
+        ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
+        ({"retry-after": "Tue, 14 Nov 2023 22:13:32 GMT"}, 12.0),
+        ({"retry-after": "Tue, 14 Nov 2023 22:00:00 GMT"}, 0.0),
+        ({"retry-after": "later"}, None),
+        ({"retry-after": "-4"}, None),
+        ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "9s"}, 9.0),
+        ({"x-ratelimit-remaining-tokens": "1", "x-ratelimit-reset-tokens": "9s"}, None),
+        ({}, None),
+    ],
+)
+def test_a_wait_is_read(headers: dict[str, str], seconds: float | None) -> None:
+    """Milliseconds before seconds or a date, and these before the reset of a limit that is used up."""
+    assert wait_asked(headers, rate_limits(headers, NOW), NOW) == seconds
+
+
+@given(st.dictionaries(st.sampled_from(["retry-after", "retry-after-ms", "x-ratelimit-reset-a", "x-ratelimit-limit-a",
+       "anthropic-ratelimit-a-reset", "anthropic-ratelimit-a-remaining"]), st.text(max_size=40)))  # fmt: skip
+def test_no_header_raises(headers: dict[str, str]) -> None:
+    """A server may write anything."""
+    limits = rate_limits(headers, NOW)
+    asked = wait_asked(headers, limits, NOW)
+    assert asked is None or 0 <= asked < float("inf")

@@ -1,0 +1,99 @@
+"""When a failed call is tried again, and after which wait: the whole policy, without a clock."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from signet_reference_harness.providers.failures import Failure, FailureKind
+from signet_reference_harness.providers.retry import GiveUp, RetryPolicy, Wait, after
+
+SWITCHES = {
+    FailureKind.NETWORK: "network",
+    FailureKind.TIMEOUT: "timeouts",
+    FailureKind.RATE_LIMIT: "rate_limits",
+    FailureKind.SERVER: "server_errors",
+}
+
+
+def follows(
+    kind: FailureKind = FailureKind.SERVER,
+    asked_s: float | None = None,
+    *,
+    attempt: int = 1,
+    elapsed_s: float = 0.0,
+    chance: float = 0.5,
+    policy: RetryPolicy | None = None,
+) -> Wait | GiveUp:
+    """What follows a failure."""
+    failure = Failure(kind, "failed", wait_asked_s=asked_s)
+    return after(failure, attempt=attempt, elapsed_s=elapsed_s, policy=policy or RetryPolicy(), chance=lambda: chance)
+
+
+def test_the_policy_is_what_the_documentation_says() -> None:
+    """3 attempts, 60 s in all, 20 s for one wait, 0.5 to 8 s, all switches on, deferred beyond."""
+    policy = RetryPolicy()
+    assert (policy.attempts, policy.total_s, policy.longest_wait_s) == (3, 60.0, 20.0)
+    assert (policy.shortest_wait_s, policy.longest_backoff_s, policy.too_long) == (0.5, 8.0, "deferred")
+    assert all(policy.covers(kind) for kind in SWITCHES)
+
+
+@pytest.mark.parametrize("kind", SWITCHES)
+def test_each_kind_can_be_switched_off(kind: FailureKind) -> None:
+    """The others are still tried again."""
+    policy = RetryPolicy(**{SWITCHES[kind]: False})  # type: ignore[arg-type]  # a switch
+    assert follows(kind, policy=policy) == GiveUp()
+    assert all(isinstance(follows(other, policy=policy), Wait) for other in SWITCHES if other is not kind)
+
+
+@pytest.mark.parametrize("kind", [FailureKind.REFUSED, FailureKind.MALFORMED])
+def test_what_would_be_said_again_is_not_tried_again(kind: FailureKind) -> None:
+    """Whatever wait is asked for."""
+    assert follows(kind, 1.0) == GiveUp()
+
+
+@pytest.mark.parametrize(("attempt", "longest"), [(1, 1.0), (2, 2.0), (3, 4.0), (4, 8.0), (9, 8.0)])
+def test_waits_double_up_to_the_longest(attempt: int, longest: float) -> None:
+    """From half a second, with chance between that and the ceiling."""
+    policy = RetryPolicy(attempts=10)
+    assert follows(attempt=attempt, chance=0.0, policy=policy) == Wait(0.5)
+    assert follows(attempt=attempt, chance=1.0, policy=policy) == Wait(longest)
+
+
+def test_a_wait_that_is_asked_for_is_kept_to_exactly() -> None:
+    """Also one shorter than the shortest of our own."""
+    assert follows(FailureKind.RATE_LIMIT, 20.0) == Wait(20.0)
+    assert follows(FailureKind.SERVER, 0.0) == Wait(0.0)
+
+
+@pytest.mark.parametrize(("asked_s", "elapsed_s"), [(20.5, 0.0), (15.0, 50.0)])
+def test_a_wait_that_is_too_long_is_told(asked_s: float, elapsed_s: float) -> None:
+    """Longer than one wait may be, or beyond the time for all."""
+    assert follows(FailureKind.RATE_LIMIT, asked_s, elapsed_s=elapsed_s) == GiveUp(asked_s)
+
+
+def test_the_last_attempt_is_the_last() -> None:
+    """No wait follows it, unless one is asked for that the caller may want to know."""
+    assert follows(attempt=3) == GiveUp()
+    assert follows(asked_s=5.0, attempt=3) == GiveUp()
+    assert follows(asked_s=500.0, attempt=3) == GiveUp(500.0)
+
+
+@given(
+    kind=st.sampled_from(sorted(FailureKind)),
+    asked_s=st.none() | st.floats(0, 1e6),
+    attempt=st.integers(1, 30),
+    elapsed_s=st.floats(0, 1e4),
+    chance=st.floats(0, 1),
+)
+def test_no_wait_is_beyond_its_bounds(
+    kind: FailureKind, asked_s: float | None, attempt: int, elapsed_s: float, chance: float
+) -> None:
+    """Never longer than one wait, never beyond all, never after the last attempt."""
+    policy = RetryPolicy()
+    step = follows(kind, asked_s, attempt=attempt, elapsed_s=elapsed_s, chance=chance, policy=policy)
+    if isinstance(step, Wait):
+        assert attempt < policy.attempts
+        assert 0 <= step.seconds <= (policy.longest_backoff_s if asked_s is None else policy.longest_wait_s)
+        assert elapsed_s + step.seconds <= policy.total_s
