@@ -40,7 +40,7 @@ def assembled(
     """
     start = [_injected(text, ReminderScope.SESSION) for text in context.start]
     submitted = [_injected(text, ReminderScope.TURN) for text in filter(None, (context.prompt,))]
-    summary = [_summary(text) for text in filter(None, (conversation.summary,))]
+    summary = summary_of(conversation)
     research = [_research(result) for result in context.research]
     message = Message("user", prompt, reminders=(*conversation.pending, *research))
     history = list(conversation.messages)
@@ -56,12 +56,16 @@ def assembled(
     return [*history, message], replace(options, system_prompt=system, metadata={**options.metadata, "context": parts})
 
 
+def summary_of(conversation: Conversation) -> tuple[Reminder, ...]:
+    """What stands for the messages of before the last compaction, if there was one."""
+    if not conversation.summary:
+        return ()
+    scope, text = ReminderScope.SESSION, conversation.summary
+    return (Reminder(kind=ReminderKind.SUMMARY, origin=ReminderOrigin.MODEL, scope=scope, text=text),)
+
+
 def _injected(text: str, scope: ReminderScope) -> Reminder:
     return Reminder(kind=ReminderKind.CONTEXT, origin=ReminderOrigin.DAEMON, scope=scope, text=text)
-
-
-def _summary(text: str) -> Reminder:
-    return Reminder(kind=ReminderKind.SUMMARY, origin=ReminderOrigin.MODEL, scope=ReminderScope.SESSION, text=text)
 
 
 def _research(result: ToolResult) -> Reminder:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
@@ -33,15 +34,20 @@ class SessionHost:
         tools: Sequence[Tool | DaemonTool] = BUILT_IN,
         *,
         research: Sequence[str] = (),
+        workspace: Path | None = None,
+        context_budget: int | None = None,
         model_turn: Callable[[str], Awaitable[None]] | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         """`research` names tools that run on each prompt before the model does, with the prompt as their `query`.
 
+        `workspace` is the folder of the agent's own files; a context of over `context_budget` tokens is compacted.
         `model_turn` is awaited with a session's name before its model is asked; `transport` is httpx's.
         """
         self.client = AdapterClient(config, transport)
         self.model_turn = model_turn
+        self._workspace = workspace
+        self._context_budget = context_budget
         self._tools = ToolRegistry(tools, research)
         self._sessions: dict[str, Session] = {}
         self._hooks = itertools.count(1)
@@ -71,7 +77,14 @@ class SessionHost:
         for other, session in self._sessions.items():
             if session.identity.key == identity.key:
                 raise StepError(f"key {identity.key!r} is that of session {other!r}", remedy="give each its own key")
-        session = Session(identity, self.client, self._tools, lambda: next(self._hooks))
+        session = Session(
+            identity,
+            self.client,
+            self._tools,
+            lambda: next(self._hooks),
+            workspace=self._workspace,
+            context_budget=self._context_budget,
+        )
         self._sessions[name] = session
         return session
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Final
 
 from signet_reference_harness.adapter import (
@@ -23,16 +24,18 @@ from signet_reference_harness.adapter import (
 )
 from signet_reference_harness.assembly import Context, assembled
 from signet_reference_harness.client import AdapterClient
+from signet_reference_harness.compaction import Compaction, estimated_tokens, is_whole, written_by_model
 from signet_reference_harness.conversation import Conversation
 from signet_reference_harness.identity import SessionIdentity
-from signet_reference_harness.messages import Message, ToolCall
+from signet_reference_harness.identity_files import identity_files
+from signet_reference_harness.messages import Message, Reminder, ToolCall
 from signet_reference_harness.providers import Provider
 from signet_reference_harness.providers.completion import CompletionOptions, StopReason
 from signet_reference_harness.reply import FailureClass, Reply, held_back
 from signet_reference_harness.tools import ToolResult
 from signet_reference_harness.tools.bounds import ResultFolder
 from signet_reference_harness.tools.registry import ToolRegistry
-from signet_reference_harness.turn import MOST_ROUNDS, ModelLoop, TurnListener, TurnResult, broken_reply
+from signet_reference_harness.turn import MOST_ROUNDS, ModelLoop, TurnListener, TurnResult, added, broken_reply
 
 CLAIMED: Final = 409
 CLEAR: Final = "clear"
@@ -98,7 +101,16 @@ class Session:
     """Where results of tools stand that are too long for the model."""
     replies: list[Reply] = field(default_factory=list)
     """What became of the calls since :meth:`take_replies`."""
+    context_budget: int | None = None
+    """Tokens that the context may take before it is compacted; None never does it for its size."""
+    workspace: Path | None = None
+    """The folder of the agent's own files."""
     _contexts: list[str] = field(default_factory=list)
+    _identity_files: tuple[Reminder, ...] = ()
+    _context_tokens: int = 0
+    """What the provider last counted; 0 when it has not."""
+    _context_is_full: bool = False
+    """The provider found the context too long."""
     _daemon: _Daemon = field(default_factory=_Daemon)
     _telling_end: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while an unsent end is sent, which steps of other sessions may cause."""
@@ -126,38 +138,55 @@ class Session:
         model answers, and how; `listener` is told of each piece of the answer, message and tool as they come.
         When the task is cancelled, what arrived of the answer is kept, and CancelledError goes on.
         """
+        options, listener = options or CompletionOptions(), listener or TurnListener()
+        compaction = await self.compact(provider, options, listener) if self._is_over_budget(prompt) else None
         turn_context = await self._submit(prompt, feedback)
         context = Context(
-            start=tuple(filter(None, self._contexts)), prompt=turn_context, research=await self._research(prompt)
+            identity=self._identity_files,
+            start=tuple(filter(None, self._contexts)),
+            prompt=turn_context,
+            research=await self._research(prompt),
         )
-        asked = replace(options or CompletionOptions(), tools=self.tools.definitions)
-        messages, asked = assembled(context, self.conversation, prompt, asked)
+        options = replace(options, tools=self.tools.definitions)
+        messages, options = assembled(context, self.conversation, prompt, options)
         before = len(messages)
-        listener = listener or TurnListener()
         listener.message(messages[-1])
-        loop = ModelLoop(provider, asked, messages, self._run_call, listener, self.most_rounds)
+        loop = ModelLoop(provider, options, messages, self._run_call, listener, self.most_rounds)
         try:
             await loop.run()
         except asyncio.CancelledError:
             if loop.reply.strip():
                 self._record(prompt, loop, loop.kept(before))
             raise
+        self._context_tokens = loop.last_usage.input_tokens + loop.last_usage.output_tokens
+        self._context_is_full = loop.outcome is StopReason.CONTEXT_LIMIT
         if loop.answered:
             self._record(prompt, loop, loop.messages)
-        return TurnResult(
-            reply=loop.reply,
+        return replace(
+            loop.result(before - 1),
             injected=bool(turn_context or any(self._contexts)),
-            tool_results=tuple(loop.results),
-            error=None if loop.answered else loop.detail,
-            outcome=loop.outcome,
-            raw_reason=loop.raw_reason,
-            detail=loop.detail,
-            usage=loop.usage,
-            rounds=loop.rounds,
-            rate_limits=loop.rate_limits,
-            deferred_s=loop.deferred_s,
-            messages=tuple(loop.messages[before - 1 :]) if loop.answered else (),
+            usage=loop.usage if compaction is None else added(loop.usage, compaction.usage),
+            compacted=compaction is not None,
         )
+
+    async def go_on(
+        self, provider: Provider, *, options: CompletionOptions | None = None, listener: TurnListener | None = None
+    ) -> TurnResult:
+        """Let the model work without a new prompt; neither the conversation nor the daemon keeps what it says."""
+        messages = list(self.conversation.messages)
+        asked = replace(options or CompletionOptions(), tools=self.tools.definitions)
+        loop = ModelLoop(provider, asked, messages, self._run_call, listener or TurnListener(), self.most_rounds)
+        await loop.run()
+        return loop.result(len(self.conversation.messages))
+
+    def _is_over_budget(self, prompt: str) -> bool:
+        messages = self.conversation.messages
+        if not messages or self._context_is_full:
+            return bool(messages)
+        used = self._context_tokens + estimated_tokens((), prompt)
+        if not self._context_tokens:
+            used = estimated_tokens(messages, prompt, self.conversation.summary, *self._contexts)
+        return self.context_budget is not None and used > self.context_budget
 
     def _record(self, prompt: str, loop: ModelLoop, messages: Sequence[Message]) -> None:
         self.conversation.add_turn(prompt, loop.reply, messages)
@@ -168,6 +197,28 @@ class Session:
         """Run one tool outside a turn."""
         return await self._use(name, arguments)
 
+    async def compact(
+        self, provider: Provider, options: CompletionOptions | None = None, listener: TurnListener | None = None
+    ) -> Compaction:
+        """Put a summary by the model in the place of the conversation, written as the daemon asks, and tell it.
+
+        When the model fails, a list of what the user asked takes the summary's place.
+        """
+        asked = await self.pre_compaction()
+        options = replace(options or CompletionOptions(), tools=self.tools.definitions)
+        loop = await written_by_model(provider, self.conversation, asked, options)
+        by_model = is_whole(loop)
+        reply = await self.compaction_complete(loop.reply if by_model else "")
+        (listener or TurnListener()).compaction(self.conversation.summary)
+        return Compaction(
+            summary=self.conversation.summary,
+            reply=reply,
+            asked=asked,
+            by_model=by_model,
+            detail="" if by_model else loop.detail,
+            usage=loop.usage,
+        )
+
     async def pre_compaction(self) -> PreCompactionResult:
         """Tell the daemon that the conversation is about to be summarised, and learn how it wants that done."""
         await self._finish_compaction()
@@ -177,6 +228,7 @@ class Session:
         """Put `summary` (a made one if blank) in the place of the conversation, and tell the daemon."""
         summary = summary if summary.strip() else self.conversation.digest()
         self.conversation.compact(summary)
+        self._context_tokens, self._context_is_full = 0, False
         self._daemon.summary = summary
         return await self._after_compaction()
 
@@ -191,6 +243,7 @@ class Session:
         await self._end(CLEAR)
         self.conversation.clear()
         self._contexts.clear()
+        self._context_tokens, self._context_is_full = 0, False
         self._open(CLEAR)
         await self._announce()
 
@@ -224,6 +277,8 @@ class Session:
         if source != "startup":
             self.conversation.begin_again(source)
         self.is_open = True
+        # Read once, so that what begins the model's context stays the same through the session.
+        self._identity_files = identity_files(self.workspace, self.identity.project)
         self._daemon.lost_end = None
         self._daemon.wants_start = True
         # A clear that the daemon has not heard of is not forgotten over a later resume.

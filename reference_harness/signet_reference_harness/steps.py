@@ -76,7 +76,7 @@ async def _prompt(host: SessionHost, session: Session, step: Step) -> Result:
     reply = _optional_string(step, "reply")
     reply = DEFAULT_REPLY if reply is None else reply
     calls = _tool_calls(step)
-    script = [CompletionResult(content="", tool_calls=calls, stop_reason=StopReason.TOOL_USE)] if calls else []
+    script = [_calling(*calls)] if calls else []
     provider = ScriptedProvider([*script, CompletionResult(content=reply)], _announced(host, _string(step, "session")))
     turn = await session.turn(_string(step, "text"), provider, _ratings(step))
     return {
@@ -104,7 +104,13 @@ def _announced(host: SessionHost, name: str) -> Callable[[], Awaitable[None]] | 
 
 
 async def _tool(_host: SessionHost, session: Session, step: Step) -> Result:
-    return _tool_result(await session.use_tool(_string(step, "tool"), _object(step, "arguments")))
+    call = ToolCall("call-1", _string(step, "tool"), _object(step, "arguments"))
+    done = await session.go_on(ScriptedProvider([_calling(call), CompletionResult(content="")]))
+    return _tool_result(done.tool_results[0])
+
+
+def _calling(*calls: ToolCall) -> CompletionResult:
+    return CompletionResult(content="", tool_calls=calls, stop_reason=StopReason.TOOL_USE)
 
 
 async def _pre_compaction(_host: SessionHost, session: Session, _step: Step) -> Result:
@@ -117,9 +123,14 @@ async def _compaction_complete(_host: SessionHost, session: Session, step: Step)
     return {"completed": reply.accepted}
 
 
-async def _compact(host: SessionHost, session: Session, step: Step) -> Result:
-    before = await _pre_compaction(host, session, step)
-    return {**before, **await _compaction_complete(host, session, step)}
+async def _compact(_host: SessionHost, session: Session, step: Step) -> Result:
+    summary = _optional_string(step, "summary") or ""
+    done = await session.compact(ScriptedProvider([CompletionResult(content=summary)]))
+    return {
+        "summary_prompt": done.asked.summary_prompt,
+        "guidelines": done.asked.guidelines,
+        "completed": done.reply.accepted,
+    }
 
 
 async def _clear(host: SessionHost, session: Session, _step: Step) -> Result:

@@ -22,6 +22,7 @@ from signet_reference_harness.providers.completion import (
     StopReason,
     Usage,
 )
+from signet_reference_harness.providers.failures import CallDeferredError, CallError
 from signet_reference_harness.tools import ToolResult
 from signet_reference_harness.tools.bounds import as_json
 
@@ -161,6 +162,22 @@ class ModelLoop:
             messages.append(Message("assistant", self.reply))
         return messages
 
+    def result(self, before: int) -> TurnResult:
+        """The turn as far as the model made it; `before` is how many messages there were before the turn."""
+        return TurnResult(
+            reply=self.reply,
+            tool_results=tuple(self.results),
+            error=None if self.answered else self.detail,
+            outcome=self.outcome,
+            raw_reason=self.raw_reason,
+            detail=self.detail,
+            usage=self.usage,
+            rounds=self.rounds,
+            rate_limits=self.rate_limits,
+            deferred_s=self.deferred_s,
+            messages=tuple(self.messages[before:]) if self.answered else (),
+        )
+
     def _forbid_tools(self) -> None:
         self.options = replace(self.options, tool_choice="none")
         if self.most_rounds:
@@ -203,27 +220,29 @@ class ModelLoop:
     async def _chunks(self, messages: Sequence[Message]) -> AsyncGenerator[CompletionChunk]:
         """What the provider streams; in the place of whatever it raises, a last chunk that says so."""
         complete, failure = False, "the stream closed without a reason"
+        raw_reason: str | None = None
+        limits: tuple[RateLimit, ...] = ()
         try:
             async with _closing(self.provider.stream(messages, self.options)) as stream:
                 async for chunk in stream:
                     complete = chunk.result is not None
                     yield chunk
         except ProviderError as error:
-            complete, failure = False, error.message
+            complete, failure, raw_reason = False, error.message, error.raw_reason
+            limits = error.facts.rate_limits if isinstance(error, CallError | CallDeferredError) else ()
             self.deferred_s = error.seconds if isinstance(error, ProviderDeferredError) else None
         except Exception as error:  # noqa: BLE001 - a provider is a stranger's code: its crash may not end the session
             complete, failure = False, f"the provider crashed: {type(error).__name__}: {error}"
         if not complete:
             reason = StopReason.MALFORMED if self._said or failure.startswith("the stream") else StopReason.ERROR
-            yield CompletionChunk("", result=CompletionResult(content=self.reply, stop_reason=reason, detail=failure))
+            broken = CompletionResult(
+                content=self.reply, stop_reason=reason, raw_reason=raw_reason, detail=failure, rate_limits=limits
+            )
+            yield CompletionChunk("", result=broken)
 
     def _count(self, completion: CompletionResult) -> None:
-        used = self.last_usage = completion.usage
-        self.usage = replace(
-            self.usage,
-            input_tokens=self.usage.input_tokens + used.input_tokens,
-            output_tokens=self.usage.output_tokens + used.output_tokens,
-        )
+        self.last_usage = completion.usage
+        self.usage = added(self.usage, completion.usage)
         self.rate_limits = completion.rate_limits or self.rate_limits
 
     async def _run_tool(self, call: ToolCall) -> None:
@@ -232,6 +251,11 @@ class ModelLoop:
         self.results.append(result)
         self.listener.tool_result(call, result)
         self._add(Message("tool", told(result), tool_call_id=call.id))
+
+
+def added(first: Usage, second: Usage) -> Usage:
+    """The tokens of both."""
+    return Usage(first.input_tokens + second.input_tokens, first.output_tokens + second.output_tokens)
 
 
 def told(result: ToolResult) -> str:

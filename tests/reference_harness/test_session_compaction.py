@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from signet_reference_harness.compaction import Compaction
 from signet_reference_harness.host import SessionHost
+from signet_reference_harness.providers.completion import CompletionResult, StopReason, Usage
+from signet_reference_harness.providers.scripted import ScriptedProvider
+from signet_reference_harness.turn import TurnListener, TurnResult
 
 from .recording_daemon import COMPLETE, PRE, Answer, RecordingDaemon
-from .sessions import IDENTITY, PROJECT, say, session_of
+from .sessions import IDENTITY, PROJECT, Stream, say, session_of
 
 Hosted = Callable[..., Any]
 
@@ -128,3 +133,127 @@ def test_compaction_during_an_outage_is_told_before_the_end_that_fell_into_it(
         "user-prompt-submit",
     ]
     assert daemon.bodies(COMPLETE)[0]["summary"] == "sum"
+
+
+def test_the_model_writes_the_summary_as_the_daemon_asks(daemon: RecordingDaemon, hosted: Hosted) -> None:
+    """Guidelines of the pre-compaction reach the model after the conversation; its words are told, and stand for it."""
+    daemon.always[PRE] = Answer({"summaryPrompt": "Keep decisions.", "guidelines": "At most ten lines."})
+    writer = ScriptedProvider([CompletionResult(content="Port 50051 was chosen.", usage=Usage(90, 9))])
+    after = ScriptedProvider([CompletionResult(content="ok")])
+
+    async def work(host: SessionHost) -> Compaction:
+        session = session_of(host)
+        await session.start()
+        await say(session, "which port?", "50051")
+        done = await session.compact(writer)
+        await session.turn("go on", after)
+        return done
+
+    done: Compaction = hosted(work)
+    assert (done.by_model, done.summary, done.usage) == (True, "Port 50051 was chosen.", Usage(90, 9))
+    messages, options = writer.seen[0]
+    assert [message.content for message in messages[:2]] == ["which port?", "50051"]
+    assert "Keep decisions.\n\nAt most ten lines." in messages[-1].content
+    assert options.tool_choice == "none"
+    assert daemon.bodies(COMPLETE)[0]["summary"] == "Port 50051 was chosen."
+    (prompt,), options = after.seen[0]
+    assert prompt.content == "go on"
+    assert '<system-reminder kind="summary" origin="model">\nPort 50051 was chosen.' in options.system_prompt
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        [],
+        [CompletionResult(content=" ")],
+        [CompletionResult(content="half", stop_reason=StopReason.LENGTH)],
+        [CompletionResult(content="no", stop_reason=StopReason.REFUSAL)],
+    ],
+)
+def test_a_summary_that_the_model_fails_is_made_without_it(
+    daemon: RecordingDaemon, hosted: Hosted, script: list[CompletionResult]
+) -> None:
+    """What the user asked stands for the conversation then, and the daemon is told that."""
+
+    async def work(host: SessionHost) -> Compaction:
+        session = session_of(host)
+        await session.start()
+        await say(session, "which port?", "50051")
+        return await session.compact(ScriptedProvider(script))
+
+    done: Compaction = hosted(work)
+    assert (done.by_model, "which port?" in done.summary) == (False, True)
+    assert daemon.bodies(COMPLETE)[0]["summary"] == done.summary
+
+
+def test_a_context_over_its_budget_is_compacted_before_the_prompt(daemon: RecordingDaemon, hosted: Hosted) -> None:
+    """Once the provider counted more than the budget, the next turn begins with a compaction and counts its tokens."""
+    full = CompletionResult(content="50051", usage=Usage(990, 20))
+    provider = ScriptedProvider(
+        [
+            full,
+            CompletionResult(content="Summary.", usage=Usage(5, 5)),
+            CompletionResult(content="ok", usage=Usage(1, 1)),
+        ]
+    )
+    told: list[str] = []
+
+    class Noting(TurnListener):
+        def compaction(self, summary: str) -> None:
+            told.append(summary)
+
+    async def work(host: SessionHost) -> tuple[TurnResult, TurnResult]:
+        session = session_of(host)
+        session.context_budget = 1_000
+        await session.start()
+        return await session.turn("a", provider), await session.turn("b", provider, listener=Noting())
+
+    first, second = hosted(work)
+    assert (first.compacted, second.compacted, second.usage, told) == (False, True, Usage(6, 6), ["Summary."])
+    assert daemon.paths() == [
+        "session-start",
+        "user-prompt-submit",
+        "pre-compaction",
+        "compaction-complete",
+        "user-prompt-submit",
+    ]
+
+
+def test_a_context_that_the_provider_found_too_long_is_compacted(daemon: RecordingDaemon, hosted: Hosted) -> None:
+    """After context_limit the next turn begins with a compaction, whatever the budget."""
+    provider = ScriptedProvider(
+        [
+            CompletionResult(content="", stop_reason=StopReason.CONTEXT_LIMIT),
+            CompletionResult(content="Summary."),
+            CompletionResult(content="ok"),
+        ]
+    )
+
+    async def work(host: SessionHost) -> list[TurnResult]:
+        session = session_of(host)
+        await session.start()
+        await say(session, "a")
+        return [await session.turn("b", provider), await session.turn("b", provider)]
+
+    first, second = hosted(work)
+    assert (first.outcome, second.compacted, second.reply) == (StopReason.CONTEXT_LIMIT, True, "ok")
+    assert daemon.paths().count("compaction-complete") == 1
+
+
+def test_a_compaction_that_was_cancelled_is_completed_at_the_end(daemon: RecordingDaemon, hosted: Hosted) -> None:
+    """A pre-compaction that was told is followed by its other half before the session ends."""
+
+    async def work(host: SessionHost) -> None:
+        session = session_of(host)
+        await session.start()
+        await say(session, "a")
+        arrived = asyncio.Event()
+        compacting = asyncio.create_task(session.compact(Stream(arrived=arrived)))
+        await arrived.wait()
+        compacting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await compacting
+        await session.end()
+
+    hosted(work)
+    assert daemon.paths()[-3:] == ["pre-compaction", "compaction-complete", "session-end"]

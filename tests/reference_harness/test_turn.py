@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,54 +13,22 @@ from signet_reference_harness.host import SessionHost
 from signet_reference_harness.messages import Message, ToolCall
 from signet_reference_harness.providers.completion import (
     CompletionChunk,
-    CompletionOptions,
     CompletionResult,
     RateLimit,
     StopReason,
     Usage,
 )
+from signet_reference_harness.providers.failures import CallError, CallFacts, FailureKind
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.tools import ToolResult
 from signet_reference_harness.turn import TurnListener, TurnResult
 
 from .recording_daemon import END, PROMPT, START, Answer, RecordingDaemon
-from .sessions import say, session_of, turns
+from .sessions import Stream, say, session_of, turns
 
 Hosted = Callable[..., Any]
 SEARCH = ToolCall("c1", "memory_search", {"query": "port"})
 UNKNOWN = ToolCall("c2", "no_such_tool", {})
-
-
-class Stream:
-    """A provider that yields `chunks`, then raises `error`, or sets `arrived` and hangs, or does nothing more."""
-
-    id = "stream"
-
-    def __init__(
-        self, *chunks: CompletionChunk, error: Exception | None = None, arrived: asyncio.Event | None = None
-    ) -> None:
-        self.chunks, self.error, self.arrived, self.closed = chunks, error, arrived, False
-
-    async def complete(self, _messages: Sequence[Message], _options: CompletionOptions) -> CompletionResult:
-        """Never asked for by the loop."""
-        raise NotImplementedError
-
-    async def stream(self, _messages: Sequence[Message], _options: CompletionOptions) -> AsyncIterator[CompletionChunk]:
-        """The chunks, and then what was ordered."""
-        try:
-            for chunk in self.chunks:
-                yield chunk
-            if self.error is not None:
-                raise self.error
-            if self.arrived is not None:
-                self.arrived.set()
-                await asyncio.Event().wait()
-        finally:
-            self.closed = True
-
-    async def available(self) -> bool:
-        """Always."""
-        return True
 
 
 def asking(*calls: ToolCall, content: str = "") -> CompletionResult:
@@ -250,6 +218,14 @@ def test_a_deferred_turn_says_for_how_long(take: Take) -> None:
     """A provider that wants a longer wait leaves its seconds with the result."""
     result = take(Stream(error=ProviderDeferredError("rate limited", 90.0)))
     assert (result.deferred_s, result.error) == (90.0, "rate limited")
+
+
+def test_what_the_provider_said_of_a_failure_stays_with_the_outcome(take: Take) -> None:
+    """Raw reason and rate limits of a call that failed are those of the turn."""
+    limits = (RateLimit(scope="requests", limit=5, remaining=0, reset_s=12.0),)
+    facts = CallFacts(kind=FailureKind.RATE_LIMIT, status=429, rate_limits=limits)
+    result = take(Stream(error=CallError("busy", facts, raw_reason="rate_limit_error")))
+    assert (result.outcome, result.raw_reason, result.rate_limits) == (StopReason.ERROR, "rate_limit_error", limits)
 
 
 def test_tool_calls_of_a_reply_that_was_cut_are_not_run(take: Take) -> None:
