@@ -33,6 +33,7 @@ DOCUMENTS = (
     "signet_conformance.targets.face_document:FaceDocument",
     "signet_conformance.targets.profile:Profile",
     "signet_conformance.targets.profile:SettingsFile",
+    "signet_reference_harness.headless.summary:Summary",
     "signet_reference_harness.llm_server.script:Script",
 )
 """The models whose JSON Schemas stand in the schemas folder."""

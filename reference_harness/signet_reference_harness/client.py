@@ -91,7 +91,7 @@ class AdapterClient(RuntimeAdapter):
 
     def outgoing(self, text: str) -> str:
         """`text` as it may be sent: without credentials, and without anything the daemon ever injected."""
-        return self._envelopes.remove(without_tokens(text, self.config.token))
+        return self._envelopes.remove(without_tokens(text, self.config.credentials))
 
     async def health(self) -> Reply:
         """GET /health, with the token where there is one: before 0.145 a daemon in team mode wants it here too."""

@@ -37,10 +37,12 @@ class HarnessConfig:
     """
 
     origin: str = DEFAULT_ORIGIN
-    token: str | None = None
+    token: str | None = field(default=None, repr=False)
     agent: str = DEFAULT_AGENT
     bypassed: bool = False
     timeouts_s: Mapping[str, float] = field(default_factory=lambda: DEFAULT_TIMEOUTS_S)
+    provider_key: str | None = field(default=None, repr=False)
+    """The model provider's key: none of the daemon's business, and never sent to it."""
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> HarnessConfig:
@@ -62,6 +64,11 @@ class HarnessConfig:
             bypassed=_bypassed(given),
             timeouts_s=timeouts,
         )
+
+    @property
+    def credentials(self) -> tuple[str, ...]:
+        """What no text may hold that leaves the harness."""
+        return tuple(each for each in (self.token, self.provider_key) if each)
 
     def timeout_s(self, operation: str) -> float:
         """The deadline of a whole exchange of `operation`, in seconds."""

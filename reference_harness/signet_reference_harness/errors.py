@@ -54,3 +54,11 @@ class ProviderDeferredError(ProviderError):
 
 class StepError(HarnessError):
     """Raised when a line of the driver protocol, or the step in it, cannot be performed."""
+
+
+def printable(text: str) -> str:
+    """`text` with every character escaped that a terminal would obey instead of showing it."""
+    return "".join(
+        c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape", "backslashreplace").decode("ascii")
+        for c in text
+    )

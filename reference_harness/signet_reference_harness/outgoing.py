@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Any, Final
 
 DATE_HEADING: Final = "# Current Date & Time"
@@ -57,18 +58,18 @@ def without_date(inject: str) -> str:
     return inject.strip()
 
 
-def without_tokens(value: Any, own_token: str | None) -> Any:
+def without_tokens(value: Any, own: Collection[str]) -> Any:
     """`value`, a JSON value, with every credential in its strings and names replaced by a notice.
 
     Credentials belong in the Authorization header and nowhere else; a prompt that quotes one must not
-    carry it into the daemon's store. `own_token` is removed whatever it looks like.
+    carry it into the daemon's store. those in `own` are removed whatever they look like.
     """
     if isinstance(value, str):
-        if own_token:
-            value = value.replace(own_token, NOTICE)
+        for credential in own:
+            value = value.replace(credential, NOTICE)
         return TOKEN_SHAPES.sub(NOTICE, value)
     if isinstance(value, dict):
-        return {without_tokens(name, own_token): without_tokens(item, own_token) for name, item in value.items()}
+        return {without_tokens(name, own): without_tokens(item, own) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [without_tokens(item, own_token) for item in value]
+        return [without_tokens(item, own) for item in value]
     return value

@@ -84,7 +84,7 @@ class Wire:
         `path` is already percent-encoded. Waiting for one of the `slots` counts against the deadline.
         """
         try:
-            content = b"" if body is None else encode(without_tokens(dict(body), self._config.token))
+            content = b"" if body is None else encode(without_tokens(dict(body), self._config.credentials))
         except (ValueError, TypeError, RecursionError) as error:
             return held_back(operation, f"the arguments are not JSON: {error}")
         target = path if not query else f"{path}?{httpx.QueryParams(query)}"

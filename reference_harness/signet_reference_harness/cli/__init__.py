@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn
 
 import click
 
-from signet_reference_harness.errors import HarnessError
+from signet_reference_harness.errors import HarnessError, printable
 
 PROGRAM: Final = "signet-harness"
 TRACEBACK_VARIABLE: Final = "SIGNET_HARNESS_TRACEBACK"
@@ -23,6 +23,7 @@ _NO_COMMAND: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
 """What click 8.2 and later raise for a group that is called without a command; nothing before."""
 
 COMMANDS: Final = {
+    "run": "Do one task without a person: prompt in, reply and summary out.",
     "llm": "Serve a scripted model to programs that expect a vendor's.",
 }
 """Command name to its line in the overview. Its module, of the same name, holds it as `command`."""
@@ -78,37 +79,30 @@ def guarded(run: Callable[[], Any]) -> int:
     try:
         result = run()
     except HarnessError as failure:
-        return _told(failure.message, failure.remedy)
+        return told(failure.message, failure.remedy)
     except _NO_COMMAND as asked:
         # Help is all that is said to a command line without a command.
         print(asked.format_message(), file=sys.stderr)
         return USAGE
     except click.UsageError as misuse:
         path = misuse.ctx.command_path if misuse.ctx is not None else PROGRAM
-        return _told(misuse.format_message(), f"{path} --help")
+        return told(misuse.format_message(), f"{path} --help")
     except click.ClickException as failure:
-        return _told(failure.format_message(), None)
+        return told(failure.format_message(), None)
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
     except Exception as crash:
         if os.environ.get(TRACEBACK_VARIABLE):
             raise
         summary = f"{type(crash).__name__}: {crash}"[:300]
-        _told(f"the harness failed: {summary}; please report it", f"{TRACEBACK_VARIABLE}=1 shows the traceback")
+        told(f"the harness failed: {summary}; please report it", f"{TRACEBACK_VARIABLE}=1 shows the traceback")
         return CRASHED
     return result if isinstance(result, int) else 0
 
 
-def _told(message: str, remedy: str | None) -> int:
-    print(f"error: {shown(message)}", file=sys.stderr)
+def told(message: str, remedy: str | None = None) -> int:
+    """Tell a failure on standard error; returns the exit status of wrong usage."""
+    print(f"error: {printable(message)}", file=sys.stderr)
     if remedy:
-        print(f"try: {shown(remedy)}", file=sys.stderr)
+        print(f"try: {printable(remedy)}", file=sys.stderr)
     return USAGE
-
-
-def shown(text: str) -> str:
-    """`text` with every character escaped that a terminal would obey instead of showing it."""
-    return "".join(
-        c if c.isprintable() or c == "\n" else c.encode("unicode_escape", "backslashreplace").decode("ascii")
-        for c in text
-    )

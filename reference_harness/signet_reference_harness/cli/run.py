@@ -1,0 +1,74 @@
+"""`signet-harness run`: one task, headless."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+EPILOG = """\b
+Examples:
+  signet-harness run "What did we decide about the cache?"
+  signet-harness run --prompt-file task.md --cwd ~/acme --output-format json
+  git diff | signet-harness run --stdin --quiet --summary summary.json
+  signet-harness run --api openai-completions --base-url http://127.0.0.1:8000/v1 --model local "Hello"
+  signet-harness run --session nightly "Go on where you stopped."
+
+\b
+Exit status: 0 done, 1 the provider or the agent failed, 2 wrong usage or
+configuration, 124 timed out, 130 interrupted. The session is ended at the
+daemon in each of these cases.
+"""
+FOLDER = click.Path(path_type=Path)
+
+
+@click.command("run", help="Do one task: PROMPT, with the memory of the Signet daemon.", epilog=EPILOG)
+@click.argument("words", nargs=-1, metavar="[PROMPT]")
+@click.option("--prompt", metavar="TEXT", help="The task.")
+@click.option("--prompt-file", type=FOLDER, metavar="FILE", help="A file that holds the task, in UTF-8.")
+@click.option("--stdin", is_flag=True, help="Read the task from standard input.")
+@click.option("--cwd", type=FOLDER, metavar="DIR", help="The project's folder (default: this one).")
+@click.option("--agent", metavar="ID", help="The agent that works (default: SIGNET_AGENT_ID).")
+@click.option("--session", metavar="NAME", help="The session: gone on with if its file exists (default: a new one).")
+@click.option("--sessions-dir", type=FOLDER, metavar="DIR", help="Where session files are (default: in --state-dir).")
+@click.option(
+    "--state-dir",
+    type=FOLDER,
+    metavar="DIR",
+    help="What the harness keeps (default: SIGNET_HARNESS_STATE_DIR, else signet-harness in the user's state folder).",
+)
+@click.option("--timeout-ms", type=click.IntRange(1, 86_400_000), metavar="MS", help="Give the task up after that.")
+@click.option("--max-rounds", type=click.IntRange(0, 1_000), metavar="N", help="Rounds of tool calls (default: 8).")
+@click.option(
+    "--output-format",
+    type=click.Choice(["text", "json", "stream-json", "none"]),
+    default="text",
+    show_default=True,
+    help="What stands on standard output.",
+)
+@click.option("--summary", type=FOLDER, metavar="FILE", help="Write what the task came to (signet-run-summary/1).")
+@click.option("--quiet", "-q", is_flag=True, help="Write no notes to standard error.")
+@click.option("--provider", metavar="NAME", help="Who is asked: anthropic, openai, ollama, or one that is installed.")
+@click.option(
+    "--api",
+    "--protocol",
+    metavar="API",
+    help="The interface: anthropic-messages, openai-completions, openai-responses or ollama-chat.",
+)
+@click.option("--model", metavar="NAME", help="The model.")
+@click.option("--base-url", "--baseurl", metavar="URL", help="Where the interface is served.")
+@click.option(
+    "--api-key",
+    "--apikey",
+    metavar="KEY",
+    help="The provider's key. Other users of the machine see it here: an environment variable keeps it from them.",
+)
+def command(**given: Any) -> int:
+    """Do the task; the exit status is that of its summary."""
+    # Imported when there is a task: help and usage need no SDK.
+    from signet_reference_harness.cli import told
+    from signet_reference_harness.headless.inputs import Options
+    from signet_reference_harness.headless.task import perform
+
+    return perform(Options(**given), told)

@@ -1,0 +1,159 @@
+"""What a headless task is asked to do: options read, checked, and made into a task before anything is started."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final
+from uuid import uuid4
+
+from signet_reference_harness.errors import ConfigError
+from signet_reference_harness.headless.session_file import Stored, path_of, read_session
+from signet_reference_harness.headless.summary import OutputFormat
+
+LARGEST_PROMPT: Final = 4 * 1024 * 1024
+"""Bytes. The daemon refuses bodies of over 10 MiB, and a character can take six of them."""
+STATE_VARIABLE: Final = "SIGNET_HARNESS_STATE_DIR"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The command line of `signet-harness run` as it was written; None where it says nothing."""
+
+    words: tuple[str, ...] = ()
+    prompt: str | None = None
+    prompt_file: Path | None = None
+    stdin: bool = False
+    cwd: Path | None = None
+    session: str | None = None
+    sessions_dir: Path | None = None
+    state_dir: Path | None = None
+    summary: Path | None = None
+    timeout_ms: int | None = None
+    output_format: OutputFormat = "text"
+    max_rounds: int | None = None
+    quiet: bool = False
+    agent: str | None = None
+    provider: str | None = None
+    api: str | None = None
+    model: str | None = None
+    base_url: str | None = None
+    api_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """Where a task works, and what it keeps beside it; all exist."""
+
+    project: Path
+    state: Path
+    sessions: Path
+
+    @classmethod
+    def read(cls, options: Options, environ: Mapping[str, str]) -> Folders:
+        """The folders that options and environment name, made where they are the harness's own. Raises ConfigError."""
+        project = Path.cwd() if options.cwd is None else options.cwd
+        if not project.is_dir():
+            raise ConfigError(f"--cwd {project}: is not a folder", remedy="name the folder of the project")
+        state = (options.state_dir or _state(environ)).absolute()
+        sessions = (options.sessions_dir or state / "sessions").absolute()
+        _make(state, "--state-dir")
+        _make(sessions, "--sessions-dir")
+        return cls(project.resolve(), state, sessions)
+
+
+def read_prompt(options: Options, stdin: Callable[[], BinaryIO]) -> str:
+    """The one prompt that was given. Raises ConfigError for none, for two, and for one that cannot be read."""
+    given = {
+        "the argument": options.words or None,
+        "--prompt": options.prompt,
+        "--prompt-file": options.prompt_file,
+        "--stdin": options.stdin or None,
+    }
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) != 1:
+        problem = "there is no prompt" if not named else f"there are {len(named)} prompts: {' and '.join(named)}"
+        raise ConfigError(problem, remedy="give one: as an argument, or by --prompt, --prompt-file or --stdin")
+    if options.prompt_file is not None:
+        text = _decoded(_read(options.prompt_file), f"--prompt-file {options.prompt_file}")
+    elif options.stdin:
+        text = _decoded(stdin().read(LARGEST_PROMPT + 1), "--stdin")
+    else:
+        text = options.prompt if options.prompt is not None else " ".join(options.words)
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise ConfigError(f"{named[0]}: the prompt is not valid UTF-8", remedy="save it as UTF-8") from None
+    if size > LARGEST_PROMPT:
+        raise ConfigError(f"{named[0]}: the prompt is larger than {LARGEST_PROMPT} bytes", remedy="shorten it")
+    if not text.strip():
+        raise ConfigError(f"{named[0]}: the prompt is blank", remedy="say what is to be done")
+    return text
+
+
+def stored_session(options: Options, folders: Folders) -> tuple[str, Stored | None]:
+    """The key of the task's session, and what its file holds; None for a new session. Raises ConfigError."""
+    if options.session is None:
+        return str(uuid4()), None
+    path = path_of(folders.sessions, options.session)
+    if not path.exists():
+        return options.session, None
+    stored = read_session(path)
+    project, agent = stored.identity.project, stored.identity.agent
+    if options.cwd is not None and Path(project) != folders.project:
+        raise ConfigError(
+            f"--cwd {folders.project}: session {options.session} works in {project}",
+            remedy="leave --cwd out, or give --session another name",
+        )
+    if options.agent is not None and options.agent != agent:
+        raise ConfigError(
+            f"--agent {options.agent}: session {options.session} is of agent {agent}",
+            remedy="leave --agent out, or give --session another name",
+        )
+    return options.session, stored
+
+
+def check_summary(path: Path | None) -> None:
+    """Raise ConfigError for a summary that could not be written in the end."""
+    if path is None:
+        return
+    if path.is_dir() or not os.access(path.parent, os.W_OK):
+        raise ConfigError(f"--summary {path}: cannot be written", remedy="name a file in a folder of yours")
+
+
+def _state(environ: Mapping[str, str]) -> Path:
+    named = environ.get(STATE_VARIABLE, "").strip()
+    if named:
+        return Path(named)
+    base = environ.get("XDG_STATE_HOME", "").strip()
+    return (Path(base) if base else Path.home() / ".local" / "state") / "signet-harness"
+
+
+def _make(folder: Path, option: str) -> None:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"{option} {folder}: cannot be made: {error.strerror or error}", remedy="name a folder of yours"
+        ) from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ConfigError(f"{option} {folder}: cannot be written to", remedy="name a folder of yours")
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(LARGEST_PROMPT + 1)
+    except OSError as error:
+        raise ConfigError(
+            f"--prompt-file {path}: cannot be read: {error.strerror or error}", remedy="name a file of UTF-8 text"
+        ) from None
+
+
+def _decoded(data: bytes, where: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{where}: is not UTF-8 at byte {error.start}", remedy="save it as UTF-8") from None

@@ -1,0 +1,242 @@
+"""A session on disk: JSON lines, appended and never changed, whose first line names format and version.
+
+    {"kind": "header", "format": "signet-session/1", "session": "…", "agent": "…", "project": "…", "created": "…"}
+    {"kind": "turn", "at": "…", "prompt": "…"}              a turn begins
+    {"kind": "tool", "name": "…", "ok": true}               a tool has run in it
+    {"kind": "message", "message": {"role": "user", …}}     what the turn added to the conversation
+    {"kind": "outcome", "outcome": "end_turn", …}           the turn is over
+    {"kind": "compaction", "summary": "…"}                  what stands for all messages above
+    {"kind": "torn"}                                        a crash cut off the line before this one
+
+It holds no credential: who can read the file can open it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Literal, Self
+
+from signet_reference_harness import reminders
+from signet_reference_harness.errors import ConfigError
+from signet_reference_harness.identity import SessionIdentity
+from signet_reference_harness.messages import Message, Role, Thinking, ToolCall
+
+FORMAT: Final = "signet-session/1"
+SUFFIX: Final = ".jsonl"
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
+"""Session keys that can name a file."""
+LARGEST: Final = 256 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Stored:
+    """What a session file holds of a session. `messages` are those since the last compaction, of whole turns."""
+
+    identity: SessionIdentity
+    messages: list[Message] = field(default_factory=list)
+    turns: list[tuple[Role | Literal["system"], str]] = field(default_factory=list)
+    """The user's words, and the reply to them, of every turn that came to one, since the session began."""
+    summary: str = ""
+    torn: bool = False
+    """Whether the last line is not whole."""
+
+
+class SessionFile:
+    """A session file open for appending, by this process alone. Close it."""
+
+    def __init__(self, path: Path, handle: int, scrub: Callable[[str], str]) -> None:
+        self.path = path
+        self._handle = handle
+        self._scrub = scrub
+
+    @classmethod
+    def open(cls, folder: Path, identity: SessionIdentity, scrub: Callable[[str], str] = str) -> Self:
+        """Open the file of a session, or begin it; `scrub` takes from each line what may not be kept.
+
+        Raises ConfigError when it cannot be written, or when another process has it open.
+        """
+        path = path_of(folder, identity.key)
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise _unwritable(path, error) from None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(handle)
+            raise ConfigError(
+                f"{path}: another process works in this session", remedy="wait for it, or give --session another name"
+            ) from None
+        file = cls(path, handle, scrub)
+        if os.fstat(handle).st_size == 0:
+            file._write(
+                {
+                    "kind": "header",
+                    "format": FORMAT,
+                    "session": identity.key,
+                    "agent": identity.agent,
+                    "project": identity.project,
+                    "created": _now(),
+                }
+            )
+        else:
+            file._finish_torn_line()
+        return file
+
+    def turn(self, prompt: str) -> None:
+        """Note that a turn begins."""
+        self._write({"kind": "turn", "at": _now(), "prompt": prompt})
+
+    def tool(self, name: str, *, ok: bool) -> None:
+        """Note that a tool has run: what it did stays done, whatever becomes of the turn."""
+        self._write({"kind": "tool", "name": name, "ok": ok})
+
+    def outcome(self, outcome: str, reply: str, messages: Sequence[Message], **facts: Any) -> None:
+        """Keep what a turn came to, and the messages that it added to the conversation."""
+        for message in messages:
+            self._write({"kind": "message", "message": message_json(message)})
+        self._write({"kind": "outcome", "outcome": outcome, "reply": reply, **facts})
+
+    def compaction(self, summary: str) -> None:
+        """Keep the summary that stands for every message so far."""
+        self._write({"kind": "compaction", "summary": summary})
+
+    def close(self) -> None:
+        """Let the file go."""
+        os.close(self._handle)
+
+    def _finish_torn_line(self) -> None:
+        with self.path.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                os.write(self._handle, b"\n")
+                self._write({"kind": "torn"})
+
+    def _write(self, line: Mapping[str, Any]) -> None:
+        text = self._scrub(json.dumps(line, ensure_ascii=False, separators=(",", ":")))
+        rest = memoryview(text.encode("utf-8", "backslashreplace") + b"\n")
+        try:
+            while rest:
+                rest = rest[os.write(self._handle, rest) :]
+        except OSError as error:
+            raise _unwritable(self.path, error) from None
+
+
+def path_of(folder: Path, session: str) -> Path:
+    """The file of a session. Raises ConfigError for a key that cannot name a file."""
+    if not NAME.fullmatch(session):
+        raise ConfigError(
+            f"--session {session[:80]!r} cannot name a file",
+            remedy="use letters, digits, and . _ : - after the first, 128 of them at most",
+        )
+    return folder / f"{session}{SUFFIX}"
+
+
+def read_session(path: Path) -> Stored:
+    """What a session file holds. Raises ConfigError for one that is damaged before its last line."""
+    try:
+        if path.stat().st_size > LARGEST:
+            raise ConfigError(f"{path}: is larger than {LARGEST} bytes", remedy="begin another session")
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}", remedy="name a session file") from None
+    stored: Stored | None = None
+    pending: list[Message] = []
+    damage: str | None = None
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            entry = json.loads(line)
+            kind = entry["kind"]
+            if damage is not None and kind != "torn":
+                break
+            damage = None
+            if stored is None:
+                stored = Stored(_identity(entry))
+            elif kind == "turn":
+                pending = []
+            elif kind == "message":
+                pending.append(message_from(entry["message"]))
+            elif kind == "outcome":
+                _end_turn(stored, pending, entry)
+                pending = []
+            elif kind == "compaction":
+                stored.messages, stored.summary, pending = [], str(entry["summary"]), []
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            if damage is not None:
+                break
+            damage = f"{path}:{number}: is not a line of {FORMAT}: {error!r}"[:400]
+    else:
+        if stored is not None:
+            stored.torn = damage is not None
+            return stored
+    raise ConfigError(damage or f"{path}: is empty", remedy="begin another session")
+
+
+def _end_turn(stored: Stored, messages: Sequence[Message], entry: Mapping[str, Any]) -> None:
+    prompt = next((message.content for message in messages if message.role == "user"), None)
+    if prompt is None:
+        # Nobody answered: to the conversation the turn did not take place.
+        return
+    stored.messages += messages
+    stored.turns += [("user", prompt), ("assistant", str(entry["reply"]))]
+
+
+def _identity(header: Mapping[str, Any]) -> SessionIdentity:
+    if header["kind"] != "header" or header["format"] != FORMAT:
+        raise ValueError(f"the first line is not a header of {FORMAT}")
+    return SessionIdentity(header["session"], header["agent"], header["project"])
+
+
+def message_json(message: Message) -> dict[str, Any]:
+    """A message as JSON, without the members that say nothing."""
+    members: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.tool_calls:
+        members["tool_calls"] = [
+            {"id": call.id, "name": call.name, "arguments": dict(call.arguments)} for call in message.tool_calls
+        ]
+    if message.tool_call_id is not None:
+        members["tool_call_id"] = message.tool_call_id
+    if message.thinking:
+        members["thinking"] = [
+            {"text": each.text, "provider": each.provider, "raw": dict(each.raw)} for each in message.thinking
+        ]
+    if message.reminders:
+        members["reminders"] = [reminders.to_json(each) for each in message.reminders]
+    return members
+
+
+def message_from(members: Mapping[str, Any]) -> Message:
+    """The message that :func:`message_json` made. Raises ValueError, KeyError or TypeError for anything else."""
+    role, content = members["role"], members["content"]
+    if role not in ("user", "assistant", "tool") or not isinstance(content, str):
+        raise ValueError("a message has a role and a content")
+    return Message(
+        role,
+        content,
+        tool_calls=tuple(
+            ToolCall(call["id"], call["name"], call["arguments"]) for call in members.get("tool_calls", ())
+        ),
+        tool_call_id=members.get("tool_call_id"),
+        thinking=tuple(Thinking(each["text"], each["provider"], each["raw"]) for each in members.get("thinking", ())),
+        reminders=tuple(reminders.from_json(each) for each in members.get("reminders", ())),
+    )
+
+
+def _unwritable(path: Path, error: OSError) -> ConfigError:
+    return ConfigError(
+        f"{path}: the session cannot be written: {error.strerror or error}",
+        remedy="give --sessions-dir a folder of yours on a disk with room",
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,321 @@
+"""A headless task, from its options to its exit status.
+
+Whatever happens on the way, the session is ended at the daemon and the summary is written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from signet_reference_harness.config import HarnessConfig
+from signet_reference_harness.conversation import Conversation
+from signet_reference_harness.errors import ConfigError, HarnessError, printable
+from signet_reference_harness.headless.inputs import Folders, Options, check_summary, read_prompt, stored_session
+from signet_reference_harness.headless.output import OUTPUTS, Output
+from signet_reference_harness.headless.session_file import SessionFile, Stored, path_of
+from signet_reference_harness.headless.summary import (
+    DONE,
+    EXIT_STATUSES,
+    Failure,
+    Status,
+    Summary,
+    SummaryFolders,
+    tokens,
+    write_summary,
+)
+from signet_reference_harness.host import SessionHost, agent_in
+from signet_reference_harness.identity import SessionIdentity
+from signet_reference_harness.messages import Message, ToolCall
+from signet_reference_harness.providers import Provider, registry, settings
+from signet_reference_harness.providers.completion import CompletionChunk, StopReason
+from signet_reference_harness.providers.settings import ProviderSettings
+from signet_reference_harness.reply import FailureClass, Reply
+from signet_reference_harness.session import Session
+from signet_reference_harness.tools import ToolResult
+from signet_reference_harness.turn import TurnListener, TurnResult
+
+NAME: Final = "task"
+"""What the session is called within this process."""
+
+Tell = Callable[[str, str | None], Any]
+
+
+def perform(options: Options, tell: Tell) -> int:
+    """Do the task that the options ask for, and return the exit status.
+
+    `tell` shows a person what went wrong: what, and what to do about it.
+    """
+    try:
+        check_summary(options.summary)
+    except HarnessError as failure:
+        tell(failure.message, failure.remedy)
+        return EXIT_STATUSES["invalid"]
+    task = _Task(options)
+    try:
+        task.prepare(os.environ)
+        asyncio.run(task.work())
+    except HarnessError as failure:
+        task.fail("invalid", type(failure).__name__, failure.message)
+        tell(task.scrub(failure.message), failure.remedy)
+    except KeyboardInterrupt:
+        task.fail("cancelled", "KeyboardInterrupt", "interrupted before the model was asked")
+    except Exception as crash:
+        task.fail("failed", type(crash).__name__, str(crash))
+        raise
+    else:
+        if task.error is not None:
+            tell(task.error.message, None)
+    finally:
+        task.finish()
+    return task.exit_status
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What the task works with, all of it read and checked."""
+
+    prompt: str
+    folders: Folders
+    identity: SessionIdentity
+    stored: Stored | None
+    config: HarnessConfig
+    settings: ProviderSettings
+    provider: Provider
+
+
+class _Task:
+    """One task. What is known of it grows on the way, and its summary tells it at any moment."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._began = time.monotonic()
+        self._plan: _Plan | None = None
+        self._folders: Folders | None = None
+        self._status: Status = "failed"
+        self._turn = TurnResult(outcome=StopReason.ERROR)
+        self._output = OUTPUTS[options.output_format](sys.stdout, self.scrub)
+        self.error: Failure | None = None
+        self._notes: list[str] = []
+        self._signal: int | None = None
+        """The signal that ended the task."""
+
+    def scrub(self, text: str) -> str:
+        """`text` without the provider's key."""
+        given = self._options.api_key
+        text = text.replace(given, "[key]") if given else text
+        key = None if self._plan is None else self._plan.settings.key
+        return text if key is None else key.hide_in(text)
+
+    def prepare(self, environ: Mapping[str, str]) -> None:
+        """Read everything that the task needs. Raises HarnessError for what cannot be used."""
+        options = self._options
+        prompt = read_prompt(options, lambda: sys.stdin.buffer)
+        folders = self._folders = Folders.read(options, environ)
+        key, stored = stored_session(options, folders)
+        config = HarnessConfig.from_environment(environ)
+        if stored is None:
+            agent = options.agent or agent_in(key) or config.agent
+            identity = SessionIdentity(key, agent, str(folders.project))
+        else:
+            identity = stored.identity
+        given = {name: getattr(options, name) for name in settings.FLAGS}
+        asked = settings.load(given, environ, settings.workspace_of(environ))
+        if asked.key is not None:
+            config = replace(config, provider_key=asked.key.reveal())
+        self._plan = _Plan(prompt, folders, identity, stored, config, asked, registry.provider(asked))
+
+    async def work(self) -> None:
+        """Do the task. Raises HarnessError when it cannot be begun."""
+        plan = self._plan
+        assert plan is not None  # noqa: S101 - prepared before
+        host = SessionHost(plan.config)
+        try:
+            await _demand_daemon(host)
+            file = SessionFile.open(plan.folders.sessions, plan.identity, self.scrub)
+            try:
+                await self._hold_session(host, plan, file)
+            finally:
+                file.close()
+        finally:
+            await host.aclose()
+            await plan.provider.aclose()
+
+    async def _hold_session(self, host: SessionHost, plan: _Plan, file: SessionFile) -> None:
+        """The session from its start to its end, which comes whatever the turn comes to."""
+        identity = plan.identity
+        session = host.session_for(NAME, project=identity.project, agent=identity.agent, key=identity.key)
+        if self._options.max_rounds is not None:
+            session.most_rounds = self._options.max_rounds
+        if plan.stored is not None:
+            stored = plan.stored
+            session.conversation = Conversation.restored(stored.messages, stored.turns, stored.summary)
+        before = len(session.conversation.messages)
+        limit = None if self._options.timeout_ms is None else self._options.timeout_ms / 1000
+        told = _Told(self._output, file)
+        try:
+            with self._cancelled_by_signals():
+                async with asyncio.timeout(limit):
+                    await host.start(session, "startup" if plan.stored is None else "resume")
+                    file.turn(plan.prompt)
+                    self._turn = await session.turn(plan.prompt, plan.provider, listener=told)
+                self._conclude(self._turn)
+        except TimeoutError:
+            self._break_off("timeout", f"the task took longer than --timeout-ms {self._options.timeout_ms}", told)
+        except asyncio.CancelledError:
+            if self._signal is None:
+                raise
+            self._break_off("cancelled", f"ended by {signal.Signals(self._signal).name}", told)
+        finally:
+            if self._status in ("timeout", "cancelled"):
+                # The conversation keeps what arrived.
+                self._turn = replace(self._turn, messages=tuple(session.conversation.messages[before:]))
+            file.outcome(str(self._turn.outcome), self._turn.reply, self._turn.messages, error=self._error_text())
+            await host.end(session)
+            self._notes += _notes(session)
+
+    def _conclude(self, turn: TurnResult) -> None:
+        self._status = "done" if turn.outcome in DONE and turn.error is None else "failed"
+        if self._status == "failed":
+            kind = "ProviderDeferredError" if turn.deferred_s is not None else "ProviderError"
+            message = turn.error or turn.detail or f"the model's answer ended with {turn.outcome}"
+            self.error = Failure(kind=kind, message=self.scrub(message), raw_reason=turn.raw_reason)
+        elif turn.detail:
+            self._notes.append(turn.detail)
+
+    def _break_off(self, status: Status, why: str, told: _Told) -> None:
+        # The loop that was cancelled is gone, and with it all but what was heard of it.
+        reply = "".join(told.said)
+        self._turn = replace(self._turn, outcome=StopReason.CANCELLED, reply=reply, rounds=told.rounds)
+        self.fail(status, "TimeoutError" if status == "timeout" else "Cancelled", why)
+
+    def finish(self) -> None:
+        """Write the notes, the summary and the end of the output."""
+        if not self._options.quiet:
+            for note in self._notes:
+                print(f"note: {printable(self.scrub(note))}", file=sys.stderr)
+        summary = self._summary()
+        if self._options.summary is not None:
+            write_summary(summary, self._options.summary)
+        with contextlib.suppress(BrokenPipeError):
+            self._output.end(summary, self._turn.reply)
+
+    @property
+    def exit_status(self) -> int:
+        """The exit status of the process: after a signal the usual one of that signal."""
+        return EXIT_STATUSES[self._status] if self._signal is None else 128 + self._signal
+
+    def fail(self, status: Status, kind: str, message: str) -> None:
+        """Note why the task came to nothing."""
+        self._status = status
+        self.error = Failure(kind=kind, message=self.scrub(message))
+
+    def _error_text(self) -> str | None:
+        return None if self.error is None else self.error.message
+
+    @contextlib.contextmanager
+    def _cancelled_by_signals(self) -> Iterator[None]:
+        """While this lasts, SIGINT and SIGTERM cancel the turn; the session is then ended as usual."""
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None  # noqa: S101 - this runs in one
+
+        def cancel(number: int) -> None:
+            if self._signal is None:
+                self._signal = number
+                task.cancel()
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, cancel, number)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+
+    def _summary(self) -> Summary:
+        """What is known of the task."""
+        plan, folders, turn = self._plan, self._folders, self._turn
+        began = self._status != "invalid"
+        return Summary(
+            status=self._status,
+            outcome=("deferred" if turn.deferred_s is not None else turn.outcome) if began else None,
+            session=None if plan is None else plan.identity.key,
+            agent=None if plan is None else plan.identity.agent,
+            provider=None if plan is None else plan.settings.provider,
+            model=None if plan is None else plan.settings.model,
+            folders=SummaryFolders()
+            if folders is None
+            else SummaryFolders(project=str(folders.project), state=str(folders.state), sessions=str(folders.sessions)),
+            session_file=None if plan is None or not began else str(path_of(plan.folders.sessions, plan.identity.key)),
+            output_format=self._options.output_format,
+            elapsed_ms=round((time.monotonic() - self._began) * 1000, 3),
+            deferred_s=turn.deferred_s,
+            error=self.error,
+            usage=tokens(turn.usage),
+            rounds=turn.rounds,
+        )
+
+
+class _Told(TurnListener):
+    """Passes what it hears of a turn on to the output, and keeps what would be lost with a turn that breaks off."""
+
+    def __init__(self, output: Output, file: SessionFile) -> None:
+        self._output = output
+        self._file = file
+        self.said: list[str] = []
+        """What the model has said since it was last asked."""
+        self.rounds = 0
+        """How often the model has been asked."""
+
+    def message(self, message: Message) -> None:
+        if message.role == "user":
+            self.rounds = 1
+        elif message.tool_calls:
+            # Their results are the next question.
+            self.rounds += 1
+            self.said.clear()
+
+    def chunk(self, chunk: CompletionChunk) -> None:
+        if chunk.kind == "text":
+            self.said.append(chunk.text)
+        self._output.chunk(chunk)
+
+    def tool_call(self, call: ToolCall) -> None:
+        self._output.tool_call(call)
+
+    def tool_result(self, call: ToolCall, result: ToolResult) -> None:
+        # What a tool did stays done, whatever becomes of the turn.
+        self._file.tool(call.name, ok=result.ok)
+        self._output.tool_result(call, result)
+
+    def compaction(self, summary: str) -> None:
+        self._file.compaction(summary)
+        self._output.compaction(summary)
+
+
+async def _demand_daemon(host: SessionHost) -> None:
+    """Raise ConfigError when nobody listens where the daemon should be. One that is slow or ill is worked without."""
+    reply = await host.client.health()
+    if reply.failure is FailureClass.OFFLINE:
+        raise ConfigError(
+            f"no daemon answers at {host.client.config.origin}: {reply.detail}",
+            remedy="start it, set SIGNET_DAEMON_URL, or set SIGNET_BYPASS=1 to work without memory",
+        )
+
+
+def _notes(session: Session) -> Iterator[str]:
+    """What the daemon did not do, a line for each operation and failure."""
+    failed = (reply for reply in session.take_replies() if reply.failure is not None)
+    yield from dict.fromkeys(_note(reply) for reply in failed)
+
+
+def _note(reply: Reply) -> str:
+    status = "" if reply.status is None else f" {reply.status}"
+    return f"{reply.operation}: {reply.failure}{status}: {reply.detail or reply.error}"

@@ -1,0 +1,185 @@
+"""A headless task: whatever becomes of it, the daemon sees the session end and the summary says what happened."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from signet_reference_harness.headless.session_file import read_session
+from tests.reference_harness.llm_server.served import Serve
+from tests.reference_harness.recording_daemon import END, PROMPT, START, RecordingDaemon
+
+from .conftest import Do
+
+WHOLE_TURN = ["session-start", "user-prompt-submit", "session-end"]
+
+
+def model(url: str) -> dict[str, Any]:
+    """The options that name the scripted model."""
+    return {"provider": "ollama", "base_url": url, "model": "scripted"}
+
+
+def test_a_task_is_a_session_from_start_to_end(do: Do, daemon: RecordingDaemon, serve: Serve) -> None:
+    """Start, prompt, model, end; the reply stands on standard output, the summary says where all of it is."""
+    done = do(prompt="Hello.", **model(serve(turns=[{"content": "Hi there."}]).url))
+    assert (done.status, done.out, done.err, done.told) == (0, "Hi there.\n", "", [])
+    assert daemon.paths() == WHOLE_TURN
+    summary = done.summary
+    assert (summary["status"], summary["outcome"], summary["rounds"]) == ("done", "end_turn", 1)
+    assert {body["agentId"] for path in (START, PROMPT, END) for body in daemon.bodies(path)} == {"atlas"}
+    assert daemon.bodies(START)[0]["sessionKey"] == summary["session"]
+    assert read_session(Path(summary["session_file"])).identity.key == summary["session"]
+
+
+def test_a_named_session_is_gone_on_with(do: Do, daemon: RecordingDaemon, serve: Serve) -> None:
+    """The second task resumes: the model sees the turn before, and the daemon the whole transcript."""
+    served = serve(turns=[{"content": "Blue."}, {"content": "I said blue."}])
+    do(prompt="Which colour?", session="nightly", **model(served.url))
+    done = do(prompt="What did you say?", session="nightly", **model(served.url))
+    assert done.out == "I said blue.\n"
+    assert [body.get("source") for body in daemon.bodies(START)] == ["startup", "resume"]
+    messages = served.requests()[-1]["body"]["messages"]
+    told = [message["content"] for message in messages if message["role"] in ("user", "assistant")]
+    assert told[-3:] == ["Which colour?", "Blue.", "What did you say?"]
+    assert "Which colour?" in daemon.bodies(END)[-1]["transcript"]
+
+
+def test_tool_rounds_are_told_as_they_happen(do: Do, serve: Serve) -> None:
+    """The format stream-json has a line for each call, result, piece of text, and the result at its end."""
+    call = {"type": "tool_call", "name": "memory_search", "arguments": {"query": "cache"}}
+    served = serve(turns=[{"content": [call]}, {"content": "Nothing."}])
+    done = do(prompt="Cache?", output_format="stream-json", **model(served.url))
+    lines = [json.loads(line) for line in done.out.splitlines()]
+    assert [line["type"] for line in lines if line["type"] != "text"] == ["tool_call", "tool_result", "result"]
+    assert lines[-1]["reply"] == "Nothing."
+    assert {name: value for name, value in lines[-1].items() if name not in ("type", "reply")} == done.summary
+    assert done.summary["rounds"] == 2
+
+
+@pytest.mark.parametrize(
+    ("script", "outcome"),
+    [
+        ({"turns": [{"error": {"status": 400, "message": "no such model"}}]}, "error"),
+        ({"turns": [{"content": "Half an ans", "fault": {"kind": "end"}}]}, "malformed"),
+    ],
+)
+def test_a_provider_that_fails_is_1_and_the_session_ends(
+    do: Do, daemon: RecordingDaemon, serve: Serve, script: dict[str, Any], outcome: str
+) -> None:
+    """The error is told with the provider's own words, and stands in the summary."""
+    done = do(prompt="Hello.", **model(serve(**script).url))
+    assert done.status == 1
+    assert done.summary["status"] == "failed"
+    assert done.summary["outcome"] == outcome
+    assert done.summary["error"]["message"] == done.told[0][0]
+    assert daemon.paths() == WHOLE_TURN
+
+
+def test_a_task_that_takes_too_long_is_124(do: Do, daemon: RecordingDaemon, serve: Serve) -> None:
+    """The turn is cancelled, what arrived is kept, and the session is ended."""
+    served = serve(turns=[{"content": "One two three", "chunk_delay_ms": 60_000}])
+    done = do(prompt="Count.", timeout_ms=3_000, session="slow", **model(served.url))
+    assert (done.status, done.summary["status"], done.summary["outcome"]) == (124, "timeout", "cancelled")
+    assert daemon.paths() == WHOLE_TURN
+    assert "--timeout-ms 3000" in done.told[0][0]
+    kept = read_session(Path(done.summary["session_file"])).turns
+    assert kept[0] == ("user", "Count.")
+    assert kept[1][1].startswith("One")
+
+
+BAD_INPUT: list[tuple[dict[str, Any], str]] = [
+    ({"prompt": "x", "words": ("y",)}, "there are 2 prompts: the argument and --prompt"),
+    ({}, "there is no prompt"),
+    ({"prompt": " \n"}, "the prompt is blank"),
+    ({"prompt_file": Path("/nowhere/at-all.md")}, "/nowhere/at-all.md"),
+    ({"prompt": "x", "cwd": Path("/nowhere/at-all")}, "/nowhere/at-all: is not a folder"),
+    ({"prompt": "x", "session": "../up"}, "cannot name a file"),
+    ({"prompt": "x", "sessions_dir": Path("/dev/null/sessions")}, "--sessions-dir /dev/null/sessions"),
+    ({"prompt": "x", "provider": "antropic"}, "there is no provider 'antropic'"),
+    ({"prompt": "x", "provider": "anthropic", "model": "m"}, "ANTHROPIC_API_KEY"),
+]
+
+
+@pytest.mark.parametrize(("options", "told"), BAD_INPUT)
+def test_bad_input_is_2_and_names_what_and_where(
+    do: Do, daemon: RecordingDaemon, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], told: str
+) -> None:
+    """Nothing is asked of daemon or model; the summary is written all the same."""
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    done = do(**{"provider": "ollama", "model": "m", **options})
+    assert done.status == 2
+    assert told in done.told[0][0]
+    assert done.told[0][1]
+    assert done.summary["status"] == "invalid"
+    assert done.summary["error"]["message"] == done.told[0][0]
+    assert daemon.requests == []
+
+
+def test_no_daemon_is_2_before_the_model_is_asked(do: Do, daemon: RecordingDaemon, serve: Serve) -> None:
+    """Where nobody listens, the address is named; the task is not done without memory by accident."""
+    served = serve(turns=[{"content": "Hi."}])
+    daemon.refuse()
+    done = do(prompt="Hello.", **model(served.url))
+    daemon.listen_again()
+    assert done.status == 2
+    assert daemon.origin in done.told[0][0]
+    assert served.requests() == []
+
+
+def test_a_bypassed_task_is_done_without_memory(
+    do: Do, daemon: RecordingDaemon, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SIGNET_BYPASS asks for it: no daemon is called."""
+    monkeypatch.setenv("SIGNET_BYPASS", "1")
+    done = do(prompt="Hello.", **model(serve(turns=[{"content": "Hi."}]).url))
+    assert (done.status, done.out, daemon.requests) == (0, "Hi.\n", [])
+
+
+def test_a_planted_key_is_nowhere(do: Do, daemon: RecordingDaemon, serve: Serve, tmp_path: Path) -> None:
+    """Not in the summary, the session file, the output, an error or a request to the daemon, though a model says it."""
+    key = "sk-planted-7c1f"
+    served = serve(turns=[{"content": f"Your key is {key}."}, {"error": {"status": 401, "message": f"bad key {key}"}}])
+    settings = {**model(served.url), "api_key": key, "session": "planted", "output_format": "stream-json"}
+    done = [do(prompt="Which key?", **settings), do(prompt="And now?", **settings)]
+    assert [each.status for each in done] == [0, 1]
+    files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    assert files
+    said = [each.out + each.err + repr(each.told) for each in done]
+    assert not [text for text in said if key in text]
+    assert not [data for data in files if key.encode() in data]
+    assert key not in json.dumps([request.body for request in daemon.requests])
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_task_that_is_interrupted_ends_its_session(
+    project: Path, daemon: RecordingDaemon, serve: Serve, number: signal.Signals, status: int
+) -> None:
+    """The turn is given up, the daemon sees the end, the summary says cancelled."""
+    served = serve(turns=[{"content": "One two three", "chunk_delay_ms": 60_000}])
+    summary = project / "cancelled.json"
+    command = [sys.executable, "-m", "signet_reference_harness.cli", "run", "Count.", "--output-format", "stream-json"]
+    command += ["--provider", "ollama", "--model", "scripted", "--base-url", served.url, "--summary", str(summary)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=project, text=True) as process:
+        assert process.stdout is not None
+        assert json.loads(process.stdout.readline())["type"] == "text"
+        process.send_signal(number)
+        process.stdout.read()
+        assert process.wait() == status
+    assert json.loads(summary.read_text())["status"] == "cancelled"
+    assert daemon.paths() == WHOLE_TURN
+
+
+def test_the_prompt_comes_from_standard_input(serve: Serve, project: Path) -> None:
+    """A pipe is a prompt, byte order mark and all."""
+    served = serve(turns=[{"content": "Read."}])
+    command = [sys.executable, "-m", "signet_reference_harness.cli", "run", "--stdin", "--provider", "ollama"]
+    command += ["--model", "scripted", "--base-url", served.url]
+    done = subprocess.run(command, input="\ufeffGrüße\n".encode(), cwd=project, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (0, b"Read.\n")
+    assert served.requests()[0]["body"]["messages"][-1]["content"] == "Grüße\n"
