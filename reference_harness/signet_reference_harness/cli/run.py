@@ -41,6 +41,19 @@ FOLDER = click.Path(path_type=Path)
 @click.option("--timeout-ms", type=click.IntRange(1, 86_400_000), metavar="MS", help="Give the task up after that.")
 @click.option("--max-rounds", type=click.IntRange(0, 1_000), metavar="N", help="Rounds of tool calls (default: 8).")
 @click.option(
+    "--context-budget",
+    type=click.IntRange(1_000),
+    metavar="TOKENS",
+    help="Let the model summarise the conversation when its context is larger (default: when the model is full).",
+)
+@click.option(
+    "--tool",
+    "tools",
+    multiple=True,
+    metavar="MODULE:ATTRIBUTE",
+    help="A tool of your own beside those of memory, secrets, the project's files and installed packages; repeatable.",
+)
+@click.option(
     "--output-format",
     type=click.Choice(["text", "json", "stream-json", "none"]),
     default="text",

@@ -34,6 +34,8 @@ class Options:
     timeout_ms: int | None = None
     output_format: OutputFormat = "text"
     max_rounds: int | None = None
+    context_budget: int | None = None
+    tools: tuple[str, ...] = ()
     quiet: bool = False
     agent: str | None = None
     provider: str | None = None

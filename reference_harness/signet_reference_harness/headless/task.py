@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 
 from signet_reference_harness.config import HarnessConfig
@@ -39,11 +40,18 @@ from signet_reference_harness.providers.completion import CompletionChunk, StopR
 from signet_reference_harness.providers.settings import ProviderSettings
 from signet_reference_harness.reply import FailureClass, Reply
 from signet_reference_harness.session import Session
-from signet_reference_harness.tools import ToolResult
+from signet_reference_harness.tools import DaemonTool, Tool, ToolResult
+from signet_reference_harness.tools.bounds import ResultFolder
+from signet_reference_harness.tools.built_in import BUILT_IN
+from signet_reference_harness.tools.files import FILE_TOOLS
+from signet_reference_harness.tools.plugins import configured_tools, installed_tools
 from signet_reference_harness.turn import TurnListener, TurnResult
 
 NAME: Final = "task"
 """What the session is called within this process."""
+
+RESEARCH: Final = ("memory_search",)
+"""Tools that run on the prompt before the model sees it."""
 
 Tell = Callable[[str, str | None], Any]
 
@@ -78,7 +86,7 @@ def perform(options: Options, tell: Tell) -> int:
     return task.exit_status
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Plan:
     """What the task works with, all of it read and checked."""
 
@@ -87,6 +95,8 @@ class _Plan:
     identity: SessionIdentity
     stored: Stored | None
     config: HarnessConfig
+    workspace: Path
+    tools: tuple[Tool | DaemonTool, ...]
     settings: ProviderSettings
     provider: Provider
 
@@ -127,16 +137,33 @@ class _Task:
         else:
             identity = stored.identity
         given = {name: getattr(options, name) for name in settings.FLAGS}
-        asked = settings.load(given, environ, settings.workspace_of(environ))
+        workspace = settings.workspace_of(environ)
+        asked = settings.load(given, environ, workspace)
         if asked.key is not None:
             config = replace(config, provider_key=asked.key.reveal())
-        self._plan = _Plan(prompt, folders, identity, stored, config, asked, registry.provider(asked))
+        self._plan = _Plan(
+            prompt=prompt,
+            folders=folders,
+            identity=identity,
+            stored=stored,
+            config=config,
+            workspace=workspace,
+            tools=(*BUILT_IN, *FILE_TOOLS, *installed_tools(), *configured_tools(options.tools)),
+            settings=asked,
+            provider=registry.provider(asked),
+        )
 
     async def work(self) -> None:
         """Do the task. Raises HarnessError when it cannot be begun."""
         plan = self._plan
         assert plan is not None  # noqa: S101 - prepared before
-        host = SessionHost(plan.config)
+        host = SessionHost(
+            plan.config,
+            plan.tools,
+            research=RESEARCH,
+            workspace=plan.workspace,
+            context_budget=self._options.context_budget,
+        )
         try:
             await _demand_daemon(host)
             file = SessionFile.open(plan.folders.sessions, plan.identity, self.scrub)
@@ -152,6 +179,7 @@ class _Task:
         """The session from its start to its end, which comes whatever the turn comes to."""
         identity = plan.identity
         session = host.session_for(NAME, project=identity.project, agent=identity.agent, key=identity.key)
+        session.results = ResultFolder(file.path.with_suffix(".results"))
         if self._options.max_rounds is not None:
             session.most_rounds = self._options.max_rounds
         if plan.stored is not None:

@@ -17,12 +17,17 @@ from tests.reference_harness.recording_daemon import END, PROMPT, START, Recordi
 
 from .conftest import Do
 
-WHOLE_TURN = ["session-start", "user-prompt-submit", "session-end"]
+WHOLE_TURN = ["session-start", "user-prompt-submit", "recall", "session-end"]
 
 
 def model(url: str) -> dict[str, Any]:
     """The options that name the scripted model."""
     return {"provider": "ollama", "base_url": url, "model": "scripted"}
+
+
+def own_words(message: dict[str, Any]) -> str:
+    """What a message says without the reminders beside it."""
+    return str(message["content"]).partition("<system-reminder")[0].strip()
 
 
 def test_a_task_is_a_session_from_start_to_end(do: Do, daemon: RecordingDaemon, serve: Serve) -> None:
@@ -45,7 +50,7 @@ def test_a_named_session_is_gone_on_with(do: Do, daemon: RecordingDaemon, serve:
     assert done.out == "I said blue.\n"
     assert [body.get("source") for body in daemon.bodies(START)] == ["startup", "resume"]
     messages = served.requests()[-1]["body"]["messages"]
-    told = [message["content"] for message in messages if message["role"] in ("user", "assistant")]
+    told = [own_words(message) for message in messages if message["role"] in ("user", "assistant")]
     assert told[-3:] == ["Which colour?", "Blue.", "What did you say?"]
     assert "Which colour?" in daemon.bodies(END)[-1]["transcript"]
 
@@ -182,4 +187,4 @@ def test_the_prompt_comes_from_standard_input(serve: Serve, project: Path) -> No
     command += ["--model", "scripted", "--base-url", served.url]
     done = subprocess.run(command, input="\ufeffGrüße\n".encode(), cwd=project, capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (0, b"Read.\n")
-    assert served.requests()[0]["body"]["messages"][-1]["content"] == "Grüße\n"
+    assert own_words(served.requests()[0]["body"]["messages"][-1]) == "Grüße"
