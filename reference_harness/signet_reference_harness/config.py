@@ -86,28 +86,35 @@ def _origin(given: Mapping[str, str]) -> str:
         if "SIGNET_HOST" not in given and "SIGNET_PORT" not in given:
             return DEFAULT_ORIGIN
         url = f"http://{given.get('SIGNET_HOST', '127.0.0.1')}:{given.get('SIGNET_PORT', '3850')}"
-    remedy = f"set SIGNET_DAEMON_URL to an origin such as {DEFAULT_ORIGIN}"
+    return origin_of(url, "the daemon's address", remedy=f"set SIGNET_DAEMON_URL to an origin such as {DEFAULT_ORIGIN}")
+
+
+def origin_of(url: str, what: str, *, remedy: str) -> str:
+    """Scheme, host and port of `url`. Raises ConfigError, which calls it `what`."""
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise ConfigError("the daemon's address cannot be read as a URL", remedy=remedy) from error
+        raise ConfigError(f"{what} cannot be read as a URL", remedy=remedy) from error
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ConfigError("the daemon's address is not an http or https URL", remedy=remedy)
+        raise ConfigError(f"{what} is not an http or https URL", remedy=remedy)
     if parts.username is not None or parts.password is not None:
         # They would travel as Basic credentials, which the contract forbids; and are not echoed here.
-        raise ConfigError("the daemon's address holds credentials", remedy="set SIGNET_TOKEN instead")
+        raise ConfigError(f"{what} holds credentials", remedy="set SIGNET_TOKEN instead")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}" if port is None else f"{parts.scheme}://{host}:{port}"
 
 
 def _token(given: Mapping[str, str]) -> str | None:
     token = given.get("SIGNET_API_KEY") or given.get("SIGNET_TOKEN")
-    if token is not None and not all("!" <= character <= "~" for character in token):
-        raise ConfigError(
-            "the token holds blanks or characters that no header can carry",
-            remedy="set SIGNET_TOKEN to the bare token, without 'Bearer'",
-        )
+    remedy = "set SIGNET_TOKEN to the bare token, without 'Bearer'"
+    return None if token is None else bare_token(token, "the token", remedy=remedy)
+
+
+def bare_token(token: str, what: str, *, remedy: str) -> str:
+    """`token`, when a header can carry it. Raises ConfigError, which calls it `what` and does not show it."""
+    if not all("!" <= character <= "~" for character in token):
+        raise ConfigError(f"{what} holds blanks or characters that no header can carry", remedy=remedy)
     return token
 
 

@@ -49,9 +49,10 @@ import httpx
 
 from signet_reference_harness.client import OPERATIONS
 from signet_reference_harness.config import HarnessConfig
-from signet_reference_harness.errors import ConfigError, HarnessError, StepError
+from signet_reference_harness.errors import HarnessError, StepError
 from signet_reference_harness.host import SessionHost
 from signet_reference_harness.identity import HARNESS_NAME
+from signet_reference_harness.routing import RoutingTable, routing_table
 from signet_reference_harness.steps import PERFORMERS, perform
 
 PROTOCOL: Final = "signet-driver/1"
@@ -62,9 +63,14 @@ LONGEST_ECHO: Final = 200
 class Driver:
     """Answers the requests of one peer on standard output."""
 
-    def __init__(self, config: HarnessConfig, transport: httpx.AsyncBaseTransport | None = None) -> None:
+    def __init__(
+        self,
+        config: HarnessConfig,
+        transport: httpx.AsyncBaseTransport | None = None,
+        routing: RoutingTable | None = None,
+    ) -> None:
         self._config = config
-        self._host = SessionHost(config, model_turn=self._model_turn, transport=transport)
+        self._host = SessionHost(config, routing=routing, model_turn=self._model_turn, transport=transport)
         self._tells_model_turns = False
         self._awaiting_go: deque[asyncio.Event] = deque()
         self._under_way: set[asyncio.Task[None]] = set()
@@ -175,15 +181,18 @@ def main(transport: httpx.AsyncBaseTransport | None = None) -> int:
     """Serve standard input until it ends; returns the exit status. `transport` replaces httpx's own."""
     try:
         config = HarnessConfig.from_environment(os.environ)
-    except ConfigError as error:
+        routing = routing_table(os.environ)
+    except HarnessError as error:
         print(f"signet_reference_harness: {error}", file=sys.stderr)
         return 2
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_serve_input(config, transport))
+        asyncio.run(_serve_input(config, transport, routing))
     return 0
 
 
-async def _serve_input(config: HarnessConfig, transport: httpx.AsyncBaseTransport | None) -> None:
+async def _serve_input(
+    config: HarnessConfig, transport: httpx.AsyncBaseTransport | None, routing: RoutingTable | None
+) -> None:
     loop = asyncio.get_running_loop()
     lines: asyncio.Queue[bytes | None] = asyncio.Queue()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -201,7 +210,7 @@ async def _serve_input(config: HarnessConfig, transport: httpx.AsyncBaseTranspor
         loop.call_soon_threadsafe(lines.put_nowait, None)
 
     threading.Thread(target=read, daemon=True).start()
-    await Driver(config, transport).serve(lines)
+    await Driver(config, transport, routing).serve(lines)
 
 
 async def _done(tasks: Collection[asyncio.Task[None]]) -> None:

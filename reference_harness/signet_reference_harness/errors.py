@@ -19,6 +19,10 @@ class ConfigError(HarnessError):
     """Raised when an environment variable cannot be used."""
 
 
+class RoutingError(HarnessError):
+    """Raised for an agent that the routing table names no daemon for."""
+
+
 class IdentityError(HarnessError):
     """Raised when a session key, an agent id or a project cannot name a session."""
 

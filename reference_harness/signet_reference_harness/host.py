@@ -17,6 +17,7 @@ from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.errors import StepError
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.reply import Reply
+from signet_reference_harness.routing import RoutingTable
 from signet_reference_harness.session import SHUTDOWN, Session
 from signet_reference_harness.tools import DaemonTool, Tool
 from signet_reference_harness.tools.built_in import BUILT_IN
@@ -36,15 +37,20 @@ class SessionHost:
         research: Sequence[str] = (),
         workspace: Path | None = None,
         context_budget: int | None = None,
+        routing: RoutingTable | None = None,
         model_turn: Callable[[str], Awaitable[None]] | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         """`research` names tools that run on each prompt before the model does, with the prompt as their `query`.
 
         `workspace` is the folder of the agent's own files; a context of over `context_budget` tokens is compacted.
+        With a `routing` table each session speaks to the daemon of its agent, and to no other.
         `model_turn` is awaited with a session's name before its model is asked; `transport` is httpx's.
         """
         self.client = AdapterClient(config, transport)
+        self._clients = {(config.origin, config.token): self.client}
+        self._routing = routing
+        self._transport = transport
         self.model_turn = model_turn
         self._workspace = workspace
         self._context_budget = context_budget
@@ -64,7 +70,8 @@ class SessionHost:
 
         None means: as before, or for a new session a fresh key, and the agent that the key or else the
         environment names. Raises StepError when a new session lacks a project, when an old one is given
-        another identity, or when its key is in use; IdentityError for an identity the contract forbids.
+        another identity, or when its key is in use; IdentityError for an identity the contract forbids; RoutingError
+        for an agent without a daemon.
         """
         known = self._sessions.get(name)
         if known is not None:
@@ -79,7 +86,7 @@ class SessionHost:
                 raise StepError(f"key {identity.key!r} is that of session {other!r}", remedy="give each its own key")
         session = Session(
             identity,
-            self.client,
+            self._client_of(identity.agent),
             self._tools,
             lambda: next(self._hooks),
             workspace=self._workspace,
@@ -127,7 +134,17 @@ class SessionHost:
         await asyncio.gather(*(self.end(session) for session in sessions if session.is_open))
         for session in sessions:
             session.results.close()
-        await self.client.aclose()
+        await asyncio.gather(*(client.aclose() for client in self._clients.values()))
+
+    def _client_of(self, agent: str) -> AdapterClient:
+        """The client of the agent's daemon, which its session keeps."""
+        if self._routing is None:
+            return self.client
+        config = self._routing.settings_for(agent, self.client.config)
+        place = (config.origin, config.token)
+        if place not in self._clients:
+            self._clients[place] = AdapterClient(config, self._transport)
+        return self._clients[place]
 
     async def _show_life(self, session: Session) -> None:
         if session.is_open and self._is_overtaken(session):

@@ -28,6 +28,7 @@ FORMATS = {
     "scenario": "scenario/signet-scenario.schema.json",
     "scenarios": "scenario/signet-scenarios.schema.json",
     "settings": "settings/signet-settings.schema.json",
+    "harness-routes": "harness/signet-harness-routes-1.schema.json",
     "reminder": "harness/signet-reminder-1.schema.json",
 }
 MODELS = {

@@ -1,0 +1,34 @@
+"""The file of a routing table, as people write it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+from pydantic import Field
+
+from signet_reference_harness.documents import Document, Part, read_document
+
+
+class Daemon(Part):
+    """Where an agent's daemon is, and the environment variable that holds the token for it."""
+
+    url: str = Field(description="The daemon's origin.")
+    token_env: str | None = Field(
+        default=None, min_length=1, description="The environment variable that holds the token for it."
+    )
+
+
+class RoutesFile(Document):
+    """The daemons by agent."""
+
+    schema_file: ClassVar[str] = "harness/signet-harness-routes-1.schema.json"
+    agents: dict[str, Daemon | str] = Field(min_length=1)
+
+
+def read_routes(path: Path) -> dict[str, tuple[str, str | None]]:
+    """URL and variable of the token of each agent's daemon. Raises DocumentError."""
+    agents = read_document(RoutesFile, path).agents
+    return {
+        agent: (told, None) if isinstance(told, str) else (told.url, told.token_env) for agent, told in agents.items()
+    }
