@@ -14,6 +14,8 @@ nox.options.sessions = ["lint", "types", "tests"]
 nox.options.default_venv_backend = "venv"
 
 CODE = ("conformance", "recording_proxy", "reference_harness", "tests", "ci", "noxfile.py")
+MODEL_TESTS = "tests/reference_harness/llm_server"
+AIMOCK = "@copilotkit/aimock@^1.43"
 
 
 @nox.session
@@ -54,6 +56,33 @@ def wheel(session: nox.Session) -> None:
 def extras(session: nox.Session) -> None:
     """What the harness extra needs can be installed together, on every Python that is supported."""
     session.run("timeout", "600", "pip", "install", "--dry-run", "--ignore-installed", ".[harness]", external=True)
+
+
+@nox.session
+def vendor_packages(session: nox.Session) -> None:
+    """The vendors' newest packages read the scripted model; below Python 3.13 mitmproxy keeps them out of `tests`."""
+    test_model(session, "test_vendor_packages.py", "test_vendor_types.py")
+
+
+@nox.session
+def public_mock(session: nox.Session) -> None:
+    """The scripted model beside @copilotkit/aimock, a public mock server of the same interfaces; needs node and npm."""
+    folder = session.create_tmp()
+    session.run(
+        "npm", "install", "--prefix", folder, "--no-audit", "--no-fund", "--ignore-scripts", AIMOCK, external=True
+    )
+    package = Path(folder, "node_modules", "@copilotkit", "aimock")
+    test_model(session, "test_public_mock.py", SIGNET_AIMOCK=str(package))
+
+
+def test_model(session: nox.Session, *files: str, **env: str) -> None:
+    """Run tests of the scripted model with the vendors' newest packages, and nothing of the kit beside them."""
+    newest = ("anthropic>=1", "openai>=3", "ollama>=0.4")
+    session.install(*newest, "click", "httpx", "pydantic", "pytest", "pyyaml", "starlette", "uvicorn")
+    session.install("--no-deps", "-e", ".")
+    # Neither the kit's plugin nor the fixtures of other tests: what they need is not installed.
+    alone = ("-p", "no:signet_conformance", "-p", "no:cacheprovider", f"--confcutdir={MODEL_TESTS}")
+    session.run("pytest", *alone, *(f"{MODEL_TESTS}/{file}" for file in files), env=env)
 
 
 @nox.session

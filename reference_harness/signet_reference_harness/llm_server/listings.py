@@ -85,7 +85,7 @@ def _list(described: list[dict[str, Any]], headers: Mapping[str, str]) -> dict[s
 
 
 def _anthropic(model: str) -> dict[str, Any]:
-    return {"type": "model", "id": model, "display_name": model, "created_at": CREATED_AT}
+    return {"type": "model", "id": model, "display_name": model, "created_at": CREATED_AT, "lifecycle": "active"}
 
 
 def _openai(model: str) -> dict[str, Any]:
