@@ -21,10 +21,12 @@ from signet_conformance.rules import (
     memory,
     prompt,
     robustness,
+    session_switch,
     spoken,
     start,
     tokens,
     transport,
+    turn_order,
     waiting,
 )
 from signet_conformance.rules.fields import check_fields
@@ -67,8 +69,8 @@ _WRITTEN: Mapping[str, Rule] = {
     "SIG-END-007": end.nothing_but_a_turn_follows_the_last_end,
     "SIG-END-008": end.boundary_reason_is_given,
     "SIG-END-009": end.clear_means_a_discarded_context,
-    "SIG-END-010": end.old_key_ends_before_the_new_starts,
-    "SIG-END-012": end.turns_stand_in_order,
+    "SIG-END-010": session_switch.old_key_ends_before_the_new_starts,
+    "SIG-END-012": turn_order.turns_stand_in_order,
     "SIG-CKPT-001": compaction.checkpoint_is_whole,
     "SIG-CMP-003": compaction.complete_follows_pre,
     "SIG-CMP-004": compaction.one_complete_a_pre,

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterator
 
 from signet_conformance.facts import (
     END,
@@ -21,15 +18,12 @@ from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undec
 from signet_conformance.rules.steps import (
     broken_off,
     end_may_be_lost,
-    is_another_session,
     outage_lasts,
     session_of,
     step_before,
     was_silent,
 )
-from signet_conformance.rules.transcripts import Transcript, pairs_of, transcripts_of
-from signet_conformance.rules.turns import Turn
-from signet_conformance.trace.marks import StepMark, StepName
+from signet_conformance.trace.marks import StepName
 
 _BOUNDARY_REASONS = frozenset(
     {
@@ -259,165 +253,3 @@ def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
             yield PASS
         else:
             yield undecided(call, message='reason:"clear", and no start follows that would show a fresh context')
-
-
-def old_key_ends_before_the_new_starts(recording: Recording) -> Iterator[Outcome]:
-    """Where one session takes the place of another, the old key is ended before the new one is started."""
-    yield from _switches(recording)
-    yield from _first_starts(recording)
-
-
-def _first_starts(recording: Recording) -> Iterator[Outcome]:
-    started: set[str] = set()
-    last: Call | None = None
-    last_of_another: Call | None = None
-    for call in recording.keyed_hooks:
-        key = str(call.key)
-        if call.operation == START and key not in started:
-            before = last if last is not None and last.key != key else last_of_another
-            if started and before is not None and before.operation == END:
-                yield PASS
-            started.add(key)
-        if last is not None and last.key != key:
-            last_of_another = last
-        last = call
-
-
-def _switches(recording: Recording) -> Iterator[Outcome]:
-    several_agents = len(recording.declared.agents) > 1
-    marked = bool(recording.marks(StepMark))
-    troubled = [c.seq for c in recording.calls if c.fault is not None or c.exchange.error is not None]
-    uses = {k: [c.seq for c in hooks if c.operation != END] for k, hooks in recording.hooks_of.items()}
-    # The last turn of each key (its last start or prompt so far) while its session is open, oldest first.
-    open_turns: dict[str, Call] = {}
-    previous: Call | None = None
-    for call in recording.keyed_hooks:
-        key = str(call.key)
-        if call.operation == START and previous is not None and previous.key != key:
-            parallel = False
-            unclear: Call | None = None
-            for old, turn in list(open_turns.items()):
-                if old == key or turn.body.get("harness") != call.body.get("harness"):
-                    continue
-                if several_agents and turn.agent != call.agent:
-                    continue
-                if (uses[old] and uses[old][-1] > call.seq) or (marked and is_another_session(recording, turn, call)):
-                    parallel = True
-                    continue
-                first_end = next((c for c in recording.later(turn) if c.seq > call.seq), None)
-                if first_end is None:
-                    yield _never_ended(turn, call)
-                    # Never seen again: each later start would say the same of it.
-                    del open_turns[old]
-                elif _any_between(uses[key], call.seq + 1, first_end.seq) and not _any_between(
-                    troubled, turn.seq, first_end.seq + 1
-                ):
-                    yield _ended_late(first_end, call)
-                else:
-                    unclear = first_end
-            if parallel:
-                yield PASS
-            if unclear is not None:
-                yield undecided(
-                    call, unclear, message="the old session's end follows the new start at once or was in trouble"
-                )
-        if call.operation in (START, PROMPT):
-            open_turns[key] = call
-        elif call.operation == END:
-            open_turns.pop(key, None)
-        previous = call
-
-
-def _any_between(seqs: Sequence[int], low: int, high: int) -> bool:
-    """Whether one of some ascending numbers is at least `low` and below `high`."""
-    at = bisect_left(seqs, low)
-    return at < len(seqs) and seqs[at] < high
-
-
-def _never_ended(turn: Call, start: Call) -> Outcome:
-    return warn(
-        turn,
-        start,
-        message="a new session starts, and the old one is never ended nor used again",
-        expected="session-end of the old key before the new start",
-        received=f"start of {start.key!r}",
-        fold="never ended",
-    )
-
-
-def _ended_late(end: Call, start: Call) -> Outcome:
-    return warn(
-        end,
-        start,
-        message="the old session is ended only after the new one was started and used",
-        expected="session-end of the old key before the new start",
-        received=f"end after #{start.seq}",
-        fold="late end",
-    )
-
-
-def turns_stand_in_order(recording: Recording) -> Iterator[Outcome]:
-    """The turns of a transcript stand in the order of the conversation."""
-    marked = _MarkedOrder(recording)
-    for transcript in transcripts_of(recording):
-        call = transcript.call
-        if len(transcript.turns) < 2:
-            continue
-        clash = _reversed_elsewhere(recording, transcript)
-        if clash is not None:
-            yield warn(
-                call,
-                clash,
-                message="two transcripts of one session show the same two turns in opposite order",
-                pointer=in_body("transcript"),
-                expected="turns in the order of the conversation",
-                fold="opposite order",
-            )
-        elif (wrong := marked.out_of_order(transcript)) is not None:
-            yield warn(
-                call,
-                message="the transcript shows turns in another order than they took place",
-                pointer=in_body("transcript"),
-                expected=f"{wrong[0][1][:80]!r} before {wrong[1][1][:80]!r}",
-                received="the other way round",
-                fold="opposite order",
-            )
-        elif not marked.turns and _may_be_reversed(transcript.turns):
-            yield undecided(call, message="assistant first and user last throughout: the pairs may be reversed")
-        else:
-            yield PASS
-
-
-def _reversed_elsewhere(recording: Recording, transcript: Transcript) -> Call | None:
-    pairs, once = pairs_of(recording, str(transcript.call.key)), transcript.once
-    for turn, following in pairwise(transcript.turns):
-        if turn[0] != following[0] and (following, turn) in pairs and turn in once and following in once:
-            return next((place.call for place in pairs[following, turn] if place.call is not transcript.call), None)
-    return None
-
-
-class _MarkedOrder:
-    """The turns as marks tell them, in the order of the steps; a turn that took place twice says nothing."""
-
-    def __init__(self, recording: Recording) -> None:
-        turns: list[Turn] = []
-        for mark in recording.marks(StepMark):
-            text, reply = text_or_none(mark.text), text_or_none(mark.reply)
-            turns += [("user", text)] if text is not None else []
-            turns += [("assistant", reply)] if text is not None and reply is not None else []
-        seen = Counter(turns)
-        self.turns = {turn: place for place, turn in enumerate(turns) if seen[turn] == 1}
-
-    def out_of_order(self, transcript: Transcript) -> tuple[Turn, Turn] | None:
-        """The first two turns of a transcript that took place the other way round, in their true order."""
-        known = [turn for turn in transcript.turns if turn in self.turns and turn in transcript.once]
-        wrong = ((first, second) for first, second in pairwise(known) if self.turns[first] > self.turns[second])
-        return next(((second, first) for first, second in wrong), None)
-
-
-def _may_be_reversed(turns: Sequence[Turn]) -> bool:
-    return (
-        turns[0][0] == "assistant"
-        and turns[-1][0] == "user"
-        and all(turn[0] != following[0] for turn, following in pairwise(turns))
-    )

@@ -1,0 +1,80 @@
+"""Requirements on the order of the turns in a transcript."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from signet_conformance.facts import Call, Recording, text_or_none
+from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
+from signet_conformance.rules.transcripts import Transcript, pairs_of, transcripts_of
+from signet_conformance.rules.turns import Turn
+from signet_conformance.trace.marks import StepMark
+
+
+def turns_stand_in_order(recording: Recording) -> Iterator[Outcome]:
+    """The turns of a transcript stand in the order of the conversation."""
+    marked = _MarkedOrder(recording)
+    for transcript in transcripts_of(recording):
+        call = transcript.call
+        if len(transcript.turns) < 2:
+            continue
+        clash = _reversed_elsewhere(recording, transcript)
+        if clash is not None:
+            yield warn(
+                call,
+                clash,
+                message="two transcripts of one session show the same two turns in opposite order",
+                pointer=in_body("transcript"),
+                expected="turns in the order of the conversation",
+                fold="opposite order",
+            )
+        elif (wrong := marked.out_of_order(transcript)) is not None:
+            yield warn(
+                call,
+                message="the transcript shows turns in another order than they took place",
+                pointer=in_body("transcript"),
+                expected=f"{wrong[0][1][:80]!r} before {wrong[1][1][:80]!r}",
+                received="the other way round",
+                fold="opposite order",
+            )
+        elif not marked.turns and _may_be_reversed(transcript.turns):
+            yield undecided(call, message="assistant first and user last throughout: the pairs may be reversed")
+        else:
+            yield PASS
+
+
+def _reversed_elsewhere(recording: Recording, transcript: Transcript) -> Call | None:
+    pairs, once = pairs_of(recording, str(transcript.call.key)), transcript.once
+    for turn, following in pairwise(transcript.turns):
+        if turn[0] != following[0] and (following, turn) in pairs and turn in once and following in once:
+            return next((place.call for place in pairs[following, turn] if place.call is not transcript.call), None)
+    return None
+
+
+class _MarkedOrder:
+    """The turns as marks tell them, in the order of the steps; a turn that took place twice says nothing."""
+
+    def __init__(self, recording: Recording) -> None:
+        turns: list[Turn] = []
+        for mark in recording.marks(StepMark):
+            text, reply = text_or_none(mark.text), text_or_none(mark.reply)
+            turns += [("user", text)] if text is not None else []
+            turns += [("assistant", reply)] if text is not None and reply is not None else []
+        seen = Counter(turns)
+        self.turns = {turn: place for place, turn in enumerate(turns) if seen[turn] == 1}
+
+    def out_of_order(self, transcript: Transcript) -> tuple[Turn, Turn] | None:
+        """The first two turns of a transcript that took place the other way round, in their true order."""
+        known = [turn for turn in transcript.turns if turn in self.turns and turn in transcript.once]
+        wrong = ((first, second) for first, second in pairwise(known) if self.turns[first] > self.turns[second])
+        return next(((second, first) for first, second in wrong), None)
+
+
+def _may_be_reversed(turns: Sequence[Turn]) -> bool:
+    return (
+        turns[0][0] == "assistant"
+        and turns[-1][0] == "user"
+        and all(turn[0] != following[0] for turn, following in pairwise(turns))
+    )
