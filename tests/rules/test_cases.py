@@ -33,16 +33,22 @@ ALL = [
 
 @pytest.mark.parametrize(("requirement", "case"), ALL)
 def test_a_case_has_its_verdict(requirement: str, case: dict[str, Any], tmp_path: Path) -> None:
-    """The requirement has exactly the verdict of its case, and its findings name the exchanges that breach it."""
+    """The requirement has exactly the verdict of its case, and its findings name the exchanges that breach it.
+
+    Where the case says so, a finding also points `at` a place in the first of them, and the message `says` a text.
+    """
     trace = build(tmp_path / "trace.jsonl", case["exchanges"], case.get("header"))
-    judgements = judge(trace).judgements
-    found = judgements[requirement]
-    assert (found.verdict, found.message) == (Verdict(case["verdict"]), found.message), case["fact"]
+    judgements = judge(trace, None if case.get("only_this") else frozenset({requirement})).judgements
+    judgement = judgements[requirement]
+    assert (judgement.verdict, judgement.message) == (Verdict(case["verdict"]), judgement.message), case["fact"]
     if "reason" in case:
-        assert found.reason == case["reason"]
-    named = {number for finding in found.findings for number in finding.exchanges}
+        assert judgement.reason == case["reason"]
+    named = {number for finding in judgement.findings for number in finding.exchanges}
     assert set(case.get("names", ())) <= named
     assert not set(case.get("spares", ())) & named
+    if "at" in case:
+        assert case["at"] in {finding.pointer for finding in judgement.findings}
+    assert case.get("says", "") in judgement.message
     if case.get("only_this"):
         others = [j for name, j in judgements.items() if name != requirement and requirements()[name].level == MUST]
         assert [f"{j.requirement}: {j.message}" for j in others if j.verdict is Verdict.FAIL] == []
