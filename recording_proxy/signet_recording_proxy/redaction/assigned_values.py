@@ -1,13 +1,9 @@
-"""Secrets that text assigns to a name: settings, scripts, command lines, markup, and what an encoding hides of them."""
+"""Secrets that text assigns to a name: in settings, scripts, command lines, markup."""
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from urllib.parse import unquote
 
 from signet_recording_proxy.redaction.secret_names import is_secret_member, is_secret_name, is_value
 
@@ -36,7 +32,7 @@ _COMMANDS = (
     re.compile(r"\bredis-cli\b[^\n|;]{0,200}?\s-a\s{1,4}\\{0,4}[\"']?([^\s\"'\\]{4,}+)"),
     re.compile(r"\s-pass(?:in|out|word)?\s{1,4}pass:([^\s\"'\\]{3,}+)"),
 )
-_COMMAND_STEMS = ("curl", "mysql", "mariadb", "sshpass", "login", "redis-cli", "-pass")
+_ASCII_DIGIT, _LETTER = re.compile(r"[0-9]"), re.compile(r"[^\W\d_]")
 
 
 def _is_assigned(name: str, value: str, *, quoted: bool, sets_variable: bool) -> bool:
@@ -47,16 +43,24 @@ def _is_assigned(name: str, value: str, *, quoted: bool, sets_variable: bool) ->
     """
     if not is_value(value):
         return False
-    digit, letter = any(map(str.isdigit, value)), any(map(str.isalpha, value))
+    variable = sets_variable and name.isupper()
+    if not (quoted or variable or _has_digit(value)):
+        return False
     if name.isupper() and _KEYS.match(name) and not _NO_KEYS.search(name):
-        return sets_variable and len(value) >= 8 and digit and letter
+        return sets_variable and len(value) >= 8 and _mixes(value)
     if not is_secret_member(name, value):
         return False
     if quoted:
-        return len(value) >= 4 and (digit or is_secret_name(name)) and not value.isspace()
-    if sets_variable and name.isupper():
-        return len(value) >= 6
-    return len(value) >= 6 and digit and (letter or len(value) >= 8)
+        return len(value) >= 4 and (_has_digit(value) or is_secret_name(name)) and not value.isspace()
+    return len(value) >= 6 and (variable or len(value) >= 8 or _mixes(value))
+
+
+def _has_digit(value: str) -> bool:
+    return _ASCII_DIGIT.search(value) is not None or (not value.isascii() and any(map(str.isdigit, value)))
+
+
+def _mixes(value: str) -> bool:
+    return _has_digit(value) and _LETTER.search(value) is not None
 
 
 class _Assignments:
@@ -114,12 +118,14 @@ class _Markup:
 
 
 class _Commands:
-    """Passwords that programs take on their command lines."""
+    """Passwords that programs take on their command lines. Text without any of `STEMS` (lower case) holds none."""
+
+    STEMS = ("curl", "mysql", "mariadb", "sshpass", "login", "redis-cli", "-pass")
 
     def replace(self, text: str, token: Token) -> str:
         """`text` with each secret replaced by what `token` gives for it."""
         lowered = text.lower()
-        if not any(stem in lowered for stem in _COMMAND_STEMS):
+        if not any(stem in lowered for stem in self.STEMS):
             return text
         for pattern in _COMMANDS:
             text = pattern.sub(lambda found: self._replaced(found, token), text)
@@ -133,49 +139,4 @@ class _Commands:
         return found[0][:start] + token(found[1]) + found[0][end:]
 
 
-ASSIGNED = (_Assignments(), _Markup(), _Commands())
-"""What gives a secret a name, in the order in which it is looked for."""
-
-_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{24,16384}+={0,2}")
-_HEX = re.compile(r"(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}){12,8192}+(?![0-9A-Fa-f])")
-_WORD = re.compile(r"[^\s\"'<>]{3,4096}+")
-ENCODED = re.compile(rb"[A-Za-z0-9+/_-]{24}|%[0-9A-Fa-f]{2}")
-"""Where nothing of this is in a line, no encoding hides anything in it."""
-
-
-@dataclass(frozen=True)
-class Hidden:
-    """Secrets that show when base64, hexadecimal or percent escapes are undone; `clean` takes out what then shows."""
-
-    clean: Callable[[str], str]
-
-    def replace(self, text: str, token: Token) -> str:
-        """`text` with the encoded text that hides a secret replaced by what `token` gives for it."""
-        if "%" in text:
-            text = _WORD.sub(lambda found: self._unescaped(found[0], token) if "%" in found[0] else found[0], text)
-        text = _HEX.sub(lambda found: self._decoded(found[0], bytes.fromhex, token), text)
-        return _BASE64.sub(lambda found: self._decoded(found[0], _from_base64, token), text)
-
-    def _unescaped(self, escaped: str, token: Token) -> str:
-        plain = escaped
-        for _ in range(3):
-            undone = unquote(plain)
-            if undone == plain:
-                break
-            plain = undone
-            if self.clean(plain) != plain:
-                return token(escaped)
-        return escaped
-
-    def _decoded(self, run: str, decode: Callable[[str], bytes], token: Token) -> str:
-        try:
-            plain = decode(run).decode()
-        except (ValueError, binascii.Error):
-            return run
-        printable = all(character.isprintable() or character in "\r\n\t" for character in plain)
-        return token(run) if printable and self.clean(plain) != plain else run
-
-
-def _from_base64(run: str) -> bytes:
-    standard = run.rstrip("=").translate(str.maketrans("-_", "+/"))
-    return base64.b64decode(standard + "=" * (-len(standard) % 4), validate=True)
+ASSIGNMENTS, MARKUP, COMMANDS = _Assignments(), _Markup(), _Commands()

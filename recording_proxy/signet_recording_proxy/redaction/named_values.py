@@ -7,7 +7,7 @@ is searched for further names, and no text is walked twice.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from urllib.parse import unquote_plus
 
@@ -108,24 +108,26 @@ MULTIPART = NamedValue(
 """Fields of multipart/form-data."""
 
 _SQUEEZED_OUT = b"_-.\\[]0123456789"
-_NAME_ENDINGS = tuple(ending.encode() for ending in (*ALWAYS, *ONE_WORD, *MIXED))
-_QUERY_ENDINGS = (*_NAME_ENDINGS, *(name.encode() for name in (*QUERY_ALWAYS, *QUERY_MIXED)))
-# One look at three bytes spares most pieces the comparison with every ending.
-_LAST_BYTES = frozenset(ending[-3:] for ending in _QUERY_ENDINGS)
+NAME_ENDINGS = tuple(ending.encode() for ending in (*ALWAYS, *ONE_WORD, *MIXED))
+
+
+def backwards(mark: bytes, endings: Iterable[bytes]) -> re.Pattern[bytes]:
+    """What finds one of these endings before a mark, in bytes turned round: marks are rare, letters are not."""
+    return re.compile(mark + b"(?:" + b"|".join(sorted({re.escape(ending[::-1]) for ending in endings})) + b")")
+
+
+_BEFORE_QUOTE = backwards(b'"', NAME_ENDINGS)
+_BEFORE_SIGN = backwards(b"=", (*NAME_ENDINGS, *(name.encode() for name in (*QUERY_ALWAYS, *QUERY_MIXED))))
 
 
 def suspected(lowered: bytes) -> list[NamedValue]:
     """Which of these lower-case bytes, text or a JSON line, may hold: judged by what stands before quotes and `=`."""
-    squeezed = lowered.translate(None, _SQUEEZED_OUT)
+    squeezed = lowered.translate(None, _SQUEEZED_OUT)[::-1]
     patterns = []
-    if b"=" in squeezed and _any_ends(squeezed.split(b"="), _QUERY_ENDINGS):
+    if _BEFORE_SIGN.search(squeezed):
         patterns.append(PARAMETERS)
-    if _any_ends(squeezed.split(b'"'), _NAME_ENDINGS):
+    if _BEFORE_QUOTE.search(squeezed):
         patterns += [MULTIPART, MEMBERS]
     elif b"form-data" in lowered:
         patterns.append(MULTIPART)
     return patterns
-
-
-def _any_ends(pieces: list[bytes], endings: tuple[bytes, ...]) -> bool:
-    return any(piece[-3:] in _LAST_BYTES and piece.endswith(endings) for piece in pieces)

@@ -22,10 +22,13 @@ from signet_recording_proxy.redaction import named_values
 from signet_recording_proxy.redaction.known_secrets import KnownSecrets
 from signet_recording_proxy.redaction.opaque_bytes import recoded
 from signet_recording_proxy.redaction.secret_names import is_secret_header, is_secret_parameter
-from signet_recording_proxy.redaction.secret_walk import Cleaner, Suspects, suspects
+from signet_recording_proxy.redaction.secret_walk import Cleaner
+from signet_recording_proxy.redaction.suspects import Suspects, suspects
 
 _SCHEMES = frozenset({"bearer", "basic", "digest", "token", "negotiate", "apikey"})
 _CLEAN_HEADER = b'["authorization","Bearer <redacted:'
+_HARMLESS_HEADER = b'["access-control-allow-credentials","true"]'
+"""What real daemons answer with: its name ends as secret ones do."""
 _TOKEN = re.compile(r"<redacted:\d+>")
 _WORDS = re.compile(r"\S+")
 _UNFINISHED_WORD = re.compile(r"""[^\s"'<>,;]{1,4096}\Z""")
@@ -73,7 +76,8 @@ class Redactor:
         encoded = encode(line)
         # What is clean by now calls for no search of all the rest; the request's headers stand before both bodies.
         count = sum(name == "authorization" for name, _ in request["headers"])
-        suspected = self._suspects(encoded.replace(_CLEAN_HEADER, b'["', count) if count else encoded)
+        looked_at = encoded.replace(_HARMLESS_HEADER, b'[""]')
+        suspected = self._suspects(looked_at.replace(_CLEAN_HEADER, b'["', count) if count else looked_at)
         return encoded if suspected is None else encode(self._cleaner(suspected).line(line))
 
     def document(self, value: Any) -> Any:

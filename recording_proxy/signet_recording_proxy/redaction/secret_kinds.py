@@ -99,6 +99,14 @@ KINDS: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
     ("Alibaba", ("ltai",), r"LTAI[A-Za-z0-9]{16,24}"),
     ("Asana", ("1/",), r"1/[0-9]{14,18}:[a-f0-9]{32}"),
     ("LaunchDarkly", ("sdk-", "api-"), r"(?:sdk|api)-[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}"),
+)
+"""Issuer, beginnings in lower case of which text that holds one has at least one, expression.
+
+Where an expression has a group, that is the secret. None may follow a letter or a digit directly, and
+each is one run of fifteen characters or more.
+"""
+
+KEY_BLOCKS: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
     (
         "PGP and SSH2 keys",
         ("begin pgp private key", "begin ssh2"),
@@ -110,7 +118,4 @@ KINDS: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
         r"PuTTY-User-Key-File-[0-9]:[^\0]*?(?:Private-MAC: ?[a-f0-9]{16,}+|\Z)",
     ),
 )
-"""Issuer, beginnings in lower case of which text that holds one has at least one, expression.
-
-Where an expression has a group, that is the secret. None may follow a letter or a digit directly.
-"""
+"""Private keys that are several lines of text, told in the same way."""

@@ -124,7 +124,7 @@ def _no_variable(value: str) -> bool:
 
 
 def _one_word(value: str) -> bool:
-    return len(value) >= 8 and not any(map(str.isspace, value))
+    return len(value) >= 8 and value.split(None, 1) == [value]
 
 
 def _mixed(value: str) -> bool:

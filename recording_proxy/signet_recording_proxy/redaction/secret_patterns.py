@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from signet_recording_proxy.redaction.secret_kinds import KINDS
+from signet_recording_proxy.redaction.secret_kinds import KEY_BLOCKS, KINDS
 from signet_recording_proxy.redaction.secret_names import is_value
 
 # A shape may follow a letter when that letter ends an escape, such as %3D or \n.
@@ -28,6 +28,10 @@ class TextPattern:
     stems: tuple[str, ...]
     pattern: re.Pattern[str]
     accepts: Callable[[str], bool] = bool
+
+    def occurs(self, text: str) -> bool:
+        """Whether text holds the shape, whatever stands before it: what does may be taken out before."""
+        return re.search(self.pattern.pattern.removeprefix(_START), text) is not None
 
     def replace(self, text: str, token: Callable[[str], str]) -> str:
         """`text` with each secret replaced by what `token` gives for it."""
@@ -61,7 +65,7 @@ def _looks_secret(userinfo: str) -> bool:
     return len(userinfo) >= 16 and is_value(userinfo)
 
 
-TEXT_PATTERNS: tuple[TextPattern, ...] = (
+ISSUED: tuple[TextPattern, ...] = (
     *(TextPattern(stems, re.compile(_START + f"(?:{shape})")) for _, stems, shape in KINDS),
     TextPattern(("sig_sk_",), re.compile(r"sig_sk_[A-Za-z0-9_-]{8,}+")),
     TextPattern(
@@ -77,6 +81,14 @@ TEXT_PATTERNS: tuple[TextPattern, ...] = (
     TextPattern(("xox",), re.compile(r"xox[a-z]-[A-Za-z0-9-]{10,}+")),
     TextPattern(("akia", "asia"), re.compile(_START + r"A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])")),
     TextPattern(("aiza",), re.compile(r"AIza[A-Za-z0-9_-]{30,}+")),
+)
+"""Tokens with a shape of their issuer: runs of fifteen or more of `A-Za-z0-9_.~+/=@:-`.
+
+In the order in which they are applied, before all others: so they keep one token in any context.
+"""
+
+TEXT_PATTERNS: tuple[TextPattern, ...] = (
+    *(TextPattern(stems, re.compile(_START + f"(?:{shape})")) for _, stems, shape in KEY_BLOCKS),
     TextPattern(
         ("private key-----",),
         re.compile(
@@ -114,4 +126,4 @@ TEXT_PATTERNS: tuple[TextPattern, ...] = (
         is_value,
     ),
 )
-"""In the order in which they are applied: known shapes first, so that they keep one token in any context."""
+"""What stands around a secret, in the order in which they are applied."""

@@ -4,83 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
-from signet_recording_proxy.redaction.assigned_values import ASSIGNED, ENCODED, Hidden
-from signet_recording_proxy.redaction.known_secrets import KnownSecrets
-from signet_recording_proxy.redaction.named_values import suspected
 from signet_recording_proxy.redaction.secret_names import (
     NAME_MEMBERS,
     VALUE_MEMBERS,
     is_secret_member,
     is_secret_name,
 )
-from signet_recording_proxy.redaction.secret_patterns import TEXT_PATTERNS
+from signet_recording_proxy.redaction.suspects import Suspects
 
 _HOME = re.compile(r"([/\\](?:home|Users)[/\\])([^/\\]+)", re.IGNORECASE)
-_SHAPES = tuple((pattern, tuple(stem.encode() for stem in pattern.stems)) for pattern in TEXT_PATTERNS)
-_STEMS = {stem for _, stems in _SHAPES for stem in stems} | {b"agentsdir"}
-# Most lines hold none of what these begin with, and are not searched for each of them.
-_GATES = {gate: tuple(stem for stem in _STEMS if gate in stem) for gate in (b"=", b"--", b"gh")}
-_OPEN = tuple(_STEMS.difference(*_GATES.values()))
-
-
-_NAMING = tuple(
-    stem.encode()
-    for stem in (
-        *("pass", "pwd", "secret", "token", "key", "auth", "credential", "jwt", "connectionstring"),
-        *("curl", "mysql", "mariadb", "redis-cli", "login"),
-    )
-)
-
-
-class Pattern(Protocol):
-    """One way in which secrets stand in text."""
-
-    def replace(self, text: str, token: Callable[[str], str]) -> str:
-        """`text` with each secret replaced by what `token` gives for it."""
-
-
-class Suspects(NamedTuple):
-    """What text has to be searched for: patterns, and forms of known secrets with their tokens."""
-
-    patterns: Sequence[Pattern]
-    known: Sequence[tuple[str, str]]
-
-
-def suspects(encoded: bytes, known: KnownSecrets) -> Suspects | None:
-    """What an encoded JSON line has to be searched for; None when it holds nothing that is secret."""
-    lowered = encoded.lower()
-    stems = {stem for stem in _OPEN if stem in lowered}
-    for gate, gated in _GATES.items():
-        if gate in lowered:
-            stems.update(stem for stem in gated if stem in lowered)
-    named = suspected(lowered)
-    forms = known.in_line(encoded)
-    assigned = ASSIGNED if any(name in lowered for name in _NAMING) else ()
-    hidden = (_HIDDEN,) if ENCODED.search(encoded) else ()
-    if not stems and not named and not forms and not assigned and not hidden:
-        return None
-    shapes = (shape for shape, needed in _SHAPES if not stems.isdisjoint(needed))
-    return Suspects([*shapes, *named, *assigned, *hidden], forms)
-
-
-def _revealed(text: str) -> str:
-    """Text that an encoding hid, without its secrets: only whether there are any matters."""
-    found = suspects_of_text(text)
-    for pattern in found:
-        text = pattern.replace(text, lambda _secret: "")
-    return text
-
-
-def suspects_of_text(text: str) -> list[Pattern]:
-    """The patterns that decoded text is searched for."""
-    lowered = text.lower().encode("utf-8", "surrogatepass")
-    shapes = [shape for shape, needed in _SHAPES if any(stem in lowered for stem in needed)]
-    return [*shapes, *suspected(lowered), *ASSIGNED]
-
-
-_HIDDEN = Hidden(_revealed)
 
 
 class Cleaner:

@@ -1,0 +1,87 @@
+"""Secrets that text hides in an encoding: base64, hexadecimal, percent escapes."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+Token = Callable[[str], str]
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{24,16384}+={0,2}")
+_HEX = re.compile(r"(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}){12,8192}+(?![0-9A-Fa-f])")
+_WORD = re.compile(r"[^\s\"'<>]{3,4096}+")
+_SHORTEST = 24
+_ESCAPED = re.compile(rb"%[0-9A-Fa-f]{2}")
+_IN_RUN = bytes(byte if chr(byte) in "+/_-" or (chr(byte).isalnum() and byte < 128) else 0x20 for byte in range(256))
+_STANDARD = str.maketrans("-_", "+/")
+_ESCAPE_DEPTH = 3
+
+
+def shows_escapes(raw: bytes) -> bool:
+    """Whether there are percent escapes."""
+    return b"%" in raw and _ESCAPED.search(raw) is not None
+
+
+def may_hide(runs: list[bytes]) -> bool:
+    """Whether any of these runs, of what base64 is made of and perhaps of more, decodes to legible text."""
+    for run in b" ".join(runs).translate(_IN_RUN).split():
+        if len(run) >= _SHORTEST:
+            text = run.decode("ascii")
+            if any(_legible(found[0], _from_base64) is not None for found in _BASE64.finditer(text)):
+                return True
+            if any(_legible(found[0], bytes.fromhex) is not None for found in _HEX.finditer(text)):
+                return True
+    return False
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """Secrets that show when an encoding is undone; `shows_secret` looks at what then shows."""
+
+    shows_secret: Callable[[str], bool]
+
+    def replace(self, text: str, token: Token) -> str:
+        """`text` with the encoded text that hides a secret replaced by what `token` gives for it."""
+        if "%" in text and self._hides_escaped(" ".join([word for word in _WORD.findall(text) if "%" in word])):
+            text = _WORD.sub(lambda found: self._unescaped(found[0], token), text)
+        text = _HEX.sub(lambda found: self._decoded(found[0], bytes.fromhex, token), text)
+        return _BASE64.sub(lambda found: self._decoded(found[0], _from_base64, token), text)
+
+    def _unescaped(self, escaped: str, token: Token) -> str:
+        return token(escaped) if "%" in escaped and self._hides_escaped(escaped) else escaped
+
+    def _hides_escaped(self, escaped: str) -> bool:
+        plain = escaped
+        for _ in range(_ESCAPE_DEPTH):
+            undone = unquote(plain)
+            if undone == plain:
+                return False
+            plain = undone
+            if self.shows_secret(plain):
+                return True
+        return False
+
+    def _decoded(self, run: str, decode: Callable[[str], bytes], token: Token) -> str:
+        plain = _legible(run, decode)
+        return token(run) if plain is not None and self.shows_secret(plain) else run
+
+
+def _legible(run: str, decode: Callable[[str], bytes]) -> str | None:
+    """The text that a run decodes to; None where it does not, or to what nobody can read."""
+    try:
+        plain = decode(run).decode()
+    except (ValueError, binascii.Error):
+        return None
+    return plain if plain.isprintable() or plain.translate(_BREAKS).isprintable() else None
+
+
+_BREAKS = dict.fromkeys(map(ord, "\r\n\t"))
+
+
+def _from_base64(run: str) -> bytes:
+    standard = run.rstrip("=").translate(_STANDARD)
+    return base64.b64decode(standard + "=" * (-len(standard) % 4), validate=True)

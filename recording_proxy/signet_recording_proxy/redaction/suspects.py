@@ -1,0 +1,143 @@
+"""What a line, or text, has to be searched for: cheap looks at the whole of it spare most of it the search.
+
+Each look lets everything pass that its patterns could match, and is measured in microseconds: most lines of a
+recording hold no secret, and are written as they came.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, COMMANDS, MARKUP
+from signet_recording_proxy.redaction.encoded_values import Hidden, may_hide, shows_escapes
+from signet_recording_proxy.redaction.known_secrets import KnownSecrets
+from signet_recording_proxy.redaction.named_values import NAME_ENDINGS, backwards, suspected
+from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTERNS, TextPattern
+
+
+class Pattern(Protocol):
+    """One way in which secrets stand in text."""
+
+    def replace(self, text: str, token: Callable[[str], str]) -> str:
+        """`text` with each secret replaced by what `token` gives for it."""
+
+
+class Suspects(NamedTuple):
+    """What text has to be searched for: patterns, and forms of known secrets with their tokens."""
+
+    patterns: Sequence[Pattern]
+    known: Sequence[tuple[str, str]]
+
+
+def _by_stem(patterns: Sequence[TextPattern]) -> dict[bytes, list[int]]:
+    stems: dict[bytes, list[int]] = {}
+    for number, pattern in enumerate(patterns):
+        for stem in pattern.stems:
+            stems.setdefault(stem.encode(), []).append(number)
+    return stems
+
+
+_ISSUED = _by_stem(ISSUED)
+_SHAPED = _by_stem(TEXT_PATTERNS)
+_RUN = bytes(byte if chr(byte) in "_.~+/=@:-" or (chr(byte).isalnum() and byte < 128) else 0x20 for byte in range(256))
+_SHORTEST_RUN = 15
+"""No issuer's token is a shorter run of these characters."""
+
+_REMEMBERED, _LONGEST_REMEMBERED = 4096, 256
+_harmless: set[bytes] = set()
+"""Runs that were looked at: names of headers, keys of sessions and paths stand in one line after the other."""
+
+_ESCAPE = re.compile(rb"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_GATES = {
+    gate: tuple(stem for stem in _SHAPED if gate in stem) for gate in (b"@", b"=", b"--", b"-----", b"putty", b"begin")
+}
+_SHAPES_OPEN = tuple(stem for stem in _SHAPED if not any(gate in stem for gate in _GATES))
+
+_BETWEEN = rb"[:=](?: |\t|t\\{1,40}){0,4}+(?:'\\{0,40}|\"\\{%s,40})?[0-9_.\-]{0,63}+"
+_LAST_LETTERS = {ending[-3:] for ending in (*NAME_ENDINGS, b"key")}
+_ASSIGNED_IN_LINE = backwards(_BETWEEN % b"1", _LAST_LETTERS)
+"""A sign of assignment and a name's end; what stands in a JSON string has a backslash before its double quotes."""
+_ASSIGNED_IN_TEXT = backwards(_BETWEEN % b"0", _LAST_LETTERS)
+_OPTION = re.compile(rb"(?:\s|\\[nrtfv]|\\u[0-9a-f]{4}|[\x80-\xbf])-")
+_PROGRAMS = tuple(stem.encode() for stem in COMMANDS.STEMS)
+
+
+def suspects(encoded: bytes, known: KnownSecrets) -> Suspects | None:
+    """What an encoded JSON line has to be searched for; None when it holds nothing that is secret."""
+    lowered = encoded.lower()
+    plain = _ESCAPE.sub(b" ", encoded) if b"\\" in encoded else encoded
+    issued, hides = _in_runs(_long_runs(plain))
+    patterns: list[Pattern] = [*issued, *_shapes(lowered), *suspected(lowered)]
+    patterns += _assigned(lowered, _ASSIGNED_IN_LINE)
+    if hides or shows_escapes(plain):
+        patterns.append(HIDDEN)
+    forms = known.in_line(encoded)
+    return Suspects(patterns, forms) if patterns or forms or b"agentsdir" in lowered else None
+
+
+def _long_runs(plain: bytes) -> list[bytes]:
+    """The runs of characters that tokens and encoded text are made of."""
+    return [run for run in plain.translate(_RUN).split() if len(run) >= _SHORTEST_RUN]
+
+
+def _in_runs(runs: list[bytes]) -> tuple[list[TextPattern], bool]:
+    """Which issuers' tokens runs hold, and whether any could be encoded text."""
+    new = [run for run in runs if run not in _harmless]
+    if not new:
+        return [], False
+    issued, hides = _issued(new), may_hide(new)
+    if not issued and not hides:
+        if len(_harmless) + len(new) > _REMEMBERED:
+            _harmless.clear()
+        _harmless.update([run for run in new if len(run) <= _LONGEST_REMEMBERED][:_REMEMBERED])
+    return issued, hides
+
+
+def _issued(runs: list[bytes]) -> list[TextPattern]:
+    joined = b" ".join(runs)
+    lowered = joined.lower()
+    possible = {number for stem, numbers in _ISSUED.items() if stem in lowered for number in numbers}
+    # Some begin as ordinary words do: the runs are few enough to be searched.
+    text = joined.decode("ascii") if possible else ""
+    return [ISSUED[number] for number in sorted(possible) if ISSUED[number].occurs(text)]
+
+
+def _shapes(lowered: bytes) -> list[TextPattern]:
+    stems = [stem for stem in _SHAPES_OPEN if stem in lowered]
+    for gate, gated in _GATES.items():
+        if gate in lowered:
+            stems += [stem for stem in gated if stem in lowered]
+    return [TEXT_PATTERNS[number] for number in sorted({number for stem in stems for number in _SHAPED[stem]})]
+
+
+def _assigned(lowered: bytes, assigned: re.Pattern[bytes]) -> list[Pattern]:
+    patterns: list[Pattern] = []
+    if assigned.search(lowered[::-1]):
+        patterns.append(ASSIGNMENTS)
+    if b"</" in lowered or b"<input" in lowered:
+        patterns.append(MARKUP)
+    if _OPTION.search(lowered) and any(program in lowered for program in _PROGRAMS):
+        patterns.append(COMMANDS)
+    return patterns
+
+
+def shows_secret(text: str) -> bool:
+    """Whether text that an encoding hid holds a secret."""
+    raw = text.encode("utf-8", "surrogatepass")
+    lowered = raw.lower()
+    looks: tuple[Callable[[], Sequence[Pattern]], ...] = (
+        lambda: _assigned(lowered, _ASSIGNED_IN_TEXT),
+        lambda: suspected(lowered),
+        lambda: _shapes(lowered),
+        lambda: _issued(_long_runs(raw)),
+    )
+    return any(pattern.replace(text, _nothing) != text for look in looks for pattern in look())
+
+
+def _nothing(_secret: str) -> str:
+    return ""
+
+
+HIDDEN = Hidden(shows_secret)
