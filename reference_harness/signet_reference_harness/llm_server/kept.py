@@ -64,9 +64,20 @@ def _shown_body(body: bytes) -> dict[str, Any]:
     if not body:
         return {"body": None}
     try:
-        return {"body": json.loads(body)}
+        value = parse_json(body)
+        json.dumps(value)
     except (ValueError, RecursionError):
         return {"body": None, "body_text": body.decode("utf-8", "backslashreplace")}
+    return {"body": value}
+
+
+def parse_json(body: bytes) -> Any:
+    """The value of a JSON text. Raises ValueError for what is no JSON, NaN among it, and RecursionError."""
+    return json.loads(body, parse_constant=_refuse_constant)
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON value")
 
 
 @dataclass(slots=True)

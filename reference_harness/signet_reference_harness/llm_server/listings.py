@@ -1,11 +1,9 @@
-"""What vendors answer beside the model's turns: lists of models, versions, token counts."""
+"""What vendors answer beside the model's turns: lists of models, versions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
-
-from signet_reference_harness.llm_server.protocols import anthropic_messages
 
 CREATED: Final = 1_735_689_600
 CREATED_AT: Final = "2025-01-01T00:00:00Z"
@@ -28,8 +26,6 @@ def answer(
 ) -> Listed | None:
     """The status and JSON value (or text) that answer a request; None for a path that no vendor has."""
     what = ("GET" if method == "HEAD" else method, path)
-    if what == ("POST", f"{anthropic_messages.PATH}/count_tokens"):
-        return 200, anthropic_messages.count_tokens(body)
     if what[0] == "GET" and (path == _MODELS or path.startswith(f"{_MODELS}/")):
         describe = _anthropic if "anthropic-version" in headers else _openai
         if path == _MODELS:

@@ -50,11 +50,15 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A turn as the answer to the request of this number; `stops` is False where no reason to stop is told."""
+    """A turn as the answer to a request: its body, the size of that in bytes, its number.
+
+    `stops` is False where no reason to stop is told.
+    """
 
     turn: Turn
     asked: Asked
     body: Mapping[str, Any]
+    size: int
     number: int
     created: float
     stops: bool = True
@@ -95,7 +99,7 @@ class Reply:
         usage = self.turn.usage
         said = sum(len(chunk) for part in self.parts for chunk in chunks_of(part))
         return Tokens(
-            estimate(self.body) if usage.input_tokens is None else usage.input_tokens,
+            estimate(self.size) if usage.input_tokens is None else usage.input_tokens,
             max(1, said // _CHARACTERS_A_TOKEN) if usage.output_tokens is None else usage.output_tokens,
             usage.cache_read_tokens,
             usage.cache_write_tokens,
@@ -127,18 +131,18 @@ def arguments_of(part: ToolCallPart) -> str:
     return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
 
 
-def estimate(body: Any) -> int:
-    """Tokens of a request, roughly: a quarter of its characters."""
-    return max(1, len(json.dumps(body)) // _CHARACTERS_A_TOKEN)
+def estimate(size: int) -> int:
+    """Tokens of a request of so many bytes, roughly."""
+    return max(1, size // _CHARACTERS_A_TOKEN)
 
 
 def to_json(value: Any) -> bytes:
     """A value as compact JSON."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
 
 
 def server_sent(data: Any, event: str | None = None) -> bytes:
     """A server-sent event; a text is sent as it is."""
     head = f"event: {event}\n".encode() if event else b""
-    body = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else to_json(data)
+    body = data.encode("utf-8", "backslashreplace") if isinstance(data, str) else to_json(data)
     return head + b"data: " + body + b"\n\n"

@@ -27,6 +27,8 @@ def _expression(text: str) -> str:
 Milliseconds = Annotated[float, Field(ge=0, le=LONGEST_WAIT_MS, strict=False)]
 Count = Annotated[int, Field(ge=0)]
 Expression = Annotated[str, AfterValidator(_expression)]
+HeaderName = Annotated[str, Field(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")]
+HeaderValue = Annotated[str, Field(pattern=r"^[\t\x20-\x7e]*$")]
 Chunks = Annotated[
     str | Annotated[tuple[str, ...], Field(strict=False)],
     Field(description="a text, streamed word by word; or a list of texts, each streamed as one chunk"),
@@ -93,7 +95,7 @@ class Failure(Part):
     code: Annotated[str | None, Field(description="OpenAI's code of the error")] = None
     message: str | None = None
     retry_after_s: Annotated[
-        Annotated[float, Field(ge=0, strict=False)] | str | None,
+        Annotated[float, Field(ge=0, strict=False)] | HeaderValue | None,
         Field(description="the Retry-After header: seconds, or a date as text"),
     ] = None
 
@@ -178,7 +180,7 @@ class Turn(Part):
     raw: dict[ApiName, RawAnswer] = Field(default_factory=dict)
     delay_ms: Annotated[Milliseconds, Field(description="before the first byte")] = 0
     chunk_delay_ms: Annotated[Milliseconds, Field(description="before each chunk but the first")] = 0
-    headers: dict[str, str] = Field(default_factory=dict)
+    headers: dict[HeaderName, HeaderValue] = Field(default_factory=dict)
     rate_limits: Annotated[tuple[RateLimit, ...], Field(strict=False)] = ()
 
     @model_validator(mode="after")

@@ -88,7 +88,10 @@ async def _disconnected(receive: Receive) -> None:
 async def send_turn(sender: Sender, api: Api, reply: Reply, kept: Kept) -> None:
     """Send a turn as the answer to a request of `api`."""
     turn = reply.turn
-    headers = {**api.headers(kept.number, turn.rate_limits, datetime.now(UTC)), **turn.headers}
+    headers = {
+        **api.headers(kept.number, turn.rate_limits, datetime.now(UTC)),
+        **{name.lower(): value for name, value in turn.headers.items()},
+    }
     await sender.pause(turn.delay_ms)
     try:
         if api.name in turn.raw:

@@ -29,6 +29,7 @@ from signet_reference_harness.llm_server.script import (
 
 NAME: Final[ApiName] = "anthropic-messages"
 PATH: Final = "/v1/messages"
+COUNT_PATH: Final = "/v1/messages/count_tokens"
 MEDIA_TYPE: Final = "text/event-stream; charset=utf-8"
 GARBAGE: Final = 'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"del\n\n'
 
@@ -188,6 +189,6 @@ def headers(number: int, limits: tuple[RateLimit, ...], now: datetime) -> dict[s
     return told
 
 
-def count_tokens(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer of POST /v1/messages/count_tokens."""
-    return {"input_tokens": estimate(body)}
+def count_tokens(size: int) -> dict[str, Any]:
+    """The answer of POST /v1/messages/count_tokens to a body of so many bytes."""
+    return {"input_tokens": estimate(size)}

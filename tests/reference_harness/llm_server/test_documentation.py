@@ -1,0 +1,34 @@
+"""The page on scripted models: its scripts are read, and it names all that a script can say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from signet_reference_harness.documents import parse_document
+from signet_reference_harness.llm_server.control import ROUTES
+from signet_reference_harness.llm_server.script import Condition, Failure, Fault, Script, Turn, Usage
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "harness" / "scripted-models.md"
+TEXT = PAGE.read_text("utf-8")
+
+
+@pytest.mark.parametrize("block", re.findall(r"```json\n(.*?)```", TEXT, re.DOTALL))
+def test_a_script_of_the_page_is_read(block: str) -> None:
+    """Each JSON block is a whole script."""
+    script = parse_document(Script, block.encode(), PAGE.name)
+    assert script.turns
+
+
+@pytest.mark.parametrize("model", [Script, Turn, Usage, Failure, Fault, Condition])
+def test_the_page_names_every_member(model: type[Script]) -> None:
+    """No member of a script is left to the schema alone."""
+    lacking = [name for name in model.model_fields if not re.search(rf"[`\"]{name}\b", TEXT)]
+    assert lacking == []
+
+
+def test_the_page_names_every_path_of_the_server_s_own() -> None:
+    """What reads requests and adds turns is told with its method."""
+    assert [route for route in ROUTES if not re.search(rf"`{' '.join(route)}\b", TEXT)] == []
