@@ -42,7 +42,8 @@ class AnthropicProvider(VendorProvider):
         if options.system_prompt:
             request["system"] = clean(options.system_prompt)
         if options.temperature is not None:
-            request["temperature"] = options.temperature
+            # The API knows it; releases 2 of the package have no parameter for it.
+            request["extra_body"] = {"temperature": options.temperature}
         if options.tools:
             request["tools"] = [
                 {"name": tool.name, "description": tool.description, "input_schema": dict(tool.input_schema)}

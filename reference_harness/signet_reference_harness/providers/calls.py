@@ -60,7 +60,7 @@ class Caller:
             except Exception as error:  # noqa: BLE001  # the vendors' packages pass on exceptions of HTTP libraries
                 failure = failure_of(error, self.timing.now())
                 if failure.kind is FailureKind.MALFORMED and not answer.begun:
-                    failure = Failure(FailureKind.REFUSED, f"the request cannot be made: {failure.message}")
+                    failure = Failure(FailureKind.REFUSED, f"the request is not valid: {failure.message}")
             else:
                 yield CompletionChunk("", result=self._without_key(answer.result()))
                 return
@@ -109,6 +109,8 @@ class Caller:
         word = f" ({failure.words[0]})" if failure.words else ""
         if failure.status is not None:
             message = f"{self.name} answered {failure.status}{word}: {failure.message}"
+        elif failure.kind is FailureKind.REFUSED:
+            message = f"{self.name} cannot be asked{word}: {failure.message}"
         else:
             message = f"{self.name} did not answer{word}: {failure.message}"
         if attempts > 1:
