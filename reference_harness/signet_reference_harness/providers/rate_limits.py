@@ -84,8 +84,8 @@ def _reset(text: str | None, now: float) -> float | None:
 def _until(text: str, now: float, read: Callable[[str], datetime]) -> float | None:
     try:
         when = read(text.strip())
-    except (ValueError, TypeError):
+        if when.tzinfo is None:
+            when = when.replace(tzinfo=UTC)
+        return max(0.0, when.timestamp() - now)
+    except (ValueError, TypeError, LookupError, OverflowError):  # the reader of mail's dates raises them all
         return None
-    if when.tzinfo is None:
-        when = when.replace(tzinfo=UTC)
-    return max(0.0, when.timestamp() - now)
