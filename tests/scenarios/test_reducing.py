@@ -13,7 +13,7 @@ from signet_conformance.scenarios.open_sessions import demand_open_sessions
 from signet_conformance.scenarios.reducing import reduced
 from signet_conformance.scenarios.script import Scenario
 from signet_conformance.scenarios.shortening import longest_prompt, with_short_prompts
-from signet_conformance.scenarios.steps import End, Prompt, Start, read_step
+from signet_conformance.scenarios.steps import ConnectorStep, End, Prompt, Start, read_step
 from signet_conformance.scenarios.strategies import sessions
 
 
@@ -58,8 +58,9 @@ def test_what_is_left_can_be_performed_and_shows_it(scenario: Scenario, kind: st
     demand_open_sessions(left, "here")
     assert kind in kinds(left)
     assert kinds(left).count("fault") == kinds(left).count("fault_off")
-    assert isinstance(left.steps[-1], End)
-    assert len(left.steps) <= 5
+    assert isinstance([step for step in left.steps if isinstance(step, ConnectorStep)][-1], End)
+    # A fault between the halves of a compaction takes the most.
+    assert len(left.steps) <= 6
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,7 @@ def _check_sessions(steps: Steps, features: Features) -> None:
     compacting: set[str] = set()
     stored: set[str] = set()
     faulty = False
+    children = 0
     for step in steps:
         kind, session = step["step"], step.get("session", "")
         if kind in ("fault", "fault_off"):
@@ -78,6 +79,9 @@ def _check_sessions(steps: Steps, features: Features) -> None:
             faulty = kind == "fault"
         elif kind == "start":
             assert session not in is_open
+            if "parent" in step:
+                assert is_open[step["parent"]], "a sub-agent works while its caller does"
+                children += 1
             assert 0 <= step["agent"] < features.agents
             assert step["project"] in PROJECTS
             is_open[session] = True
@@ -100,7 +104,7 @@ def _check_sessions(steps: Steps, features: Features) -> None:
     assert is_open
     assert not any(is_open.values()), "every session is ended"
     assert not faulty
-    assert 1 <= len(is_open) <= 3
+    assert 1 <= len(is_open) - children <= 3
 
 
 @given(sessions())
@@ -231,14 +235,23 @@ def test_status_is_met_where_it_can_be_answered_for(lives_on: bool, at_starts: s
         (lambda steps: any("count" in step for step in steps), 6),
         (lambda steps: any(step.get("tool") == "memory_forget" for step in steps), 4),
         (resumed_after_a_refused_end, 6),
+        (lambda steps: any("parent" in step for step in steps), 5),
+        (lambda steps: any("feedback" in step for step in steps), 3),
+        (lambda steps: any(step.get("text") == "/status" for step in steps), 3),
+        (lambda steps: any("aggregate" in step.get("arguments", {}) for step in steps), 3),
+        (lambda steps: any(len(step.get("arguments", {}).get("ids", ())) > 25 for step in steps), 30),
+        (lambda steps: kinds(steps).count("prompt") > 20, 23),
+        (lambda steps: any(step.get("tool") == "memory_feedback" for step in steps), 3),
+        (lambda steps: any(step.get("tool") == "secret_exec" for step in steps), 3),
         (lambda steps: ("status", 401) in faults_at(steps, "end"), 6),
         (lambda steps: ("status", 401) in faults_at(steps, "start", "resume", "clear"), 8),
         (lambda steps: {"refuse", "status"} <= {step["fault"]["kind"] for step in steps if "fault" in step}, 8),
     ],
     ids=[
         "interleaved", "resumed-after-clear", "fault-inside-compaction", "three-sessions", "two-projects", "restart",
-        "large-prompt", "unicode", "counted-fault", "forget", "refused-end", "401-at-an-end", "401-at-a-start",
-        "two-faults",
+        "large-prompt", "unicode", "counted-fault", "forget", "refused-end",
+        "sub-agent", "rating", "command", "summed-up", "many-rows", "many-turns", "feedback-tool", "secret",
+        "401-at-an-end", "401-at-a-start", "two-faults",
     ],
 )  # fmt: skip
 def test_feature_is_reached_and_shrinks(shown: Callable[[Steps], bool], most_steps: int) -> None:
@@ -248,7 +261,7 @@ def test_feature_is_reached_and_shrinks(shown: Callable[[Steps], bool], most_ste
         return shown(steps_of(scenario))
 
     drawn = find(
-        sessions(Features()),
+        sessions(Features(checkpoints=True)),
         shows,
         settings=settings(
             max_examples=3000,

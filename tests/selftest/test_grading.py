@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from signet_conformance.engine import Judged
 from signet_conformance.finding import Finding, Judgement, Reason, Side, Verdict
-from signet_conformance.selftest.grading import Grade, Selftest, grade
-from signet_conformance.selftest.mutants import Mutant, mutant
+from signet_conformance.selftest.grading import Grade, Selftest, grade, reasons_missing, unreached
+from signet_conformance.selftest.mutants import Mutant, mutant, mutants
 from signet_conformance.selftest.performing import Performed
 from signet_conformance.selftest.trials import Trial, scenario_of
 from signet_conformance.trace import Header, Trace
@@ -38,6 +38,27 @@ def graded(one: Mutant | None, verdicts: Mapping[str, str], daemon: Mapping[str,
     """The grade of a mutant, or of the reference, with these verdicts."""
     trial = Trial("x", scenario_of(one or NEVER_STARTS), "0.145", one)
     return grade(Performed(trial, judged(verdicts, daemon)), {})
+
+
+def test_what_only_a_mutant_is_judged_by_is_not_reached() -> None:
+    """What the reference or a variant passes is reached; what is open, or what only a mutant breaks, is not."""
+    passes = graded(None, {"SIG-START-004": "PASS", "SIG-END-005": "INCONCLUSIVE"}, {"SIG-DAEMON-001": "PASS"})
+    breaks = graded(NEVER_STARTS, {"SIG-START-004": "FAIL", "SIG-END-006": "WARN"})
+    left = unreached([passes, breaks])
+    assert {"SIG-START-004", "SIG-DAEMON-001", COVERAGE}.isdisjoint(left)
+    assert {"SIG-END-005", "SIG-END-006"} <= set(left)
+
+
+def test_reasons_are_held_against_what_is_reached() -> None:
+    """A requirement without a reason is complained of, and a reason for one that is reached."""
+    missing, needless = reasons_missing(["SIG-END-005"], {"SIG-END-006": "none can"})
+    assert missing.startswith("nothing that conforms reaches SIG-END-005: add a scenario, a variant, or a reason")
+    assert needless == "SIG-END-006 stands under unreached in schemas/mutants.json, and is reached"
+
+
+def test_little_is_left_that_nothing_reaches() -> None:
+    """Each of these is a requirement on the daemon that only a breach of the connector brings about."""
+    assert set(mutants().unreached) == {"SIG-DAEMON-003", "SIG-DAEMON-004", "SIG-DAEMON-005"}
 
 
 def test_its_own_verdict_kills() -> None:

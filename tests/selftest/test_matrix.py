@@ -11,7 +11,14 @@ from signet_conformance.files.documents import demand
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.selftest_document import KillMatrix
 from signet_conformance.selftest.grading import Grade, Selftest
-from signet_conformance.selftest.matrix import as_json, closing_line, complaint_lines, matrix_lines, progress_line
+from signet_conformance.selftest.matrix import (
+    as_json,
+    closing_line,
+    complaint_lines,
+    matrix_lines,
+    progress_line,
+    unreached_lines,
+)
 from signet_conformance.selftest.mutants import mutant, mutants
 from signet_conformance.selftest.trials import Trial, scenario_of
 
@@ -36,6 +43,17 @@ def test_a_requirement_has_its_mutants_in_its_line() -> None:
         "SIG-END-005     SHOULD !never-ends (ends-another-session)",
         "SIG-END-008     SHOULD exempt: none can",
     ]
+
+
+def test_what_nothing_reaches_is_named_with_its_reason() -> None:
+    """Each requirement has a line with why; where everything is reached nothing is said."""
+    assert unreached_lines(SELFTEST) == []
+    left = Selftest([], unreached={"SIG-DAEMON-003": "a connector would have to change its path"})
+    assert unreached_lines(left) == [
+        "Passed in no scenario, by neither the reference nor a variant:",
+        "  SIG-DAEMON-003 a connector would have to change its path",
+    ]
+    assert as_json(left, {}, 1.0)["unreached"] == dict(left.unreached)
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])

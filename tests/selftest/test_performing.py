@@ -32,6 +32,21 @@ def test_mutants_are_killed_by_what_they_break(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="only /proc tells whose a connection is")
+def test_what_a_host_sees_and_where_a_connector_calls_is_broken_too(tmp_path: Path) -> None:
+    """A connector that does not load, throws, installs what is refused or calls another port is found out by its id."""
+    names = ["cannot-be-loaded", "throws-what-its-host-catches", "installs-what-its-host-refuses"]
+    names.append("calls-the-default-port")
+    wanted = [trial for trial in trials([mutant(name) for name in names]) if trial.mutant is not None]
+    grades = {one.trial.name: grade(one, {}) for one in perform(wanted, tmp_path, workers=1)}
+    assert {name: (list(one.breached), list(one.complaints)) for name, one in grades.items()} == {
+        "cannot-be-loaded": (["SIG-LOAD-001"], []),
+        "throws-what-its-host-catches": (["SIG-LOAD-001"], []),
+        "installs-what-its-host-refuses": (["SIG-LOAD-002"], []),
+        "calls-the-default-port": (["SIG-LOAD-003"], []),
+    }
+
+
 def test_a_trial_that_cannot_be_recorded_is_told(tmp_path: Path) -> None:
     """Where no trace can be written each trial says so, and the others are still tried."""
     missing = tmp_path / "no-such-folder"

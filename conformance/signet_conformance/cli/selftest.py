@@ -19,7 +19,16 @@ from signet_conformance.reports.terminal import terminal_width, wants_colour
 from signet_conformance.rules import run_rules
 from signet_conformance.scenarios.script import scripted
 from signet_conformance.selftest import matrix
-from signet_conformance.selftest.grading import Grade, Selftest, completeness, grade, is_control, whole_run_of
+from signet_conformance.selftest.grading import (
+    Grade,
+    Selftest,
+    completeness,
+    grade,
+    is_control,
+    reasons_missing,
+    unreached,
+    whole_run_of,
+)
 from signet_conformance.selftest.mutants import Mutant, mutants
 from signet_conformance.selftest.performing import Performed, perform
 from signet_conformance.selftest.trials import of_variants, trials
@@ -62,6 +71,8 @@ def command(*, only: tuple[str, ...], workers: int, as_json: bool, folder: str |
         return 0 if selftest.green else RED
     width, colour = terminal_width(), wants_colour(sys.stdout)
     print(*matrix.matrix_lines(selftest, exempt, width, colour), sep="\n", end="\n\n")
+    if unreached_ones := matrix.unreached_lines(selftest, width, colour):
+        print(*unreached_ones, sep="\n", end="\n\n")
     if complaints := matrix.complaint_lines(selftest, width, colour):
         print(*complaints, sep="\n", end="\n\n")
     print(matrix.closing_line(selftest, seconds, colour))
@@ -125,8 +136,12 @@ def _performed(
     grades = _apart(grades, folder, workers)
     order = {trial.name: place for place, trial in enumerate(asked)}
     grades.sort(key=lambda grade: order.get(grade.trial.name, len(order)))
-    complaints = [*completeness(mutants()), *whole_run_of(controls)] if whole else []
-    return Selftest(grades, complaints)
+    if not whole:
+        return Selftest(grades)
+    known = mutants()
+    left = unreached(grades)
+    complaints = [*completeness(known), *whole_run_of(controls), *reasons_missing(left, known.unreached)]
+    return Selftest(grades, complaints, {name: known.unreached.get(name, "no reason is given") for name in left})
 
 
 def _apart(grades: Sequence[Grade], folder: Path, workers: int) -> list[Grade]:

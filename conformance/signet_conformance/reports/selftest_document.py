@@ -27,6 +27,10 @@ class KillMatrix(Document):
     green: Annotated[bool, Field(description="Whether every mutant was killed and the reference passed.")] = False
     seconds: Maybe[float] = None
     complaints: Annotated[Items[str], Field(description="What keeps the whole from being green.")] = ()
+    unreached: Annotated[
+        dict[str, str],
+        Field(description="Requirement to the reason why neither the reference nor a variant is judged by it."),
+    ] = Field(default_factory=dict)
     reference: Annotated[
         Items[dict[str, Any]], Field(description="Each scenario of the reference, which must breach nothing.")
     ] = ()

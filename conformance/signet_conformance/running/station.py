@@ -23,6 +23,7 @@ from signet_conformance.running.daemon import DaemonUnderTest, ask_directly
 from signet_conformance.running.recorder import Recorder, mark
 from signet_conformance.scenarios.script import Scenario
 from signet_conformance.scenarios.steps import (
+    UNKNOWN_MEMORY,
     ConnectorStep,
     Prompt,
     RestartDaemon,
@@ -55,7 +56,6 @@ IDLE_TIMEOUT_S = 20.0
 STEP_MARGIN_S = 60.0
 """What a step may take beyond the target's own bounds before the connector counts as hung."""
 SECRET_NAME = "ACME_DEPLOY_TOKEN"  # noqa: S105 - a name
-UNKNOWN_MEMORY = "00000000-0000-4000-8000-000000000000"
 
 
 class Station:

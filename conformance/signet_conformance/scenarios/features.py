@@ -14,6 +14,8 @@ TOOLS: Mapping[str, frozenset[str]] = {
     "memory_get": frozenset({"memory-get"}),
     "memory_modify": frozenset({"memory-modify", "memory-patch"}),
     "memory_forget": frozenset({"memory-forget", "memory-delete"}),
+    "memory_feedback": frozenset({"memory-feedback"}),
+    "secret_exec": frozenset({"secrets-exec"}),
 }
 """Each tool with the operations of which its connector declares at least one."""
 
@@ -26,13 +28,15 @@ class Features:
     """What the sessions of one target may hold.
 
     `agents` counts its declared agents; `steps` are the steps that its driver performs; `tools` those that
-    it has; `restart` allows restarts of the daemon, `slow` the faults that cost a connector its whole bound.
-    `lives_on` tells that its process outlives a session, and so knows later what was refused or never went out.
+    it has; `checkpoints` tells that its connector hands over what was said while a session goes on; `restart` allows
+    restarts of the daemon, `slow` the faults that cost a connector its whole bound. `lives_on` tells that its process
+    outlives a session, and so knows later what was refused or never went out.
     """
 
     agents: int = 2
     steps: frozenset[str] = WHOLE_STEPS | HALVES
     tools: tuple[str, ...] = tuple(TOOLS)
+    checkpoints: bool = False
     restart: bool = True
     slow: bool = False
     lives_on: bool = True
@@ -48,6 +52,7 @@ class Features:
             agents=max(len(declared.agents), 1),
             steps=steps,
             tools=tools if "tool" in steps else (),
+            checkpoints=known is not None and "session-checkpoint-extract" in known,
             restart=can_restart,
             slow=max(declared.bounds_s.values(), default=15.0) <= QUICK_BOUND_S,
             lives_on=lives_on,

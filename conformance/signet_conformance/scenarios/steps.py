@@ -15,6 +15,9 @@ from pydantic_core import core_schema
 
 from signet_conformance.files.documents import Maybe, Part, refusal, shown_value
 
+UNKNOWN_MEMORY = "00000000-0000-4000-8000-000000000000"
+"""The id of a memory that no daemon keeps."""
+
 
 def _agent(agent: Any) -> Any:
     if isinstance(agent, bool) or not isinstance(agent, int | str):

@@ -129,6 +129,8 @@ def intents(features: Features) -> st.SearchStrategy[Intent]:
         weights["compaction"] = 10
     if features.restart:
         weights["restart"] = 1
+    weights["sub-agent"] = 2
+    weights["long"] = 1
     drawn = st.tuples(number(sum(weights.values())), number(4), number(DETAIL))
     table = weighted(weights)
     return drawn.map(
@@ -137,15 +139,25 @@ def intents(features: Features) -> st.SearchStrategy[Intent]:
 
 
 Intent = tuple[str, int, Any]
+_RATINGS = (None,) * 7 + (0.5,)
+"""What a memory was worth, where the user's turn says so."""
 
 
 def _details(features: Features, what: str, detail: int) -> Any:
     digits = Digits(detail)
     match what:
         case "prompt":
-            return digits.pick(REPLIES), prompt_text(digits)
+            return digits.pick(REPLIES), digits.pick(_RATINGS), prompt_text(digits)
         case "tool":
-            return digits.pick(features.tools), digits.pick(FACTS), digits.pick(QUERIES)
+            more = digits.pick((False, False, True))
+            return digits.pick(features.tools), digits.pick(FACTS), digits.pick(QUERIES), more
+        case "sub-agent":
+            return digits.pick(REPLIES), prompt_text(digits)
+        case "long":
+            # Dozens of steps: rare, and only what the connector makes something of.
+            rows = {"rows"} if {"memory_store", "memory_forget"} <= set(features.tools) else set()
+            kinds = sorted(rows | ({"turns"} if features.checkpoints else set()))
+            return digits.pick(kinds) if kinds and digits.pick(range(3)) == 2 else None
         case "fault":
             return _fault(features, digits)
         case "compaction":

@@ -34,11 +34,13 @@ FACTS = (
 QUERIES = ("how are invoices numbered", "gRPC", "ninety days of exports", "Zürich")
 _SIZES = (1_000, 10_000, LARGEST_PROMPT_BYTES, LARGEST_PROMPT_BYTES)
 
-_PROMPT_KINDS = weighted({"line": 48, "strange": 15, "long": 1})
+_PROMPT_KINDS = weighted({"line": 46, "strange": 15, "slash": 2, "long": 1})
+_COMMANDS = ("/status", "/help")
+"""Commands of a harness, which keeps them back or hands them on."""
 
 
 def prompts() -> st.SearchStrategy[str]:
-    """The text of a user's turn: mostly a line, sometimes of any script, now and then up to 100 kB. Never blank."""
+    """The text of a user's turn, never blank: mostly a line, sometimes of any script, now and then up to 100 kB."""
     return number(DETAIL).map(lambda detail: prompt_text(Digits(detail)))
 
 
@@ -47,6 +49,8 @@ def prompt_text(digits: Digits) -> str:
     line, kind = digits.pick(PROMPTS), digits.pick(_PROMPT_KINDS)
     if kind == "strange":
         return f"{line} {digits.unicode_text()}"
+    if kind == "slash":
+        return digits.pick(_COMMANDS)
     return _repeated(line, digits.pick(_SIZES)) if kind == "long" else line
 
 

@@ -11,6 +11,7 @@ from signet_conformance.scenarios.choices import Digits
 from signet_conformance.scenarios.outages import Outage, fault_of
 from signet_conformance.scenarios.script import Scenario
 from signet_conformance.scenarios.steps import (
+    UNKNOWN_MEMORY,
     Clear,
     Compact,
     CompactionComplete,
@@ -29,6 +30,11 @@ from signet_conformance.scenarios.steps import (
 from signet_conformance.scenarios.texts import REPLIES, SUMMARIES, prompt_text
 
 PROJECTS = ("/workspace/src/acme-api", "/workspace/src/ledger", "/workspace/src/atlas-billing")
+
+_MANY_ROWS = 27
+"""More memories than the daemon forgets at once without being asked twice."""
+_MANY_TURNS = 21
+"""More turns than connectors let pass until they hand over what was said."""
 
 
 @dataclass(slots=True)
@@ -86,6 +92,9 @@ class Writer:
                 self._use(session)
                 self._end(session, details)
                 self._use(session)
+            case "long":
+                if details is not None and self._use(session):
+                    self._go_on_for_long(details, session)
             case _:
                 if self._use(session):
                     self._perform(what, session, details)
@@ -131,16 +140,27 @@ class Writer:
             elif name == "compact":
                 self._perform("compaction", session, (digits.pick(SUMMARIES), False, None))
             else:
-                self._perform("prompt", session, (digits.pick(REPLIES), prompt_text(digits)))
+                self._say(session, prompt_text(digits), digits.pick(REPLIES))
 
     def _perform(self, what: str, session: _Session, details: Any) -> None:
         if what == "prompt":
+            reply, rating, text = details
+            self._say(session, text, reply, rating)
+        elif what == "sub-agent":
             reply, text = details
-            session.said.append(text)
-            if (times := session.said.count(text)) > 1:
-                # A user who says the same again would look like a connector that submits one turn twice.
-                text = f"{text} ({times})"
-            self._add(Prompt(session=session.name, text=text, reply=reply))
+            child = self._new_session()
+            child.agent, child.project, child.state = session.agent, session.project, "open"
+            self._add(
+                Start(
+                    session=child.name,
+                    agent=child.agent,
+                    project=child.project,
+                    parent=session.name,
+                    subagent=f"explorer-{child.name}",
+                )
+            )
+            self._say(child, text, reply)
+            self._end(child)
         elif what == "clear":
             self._switch_on(details)
             self._listen_where_it_matters()
@@ -162,13 +182,46 @@ class Writer:
                 self._switch_on(fault)
                 self._complete(session)
 
-    def _tool(self, session: _Session, tool: str, fact: str, query: str) -> None:
-        if tool == "memory_store":
-            self._store(session, fact)
+    def _say(self, session: _Session, text: str, reply: str, rating: float | None = None) -> None:
+        session.said.append(text)
+        if (times := session.said.count(text)) > 1:
+            # A user who says the same again would look like a connector that submits one turn twice.
+            text = f"{text} ({times})"
+        feedback = {} if rating is None else {"feedback": {UNKNOWN_MEMORY: rating}}
+        self._add(Prompt.model_validate({"session": session.name, "text": text, "reply": reply, **feedback}))
+
+    def _go_on_for_long(self, what: str, session: _Session) -> None:
+        """Many turns, which make a connector hand over what was said; or many memories, forgotten at once."""
+        if what == "turns":
+            for number in range(_MANY_TURNS):
+                self._say(session, f"Item {number + 1} of the list: what is it about?", REPLIES[0])
             return
+        first = len(session.stored)
+        for number in range(_MANY_ROWS):
+            self._store(session, f"Rack plan: unit {number + 1:02} holds a node of its own.")
+        ids = [{"from": name, "pointer": "/id"} for name in session.stored[first:]]
+        arguments = {"mode": "execute", "ids": ids, "reason": "the plan was replaced"}
+        self._add(ToolCall(session=session.name, tool="memory_forget", arguments=arguments))
+        session.used.add("memory_forget")
+
+    def _tool(self, session: _Session, tool: str, fact: str, query: str, more: bool) -> None:
         arguments: Mapping[str, Any]
-        if tool == "memory_search":
-            arguments = {"query": self._anew(query), "limit": 5}
+        if tool == "memory_store":
+            self._store(session, fact, tags=more)
+            return
+        if tool == "memory_feedback":
+            # The model names the session by itself, as the tool's schema asks.
+            rating = 1 + self._asked[tool]
+            self._asked[tool] += 1
+            arguments = {"session_key": {"key": session.name}, "ratings": {UNKNOWN_MEMORY: 1 / rating}}
+        elif tool == "secret_exec":
+            if self._asked[tool]:
+                return
+            self._asked[tool] += 1
+            arguments = {"command": "printenv DEPLOY_TOKEN", "secrets": {"DEPLOY_TOKEN": "ACME_DEPLOY_TOKEN"}}
+        elif tool == "memory_search":
+            summed_up = {"aggregate": True, "aggregate_budget": "medium", "aggregateBudget": "medium"}
+            arguments = {"query": self._anew(query), "limit": 5, **(summed_up if more else {})}
         else:
             # A tool is used on a memory once, and on one that was forgotten none.
             if not session.stored or session.used & {tool, "memory_forget"}:
@@ -183,11 +236,11 @@ class Writer:
             arguments = uses[tool]
         self._add(ToolCall(session=session.name, tool=tool, arguments=dict(arguments)))
 
-    def _store(self, session: _Session, fact: str) -> None:
+    def _store(self, session: _Session, fact: str, *, tags: bool = False) -> None:
         name = f"{session.name}-m{len(session.stored) + 1}"
         session.stored.append(name)
         session.used.clear()
-        arguments = {"content": self._anew(fact)}
+        arguments = {"content": self._anew(fact), **({"tags": "billing,notes"} if tags else {})}
         self._add(ToolCall(session=session.name, tool="memory_store", arguments=arguments, as_=name))
 
     def _anew(self, text: str) -> str:

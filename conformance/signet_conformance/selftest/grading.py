@@ -11,7 +11,7 @@ from signet_conformance.engine import Judged, run_judgements
 from signet_conformance.finding import Verdict
 from signet_conformance.rules import rules, run_rules
 from signet_conformance.rules.daemon import DAEMON_RULES
-from signet_conformance.selftest.mutants import Mutant, Mutants, mutants
+from signet_conformance.selftest.mutants import FILE, Mutant, Mutants, mutants
 from signet_conformance.selftest.performing import Performed
 from signet_conformance.selftest.trials import CONTRACT, Trial
 
@@ -23,12 +23,13 @@ class Grade:
     """One trial as it ended. `breached` is every requirement in breach, of both sides, with its verdict.
 
     `complaints` say why it is not as it should be; there are none for a mutant killed cleanly, or a reference
-    that passes.
+    that passes. `decided` are the requirements that it passes or breaches.
     """
 
     trial: Trial
     breached: Mapping[str, Verdict]
     complaints: Sequence[str] = ()
+    decided: frozenset[str] = frozenset()
 
     @property
     def killed(self) -> bool:
@@ -45,10 +46,15 @@ class Grade:
 
 @dataclass(frozen=True, slots=True)
 class Selftest:
-    """All trials graded, and what is wrong with the mutants as a whole."""
+    """All trials graded, and what is wrong with the mutants as a whole.
+
+    `unreached` names the requirements that nothing that conforms is judged by, each with the reason; it is known of
+    the whole only.
+    """
 
     grades: Sequence[Grade]
     complaints: Sequence[str] = member(default=())
+    unreached: Mapping[str, str] = member(default_factory=dict)
 
     @property
     def green(self) -> bool:
@@ -76,6 +82,22 @@ class Selftest:
         return [grade for grade in self.grades if grade.trial.variants]
 
 
+def unreached(grades: Sequence[Grade]) -> Sequence[str]:
+    """The requirements that neither the reference nor a variant is judged by, at any contract version, in order."""
+    reached = {name for grade in grades if grade.trial.mutant is None for name in grade.decided}
+    return [name for name in catalogue() if name not in reached and name not in run_rules()]
+
+
+def reasons_missing(names: Sequence[str], known: Mapping[str, str]) -> Iterator[str]:
+    """What is wrong with the reasons why some requirements are not reached by anything that conforms."""
+    for name in names:
+        if name not in known:
+            yield f"nothing that conforms reaches {name}: add a scenario, a variant, or a reason to unreached in {FILE}"
+    for name in known:
+        if name not in names:
+            yield f"{name} stands under unreached in {FILE}, and is reached"
+
+
 def completeness(known: Mutants) -> Iterator[str]:
     """What is missing: rules that no mutant breaks, mutants and exemptions without a rule."""
     judged = {*rules(), *DAEMON_RULES}
@@ -97,11 +119,13 @@ def grade(performed: Performed, controls: Mapping[str, Judged]) -> Grade:
         return Grade(performed.trial, {}, [f"could not be performed: {performed.error}"])
     breached = dict(_breached(performed.judged))
     mutant = performed.trial.mutant
+    decided = _decided(performed.judged)
     if performed.trial.variants:
-        return Grade(performed.trial, breached, list(_blame(performed, performed.judged, breached)))
+        return Grade(performed.trial, breached, list(_blame(performed, performed.judged, breached)), decided)
     if mutant is None:
         tolerated = mutants().tolerated.get(performed.trial.scenario.name, {})
-        return Grade(performed.trial, breached, [f"breaks {name}" for name in breached if name not in tolerated])
+        blamed = [f"breaks {name}" for name in breached if name not in tolerated]
+        return Grade(performed.trial, breached, blamed, decided)
     if mutant.breaks in run_rules() and mutant.breaks not in breached:
         over_run = run_judgements([*({**controls, mutant.scenario: performed.judged}).values()]).get(mutant.breaks)
         if over_run is not None and over_run.verdict in _BREACHES:
@@ -121,6 +145,11 @@ def whole_run_of(controls: Mapping[str, Judged]) -> Iterator[str]:
 def is_control(performed: Performed) -> bool:
     """Whether it is a trial of the reference at the usual contract."""
     return performed.trial.is_control and performed.trial.contract == CONTRACT and performed.judged is not None
+
+
+def _decided(judged: Judged) -> frozenset[str]:
+    every = {**judged.judgements, **judged.daemon}
+    return frozenset(name for name, judgement in every.items() if judgement.verdict in (*_BREACHES, Verdict.PASS))
 
 
 def _breached(judged: Judged) -> Iterator[tuple[str, Verdict]]:

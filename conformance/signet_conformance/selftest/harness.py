@@ -7,6 +7,7 @@ It speaks the driver protocol like the harness itself. Without `--mutant` it is 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import sys
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from signet_conformance.errors import SignetConformanceError
+from signet_conformance.selftest.host import seen_by_host
 from signet_conformance.selftest.mutants import NOTHING, mutant
 from signet_conformance.selftest.transport import Chain, MutatingTransport
 from signet_conformance.selftest.variants import variant
@@ -21,6 +23,9 @@ from signet_reference_harness import driver
 
 PLANTED_VARIABLE = "SIGNET_SELFTEST_PLANTED"
 """Holds the value of a secret, for the mutant that tells one."""
+
+DEFAULT_PORT_VARIABLE = "SIGNET_SELFTEST_DEFAULT_PORT"
+"""Holds the port that stands for the daemon's default one, for the mutant that calls it."""
 
 APPLIED_VARIABLE = "SIGNET_SELFTEST_APPLIED"
 """Names the file that is to hold, in the end, the ids of the variants that changed a request."""
@@ -43,12 +48,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             os.environ.pop(variable, None)
         change = NOTHING
     secret = os.environ.get(PLANTED_VARIABLE)
+    if change.get("do") == "host":
+        with seen_by_host(change):
+            return driver.main(MutatingTransport())
+    hosts = [(name, change) for name, change in changes if change["do"] == "host"]
     if not changes:
-        return driver.main(MutatingTransport(change, secret=secret))
-    chain = Chain(changes, secret=secret)
-    status = driver.main(chain.transport)
+        port = int(os.environ.get(DEFAULT_PORT_VARIABLE, "0"))
+        return driver.main(MutatingTransport(change, secret=secret, default_port=port))
+    chain = Chain([named for named in changes if named not in hosts], secret=secret)
+    with contextlib.ExitStack() as seen:
+        for _, shown in hosts:
+            seen.enter_context(seen_by_host(shown))
+        status = driver.main(chain.transport)
     if (out := os.environ.get(APPLIED_VARIABLE)) is not None:
-        Path(out).write_text(json.dumps(chain.applied), "utf-8")
+        Path(out).write_text(json.dumps(sorted({name for name, _ in changes} - chain.idle)), "utf-8")
     return status
 
 

@@ -65,6 +65,15 @@ def complaint_lines(selftest: Selftest, width: int = 80, colour: bool = False) -
     return drawn((Paragraph(Text.assemble(red, complaint), 0, 4) for complaint in complaints), width, colour)
 
 
+def unreached_lines(selftest: Selftest, width: int = 80, colour: bool = False) -> list[str]:
+    """The requirements that nothing that conforms is judged by, each with the reason; nothing without any."""
+    if not selftest.unreached:
+        return []
+    head = Paragraph("Passed in no scenario, by neither the reference nor a variant:", 0, 4)
+    rows = (Paragraph(Text.assemble((name, STRONG), f" {why}"), 2, 4) for name, why in selftest.unreached.items())
+    return drawn([head, *rows], width, colour)
+
+
 def progress_line(grade: Grade) -> str:
     """One trial as one line."""
     mutant = grade.trial.mutant
@@ -103,6 +112,7 @@ def as_json(selftest: Selftest, exempt: Mapping[str, str], seconds: float) -> di
         "green": selftest.green,
         "seconds": round(seconds, 1),
         "complaints": list(selftest.complaints),
+        "unreached": dict(selftest.unreached),
         "reference": [
             {
                 "scenario": grade.trial.scenario.name,

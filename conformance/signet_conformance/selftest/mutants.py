@@ -12,6 +12,7 @@ from typing import Any
 from signet_conformance.contract import catalogue, document
 from signet_conformance.errors import UsageError, printable
 
+FILE = "schemas/mutants.json"
 CONNECTOR, DAEMON = "connector", "daemon"
 Change = Mapping[str, Any]
 """One change, as schemas/mutants.schema.json describes it; `do` says which kind."""
@@ -49,13 +50,15 @@ class Mutants:
     """The whole of schemas/mutants.json, with the reasons why some requirements have no mutant.
 
     `exempt` is requirement id to the reason why no mutant can break it, its entry's `no_mutant`; `tolerated` is
-    scenario to the requirements that even the reference breaches there, with the reason.
+    scenario to the requirements that even the reference breaches there, with the reason; `unreached` is requirement
+    id to the reason why neither the reference nor a variant is judged by it.
     """
 
     mutants: Mapping[str, Mutant]
     scenarios: tuple[Mapping[str, Any], ...]
     exempt: Mapping[str, str]
     tolerated: Mapping[str, Mapping[str, str]]
+    unreached: Mapping[str, str]
 
 
 @cache
@@ -67,6 +70,7 @@ def mutants() -> Mutants:
         tuple(data["scenarios"]),
         {name: entry.no_mutant for name, entry in catalogue().items() if entry.no_mutant is not None},
         data["tolerated"],
+        data["unreached"],
     )
 
 

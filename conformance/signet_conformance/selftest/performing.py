@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import queue
 import secrets
+import socket
 import sys
 import threading
 from collections import deque
@@ -22,8 +23,9 @@ from signet_conformance.children.temporary import temporary_folder
 from signet_conformance.drivers.launch import Driver
 from signet_conformance.engine import Judged, judge
 from signet_conformance.errors import KitError, SignetConformanceError
+from signet_conformance.running.default_port import DefaultPort
 from signet_conformance.running.station import Station
-from signet_conformance.selftest.harness import APPLIED_VARIABLE, PLANTED_VARIABLE
+from signet_conformance.selftest.harness import APPLIED_VARIABLE, DEFAULT_PORT_VARIABLE, PLANTED_VARIABLE
 from signet_conformance.selftest.mutants import CONNECTOR
 from signet_conformance.selftest.trials import CONTRACT, Trial
 
@@ -139,6 +141,8 @@ class _Bench:
             self._station = Station(target, self._daemon_at(home), home, canary=self._canary, token=token)
             self._stack.callback(self._station.close)
             self._station.start()
+            self._port = _free_port()
+            self._stack.enter_context(DefaultPort(self._heard_elsewhere, self._port))
         except BaseException:
             self._stack.close()
             raise
@@ -146,6 +150,10 @@ class _Bench:
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
         self._stack.close()
+
+    def _heard_elsewhere(self, home: str, method: str, path: str, address: str) -> None:
+        if home == self._station.home:
+            self._station.heard_elsewhere(method, path, address)
 
     def _daemon_at(self, home: Path) -> str:
         """Which daemon the station shall use: its own embedded one, or one launched here that can be broken."""
@@ -166,7 +174,8 @@ class _Bench:
         ]
         self._station.target = replace(self._station.target, command=tuple(command))
         noted = {APPLIED_VARIABLE: str(self._home / f"{trial.name}.json")} if trial.variants else {}
-        driver = self._station.launch({**trial.scenario.env, **noted, PLANTED_VARIABLE: self._canary})
+        told = {PLANTED_VARIABLE: self._canary, DEFAULT_PORT_VARIABLE: str(self._port)}
+        driver = self._station.launch({**trial.scenario.env, **noted, **told})
         self._stack.callback(driver.close)
         return driver
 
@@ -202,3 +211,10 @@ class _Bench:
             return tuple(json.loads((self._home / f"{trial.name}.json").read_bytes()))
         except (OSError, ValueError):
             return ()
+
+
+def _free_port() -> int:
+    """A port that stands for the daemon's default one, which another run of the kit may hold."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 
 import httpx
@@ -19,22 +21,35 @@ from signet_conformance.selftest.pointers import value_at
 from signet_conformance.selftest.raw import RawTransport
 from signet_conformance.selftest.spelling import spelled
 
+_CALL = """
+import sys, urllib.error, urllib.request
+request = urllib.request.Request(sys.argv[1], b"{}", {"content-type": "application/json"}, method=sys.argv[2])
+try:
+    print(urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=20).status)
+except urllib.error.HTTPError as error:
+    print(error.code)
+"""
 Send = Callable[[Outgoing], Awaitable[Heard]]
 
 
 class MutatingTransport(httpx.AsyncBaseTransport):
     """Passes requests on to `inner` (httpx's own by default) and answers back, but for what `change` changes.
 
-    `secret` is what `{{secret}}` stands for before any request has told.
+    `secret` is what `{{secret}}` stands for before any request has told, `default_port` where strays go.
     """
 
     def __init__(
-        self, change: Change = NOTHING, inner: httpx.AsyncBaseTransport | None = None, secret: str | None = None
+        self,
+        change: Change = NOTHING,
+        inner: httpx.AsyncBaseTransport | None = None,
+        secret: str | None = None,
+        default_port: int = 0,
     ) -> None:
         # No certificate is ever looked at: the daemon speaks plain HTTP on loopback, and loading the store takes long.
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._inner = httpx.AsyncHTTPTransport(verify=context, trust_env=False) if inner is None else inner
         self._memory = Memory(secret)
+        self._default_port = default_port
         self._performers = {
             "edit": self._edit,
             "answer": self._answer,
@@ -45,6 +60,7 @@ class MutatingTransport(httpx.AsyncBaseTransport):
             "wait": self._wait,
             "fall_silent": self._fall_silent,
             "spell": self._spell,
+            "stray": self._stray,
         }
         self.change = change
 
@@ -156,6 +172,15 @@ class MutatingTransport(httpx.AsyncBaseTransport):
                 continue
         return waiting.result()
 
+    async def _stray(self, request: Outgoing, _send: Send, _like: httpx.Request) -> Heard:
+        """Send it as a program that the connector runs would: whose it is is told by the environment of a process."""
+        words = [sys.executable, "-c", _CALL, f"http://127.0.0.1:{self._default_port}{request.path}", request.method]
+        child = await asyncio.create_subprocess_exec(*words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        said, _ = await child.communicate()
+        if child.returncode:
+            raise httpx.ConnectError("nothing listens at the default port")
+        return Heard.made(int(said), {})
+
     async def _fall_silent(self, request: Outgoing, send: Send, _like: httpx.Request) -> Heard:
         wanted = self._change["answered"]
         try:
@@ -191,8 +216,12 @@ class Chain:
     @property
     def applied(self) -> Sequence[str]:
         """The names of which every change has changed something."""
-        idle = {name for name, part in self._parts if not part.applied}
-        return sorted({name for name, _ in self._parts} - idle)
+        return sorted({name for name, _ in self._parts} - self.idle)
+
+    @property
+    def idle(self) -> frozenset[str]:
+        """The names of which some change has met no request."""
+        return frozenset(name for name, part in self._parts if not part.applied)
 
 
 def _names(value: str | list[str]) -> list[str]:
