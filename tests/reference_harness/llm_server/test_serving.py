@@ -7,11 +7,13 @@ import json
 import signal
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from signet_reference_harness.cli import main
 from signet_reference_harness.llm_server.kept import MOST_BYTES, MOST_REQUESTS, Requests
 
 from .served import Serve, started
@@ -177,6 +179,12 @@ def test_a_command_line_that_is_wrong_is_an_error(arguments: list[str], message:
     ended = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.startswith(message)
+
+
+def test_the_command_is_installed() -> None:
+    """Its entry point is the command that these tests start as a module."""
+    (command,) = entry_points(group="console_scripts", name="signet-harness")
+    assert command.load() is main
 
 
 def test_a_port_that_is_taken_is_an_error(serve: Serve, tmp_path: Path) -> None:
