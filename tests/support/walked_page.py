@@ -1,0 +1,101 @@
+"""A page of the documentation, executed word for word."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+MARK = "<!-- the test has the kit installed already -->"
+_FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_STEP = "=== step "
+
+
+@dataclass(frozen=True)
+class Step:
+    """One block of commands, and the lines of output that the page shows beneath it."""
+
+    commands: str
+    shown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page whose first block of commands installs the kit; up to the heading `until`, the others are executed."""
+
+    path: Path
+    until: str | None = None
+
+    @property
+    def _blocks(self) -> list[tuple[str, str]]:
+        text = self.path.read_text("utf-8")
+        before, marked = text.split(MARK)
+        assert "```" not in before
+        if self.until is not None:
+            assert self.until in marked
+            marked = marked.partition(self.until)[0]
+        return _FENCE.findall(marked)
+
+    @property
+    def installation(self) -> list[str]:
+        """The lines of the one block that is not executed."""
+        kind, body = self._blocks[0]
+        assert kind == "sh"
+        return body.splitlines()
+
+    @property
+    def steps(self) -> list[Step]:
+        """The commands of the page in their order, without those of the installation."""
+        steps: list[Step] = []
+        for kind, body in self._blocks[1:]:
+            if kind == "sh":
+                steps.append(Step(body))
+            else:
+                steps[-1] = Step(steps[-1].commands, tuple(filter(None, body.splitlines())))
+        return steps
+
+    def walk(self, folder: Path) -> list[str]:
+        """What each step says to a newcomer in an empty folder, all steps in one shell."""
+        script = "".join(f"echo; echo '{_STEP}{number}'\n{step.commands}" for number, step in enumerate(self.steps))
+        hidden = ("SIGNET_", "GITHUB_", "PYTEST_")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
+        bin_folder = str(Path(sys.executable).parent)
+        with subprocess.Popen(
+            ["/bin/sh", "-c", script],
+            cwd=folder,
+            env={**kept, "KIT": str(ROOT), "PATH": os.pathsep.join([bin_folder, kept.get("PATH", os.defpath)])},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        ) as shell:
+            try:
+                said, _ = shell.communicate(timeout=300)
+            finally:
+                # What a page starts in the background ends with it, even where the page broke off.
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(shell.pid, signal.SIGKILL)
+        return re.split(rf"^{_STEP}\d+\n", said, flags=re.MULTILINE)[1:]
+
+    def check(self, folder: Path) -> None:
+        """Fail unless every line that the page shows beneath a block is said, in that order, numbers aside."""
+        said = self.walk(folder)
+        assert len(said) == len(self.steps)
+        for step, output in zip(self.steps, said, strict=True):
+            rest = [_loose(line) for line in output.splitlines()]
+            for line in step.shown:
+                wanted = _loose(line)
+                at = next((at for at, heard in enumerate(rest) if wanted in heard), None)
+                assert at is not None, f"after {step.commands!r}, {line!r} is not said, or too early:\n{output}"
+                del rest[: at + 1]
+
+
+def _loose(text: str) -> str:
+    """Text in which numbers, and the width of gaps, no longer count."""
+    return re.sub(r"\s+", " ", re.sub(r"\d+", "0", text)).strip()
