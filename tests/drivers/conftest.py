@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from signet_conformance import engine, trace
+from signet_conformance.children import forks
 from signet_conformance.children.environment import clean_environment
 from signet_conformance.drivers.launch import launch
 from signet_conformance.finding import Verdict
@@ -83,8 +84,9 @@ def made(tmp_path: Path) -> Made:
 def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Station, Path]]:
     home = tmp_path_factory.mktemp("station")
     station = Station(load("reference"), "embedded", home, canary="canary-5c1e07", token="sig_sk_" + "51" * 20)
-    yield station, home / "home"
-    station.close()
+    with forks.held():
+        yield station, home / "home"
+        station.close()
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ Hypothesis, nor mitmproxy, nor the engine is imported.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -138,10 +139,26 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if not config.getoption("signet_conformance", default=False):
         return
     # Imported here: a run that asks for nothing pays nothing.
+    if not hasattr(config, "workerinput") and not config.option.collectonly:
+        _warm_up(config)
     from signet_conformance.pytest_plugin.run import ConformanceRun
 
     taken = config.stash.get(_taken_key, None) or []
     config.pluginmanager.register(RunHooks(config, ConformanceRun.of(session, taken)), _RUN)
+
+
+def _warm_up(config: pytest.Config) -> None:
+    """Have the programs of a driven run made ready while all the rest is imported; they end with the run."""
+    from signet_conformance.running.warm import warmed
+
+    def given(name: str) -> str | None:
+        value: str | None = config.getoption(f"signet_{name}")
+        return config.getoption(f"signet_short_{name}", default=None) if value is None else value
+
+    if given("target") and not config.getoption("signet_trace"):
+        held = ExitStack()
+        held.enter_context(warmed(given("target"), given("daemon")))
+        config.add_cleanup(held.close)
 
 
 @pytest.hookimpl(optionalhook=True)

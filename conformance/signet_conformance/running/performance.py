@@ -14,6 +14,7 @@ from signet_conformance.reports.registry import Format
 from signet_conformance.running.events import Tell
 from signet_conformance.running.plan import Invocation
 from signet_conformance.running.request import Request
+from signet_conformance.running.warm import warmed
 
 
 class Performance:
@@ -30,10 +31,11 @@ class Performance:
         """
         plan = self.request.plan(invocation)
         self.request.demand_consent(tell)
-        # Imported when something is driven: who only asks for help has no use for Hypothesis.
-        from signet_conformance.running.run import drive
+        with warmed(plan.target.name, plan.daemon):
+            # Imported when something is driven: who only asks for help has no use for Hypothesis.
+            from signet_conformance.running.run import drive
 
-        self.recordings.performed = drive(plan, self.request.folder, tell)
+            self.recordings.performed = drive(plan, self.request.folder, tell)
 
     @cached_property
     def judging(self) -> Judging:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from signet_conformance.targets import Target
-
 if TYPE_CHECKING:  # scenarios bring pydantic along, which a run over recordings has no use for
     from signet_conformance.scenarios.script import Scenario
+    from signet_conformance.targets import Target
 
 EMBEDDED = "embedded"
 

@@ -24,6 +24,8 @@ from signet_conformance.running.station import Station
 from signet_conformance.running.workers import Job, Workers
 from signet_conformance.scenarios.deciding import deciding
 from signet_conformance.scenarios.script import Scenario, scripted
+from signet_conformance.scenarios.steps import SwitchFaultOn
+from signet_conformance.trace.fault_kinds import SLOW
 
 FAILURES = "signet-failures"
 """The folder, where one stands, for scenarios that show a breach in a run without a report."""
@@ -63,10 +65,17 @@ def drive(plan: Plan, folder: Path, tell: Tell) -> Shortfall | None:
         chunks: list[Chunk] = []
         # What was never seen may be in what is left out: such a run says nothing of coverage.
         part = bool(plan.scenarios) or plan.only is not None
-        scripted_jobs = [_job(scenario, folder, patience, part=part) for scenario in scenarios]
-        # A chunk is the longest job there is: were it begun last, one worker would be at it alone.
-        jobs: list[Job[_Performed | Chunk | None]] = [*scripted_jobs[:1], *generated.jobs(), *scripted_jobs[1:]]
-        for result in workers.work(jobs):
+
+        def jobs_of(some: Sequence[Scenario]) -> Sequence[Job[_Performed | Chunk | None]]:
+            return [_job(scenario, folder, patience, part=part) for scenario in some]
+
+        # The first tells whether the connector can be started at all. Then the longest, a chunk of generated sessions
+        # before all: were it begun last, one worker would be at it alone.
+        rest = sorted(scenarios[1:], key=lambda scenario: -len(scenario.steps))
+        idle = [scenario for scenario in rest if _waits(scenario)]
+        busy = [scenario for scenario in rest if not _waits(scenario)]
+        jobs = [*jobs_of(scenarios[:1]), *generated.jobs(), *jobs_of(busy)]
+        for result in workers.work(jobs, jobs_of(idle)):
             if isinstance(result, Chunk):
                 chunks.append(result)
             elif result is not None:
@@ -120,6 +129,12 @@ def _job(scenario: Scenario, folder: Path, patience: Patience, *, part: bool) ->
         return None if watched.given_up else _Performed(scenario, watched, error)
 
     return job
+
+
+def _waits(scenario: Scenario) -> bool:
+    """Whether most of it is waiting for answers that a fault holds back."""
+    faults = (step.fault for step in scenario.steps if isinstance(step, SwitchFaultOn))
+    return any(fault["kind"] in SLOW for fault in faults)
 
 
 def _broken_off(plan: Plan, performed: _Performed, failures: Path) -> BrokenOff:

@@ -36,7 +36,8 @@ class Workers:
     """Perform scenarios against one target. A context manager: everything they launched ends with it.
 
     `count` workers share the jobs (default: as many as processors, two at most; one where the daemon is not
-    the embedded one, which could not be launched twice). A worker without a job launches nothing.
+    the embedded one, which could not be launched twice). Where the kit chooses their number, one more takes the jobs
+    that mostly wait, which cost no processor. A worker without a job launches nothing.
     """
 
     def __init__(self, target: Target, folder: Path, daemon: str = "embedded", count: int | None = None) -> None:
@@ -46,9 +47,12 @@ class Workers:
         home = self._stack.enter_context(temporary_folder("signet-conformance-"))
         token = f"sig_sk_{secrets.token_hex(20)}"
         canary = f"canary-{secrets.token_hex(12)}"
+        beside = 1 if count is None and is_embedded(daemon) else 0
         if count is None:
             count = min(MOST_WORKERS, os.cpu_count() or 1) if is_embedded(daemon) else 1
-        self.stations = [Station(target, daemon, home / f"worker{n}", canary=canary, token=token) for n in range(count)]
+        self._count = count
+        numbers = range(count + beside)
+        self.stations = [Station(target, daemon, home / f"worker{n}", canary=canary, token=token) for n in numbers]
 
     def __enter__(self) -> Self:
         try:
@@ -92,22 +96,29 @@ class Workers:
         restarts = any(isinstance(step, RestartDaemon) for step in scenario.steps)
         return lacks or (bool(scenario.env) and runs_already) or (restarts and not self.can_restart)
 
-    def work(self, jobs: Iterable[Job[T]]) -> Iterator[T]:
+    def work(self, jobs: Iterable[Job[T]], idle: Iterable[Job[T]] = ()) -> Iterator[T]:
         """Do jobs at the stations, each at the next station that is free; yield their results as they come.
 
+        `idle` are jobs that mostly wait: they are done beside the others, one after the other.
         The first job that raises ends the work: what the other workers are at is finished, the rest left undone.
         """
-        waiting = deque(jobs)
+        waiting, idling = deque(jobs), deque(idle)
+        stations = self.stations[: self._count]
+        beside = self.stations[self._count :] if idling and len(waiting) >= self._count else []
+        if not beside:
+            waiting.extend(idling)
 
         def all_waiting(station: Station) -> Iterator[T]:
-            while waiting:
+            mine = idling if station in beside else waiting
+            while mine:
                 with contextlib.suppress(IndexError):  # another worker took the last one
-                    yield waiting.popleft()(station)
+                    yield mine.popleft()(station)
 
         try:
-            yield from self._in_threads(all_waiting, self.stations[: len(waiting)])
+            yield from self._in_threads(all_waiting, [*stations[: len(waiting)], *beside])
         finally:
             waiting.clear()
+            idling.clear()
 
     @staticmethod
     def _in_threads(work: Callable[[Station], Iterator[T]], stations: Sequence[Station]) -> Iterator[T]:

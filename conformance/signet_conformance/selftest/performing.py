@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from signet_conformance import targets, trace
+from signet_conformance.children import forks
 from signet_conformance.children.environment import clean_environment
 from signet_conformance.children.processes import LineProcess
 from signet_conformance.children.temporary import temporary_folder
@@ -74,22 +75,23 @@ def perform(wanted: Sequence[Trial], folder: Path, workers: int) -> Iterator[Per
             done.put(None)
 
     threads = [threading.Thread(target=work, name=f"worker {number}") for number in range(workers)]
-    for thread in threads:
-        thread.start()
-    try:
-        running = len(threads)
-        while running:
-            result = done.get()
-            if isinstance(result, BaseException):
-                raise result
-            if result is None:
-                running -= 1
-            else:
-                yield result
-    finally:
-        stop.set()
+    with forks.held():
         for thread in threads:
-            thread.join()
+            thread.start()
+        try:
+            running = len(threads)
+            while running:
+                result = done.get()
+                if isinstance(result, BaseException):
+                    raise result
+                if result is None:
+                    running -= 1
+                else:
+                    yield result
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
 
 
 def _perform_batch(
