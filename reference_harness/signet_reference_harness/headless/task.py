@@ -39,6 +39,7 @@ from signet_reference_harness.providers import Provider, registry, settings
 from signet_reference_harness.providers.completion import CompletionChunk, StopReason
 from signet_reference_harness.providers.settings import ProviderSettings
 from signet_reference_harness.reply import FailureClass, Reply
+from signet_reference_harness.routing import routing_table
 from signet_reference_harness.session import Session
 from signet_reference_harness.tools import DaemonTool, Tool, ToolResult
 from signet_reference_harness.tools.bounds import ResultFolder
@@ -136,6 +137,9 @@ class _Task:
             identity = SessionIdentity(key, agent, str(folders.project))
         else:
             identity = stored.identity
+        routing = routing_table(environ)
+        if routing is not None:
+            config = routing.settings_for(identity.agent, config)
         given = {name: getattr(options, name) for name in settings.FLAGS}
         workspace = settings.workspace_of(environ)
         asked = settings.load(given, environ, workspace)

@@ -137,6 +137,25 @@ def test_no_daemon_is_2_before_the_model_is_asked(do: Do, daemon: RecordingDaemo
     assert served.requests() == []
 
 
+def test_a_task_speaks_to_the_daemon_of_its_agent(
+    do: Do, daemon: RecordingDaemon, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a routing table names the agent, its daemon is spoken to and the usual one is not."""
+    other = RecordingDaemon()
+    monkeypatch.setenv("SIGNET_ROUTES", f"atlas={other.origin}")
+    done = do(prompt="Hello.", **model(serve(turns=[{"content": "Hi."}]).url))
+    other.stop()
+    assert (done.status, other.paths(), daemon.requests) == (0, WHOLE_TURN, [])
+
+
+def test_an_agent_without_a_daemon_is_2(do: Do, daemon: RecordingDaemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent that the table does not name never falls to the default daemon."""
+    monkeypatch.setenv("SIGNET_ROUTES", f"nova={daemon.origin}")
+    done = do(prompt="Hello.", **model("http://127.0.0.1:9"))
+    assert (done.status, daemon.requests) == (2, [])
+    assert "'atlas'" in done.told[0][0]
+
+
 def test_a_bypassed_task_is_done_without_memory(
     do: Do, daemon: RecordingDaemon, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
