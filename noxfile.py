@@ -110,6 +110,13 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def killed(session: nox.Session) -> None:
+    """The recorder killed at 40 instants under 64 connections: fails when an answered exchange is lost."""
+    session.install("-e", ".")
+    session.run("python", "ci/tools/kill_recorder.py", *session.posargs)
+
+
+@nox.session
 def mutation(session: nox.Session) -> None:
     """Which changes of a sample of the rules' code no test notices: takes a quarter of an hour."""
     session.install("cosmic-ray>=8.3", "-e", ".[dev]")

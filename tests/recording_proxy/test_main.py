@@ -6,11 +6,13 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import resource
 import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -128,6 +130,15 @@ def test_a_kill_at_any_moment_leaves_whole_lines(upstream: Upstream, tmp_path: P
     read = trace.read(tmp_path / "t.jsonl")
     assert [e.request.path for e in read.exchanges][:answered] == [f"/{n}" for n in range(answered)]
     assert read.warnings == ()
+
+
+def test_a_kill_under_load_loses_nothing_that_was_answered() -> None:
+    """At instants drawn anew each time, many connections at once, answers of every form."""
+    script = Path(__file__).parents[2] / "ci" / "tools" / "kill_recorder.py"
+    command = [sys.executable, str(script), "--instants", "2", "--connections", "24", "--seed", str(time.time_ns())]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"2 instants, .* [1-9][0-9]* answered, 0 lost", done.stdout)
 
 
 def test_an_existing_file_is_kept(upstream: Upstream, tmp_path: Path) -> None:

@@ -81,7 +81,8 @@ def _tell(line: str) -> None:
 
 
 @atexit.register
-def _end() -> None:
+def end() -> None:
+    """Let the watchdog end what is left over, and itself; called at the end of this process, and before it by none."""
     process = _process
     if process is not None and process.stdin is not None:
         process.stdin.close()

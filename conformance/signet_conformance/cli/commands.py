@@ -182,9 +182,17 @@ def main() -> NoReturn:
         commands.main()
     except SystemExit as leaving:
         if isinstance(leaving.code, int) and sys.gettrace() is None and not _has_exit_work():
+            _end_watchdog()
             # A large trace is millions of objects: taking them down one by one is time the user waits for.
             os._exit(leaving.code)
         raise
+
+
+def _end_watchdog() -> None:
+    """Wait for the watchdog of a command that started processes; others have not even imported it."""
+    watchdog = sys.modules.get("signet_conformance.children.watchdog")
+    if watchdog is not None:
+        watchdog.end()
 
 
 def _has_exit_work() -> bool:

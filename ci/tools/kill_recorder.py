@@ -1,0 +1,126 @@
+"""Kills the recorder by SIGKILL at random instants under load, and counts the answered exchanges that were lost.
+
+Many connections, each with its next request as soon as its answer is complete, of every form an answer may have. What
+a client had the whole answer of must stand in the trace, and no line of it but the last may be damaged. Ends with 1
+when anything was lost.
+
+    python ci/tools/kill_recorder.py [--instants 40] [--connections 64] [--seed N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from signet_conformance import trace
+
+LONGEST_S = 1.5
+"""Instants lie between the first answer and so many seconds after it."""
+REQUEST = json.dumps({"harness": "claude-code", "userMessage": "Round invoices half to even. " * 30}).encode()
+ANSWER = json.dumps({"inject": "- Invoices are rounded half to even.\n" * 40}).encode()
+FORMS = (
+    b"content-length: %d\r\n\r\n%b" % (len(ANSWER), ANSWER),
+    b"transfer-encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(ANSWER), ANSWER),
+    b"content-length: 0\r\n\r\n",
+)
+
+
+async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        while True:
+            head = await reader.readuntil(b"\r\n\r\n")
+            number = 0
+            if head.startswith(b"POST"):
+                await reader.readexactly(len(REQUEST))
+                number = int(head.split(b" ", 2)[1].rpartition(b"/")[2])
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n" + FORMS[number % len(FORMS)])
+    except (asyncio.IncompleteReadError, ConnectionError):
+        writer.close()
+
+
+async def _client(port: int, connection: int, answered: set[str], first: asyncio.Event) -> None:
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for number in range(1_000_000):
+            path = f"/{connection}/{number}"
+            head = f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/json\r\n"
+            writer.write(b"%bcontent-length: %d\r\n\r\n%b" % (head.encode(), len(REQUEST), REQUEST))
+            await _whole_answer(reader)
+            answered.add(path)
+            first.set()
+    except (asyncio.IncompleteReadError, ConnectionError):
+        return
+
+
+async def _whole_answer(reader: asyncio.StreamReader) -> None:
+    head = (await reader.readuntil(b"\r\n\r\n")).lower()
+    if b"transfer-encoding: chunked" in head:
+        while (line := await reader.readline()) not in (b"0\r\n", b""):
+            await reader.readexactly(int(line, 16) + 2)
+        await reader.readexactly(2)
+        return
+    length = next(line for line in head.split(b"\r\n") if line.startswith(b"content-length:"))
+    await reader.readexactly(int(length.partition(b":")[2]))
+
+
+async def _killed_once(upstream: int, connections: int, after_s: float, out: Path) -> set[str]:
+    """The paths that were answered before the recorder was killed."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "signet_recording_proxy", "--upstream", f"http://127.0.0.1:{upstream}", "--out", str(out),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None  # noqa: S101 - it was asked for
+        port = int(json.loads(await process.stdout.readline())["url"].rpartition(":")[2])
+        answered: set[str] = set()
+        first = asyncio.Event()
+        clients = [asyncio.create_task(_client(port, n, answered, first)) for n in range(connections)]
+        await first.wait()
+        await asyncio.sleep(after_s)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        await process.wait()
+    await asyncio.gather(*clients)
+    return answered
+
+
+async def _main(instants: int, connections: int, seed: int) -> int:
+    drawn = random.Random(seed)  # noqa: S311 - instants, no secrets
+    server = await asyncio.start_server(_answer, "127.0.0.1", 0)
+    upstream: int = server.sockets[0].getsockname()[1]
+    answered_in_all = lost_in_all = torn = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for instant in range(instants):
+            after_s, out = drawn.uniform(0, LONGEST_S), Path(folder) / f"{instant}.jsonl"
+            answered = await _killed_once(upstream, connections, after_s, out)
+            recorded = trace.read(out)
+            lost = answered - {e.request.path for e in recorded.exchanges if e.response is not None and e.error is None}
+            answered_in_all, lost_in_all = answered_in_all + len(answered), lost_in_all + len(lost)
+            torn += bool(recorded.warnings)
+            print(f"killed after {after_s:.3f} s: {len(answered)} answered, {len(lost)} lost", flush=True)
+    print(
+        f"{instants} instants, {connections} connections, seed {seed}: {answered_in_all} answered, "
+        f"{lost_in_all} lost, {torn} traces with a torn last line"
+    )
+    return 1 if lost_in_all else 0
+
+
+def main() -> int:
+    """Read the options and kill."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--instants", type=int, default=40, help="how often it is killed (default: 40)")
+    parser.add_argument("--connections", type=int, default=64, help="at a time (default: 64)")
+    parser.add_argument("--seed", type=int, default=1, help="of the instants (default: 1)")
+    options = parser.parse_args()
+    return asyncio.run(_main(options.instants, options.connections, options.seed))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
