@@ -345,9 +345,9 @@ class Session:
         return result.inject
 
     async def _research(self, prompt: str) -> tuple[ToolResult, ...]:
-        """What the tools that run before the model brought; one that failed brings nothing."""
+        """What the tools that run before the model brought; those that failed or found nothing are left out."""
         results = [await self._use(name, {"query": prompt}) for name in self.tools.before_generation]
-        return tuple(result for result in results if result.ok)
+        return tuple(result for result in results if result.ok and not _is_empty(result.content))
 
     async def _run_call(self, call: ToolCall) -> ToolResult:
         return await self._use(call.name, call.arguments)
@@ -450,3 +450,8 @@ class Session:
             self.last_hook = self.tick()
             self._daemon.last_prompt = None
         return reply
+
+
+def _is_empty(content: Any) -> bool:
+    """Whether a tool found nothing: it brought nothing at all, or a list of `results` with no row in it."""
+    return not content or (isinstance(content, Mapping) and content.get("results") == [])

@@ -198,3 +198,17 @@ def test_research_runs_before_the_model_and_stays_with_its_prompt(hosted: Any) -
     assert second[0] == first[0]
     assert '{"known of": "names"}' in second[-1].content
     assert options.metadata["context"][-1]["part"] == "research"
+
+
+@pytest.mark.parametrize("nothing", [None, "", [], {"results": [], "query": "ports"}])
+def test_research_that_found_nothing_is_not_put_beside_the_prompt(hosted: Any, nothing: Any) -> None:
+    """The model sees the prompt alone."""
+
+    async def work(host: SessionHost) -> str:
+        session = session_of(host)
+        session.tools = ToolRegistry([Made(lambda *_: nothing, run_before_generation=True)])
+        provider = ScriptedProvider([CompletionResult(content="a")])
+        await session.turn("ports", provider)
+        return provider.seen[0][0][0].content
+
+    assert hosted(work) == "ports"
