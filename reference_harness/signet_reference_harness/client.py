@@ -152,7 +152,9 @@ class AdapterClient(RuntimeAdapter):
         if not _FILES_ONLY.match(self._daemon_version):
             return {"transcript": params.transcript}
         self._transcripts = self._transcripts or TemporaryDirectory(prefix="signet-harness-")
-        file = Path(self._transcripts.name, f"{uuid5(NAMESPACE_URL, params.session.key)}.jsonl")
+        # Another transcript, another name: an end that tells more than the one the daemon refused is another request.
+        name = uuid5(NAMESPACE_URL, f"{params.session.key}\0{params.transcript}".encode(errors="surrogatepass").hex())
+        file = Path(self._transcripts.name, f"{name}.jsonl")
         file.write_text(params.transcript, "utf-8")
         return {"transcriptPath": str(file)}
 

@@ -268,3 +268,22 @@ def test_start_that_was_refused_keeps_a_later_one_like_it_back(daemon: Recording
 
     hosted(work)
     assert daemon.paths() == ["session-start", "session-end"] * 2
+
+
+def test_an_end_that_tells_more_than_the_refused_one_is_sent_to_an_old_daemon_too(
+    daemon: RecordingDaemon, hosted: Hosted
+) -> None:
+    """A daemon that takes transcripts as files gets another file for another transcript, not the request it refused."""
+    daemon.always["/health"] = Answer({"status": "healthy", "version": "0.58.1"})
+    daemon.answers[END] = [Answer({"error": "authentication required"}, 401)]
+
+    async def work(host: SessionHost) -> None:
+        session = session_of(host)
+        await session.start()
+        await session.end()
+        await session.start("resume")
+        await session.end()
+
+    hosted(work)
+    refused, accepted = daemon.bodies(END)
+    assert refused["transcriptPath"] != accepted["transcriptPath"]
