@@ -1,0 +1,45 @@
+"""The examples on the harness's pages run as they stand."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from signet_reference_harness.host import SessionHost
+from signet_reference_harness.tools.registry import ToolRegistry
+
+from .recording_daemon import RecordingDaemon
+from .sessions import AGENT, session_of
+
+PAGES = Path(__file__).resolve().parents[2] / "docs" / "harness"
+
+
+def example(page: str) -> dict[str, Any]:
+    """What the Python example of a page defines."""
+    (code,) = re.findall(r"```python\n(.*?)```", (PAGES / page).read_text("utf-8"), re.DOTALL)
+    defined: dict[str, Any] = {}
+    exec(code, defined)  # noqa: S102 - the page's own example
+    return defined
+
+
+def test_the_session_of_the_page_runs(daemon: RecordingDaemon, config: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """It streams the reply, tells how the turn ended, and ends the session."""
+    asyncio.run(example("turn.md")["main"](config))
+    assert capsys.readouterr().out == "The port is 50051.end_turn\n"
+    assert daemon.paths() == ["session-start", "user-prompt-submit", "recall", "session-end"]
+
+
+def test_the_tool_of_the_page_runs(hosted: Any) -> None:
+    """It is a tool, and knows whose call it is."""
+
+    async def work(host: SessionHost) -> Any:
+        session = session_of(host)
+        session.is_open = True
+        session.tools = ToolRegistry([example("tools.md")["Weather"]()])
+        return (await session.use_tool("weather", {"place": "Ulm"})).content
+
+    assert hosted(work) == {"place": "Ulm", "weather": "rain", "asked_by": AGENT}
