@@ -8,7 +8,7 @@ from typing import Any, Final
 from signet_reference_harness.messages import Message, Thinking
 from signet_reference_harness.providers.answer import Answer
 from signet_reference_harness.providers.completion import CompletionChunk, CompletionOptions, Usage
-from signet_reference_harness.providers.vendor import NO_KEY, VendorProvider, clean, parsed
+from signet_reference_harness.providers.vendor import NO_KEY, VendorProvider, clean, parsed, unchecked
 
 DEFAULT_MAX_TOKENS: Final = 8_192
 """The API wants a number; this one every current model allows."""
@@ -42,8 +42,7 @@ class AnthropicProvider(VendorProvider):
         if options.system_prompt:
             request["system"] = clean(options.system_prompt)
         if options.temperature is not None:
-            # The API knows it; releases 2 of the package have no parameter for it.
-            request["extra_body"] = {"temperature": options.temperature}
+            request["temperature"] = options.temperature
         if options.tools:
             request["tools"] = [
                 {"name": tool.name, "description": tool.description, "input_schema": dict(tool.input_schema)}
@@ -53,7 +52,7 @@ class AnthropicProvider(VendorProvider):
         return request
 
     async def _whole(self, answer: Answer, request: Mapping[str, Any]) -> AsyncGenerator[CompletionChunk, None]:
-        raw = await self._client.messages.with_raw_response.create(**request)
+        raw = await self._client.messages.with_raw_response.create(**_arguments(request))
         answer.begin(raw.headers, self._timing.now())
         message = await parsed(raw)
         for index, block in enumerate(message.content):
@@ -72,7 +71,7 @@ class AnthropicProvider(VendorProvider):
             self._keep_thinking(answer, block.model_dump(exclude_none=True))
 
     async def _streamed(self, answer: Answer, request: Mapping[str, Any]) -> AsyncGenerator[CompletionChunk, None]:
-        raw = await self._client.messages.with_raw_response.create(**request, stream=True)
+        raw = await self._client.messages.with_raw_response.create(**_arguments(request), stream=True)
         answer.begin(raw.headers, self._timing.now())
         thoughts: dict[int, dict[str, Any]] = {}
         async with await parsed(raw) as events:
@@ -112,6 +111,10 @@ class AnthropicProvider(VendorProvider):
 
     def _keep_thinking(self, answer: Answer, block: dict[str, Any]) -> None:
         answer.thinking.append(Thinking(block.get("thinking", ""), self.id, block))
+
+
+def _arguments(request: Mapping[str, Any]) -> dict[str, Any]:
+    return unchecked(request, model=request["model"], max_tokens=request["max_tokens"], messages=[])
 
 
 def lowered(messages: Sequence[Message], provider: str) -> Iterator[dict[str, Any]]:

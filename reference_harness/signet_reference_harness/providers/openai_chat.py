@@ -10,7 +10,7 @@ from signet_reference_harness.messages import Message, Thinking
 from signet_reference_harness.providers.answer import Answer
 from signet_reference_harness.providers.completion import CompletionChunk, CompletionOptions, Usage
 from signet_reference_harness.providers.settings import ProviderSettings
-from signet_reference_harness.providers.vendor import NO_KEY, VendorProvider, clean, function_tools, parsed
+from signet_reference_harness.providers.vendor import NO_KEY, VendorProvider, clean, function_tools, parsed, unchecked
 
 
 class OpenAIChatProvider(VendorProvider):
@@ -43,7 +43,7 @@ class OpenAIChatProvider(VendorProvider):
         return request
 
     async def _whole(self, answer: Answer, request: Mapping[str, Any]) -> AsyncGenerator[CompletionChunk, None]:
-        raw = await self._client.chat.completions.with_raw_response.create(**request)
+        raw = await self._client.chat.completions.with_raw_response.create(**_arguments(request))
         answer.begin(raw.headers, self._timing.now())
         completion = await parsed(raw)
         choice = completion.choices[0]
@@ -59,7 +59,7 @@ class OpenAIChatProvider(VendorProvider):
 
     async def _streamed(self, answer: Answer, request: Mapping[str, Any]) -> AsyncGenerator[CompletionChunk, None]:
         raw = await self._client.chat.completions.with_raw_response.create(
-            **request, stream=True, stream_options={"include_usage": True}
+            **_arguments(request), stream=True, stream_options={"include_usage": True}
         )
         answer.begin(raw.headers, self._timing.now())
         thoughts: list[str] = []
@@ -91,6 +91,10 @@ def client(openai: Any, settings: ProviderSettings) -> Any:
         max_retries=0,
         timeout=settings.timeout_s,
     )
+
+
+def _arguments(request: Mapping[str, Any]) -> dict[str, Any]:
+    return unchecked(request, model=request["model"], messages=[])
 
 
 def _message(message: Message) -> dict[str, Any]:

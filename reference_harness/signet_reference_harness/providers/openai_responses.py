@@ -11,7 +11,7 @@ from signet_reference_harness.providers.answer import Answer
 from signet_reference_harness.providers.completion import CompletionChunk, CompletionOptions, Usage
 from signet_reference_harness.providers.failures import failure_of_words
 from signet_reference_harness.providers.openai_chat import client
-from signet_reference_harness.providers.vendor import VendorProvider, clean, parsed
+from signet_reference_harness.providers.vendor import VendorProvider, clean, parsed, unchecked
 
 UNENDED: Final = frozenset({None, "queued", "in_progress"})
 THOUGHTS: Final = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
@@ -57,7 +57,7 @@ class OpenAIResponsesProvider(VendorProvider):
         return request
 
     async def _whole(self, answer: Answer, request: Mapping[str, Any]) -> AsyncGenerator[CompletionChunk, None]:
-        raw = await self._client.responses.with_raw_response.create(**request)
+        raw = await self._client.responses.with_raw_response.create(**unchecked(request))
         answer.begin(raw.headers, self._timing.now())
         response = await parsed(raw)
         for place, item in enumerate(response.output):
@@ -68,7 +68,7 @@ class OpenAIResponsesProvider(VendorProvider):
         _end(answer, response)
 
     async def _streamed(self, answer: Answer, request: Mapping[str, Any]) -> AsyncGenerator[CompletionChunk, None]:
-        raw = await self._client.responses.with_raw_response.create(**request, stream=True)
+        raw = await self._client.responses.with_raw_response.create(**unchecked(request), stream=True)
         answer.begin(raw.headers, self._timing.now())
         async with await parsed(raw) as events:
             async for event in events:

@@ -83,7 +83,7 @@ class VendorProvider(ABC):
 
     @abstractmethod
     def _request(self, messages: Sequence[Message], options: CompletionOptions) -> dict[str, Any]:
-        """The request, as arguments of the vendor's method."""
+        """The body of the request."""
 
     @abstractmethod
     def _whole(self, answer: Answer, request: Mapping[str, Any]) -> AsyncGenerator[CompletionChunk, None]:
@@ -118,6 +118,15 @@ def import_package(name: str, provider: str) -> Any:
             f"the provider {provider!r} needs the package {name!r}, which {missing}",
             remedy="pip install 'signet-conformance[harness]'",
         ) from None
+
+
+def unchecked(body: Mapping[str, Any], **demanded: Any) -> dict[str, Any]:
+    """Arguments that send `body` as it is; `demanded` are stand-ins for parameters that the package demands.
+
+    The packages would otherwise walk through every message of the conversation on each call, which costs more than the
+    rest of it; and their releases differ in which members of a body they have parameters for.
+    """
+    return {**demanded, "extra_body": dict(body)}
 
 
 async def parsed(raw: Any) -> Any:
