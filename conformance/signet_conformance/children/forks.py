@@ -90,6 +90,7 @@ class _Server:
             )
         control.settimeout(_ANSWER_S)
         self._control = control
+        self._forks: list[Forked] = []
 
     def can_fork(self, env: Mapping[str, str]) -> bool:
         """Whether a process with this environment may be a fork."""
@@ -116,10 +117,15 @@ class _Server:
             for descriptor in (their_in, their_out, their_err, their_end):
                 os.close(descriptor)
         streams = (open(our_in, "wb", 0), open(our_out, "rb", 0), open(our_err, "rb", 0))  # noqa: SIM115, PTH123
-        return Forked(pid, streams, our_end)
+        self._forks = [fork for fork in self._forks if fork.returncode is None]
+        self._forks.append(Forked(pid, streams, our_end))
+        return self._forks[-1]
 
     def close(self) -> None:
-        """End it."""
+        """End it, and what still runs of its forks."""
+        if all(fork.returncode is not None for fork in self._forks):
+            # It may be importing what nobody needs any more.
+            self._process.kill()
         self._control.close()
         try:
             self._process.wait(_ANSWER_S)
