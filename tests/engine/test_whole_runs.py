@@ -78,6 +78,14 @@ def test_what_was_declared_and_never_done_fails() -> None:
     assert run.together[COVERAGE].message == "declared but never seen: session-end"
 
 
+def test_cause_that_the_driver_knows_stands_before_its_effects() -> None:
+    """A message may be cut, and a list of operations leads nowhere."""
+    cause = Mark(seq=2, t=0.0, name="remark", data={"text": "the host registers nothing"}, line=2)
+    seen = [trace(exchange(1), marks=[cause, _ended()], capabilities=("session-end",))] * 2
+    message = judge_run(seen).together[COVERAGE].message
+    assert message == "the host registers nothing; declared but never seen: session-end"
+
+
 def test_what_was_done_and_not_declared_is_drift() -> None:
     """An operation that was not declared warns, by name."""
     run = _run(_performed(START), _performed(PROMPT), capabilities=("session-start",))

@@ -14,7 +14,7 @@ import pytest
 from signet_conformance import targets
 from signet_conformance.contract import document
 from signet_conformance.errors import TargetError
-from signet_conformance.targets.face import FOLDER, find_face
+from signet_conformance.targets.face import FOLDER, find_face, with_faces
 from signet_conformance.targets.face_document import FaceDocument
 from signet_conformance.targets.hosts import HOSTS
 from signet_conformance.targets.profile import Profile
@@ -114,3 +114,62 @@ def test_unknown_face_lists_the_known(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match=r"no face is called 'pi-0\.99'") as caught:
         find_face(targets.load("pi", tmp_path))
     assert all(path.stem in str(caught.value.remedy) for path in FACES)
+
+
+@pytest.mark.parametrize(
+    ("name", "choice", "expected"),
+    [
+        ("openclaw", None, ["openclaw-2026.6.1"]),
+        ("openclaw", "openclaw-2026.9.6", ["openclaw-2026.9.6"]),
+        ("openclaw", "2026.9.6", ["openclaw-2026.9.6"]),
+        ("openclaw", "all", ["openclaw-2026.6.1", "openclaw-2026.9.6"]),
+        ("pi", "all", ["pi-0.54", "pi-0.73"]),
+        ("codex", "all", ["codex-0.169"]),
+        ("reference", None, [None]),
+    ],
+)
+def test_face_is_chosen(name: str, choice: str | None, expected: list[str | None]) -> None:
+    """By its name or its release, or every one of the target's harness from the oldest on; its own without a choice."""
+    assert [each.profile.face for each in with_faces(targets.load(name), choice, "--face")] == expected
+
+
+def test_face_of_a_file_is_chosen(tmp_path: Path) -> None:
+    """The path of a .json file counts from where one stands, and a target can play it in place of its own."""
+    (tmp_path / "ours.json").write_text((FOLDER / "codex-0.169.json").read_text())
+    (own,) = with_faces(targets.load("codex"), str(tmp_path / "ours.json"), "--face")
+    assert find_face(own).path == tmp_path / "ours.json"
+
+
+@pytest.mark.parametrize(
+    ("name", "choice", "said"),
+    [
+        ("openclaw", "2027.1", "no face is called '2027.1'"),
+        ("openclaw", "codex-0.169", "is not one that the driver node-plugin plays"),
+        ("openclaw", "gone.json", "cannot be read"),
+        ("reference", "all", "reference has no face: the driver command plays no harness"),
+    ],
+)
+def test_face_that_cannot_be_played_is_refused(name: str, choice: str, said: str) -> None:
+    """With the option as its place, or the target's, and what can be named instead."""
+    with pytest.raises(TargetError, match=said) as caught:
+        with_faces(targets.load(name), choice, "--face")
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("openclaw", "openclaw 2026.6.1; newer: 2026.9.6 (--face openclaw-2026.9.6)"),
+        ("codex", "codex 0.169.0"),
+        ("oh-my-pi", "oh-my-pi 13.19.0; newer: 18.3.4 (nothing is known of its host: it could not be installed)"),
+    ],
+)
+def test_what_is_played_is_told_beside_what_is_newer(name: str, said: str) -> None:
+    """With the option that plays a newer release, or what is known of one that the kit does not play."""
+    assert find_face(targets.load(name)).told("--face") == said
+
+
+def test_release_that_only_another_face_knows_is_newer_too() -> None:
+    """Each face of a harness knows what any of them knows."""
+    old, new = (find_face(each) for each in with_faces(targets.load("pi"), "all", "--face"))
+    assert (old.newer, new.newer) == (["0.73.1", "1.5.2"], ["1.5.2"])

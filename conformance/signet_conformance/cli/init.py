@@ -184,12 +184,13 @@ def _run(inputs: Inputs, connector: Connector) -> tuple[int, Conclusion | None]:
         ended = perform(replace(inputs, report=report), shown)
     if ended.failure is not None:
         tell(ended.failure)
-    if ended.performance is None:
+    if not ended.performances:
         return ended.status, None
-    print(*run_lines(ended.performance), sep="\n")
+    (performance,) = ended.performances
+    print(*run_lines(performance), sep="\n")
     if ended.status == 0:
         shutil.rmtree(folder, ignore_errors=True)
-    return ended.status, ended.performance.conclusion
+    return ended.status, performance.conclusion
 
 
 def _failing(conclusion: Conclusion | None) -> Mapping[str, Verdict]:

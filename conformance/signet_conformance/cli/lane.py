@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections import Counter
 from pathlib import Path
 
 import click
@@ -17,7 +18,7 @@ from signet_conformance.github_action.annotations import WORDS, counts, relative
 from signet_conformance.github_action.github import Annotation, Runner
 from signet_conformance.github_action.inputs import FIELDS, Inputs, demand_new_report, read_inputs
 from signet_conformance.github_action.performing import Ended, perform
-from signet_conformance.github_action.summary import summary, told
+from signet_conformance.github_action.summary import because_of, summary, told
 from signet_conformance.outcome import baseline
 
 _EPILOG = "\n".join(
@@ -63,9 +64,9 @@ def _lane(inputs: Inputs, runner: Runner) -> int:
     runner.set("artifact", inputs.artifact)
     with runner.quoting(), shown_progress(sys.stderr) as shown:
         ended = perform(inputs, shown)
-        if ended.performance is not None:
-            print(*run_lines(ended.performance), sep="\n")
-        elif ended.failure is not None:
+        for performance in ended.performances:
+            print(*run_lines(performance), sep="\n")
+        if ended.failure is not None:
             tell(ended.failure)
     _keep_audit(inputs)
     _tell(inputs, runner, ended)
@@ -86,15 +87,16 @@ def _tell(inputs: Inputs, runner: Runner, ended: Ended) -> None:
     runner.set("verdict", word)
     runner.summarise(summary(inputs, ended))
     said: list[str] = []
-    if ended.performance is None:
+    if not ended.performances or ended.failure is not None:
         runner.annotate(Annotation("error", "Signet conformance", told(ended)))
-    else:
-        conclusion = ended.performance.conclusion
-        tally = counts(conclusion)
+    if ended.performances:
+        tally = Counter[str]()
+        for performance in ended.performances:
+            tally.update(counts(performance.conclusion))
+            for annotation in remarks(performance.conclusion, inputs.workspace):
+                runner.annotate(annotation)
         for name, count in tally.items():
             runner.set(name.lower(), count)
-        for annotation in remarks(conclusion, inputs.workspace):
-            runner.annotate(annotation)
-        said = [*(f"{count} {name}" for name, count in tally.items() if count), conclusion.because]
+        said = [*(f"{count} {name}" for name, count in tally.items() if count), because_of(ended)]
     text = ", ".join(filter(None, said))
     print(f"lane: {inputs.target} {word}{': ' if text else ''}{text} (exit {ended.status})")

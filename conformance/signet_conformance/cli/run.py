@@ -23,7 +23,7 @@ from signet_conformance.rules import rules
 from signet_conformance.running import request
 from signet_conformance.running.performance import Performance
 from signet_conformance.running.plan import Invocation
-from signet_conformance.running.request import DEFAULT_SESSIONS, Given, Request
+from signet_conformance.running.request import DEFAULT_SESSIONS, Given, Request, worst
 
 _EPILOG = """\b
 Examples:
@@ -32,15 +32,23 @@ Examples:
   signet-conformance run mine -k SIG-FAIL --quiet
   signet-conformance run mine --daemon http://127.0.0.1:3850 --allow-writes
   signet-conformance run mine --scenario signet-failures/ended.json
+  signet-conformance run openclaw --face all --report report
 
 \b
 Exit status: 0 conforming, 1 a MUST is breached (with --strict a SHOULD too),
-2 wrong usage, 3 nothing was tested, 4 not all could be judged.
+2 wrong usage, 3 nothing was tested, 4 not all could be judged. With --face all
+it is that of the worst run: 4, then 1, then 3.
 """
 
 
 @click.command("run", help="Drive TARGET through scenarios and generated sessions, and judge it.", epilog=_EPILOG)
 @click.argument("target", metavar="TARGET")
+@click.option(
+    "--face",
+    metavar="NAME",
+    help="Play this release of the target's harness (a face of the kit, such as openclaw-2026.9.6, or a .json file), or"
+    " all: a run in each that the kit plays, its report in a folder of its own below --report.",
+)
 @click.option(
     "--daemon",
     metavar="WHERE",
@@ -98,6 +106,7 @@ Exit status: 0 conforming, 1 a MUST is breached (with --strict a SHOULD too),
 def command(
     *,
     target: str,
+    face: str | None,
     daemon: str | None,
     allow_writes: bool,
     allow_default_port: bool,
@@ -115,38 +124,44 @@ def command(
     known: KnownFailures,
 ) -> int:
     """Drive and judge; the exit status is the run's."""
-    loaded = targets.load(target)
-    asked = request.read(
-        Given(
-            daemon=daemon,
-            allow_writes=allow_writes,
-            allow_default_port=allow_default_port,
-            scenarios=scenarios,
-            files=files,
-            seed=seed,
-            contract=contract,
-            coverage_fail_under=coverage_fail_under,
-            report=report,
-            strict=strict,
-            only=selected(only, list(rules()), "-k/--only"),
-            known=known,
-        ),
-        loaded,
-        lambda option: f"--{option}",
+    given = Given(
+        daemon=daemon,
+        allow_writes=allow_writes,
+        allow_default_port=allow_default_port,
+        scenarios=scenarios,
+        files=files,
+        seed=seed,
+        contract=contract,
+        coverage_fail_under=coverage_fail_under,
+        report=report,
+        strict=strict,
+        only=selected(only, list(rules()), "-k/--only"),
+        known=known,
     )
-    run = _Run(asked, target, as_json=as_json, quiet=quiet, coverage=coverage)
-    try:
-        return run.perform()
-    finally:
-        run.discard_traces()
+    runs = [
+        _Run(asked, face, as_json=as_json, quiet=quiet, coverage=coverage)
+        for asked in request.read_each(given, targets.load(target), face, lambda option: f"--{option}")
+    ]
+    statuses = []
+    for run in runs:
+        try:
+            statuses.append(run.perform())
+        finally:
+            run.discard_traces()
+        if statuses[-1] == INTERRUPTED:
+            return INTERRUPTED
+    return worst(statuses)
 
 
 class _Run:
     """One run of the command. Its traces stay when there is a report, or a failure that names them."""
 
-    def __init__(self, asked: Request, target: str, *, as_json: bool, quiet: bool, coverage: bool) -> None:
+    def __init__(self, asked: Request, face: str | None, *, as_json: bool, quiet: bool, coverage: bool) -> None:
         self._asked = asked
-        self._invocation = Invocation((PROGRAM, "run", target))
+        assert asked.target is not None  # noqa: S101 - the command demands one
+        self._target = asked.target
+        chosen = () if face is None else ("--face", asked.target.face_name)
+        self._invocation = Invocation((PROGRAM, "run", asked.target.name, *chosen))
         self._performance = Performance(asked)
         self._as_json = as_json
         self._quiet = quiet
@@ -184,14 +199,13 @@ class _Run:
             self._performance.drive(self._invocation, tell)
 
     def _heading(self) -> str:
-        """What would repeat the run."""
+        """What would repeat the run, and what is played."""
         asked = self._asked
-        assert asked.target is not None  # noqa: S101 - the command demands one
-        name = printable(asked.target.name, 100)
-        if not asked.sessions:
-            return f"target {name}"
         why = " (this target's own number: --scenarios N performs N)" if asked.sessions_of_target else ""
-        return f"target {name}, {asked.sessions} generated sessions{why}, seed {asked.seed}"
+        said = [f"target {printable(self._target.name, 100)}"]
+        said += [f"{asked.sessions} generated sessions{why}, seed {asked.seed}"] if asked.sessions else []
+        said += [f"in {printable(played, 600)}"] if (played := asked.played("--face")) else []
+        return ", ".join(said)
 
     def discard_traces(self) -> None:
         """Delete the traces unless a message named them."""

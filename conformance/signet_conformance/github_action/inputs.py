@@ -37,6 +37,13 @@ _LOOPBACK = r"https?://(?:127\.0\.0\.1|localhost|\[::1\])(?::[0-9]{1,5})?/?"
 FIELDS = (
     Field("target", r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", "", "the connector to drive", "mine"),
     Field(
+        "face",
+        rf"(?:{_PATH})?",
+        "",
+        "the release of the harness that is played: a face of the kit, a .json file, or all; the target's own without",
+        "all",
+    ),
+    Field(
         "daemon",
         rf"embedded(?::[0-9]+\.[0-9]+)?|{_LOOPBACK}|(?!-|https?:){_WORD}(?: {_WORD}){{0,19}}",
         "embedded",
@@ -110,6 +117,7 @@ class Inputs:
     """The inputs of a lane, each of a harmless shape. Paths are absolute and lie in the workspace."""
 
     target: str
+    face: str | None
     daemon: str
     allow_writes: bool
     allow_default_port: bool
@@ -149,6 +157,7 @@ def read_inputs(environment: Mapping[str, str], here: Path) -> Inputs:
         )
     return Inputs(
         target=given["target"],
+        face=given["face"] or None,
         daemon=given["daemon"],
         allow_writes=given["allow-writes"] == "true",
         allow_default_port=given["allow-default-port"] == "true",

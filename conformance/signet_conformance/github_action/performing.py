@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from signet_conformance import targets
@@ -18,7 +18,7 @@ from signet_conformance.running import request
 from signet_conformance.running.events import Tell
 from signet_conformance.running.performance import Performance
 from signet_conformance.running.plan import Invocation
-from signet_conformance.running.request import Given
+from signet_conformance.running.request import Given, Request, worst
 
 CANCELLED = 130
 """The exit status of a lane that was interrupted."""
@@ -30,17 +30,18 @@ _CANCELLING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class Ended:
     """How the run of a lane ended: its status, and the performance, or why no verdict was reached.
 
-    Of a lane that was cancelled there is neither.
+    There is a performance for each face that was asked for. Of a lane that was cancelled there is neither.
     """
 
     status: int
-    performance: Performance | None = None
+    performances: Sequence[Performance] = ()
     failure: SignetConformanceError | None = None
 
 
 def options(inputs: Inputs) -> Mapping[str, str]:
     """The options of `run` that stand for the inputs, paths from the folder of the connector."""
     given = {
+        "face": inputs.face,
         "daemon": inputs.daemon,
         "scenarios": inputs.scenarios,
         "seed": inputs.seed,
@@ -51,28 +52,32 @@ def options(inputs: Inputs) -> Mapping[str, str]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def invocation(inputs: Inputs) -> Invocation:
-    """How a person performs the run of a lane."""
+def invocation(inputs: Inputs, asked: Request | None = None) -> Invocation:
+    """How a person performs the run of a lane, or one of its runs."""
     strict = ("--strict",) if inputs.strict else ()
-    return Invocation(("signet-conformance", "run", inputs.target, *strict))
+    played = None if asked is None or inputs.face is None else asked.target
+    face = () if played is None else ("--face", played.face_name)
+    return Invocation(("signet-conformance", "run", inputs.target, *face, *strict))
 
 
 def perform(inputs: Inputs, tell: Tell) -> Ended:
     """Perform the run, judge it and write its report. An interruption ends all that the run started."""
-    performance: Performance | None = None
+    done: list[Performance] = []
     try:
         with contextlib.chdir(inputs.folder), _unheard(), interrupted_by(*_CANCELLING):
-            performance = _performance(inputs)
-            performance.drive(invocation(inputs), tell)
-            performance.write()
+            for asked in _requests(inputs):
+                performance = Performance(asked)
+                performance.drive(invocation(inputs, asked), tell)
+                performance.write()
+                done.append(performance)
     except KeyboardInterrupt:
         return Ended(CANCELLED)
     except SignetConformanceError as failure:
-        return Ended(failure.exit_status, failure=failure)
-    return Ended(performance.conclusion.status, performance)
+        return Ended(failure.exit_status, done, failure)
+    return Ended(worst([performance.conclusion.status for performance in done]), done)
 
 
-def _performance(inputs: Inputs) -> Performance:
+def _requests(inputs: Inputs) -> Sequence[Request]:
     given = options(inputs)
     known = None if inputs.baseline is None else str(inputs.baseline)
     asked = Given(
@@ -86,7 +91,7 @@ def _performance(inputs: Inputs) -> Performance:
         strict=inputs.strict,
         known=KnownFailures.parse(KnownOptions(baseline=known)),
     )
-    return Performance(request.read(asked, targets.load(inputs.target), variable))
+    return request.read_each(asked, targets.load(inputs.target), inputs.face, variable)
 
 
 @contextlib.contextmanager

@@ -19,14 +19,13 @@ def summary(inputs: Inputs, ended: Ended) -> str:
 
 
 def _lines(inputs: Inputs, ended: Ended) -> Iterator[str]:
-    because = ""
-    if ended.performance is None:
+    if not ended.performances:
         yield "## Signet conformance\n"
-    else:
-        because = ended.performance.conclusion.because
+    for performance in ended.performances:
         report = io.StringIO()
-        ended.performance.write_report(FORMATS["markdown"], report)
+        performance.write_report(FORMATS["markdown"], report)
         yield report.getvalue()
+    because = because_of(ended)
     word = WORDS.get(ended.status, "ended early")
     status = f"exit {ended.status}, failed by {because}" if because else f"exit {ended.status}"
     yield f"Target {code(inputs.target)} against {code(inputs.daemon)}: **{word}** ({status}).\n"
@@ -35,6 +34,11 @@ def _lines(inputs: Inputs, ended: Ended) -> Iterator[str]:
     command = invocation(inputs).command(*options(inputs).items())
     folder = str(inputs.folder.relative_to(inputs.workspace))
     yield f"The same on your machine, from {code(folder)}:\n\n```sh\n{command}\n```\n"
+
+
+def because_of(ended: Ended) -> str:
+    """What fails the lane beside its verdicts, in words."""
+    return "; ".join(dict.fromkeys(filter(None, (each.conclusion.because for each in ended.performances))))
 
 
 def told(ended: Ended) -> str:

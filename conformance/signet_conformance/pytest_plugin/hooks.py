@@ -6,7 +6,7 @@ Hypothesis, nor mitmproxy, nor the engine is imported.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _ASKED = "--signet-conformance"
 _RUN = "signet-conformance-run"
-_SHORT = {"target": "NAME", "daemon": "WHERE", "scenarios": "N", "scenario": "FILE"}
+_SHORT = {"target": "NAME", "face": "NAME", "daemon": "WHERE", "scenarios": "N", "scenario": "FILE"}
 _KEPT: Mapping[str, Mapping[str, Any]] = {
     "target": {"nargs": "?", "const": ""},
     "scenario": {"action": "append", "default": []},
@@ -38,6 +38,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         nargs="?",
         const="",
         help="the connector to drive (signet-conformance targets lists them)",
+    )
+    group.addoption(
+        "--signet-face",
+        metavar="NAME",
+        help="play this release of the target's harness: a face of the kit, a .json file,"
+        " or all: items of their own for each that the kit plays",
     )
     group.addoption(
         "--signet-daemon",
@@ -144,7 +150,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     from signet_conformance.pytest_plugin.run import ConformanceRun
 
     taken = config.stash.get(_taken_key, None) or []
-    config.pluginmanager.register(RunHooks(config, ConformanceRun.of(session, taken)), _RUN)
+    config.pluginmanager.register(RunHooks(config, ConformanceRun.all_of(session, taken)), _RUN)
 
 
 def _warm_up(config: pytest.Config) -> None:
@@ -163,17 +169,20 @@ def _warm_up(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tell an xdist worker where the traces of this run will be."""
+    """Tell an xdist worker where the traces of each run will be."""
     hooks: RunHooks | None = node.config.pluginmanager.get_plugin(_RUN)
     if hooks is not None:
-        node.workerinput["signet_conformance_folder"] = str(hooks.run.folder)
+        node.workerinput["signet_conformance_folders"] = [str(run.folder) for run in hooks.runs]
 
 
 class RunHooks:
-    """The hooks of a run that asks for the kit, registered only there; each hands over to the run."""
+    """The hooks of a run that asks for the kit, registered only there; each hands over to the kit's runs.
 
-    def __init__(self, config: pytest.Config, run: ConformanceRun) -> None:
-        self.run = run
+    There is one of these, or one for each face that is played.
+    """
+
+    def __init__(self, config: pytest.Config, runs: Sequence[ConformanceRun]) -> None:
+        self.runs = runs
         self._config = config
 
     @pytest.hookimpl(wrapper=True)
@@ -181,18 +190,19 @@ class RunHooks:
         """Put the kit's items beside whatever else was asked for."""
         report = yield
         if isinstance(collector, pytest.Session) and report.outcome == "passed":
-            report.result = [*report.result, self.run.collector(collector)]
+            report.result = [*report.result, *(run.collector(collector) for run in self.runs)]
         return report
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, Any, Any]:
         """Perform the scenarios, or read the recordings, before the first item."""
-        self.run.begin(session)
+        for run in self.runs:
+            run.begin(session)
         return (yield)
 
-    def pytest_report_header(self) -> str | None:
-        """Say what would repeat the run."""
-        return self.run.header()
+    def pytest_report_header(self) -> list[str]:
+        """Say what is played, and what would repeat the run."""
+        return [line for run in self.runs if (line := run.header()) is not None]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
@@ -211,17 +221,31 @@ class RunHooks:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Collect the verdicts, wherever the items ran."""
-        self.run.note_verdict(report)
+        for run in self.runs:
+            run.note_verdict(report)
 
     def pytest_terminal_summary(self, terminalreporter: Any, exitstatus: int) -> None:
-        """Show the conclusion of the run."""
-        if self.run.is_told and not self._config.option.collectonly:
-            from signet_conformance.pytest_plugin.summary import write_summary
+        """Show the conclusion of each run."""
+        for run in self._tested:
+            if run.is_told and not self._config.option.collectonly:
+                from signet_conformance.pytest_plugin.summary import write_summary
 
-            write_summary(self.run, terminalreporter, exitstatus)
+                write_summary(run, terminalreporter, exitstatus)
+
+    @property
+    def _tested(self) -> Sequence[ConformanceRun]:
+        """The runs of which an item was tested, or that were ended; the first where there is neither.
+
+        Where there are several, the user may have asked for the items of one.
+        """
+        return [run for run in self.runs if run.is_tested or not run.is_told] or self.runs[:1]
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """End with the kit's own statuses; write the report."""
-        if not session.config.option.collectonly:
-            session.exitstatus = self.run.finish(exitstatus)
+        """End with the kit's own statuses; write the reports."""
+        if session.config.option.collectonly:
+            return
+        # Imported here: a run that asks for nothing pays nothing.
+        from signet_conformance.running.request import worst
+
+        session.exitstatus = worst([run.finish(exitstatus) for run in self._tested])

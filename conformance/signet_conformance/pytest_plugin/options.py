@@ -16,18 +16,25 @@ from signet_conformance.outcome.known_failures import KnownFailures, KnownOption
 from signet_conformance.running import request
 from signet_conformance.running.plan import Invocation
 from signet_conformance.running.request import Given, Request
+from signet_conformance.targets.face import with_faces
 
-_SHORT = ("target", "daemon", "scenarios", "scenario")
+_SHORT = ("target", "face", "daemon", "scenarios", "scenario")
 _TARGETS = "NAME; signet-conformance targets lists them"
 
 
-def invocation(target: str) -> Invocation:
-    """How pytest is called to drive a target."""
-    return Invocation(("pytest", "--signet-conformance", "--signet-target", target), "--signet-")
+def invocation(target: str, face: str | None = None) -> Invocation:
+    """How pytest is called to drive a target, with a face that was chosen."""
+    chosen = () if face is None else ("--signet-face", face)
+    return Invocation(("pytest", "--signet-conformance", "--signet-target", target, *chosen), "--signet-")
 
 
-def read_options(config: pytest.Config, taken: Sequence[str]) -> Request:
-    """Read the options of the controlling process.
+def chosen_face(config: pytest.Config) -> str | None:
+    """The face that was asked for, or `all`; None where the target's own is played."""
+    return _either(config, "face")
+
+
+def read_options(config: pytest.Config, taken: Sequence[str]) -> Sequence[Request]:
+    """Read the options of the controlling process: a request, or several where every face is played.
 
     `taken` names the short options that the repository owns. Raises UsageError or TargetError when an
     option cannot be used. Without a report the folder is a new temporary one.
@@ -48,42 +55,44 @@ def read_options(config: pytest.Config, taken: Sequence[str]) -> Request:
         raise UsageError("no target is named", where="--signet-conformance", remedy=remedy)
     files, sessions = _files(config), _either(config, "scenarios")
     if recordings:
-        driving = {"daemon": daemon, "scenario": files or None, "scenarios": sessions}
+        driving = {"face": chosen_face(config), "daemon": daemon, "scenario": files or None, "scenarios": sessions}
         _demand_recordings(recordings, [spelt(option) for option, given in driving.items() if given is not None])
-    return request.read(
-        Given(
-            daemon=daemon,
-            scenarios=sessions,
-            files=files,
-            seed=config.getoption("signet_seed"),
-            contract=config.getoption("signet_contract"),
-            coverage_fail_under=config.getoption("signet_coverage_fail_under"),
-            report=config.getoption("signet_report"),
-            strict=config.getoption("signet_strict"),
-            allow_writes=config.getoption("signet_allow_writes"),
-            allow_default_port=config.getoption("signet_allow_default_port"),
-            known=_known(config),
-        ),
-        target,
-        spelt,
-        recordings=recordings,
+    given = Given(
+        daemon=daemon,
+        scenarios=sessions,
+        files=files,
+        seed=config.getoption("signet_seed"),
+        contract=config.getoption("signet_contract"),
+        coverage_fail_under=config.getoption("signet_coverage_fail_under"),
+        report=config.getoption("signet_report"),
+        strict=config.getoption("signet_strict"),
+        allow_writes=config.getoption("signet_allow_writes"),
+        allow_default_port=config.getoption("signet_allow_default_port"),
+        known=_known(config),
     )
+    if target is None or recordings:
+        return (request.read(given, target, spelt, recordings=recordings),)
+    return request.read_each(given, target, chosen_face(config), spelt)
 
 
-def read_worker_options(config: pytest.Config, folder: str) -> Request:
-    """Read the options of an xdist worker: what the controlling process has checked, and its folder."""
+def read_worker_options(config: pytest.Config, folders: Sequence[str]) -> Sequence[Request]:
+    """Read the options of an xdist worker: what the controlling process has checked, and the folder of each run."""
     name = _either(config, "target")
-    target = None if name is None else targets.load(name)
+    played = [None] if name is None else with_faces(targets.load(name), chosen_face(config), "--signet-face")
     recordings: Sequence[str] = config.getoption("signet_trace")
     contract: str | None = config.getoption("signet_contract")
     known = _known(config, writing=False)
-    return Request(target, "", recordings, Path(folder), report=False, strict=False, contract=contract, known=known)
+    return [
+        Request(target, "", recordings, Path(folder), report=False, strict=False, contract=contract, known=known)
+        for target, folder in zip(played, folders, strict=True)
+    ]
 
 
 def _demand_recordings(recordings: Sequence[str], driving: Sequence[str]) -> None:
     """Raise UsageError for an option that only a driven run has, and for a recording that is not a file."""
     for option in driving:
         problem = "a recording needs no daemon" if option.endswith("daemon") else "a recording performs no scenario"
+        problem = "a recording was made in the face that it names" if option.endswith("face") else problem
         raise UsageError(problem, where="--signet-trace", remedy=f"leave {option} out")
     for path in recordings:
         if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for a name that is too long

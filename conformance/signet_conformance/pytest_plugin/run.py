@@ -22,13 +22,14 @@ from signet_conformance.errors import SignetConformanceError, printable
 from signet_conformance.finding import Judgement, Reason, Verdict
 from signet_conformance.outcome.conclusion import Conclusion, Judging
 from signet_conformance.pytest_plugin.items import NODE, RequirementItem, Requirements, verdict_of
-from signet_conformance.pytest_plugin.options import invocation, read_options, read_worker_options
+from signet_conformance.pytest_plugin.options import chosen_face, invocation, read_options, read_worker_options
 from signet_conformance.pytest_plugin.progress import ProgressLine
 from signet_conformance.reports import run_text
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.folder import write_reports
 from signet_conformance.running.performance import Performance
 from signet_conformance.running.request import Request
+from signet_conformance.targets.face import find_face
 
 _SETTLED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
 """The statuses of a run that came to its end; any other one is left as pytest gave it."""
@@ -40,11 +41,15 @@ _MAX_BLOCKS = 3
 class ConformanceRun:
     """The kit's part of one pytest run."""
 
-    def __init__(self, config: pytest.Config, asked: Request) -> None:
+    def __init__(self, config: pytest.Config, asked: Request, *, alone: bool = True) -> None:
         self.asked = asked
         self._performance = Performance(asked)
         self.recordings = self._performance.recordings
         self._target = "recording" if asked.target is None else asked.target.name
+        # Where several faces are played, the items of each are told apart by its name.
+        played = "" if asked.target is None or alone else find_face(asked.target).name
+        self.title = f"signet conformance{played and ': '}{played}"
+        self._node = f"{NODE}/{self._target}{played and '@'}{played}"
         self.baseline_line: str | None = None
         """What was written as a baseline, in words."""
         self._config = config
@@ -59,16 +64,19 @@ class ConformanceRun:
             config.add_cleanup(self._discard_traces)
 
     @classmethod
-    def of(cls, session: pytest.Session, taken: Sequence[str]) -> Self:
-        """Read the options; end the run with status 2 when they cannot be used."""
+    def all_of(cls, session: pytest.Session, taken: Sequence[str]) -> Sequence[Self]:
+        """Read the options: a run, or one for each face; end the pytest run with status 2 when they cannot be used."""
         config = session.config
         worker = getattr(config, "workerinput", None)
-        if worker is not None:
-            return cls(config, read_worker_options(config, worker["signet_conformance_folder"]))
         try:
-            return cls(config, read_options(config, taken))
+            every = (
+                read_options(config, taken)
+                if worker is None
+                else read_worker_options(config, worker["signet_conformance_folders"])
+            )
         except SignetConformanceError as failure:
             _end(session, failure)
+        return [cls(config, asked, alone=len(every) == 1) for asked in every]
 
     @property
     def folder(self) -> Path:
@@ -79,17 +87,22 @@ class ConformanceRun:
 
     def collector(self, session: pytest.Session) -> Requirements:
         """The collector of the kit's items."""
-        name = f"{NODE}/{self._target}"
         # A node id of its own: the usual one begins with `::` here, which JUnit readers get mangled.
-        return Requirements.from_parent(session, name=name, nodeid=name, run=self)
+        return Requirements.from_parent(session, name=self._node, nodeid=self._node, run=self)
+
+    def owns(self, nodeid: str) -> bool:
+        """Whether an item is one of this run's."""
+        return nodeid.startswith(f"{self._node}::")
 
     def header(self) -> str | None:
-        """What would repeat the generated sessions of the run; None when there are none."""
+        """What is played, and what would repeat the generated sessions of the run; None when there is neither."""
         asked = self.asked
-        if asked.target is None or self._worker or not asked.sessions:
+        if asked.target is None or self._worker or asked.recordings:
             return None
         why = " (this target's own number: --scenarios N performs N)" if asked.sessions_of_target else ""
-        return f"signet: target {asked.target.name}, {asked.sessions} generated sessions{why}, seed {asked.seed}"
+        said = [f"{asked.sessions} generated sessions{why}, seed {asked.seed}"] if asked.sessions else []
+        said += [f"in {printable(played, 600)}"] if (played := asked.played("--signet-face")) else []
+        return f"signet: target {asked.target.name}, {', '.join(said)}" if said else None
 
     def begin(self, session: pytest.Session) -> None:
         """Perform the scenarios, or read the recordings, in the controlling process; end a run that cannot go on."""
@@ -113,13 +126,18 @@ class ConformanceRun:
             return False
         # Where xdist distributes, the items are known to its workers only.
         return session.config.pluginmanager.hasplugin("dsession") or any(
-            isinstance(item, RequirementItem) for item in session.items
+            isinstance(item, RequirementItem) and self.owns(item.nodeid) for item in session.items
         )
 
     def _perform(self) -> None:
         # A run that is ended from outside takes its daemons, recorders and connectors along.
         with interrupted_by(signal.SIGTERM, signal.SIGHUP):
-            self._performance.drive(invocation(self._target), ProgressLine(self._config))
+            self._performance.drive(invocation(self._target, self._face), ProgressLine(self._config))
+
+    @property
+    def _face(self) -> str | None:
+        chosen, target = chosen_face(self._config), self.asked.target
+        return None if chosen is None or target is None else target.face_name
 
     # -- what items ask
 
@@ -154,7 +172,7 @@ class ConformanceRun:
 
     def note_verdict(self, report: pytest.TestReport) -> None:
         """Remember the verdict of an item, wherever it ran."""
-        if (verdict := verdict_of(report)) is not None:
+        if self.owns(report.nodeid) and (verdict := verdict_of(report)) is not None:
             self._verdicts[report.nodeid.rsplit("::", 1)[-1]] = verdict
 
     @cached_property
@@ -178,6 +196,11 @@ class ConformanceRun:
     def is_told(self) -> bool:
         """Whether the run got so far that there is something to tell."""
         return not (self._stopped or self._interrupted)
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether any item of the run was tested."""
+        return bool(self._verdicts)
 
     def finish(self, exitstatus: int) -> int:
         """Write the audit, the baseline and the report that were asked for; return the status of the run."""

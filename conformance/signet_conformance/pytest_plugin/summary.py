@@ -27,10 +27,9 @@ class Told:
 
 def write_summary(run: ConformanceRun, terminalreporter: Any, exitstatus: int) -> None:
     """Write the section; it is short where no requirement was tested."""
-    told = Told(
-        run, terminalreporter.stats.get("inconclusive", []), run.status(exitstatus), shutil.get_terminal_size().columns
-    )
-    terminalreporter.section("signet conformance")
+    open_ones = [report for report in terminalreporter.stats.get("inconclusive", []) if run.owns(report.nodeid)]
+    told = Told(run, open_ones, run.status(exitstatus), shutil.get_terminal_size().columns)
+    terminalreporter.section(run.title)
     for part in PARTS if run.conclusion.verdicts else PARTS_WITHOUT_A_VERDICT:
         for line in part(told):
             terminalreporter.write_line(line)

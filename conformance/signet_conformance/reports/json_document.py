@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, TextIO
 
 from signet_conformance import __version__
@@ -19,6 +20,7 @@ from signet_conformance.outcome.coverage import Coverage
 from signet_conformance.outcome.generated_summary import Summary
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.evidence import BREACHES, known_requirement
+from signet_conformance.reports.played import played
 from signet_conformance.reports.remarks import remarks
 from signet_conformance.reports.requirement_pages import explain_command
 from signet_conformance.reports.values import shortened
@@ -68,8 +70,10 @@ def _closing(ending: Ending) -> dict[str, Any]:
         for name, whole in ending.together().items()
     }
     noted = remarks(each.trace for each in ending.judged)
+    hosts = played(each.trace for each in ending.judged)
     return {
         "contract": ending.contract_version(),
+        **({"played": [asdict(host) for host in hosts]} if hosts else {}),
         "together": over_all,
         **({"warnings": list(ending.notes)} if ending.notes else {}),
         **({"remarks": noted} if noted else {}),

@@ -17,6 +17,7 @@ from signet_conformance.finding import FOLDING_ORDER, Verdict
 from signet_conformance.reports.breaches import Breach, Breaches, Shown
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.evidence import Evidence, known_requirement
+from signet_conformance.reports.played import played
 from signet_conformance.reports.remarks import remarks
 from signet_conformance.reports.requirement_pages import explain_command, page_address
 from signet_conformance.reports.text import closing_line
@@ -56,6 +57,8 @@ class MarkdownReport:
         yield "## Signet conformance\n"
         yield f"{inline(closing_line(verdicts, len(ending.judged), ending.status, because=ending.because))}\n"
         yield f"{_counts(verdicts)}\n"
+        for host in played(each.trace for each in ending.judged):
+            yield f"Here {inline(host.words)}.\n"
         for breach in self._breaches.connector():
             yield _block(breach)
         if noted := remarks(each.trace for each in ending.judged):

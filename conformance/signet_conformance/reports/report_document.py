@@ -122,6 +122,14 @@ class ReportTrace(_Open):
     warnings: Annotated[Notes, Field(description="What was passed over.")] = ()
 
 
+class ReportPlayed(_Open):
+    """A harness that the kit played for the connector."""
+
+    host: Text
+    release: Annotated[Text, Field(description="The release of it that was played.")]
+    newer: Annotated[Notes, Field(description="The later releases that the kit knew when it ran.")] = ()
+
+
 class CoveragePart(_Open):
     """One part of the contract: operations, fields, answers or requirements."""
 
@@ -166,6 +174,9 @@ class Report(Document, _Open):
         str, Field(pattern=r"^[0-9]+\.[0-9]+(\.[0-9]+)?$", description="Contract version, a file of versions.")
     ]
     kit: Annotated[Text, Field(description="Version of the program that judged.")]
+    played: Annotated[
+        Items[ReportPlayed], Field(description="The harnesses that the kit played, by the marks of the traces.")
+    ] = ()
     traces: Items[ReportTrace]
     together: Annotated[Verdicts, Field(description="The verdict of each requirement over all traces.")] = Field(
         default_factory=dict

@@ -13,6 +13,7 @@ from signet_conformance.outcome.broken_off import warnings_of
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.generated_summary import breach_lines
 from signet_conformance.reports.known import known_lines
+from signet_conformance.reports.played import played
 from signet_conformance.reports.registry import FORMATS
 from signet_conformance.reports.remarks import remarks
 from signet_conformance.reports.requirement_pages import explain_note
@@ -99,6 +100,11 @@ def daemon_side(ending: Ending) -> Iterable[str]:
     return daemon_summary_lines(ending.conclusion.judged, ending.width)
 
 
+def hosts(ending: Ending) -> Iterable[str]:
+    """The harnesses that the kit played, which decide what a connector can do."""
+    return (host.words for host in played(each.trace for each in ending.conclusion.judged))
+
+
 def closing(ending: Ending) -> Iterable[str]:
     """The verdict of the run in one line."""
     concluded = ending.conclusion
@@ -152,6 +158,7 @@ PARTS: tuple[Callable[[Ending], Iterable[str]], ...] = (
     known,
     verdicts,
     daemon_side,
+    hosts,
     closing,
     broken_off,
     written_baseline,

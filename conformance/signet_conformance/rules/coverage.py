@@ -72,7 +72,9 @@ def observed_operations_are_the_declared_ones(run: WholeRun) -> Iterator[Outcome
     expected, received = ", ".join(sorted(declared)), sorted(observed)
     yield from [PASS] * (len(observed) - len(extra))
     if absent:
-        why = f"; the driver says: {'; '.join(run.remarks[:3])}" if run.remarks else ""
-        yield fail(message=f"declared but never seen: {', '.join(absent)}{why}", expected=expected, received=received)
+        unseen = f"declared but never seen: {', '.join(absent)}"
+        # The cause, where the driver knows one, before its effects: a message may be cut.
+        message = f"{'; '.join(run.remarks[:3])}; {unseen}" if run.remarks else unseen
+        yield fail(message=message, expected=expected, received=received)
     if extra:
         yield warn(message=f"DRIFT: seen but not declared: {', '.join(extra)}", expected=expected, received=received)

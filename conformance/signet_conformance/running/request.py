@@ -6,7 +6,7 @@ import secrets
 import shlex
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from signet_conformance.running.daemon import demand_consent
 from signet_conformance.running.default_port import demand_free
 from signet_conformance.running.events import Noted, Tell, WritesInto
 from signet_conformance.running.plan import EMBEDDED, Invocation, Plan
+from signet_conformance.targets.face import EVERY, find_face, with_faces
 
 if TYPE_CHECKING:
     from signet_conformance.scenarios.script import Scenario
@@ -101,6 +102,14 @@ class Request:
         if note is not None:
             tell(Noted(note))
 
+    def played(self, option: str) -> str:
+        """The host release that is played, and the newer ones that the kit knows, in words; empty where there is none.
+
+        `option` chooses another one.
+        """
+        target = self.target
+        return find_face(target).told(option) if target is not None and target.kind.has_face else ""
+
     def terms(self) -> Terms:
         """How the run is judged."""
         target = self.target
@@ -170,6 +179,31 @@ def read(given: Given, target: targets.Target | None, spelt: Spelling, *, record
         # Last: a run that cannot be used leaves no folder behind.
         folder=_temporary_folder() if given.report is None else _fresh_folder(Path(given.report), spelt("report")),
     )
+
+
+def read_each(given: Given, target: targets.Target, face: str | None, spelt: Spelling) -> Sequence[Request]:
+    """The request of a run for each host release that `face` chooses, as `read` reads it.
+
+    Where there are several, each report has a folder of its own below the one that is named. Raises TargetError for a
+    face that cannot be played, UsageError beside several for known failures: what fails differs from face to face.
+    """
+    played = with_faces(target, face, spelt("face"))
+    if len(played) == 1:
+        return (read(given, played[0], spelt),)
+    if given.known.files or given.known.written is not None:
+        raise UsageError(
+            "known failures are those of one face",
+            where=f"{spelt('face')} {EVERY}",
+            remedy=f"name one face, or leave {spelt('baseline')}, {spelt('flaky')} and {spelt('write-baseline')} out",
+        )
+    report = None if given.report is None else _fresh_folder(Path(given.report), spelt("report"))
+    folders = [None if report is None else str(report / find_face(each).name) for each in played]
+    return [read(replace(given, report=folder), each, spelt) for each, folder in zip(played, folders, strict=True)]
+
+
+def worst(statuses: Sequence[int]) -> int:
+    """The exit status of several runs: that not all could be judged counts before a breach, that before no test."""
+    return next((status for status in (4, 1, 3) if status in statuses), max(statuses, default=0))
 
 
 def _sessions(given: Given, own: object, spelt: Spelling, *, driven: bool) -> int:

@@ -161,7 +161,7 @@ class Station:
             self._mark_strays()
         except NotLoadedError as failure:
             # A finding on the connector: the scenario says so, and says nothing else.
-            self._recorder.mark(LoadedMark(ok=False, host=self._host, release=self._release, words=failure.message))
+            self._recorder.mark(LoadedMark(ok=False, words=failure.message, **self._played))
             driver.close()
         except NothingTestedError:
             error = "the connector cannot be started"
@@ -176,22 +176,23 @@ class Station:
 
     def _note(self, about: Mapping[str, Any]) -> None:
         """Put what the driver says of the connector, once loaded, and of its installation into the recording."""
-        marks: list[KitMark] = [LoadedMark(ok=True, host=self._host, release=self._release)] if about else []
+        played = self._played
+        marks: list[KitMark] = [LoadedMark(ok=True, **played)] if about else []
         for row in _rows(about.get("installed")):
             if isinstance(row, dict) and isinstance(row.get("accepted"), bool):
                 told: dict[str, Any] = {name: str(row[name])[:600] for name in ("file", "words") if name in row}
-                marks.append(InstalledMark(accepted=row["accepted"], host=self._host, release=self._release, **told))
+                told |= {name: played[name] for name in ("host", "release") if name in played}
+                marks.append(InstalledMark(accepted=row["accepted"], **told))
         marks += [RemarkMark(text=str(text)) for text in _rows(about.get("remarks"))]
         self._recorder.ask(*map(mark, marks))
 
     @property
-    def _host(self) -> str | None:
-        """The harness that is played; None where the author's own program plays one."""
-        return find_face(self.target).data.harness if self.target.kind.has_face else None
-
-    @property
-    def _release(self) -> str | None:
-        return find_face(self.target).data.version if self.target.kind.has_face else None
+    def _played(self) -> dict[str, Any]:
+        """The host that is played, its release and the later ones; empty where the author's own program plays one."""
+        if not self.target.kind.has_face:
+            return {}
+        face = find_face(self.target)
+        return {"host": face.data.harness, "release": face.data.version, "newer": tuple(face.newer)}
 
     def _settle(self, scenario: Scenario, error: str | None, *, part: bool) -> None:
         self._recorder.ask({"op": "fault_off", "id": None})

@@ -56,6 +56,12 @@ class Target:
         return self.declared if self.own_agents else dataclasses.replace(self.declared, agents=())
 
     @property
+    def face_name(self) -> str:
+        """What names its face in an option: the name of one of the kit's, or the path of a file."""
+        name = self.profile.face or ""
+        return str(self.folder / name) if name.endswith(".json") else name
+
+    @property
     def kind(self) -> Kind:
         """The kind of connector that `driver` names."""
         return KINDS[self.driver]

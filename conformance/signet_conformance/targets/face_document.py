@@ -81,6 +81,13 @@ class MemoryServer(Part):
     members: Texts
 
 
+class LaterRelease(Part):
+    """A release of the harness after the one that is played."""
+
+    release: Text
+    known: Annotated[Text, Field(description="a sentence: what is known of it, or that nothing is")]
+
+
 class FaceDocument(Document):
     """What one release of a harness does with a connector: the events it fires, in which order, with which members.
 
@@ -102,6 +109,10 @@ class FaceDocument(Document):
     unverified: Annotated[
         Texts,
         Field(description="What nobody has seen the harness do, and the face had to settle: one sentence each."),
+    ] = ()
+    newer: Annotated[
+        Items[LaterRelease],
+        Field(description="Releases after this one that no face of the kit plays, with what is known of each."),
     ] = ()
 
     code: Annotated[

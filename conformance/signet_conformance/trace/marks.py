@@ -162,13 +162,17 @@ class HandlerMark(KitMark, frozen=True, kw_only=True):
 
 
 class LoadedMark(KitMark, frozen=True, kw_only=True):
-    """Whether the host, or the kit in its place, could load the connector. `words` are what was said where not."""
+    """Whether the host, or the kit in its place, could load the connector. `words` are what was said where not.
+
+    `release` is the host's, `newer` are later ones that the kit knows.
+    """
 
     NAME = "loaded"
 
     ok: bool | None
     host: str | None = None
     release: str | None = None
+    newer: tuple[str, ...] = ()
     words: str | None = None
 
 

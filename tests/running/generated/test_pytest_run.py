@@ -89,7 +89,7 @@ def test_option_that_cannot_be_used_is_refused(pytester: pytest.Pytester, words:
 def test_options_say_what_is_performed(pytester: pytest.Pytester, words: list[str], sessions: int, seed: int) -> None:
     """A run generates sessions unless it is told otherwise or given a scenario; the seed is fixed."""
     (pytester.path / "one.json").write_text(json.dumps({"name": "one", "steps": [{"step": "start", "session": "s1"}]}))
-    asked = read_options(pytester.parseconfig("--signet-conformance", "--target", "reference", *words), [])
+    (asked,) = read_options(pytester.parseconfig("--signet-conformance", "--target", "reference", *words), [])
     assert (asked.sessions, asked.seed, len(asked.scenarios)) == (sessions, seed, "--scenario" in words)
 
 
@@ -99,7 +99,7 @@ def test_target_says_how_many_sessions_are_usual(
 ) -> None:
     """A profile may name a number of its own, which the command line overrides."""
     (pytester.path / "signet-conformance.toml").write_text(f"{SETTINGS % BROKEN}sessions = 7\n")
-    asked = read_options(pytester.parseconfig("--signet-conformance", "--target", "broken", *words), [])
+    (asked,) = read_options(pytester.parseconfig("--signet-conformance", "--target", "broken", *words), [])
     assert (asked.sessions, asked.sessions_of_target) == (sessions, own)
 
 

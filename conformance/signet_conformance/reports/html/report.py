@@ -28,6 +28,7 @@ from signet_conformance.reports.html.page import (
     verdict_tag,
     write_page,
 )
+from signet_conformance.reports.played import played
 from signet_conformance.reports.remarks import remarks
 from signet_conformance.reports.text import closing_line
 from signet_conformance.reports.values import cell
@@ -62,11 +63,12 @@ class HtmlReport:
         self._breaches.end(ending)
         verdicts = ending.verdicts()
         broken = self._breaches.connector()
+        hosts = (("played", host.words) for host in played(each.trace for each in ending.judged))
         header = (
             element(
                 "p", closing_line(verdicts, len(ending.judged), ending.status, because=ending.because), class_="lead"
             ),
-            facts((("contract", ending.contract_version()), ("kit", __version__))),
+            facts((("contract", ending.contract_version()), ("kit", __version__), *hosts)),
         )
         sections = []
         if broken:

@@ -1,0 +1,32 @@
+"""The hosts that a run played for its connector, by its own marks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from signet_conformance.errors import printable
+from signet_conformance.trace import Trace
+from signet_conformance.trace.marks import LoadedMark, marks_of
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """One release of a harness that was played, and the later ones that the kit knew then."""
+
+    host: str
+    release: str
+    newer: Sequence[str]
+
+    @property
+    def words(self) -> str:
+        """The same as a phrase."""
+        newer = f", and knows of {', '.join(printable(release, 60) for release in self.newer)}" if self.newer else ""
+        return f"the kit played {printable(self.host, 60)} {printable(self.release, 60)}{newer}"
+
+
+def played(traces: Iterable[Trace]) -> Sequence[Played]:
+    """The hosts that were played in some traces, each once."""
+    loaded = (mark for trace in traces for mark in marks_of(trace, LoadedMark))
+    told = {(mark.host, mark.release): mark for mark in loaded if mark.host is not None and mark.release is not None}
+    return [Played(str(host), str(release), mark.newer) for (host, release), mark in told.items()]
