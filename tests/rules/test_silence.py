@@ -19,9 +19,9 @@ def mark(name: str, **data: Any) -> Item:
     return {"mark": name, "data": data}
 
 
-def step(kind: str, index: int = 0) -> Item:
+def step(kind: str, index: int = 0, session: str = "s1") -> Item:
     """A step that was given to the connector."""
-    return mark("step", step=kind, session="s1", index=index, text="next")
+    return mark("step", step=kind, session=session, index=index, text="next")
 
 
 def hook(operation: str, status: int = 200, body: Any = None, **more: Any) -> Item:
@@ -69,6 +69,16 @@ def test_silence_while_nobody_listened_is_a_breach(tmp_path: Path) -> None:
     found = judge(build(tmp_path / "trace.jsonl", items)).judgements["SIG-FAIL-001"]
     assert found.verdict == "FAIL"
     assert found.findings[0].exchanges == (2,)
+
+
+@pytest.mark.parametrize(("began", "expected"), [("meanwhile", "INCONCLUSIVE"), ("afterwards", "FAIL")])
+def test_silence_of_a_session_that_began_in_the_outage_is_none(began: str, expected: str, tmp_path: Path) -> None:
+    """Who never spoke did not fall silent, whoever spoke before; a session that begins afterwards has no excuse."""
+    on, off = mark("fault", kind="refuse", on=True), mark("fault", kind="refuse", on=False)
+    other = [step("start", 1, "s2"), step("prompt", 2, "s2")]
+    items = [*START, on, *other, off] if began == "meanwhile" else [*START, on, step("prompt", 1), off, *other]
+    closing = [step("prompt", 3, "s2"), step("end", 4, "s1"), step("end", 5, "s2")]
+    assert verdict(tmp_path, "SIG-FAIL-001", [*items, *closing]) == expected
 
 
 UNDECIDED = {

@@ -27,20 +27,27 @@ class _Silence:
 def _silence_after(recording: Recording, seq: int) -> _Silence | None:
     """The silence that began with a fault at `seq`; None where something else explains it, or nothing shows it.
 
-    The kit's marks must say that every fault was switched off, and that the user then went on: a prompt and an
-    end were given to the connector, and performed, and not one lifecycle hook followed.
+    The kit's marks must say that every fault was switched off, and that the user then went on with a session that was
+    not opened meanwhile: a prompt and an end were given to the connector, and performed, and no hook followed.
     """
     faults = [mark for mark in recording.marks(FaultMark) if not mark.is_restart]
     if not faults or faults[-1].is_on or faults[-1].seq < seq or _has_reason_to_be_silent(recording):
         return None
     over = faults[-1].seq
     skipped = {mark.index for mark in recording.marks(SkippedMark)}
-    steps = [mark.step for mark in recording.marks(StepMark) if mark.seq > over and mark.index not in skipped]
-    hooks = [c for c in recording.calls if c.operation in LIFECYCLE]
-    if not {StepName.PROMPT, StepName.END} <= set(steps) or any(c.seq > over for c in hooks):
-        return None
+    performed = [mark for mark in recording.marks(StepMark) if mark.index not in skipped]
     # Who never spoke did not fall silent: a connector without hooks, or a session that began in the outage.
-    return _Silence(hooks[-1], len(steps)) if any(c.seq <= seq for c in hooks) else None
+    opening = [mark for mark in performed if mark.step in (StepName.START, StepName.RESUME)]
+    began = {mark.session for mark in opening if seq <= mark.seq < over}
+    steps: dict[str | None, list[str | None]] = {}
+    for mark in performed:
+        if mark.seq > over and mark.session not in began:
+            steps.setdefault(mark.session, []).append(mark.step)
+    hooks = [c for c in recording.calls if c.operation in LIFECYCLE]
+    went_on = any({StepName.PROMPT, StepName.END} <= set(names) for names in steps.values())
+    if not went_on or any(c.seq > over for c in hooks):
+        return None
+    return _Silence(hooks[-1], sum(map(len, steps.values()))) if any(c.seq <= seq for c in hooks) else None
 
 
 def _has_reason_to_be_silent(recording: Recording) -> bool:

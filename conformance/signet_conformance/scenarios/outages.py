@@ -92,7 +92,7 @@ def obstacle(outage: Outage, features: Features) -> str | None:
     words = outage.steps.replace("?", "").split()
     for step in ("compact", "resume"):
         if step in words and step not in features.steps:
-            return f"its driver performs no {step}"
+            return f"there is no {step}: it is not declared, or its driver performs none"
     if "slow:prompt" in words and not features.slow:
         return f"its bound is long; scenario {outage.scripted} waits for it"
     if "next" in words and not features.lives_on:
