@@ -30,6 +30,11 @@ def printable(value: object, limit: int = 120) -> str:
     return _CI_COMMAND.sub(lambda found: f"\\x{ord(found[0]):02x}", shown) if "::" in shown or "##" in shown else shown
 
 
+def printable_json(text: str) -> str:
+    """JSON in ASCII that means the same and that no terminal obeys, nor a CI system: it looks for `##[` in any line."""
+    return text.replace("##", "\\u0023#").replace("\x7f", "\\u007f")
+
+
 class SignetConformanceError(Exception):
     """Base of all errors that the kit raises on purpose. `exit_status` is what a command ends with."""
 

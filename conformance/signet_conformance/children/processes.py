@@ -30,6 +30,7 @@ _MAX_STDERR_LINE_BYTES = 8192
 _WAITING_ANSWERS = 10_000
 _CHUNK_BYTES = 64 * 1024
 _TAIL_LINES = 5
+_SHOWN_CHARACTERS = 64 * 1024
 _GRACE_S = 2.0
 _LOOK_S = 0.25
 
@@ -48,8 +49,8 @@ class ChildTimeoutError(KitError):
 class LineProcess:
     """One child process with JSON lines on stdin and stdout; its stderr is kept, the last lines of it.
 
-    `name` is what messages call it. The child leads a process group of its own, which is killed whole
-    when the context ends, so that nothing it started outlives it.
+    `name` is what messages call it, and `redacted` takes out of its words what must not stand in them. The child leads
+    a process group of its own, which is killed whole when the context ends, so that nothing it started outlives it.
     """
 
     def __init__(
@@ -60,8 +61,10 @@ class LineProcess:
         env: Mapping[str, str] | None = None,
         cwd: str | Path | None = None,
         error: type[SignetConformanceError] = KitError,
+        redacted: Callable[[str], str] = str,
     ) -> None:
         self.name = name
+        self._redacted = redacted
         self._command = tuple(command)
         self._error = error
         # Bounded: a child that floods its output is held up by the full pipe instead of filling our memory.
@@ -137,7 +140,8 @@ class LineProcess:
         except (ValueError, RecursionError):
             answer = None
         if not isinstance(answer, dict):
-            text = line[:200].decode("utf-8", "replace").rstrip("\n")
+            # Redacted before it is cut: of half a secret nobody knows what it is.
+            text = self._redacted(line[:_MAX_STDERR_LINE_BYTES].decode("utf-8", "replace").rstrip("\n"))
             raise self._error(
                 f"{self.name} wrote a line that is not a JSON object: {printable(text)}",
                 remedy="standard output is for answers only, one JSON object a line; write logs to standard error",
@@ -203,13 +207,17 @@ class LineProcess:
     def tail(self) -> tuple[str, ...]:
         """The last lines of the child's stderr, each harmless to a terminal."""
         self._reader.join(_LOOK_S)
-        return tuple(printable(line, 300) for line in list(self.stderr)[-_TAIL_LINES:])
+        if not self.stderr:
+            return ()
+        lines = self._redacted("\n".join(self.stderr)[-_SHOWN_CHARACTERS:]).split("\n")
+        return tuple(printable(line, 300) for line in lines[-_TAIL_LINES:])
 
     def _advice(self) -> str:
         """What the reader can look at: the end of the child's stderr, or else how to run the child by hand."""
         lines = self.tail()
         if not lines:
-            return f"it wrote nothing to standard error; run it by hand: {printable(shlex.join(self._command), 300)}"
+            command = printable(self._redacted(shlex.join(self._command)), 300)
+            return f"it wrote nothing to standard error; run it by hand: {command}"
         return "its standard error ends with:" + "".join(f"\n    {line}" for line in lines)
 
     def _ended(self) -> ChildEndedError:

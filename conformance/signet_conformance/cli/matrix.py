@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from signet_conformance.cli.output import demand_apart, report_stream
-from signet_conformance.errors import UsageError, printable
+from signet_conformance.errors import UsageError, printable, printable_json
 from signet_conformance.reports.matrix import badge
 from signet_conformance.reports.matrix import document as matrix
 from signet_conformance.reports.matrix import page as matrix_page
@@ -66,7 +66,7 @@ def command(
         with report_stream(html, force) as stream:
             matrix_page.write(columns, stream)
     if as_json:
-        print(json.dumps(matrix.to_json(columns), indent=2))
+        print(printable_json(json.dumps(matrix.to_json(columns), indent=2)))
     else:
         # Imported when asked for: JSON and pages need no terminal.
         from signet_conformance.reports.matrix.text import matrix_lines

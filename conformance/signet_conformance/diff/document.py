@@ -9,7 +9,7 @@ from typing import Any, TextIO
 from signet_conformance import __version__
 from signet_conformance.diff.difference import ABSENT, Comparison, Difference, Side
 from signet_conformance.diff.sessions import Matched, Session
-from signet_conformance.errors import printable
+from signet_conformance.errors import printable, printable_json
 from signet_conformance.facts import Recording
 from signet_conformance.reports.values import shortened
 
@@ -27,9 +27,9 @@ def write(comparison: Comparison, stream: TextIO) -> None:
         "summary": {"relevant": relevant, "cosmetic": len(comparison.differences) - relevant},
         "sessions": [_matched(pair) for pair in comparison.sessions],
     }
-    stream.write(json.dumps(head)[:-1] + ', "differences": [')
+    stream.write(printable_json(json.dumps(head))[:-1] + ', "differences": [')
     stream.writelines(
-        (",\n" if number else "\n") + json.dumps(_difference(difference))
+        (",\n" if number else "\n") + printable_json(json.dumps(_difference(difference)))
         for number, difference in enumerate(comparison.differences)
     )
     stream.write("\n]}\n")

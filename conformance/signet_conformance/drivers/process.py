@@ -19,11 +19,14 @@ from enum import StrEnum
 from typing import Any
 
 from signet_conformance.children.processes import ChildEndedError, ChildTimeoutError, LineProcess
+from signet_conformance.drivers.redacted import redacted
 from signet_conformance.errors import NothingTestedError, SignetConformanceError, TargetError, printable
 from signet_conformance.targets import Target
 
 HELLO_TIMEOUT_S = 30.0
 FLUSH_TIMEOUT_S = 30.0
+_MOST = 64 * 1024
+"""Characters of what a program says that are looked at: its messages show the first few hundred."""
 
 
 class Broken(StrEnum):
@@ -63,7 +66,9 @@ class DriverProcess:
         self._target = target
         self._timeout_s = step_timeout_s
         self._next_id = 0
-        self._process = LineProcess(f"target {target.name}", target.command, env=env, cwd=cwd, error=TargetError)
+        self._process = LineProcess(
+            f"target {target.name}", target.command, env=env, cwd=cwd, error=TargetError, redacted=redacted
+        )
 
     def hello(self) -> Mapping[str, Any]:
         """Greet the program; what it says of itself.
@@ -77,7 +82,7 @@ class DriverProcess:
                 raise
             raise NothingTestedError(failure.message, where=failure.where, remedy=failure.remedy) from failure
         if about.get("loaded") is False:
-            words = printable(about.get("words") or "its harness does not say why", 600)
+            words = printable(redacted(str(about.get("words") or "its harness does not say why")[:_MOST]), 600)
             raise NotLoadedError(words, remedy="mend the connector where it is named")
         return about
 
@@ -162,5 +167,5 @@ def _told(error: object) -> str:
     message = error.get("message") if isinstance(error, dict) else error
     if message is None:
         return 'its answer has neither "ok": true nor an error'
-    lines = (line.strip() for line in str(message).splitlines())
+    lines = (line.strip() for line in redacted(str(message)[:_MOST]).splitlines())
     return printable("; ".join(line for line in lines if line), 600)

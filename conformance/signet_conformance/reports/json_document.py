@@ -14,6 +14,7 @@ from typing import Any, TextIO
 from signet_conformance import __version__
 from signet_conformance.contract import operation_table
 from signet_conformance.engine import MAX_FINDINGS, Judged
+from signet_conformance.errors import printable_json
 from signet_conformance.finding import Finding, Judgement
 from signet_conformance.outcome.broken_off import warnings_of
 from signet_conformance.outcome.coverage import Coverage
@@ -54,7 +55,7 @@ class JsonReport:
 
 def encoded(document: Any) -> str:
     """A document as one line of ASCII JSON."""
-    return json.dumps(document, separators=(",", ":"), allow_nan=False).replace("\x7f", "\\u007f")
+    return printable_json(json.dumps(document, separators=(",", ":"), allow_nan=False))
 
 
 def _closing(ending: Ending) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from typing import Any
 from signet_conformance.children.environment import clean_environment
 from signet_conformance.children.marked import MARK, end_marked, marked
 from signet_conformance.children.processes import LineProcess
+from signet_conformance.drivers.redacted import redacted
 from signet_conformance.errors import NothingTestedError, UsageError, printable
 from signet_conformance.running.plan import EMBEDDED
 
@@ -141,7 +142,7 @@ class DaemonUnderTest:
             SIGNET_WORKSPACE=own,
             **{MARK: self._mark},
         )
-        self._process = LineProcess("the daemon", command, env=env, error=NothingTestedError)
+        self._process = LineProcess("the daemon", command, env=env, error=NothingTestedError, redacted=redacted)
         self.url = f"http://127.0.0.1:{port}"
         try:
             _wait_healthy(self.url, READY_TIMEOUT_S, self._choice, self._process, self._mark)
@@ -255,11 +256,7 @@ def _wait_healthy(url: str, timeout_s: float, choice: str, process: LineProcess 
         if ended and mark and marked(mark):
             raise _background(choice)
         if ended or time.monotonic() > deadline:
-            tail = (
-                ""
-                if process is None
-                else "".join(f"\n    {printable(line, 300)}" for line in list(process.stderr)[-5:])
-            )
+            tail = "" if process is None else "".join(f"\n    {line}" for line in process.tail())
             raise NothingTestedError(
                 "the daemon ended before it answered" if ended else f"no daemon answers GET {url}/health",
                 where=f"--daemon {printable(choice)}",
