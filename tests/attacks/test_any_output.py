@@ -154,7 +154,7 @@ def demand_harmless(words: list[str], allowed: tuple[int, ...]) -> int:
     return status
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(lines=TRACES, changes=CHANGES)
 def test_any_recording_is_read_or_refused(place: Path, lines: list[Line], changes: list[Change]) -> None:
     """By every command that reads one, in every format; a report that was written makes a matrix."""
@@ -171,7 +171,7 @@ def test_any_recording_is_read_or_refused(place: Path, lines: list[Line], change
             demand_harmless(words, (0, 1, 2))
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(lines=TRACES, changes=CHANGES)
 def test_any_report_makes_a_matrix_or_is_refused(place: Path, lines: list[Line], changes: list[Change]) -> None:
     """Whatever stands in its members."""
@@ -185,7 +185,7 @@ def test_any_report_makes_a_matrix_or_is_refused(place: Path, lines: list[Line],
             demand_harmless(words, (0, 1, 2))
 
 
-@settings(max_examples=80)
+@settings(max_examples=60)
 @given(changes=CHANGES)
 def test_any_capture_is_converted_or_refused(place: Path, changes: list[Change]) -> None:
     """And what it is converted to can be read, and converted back."""
