@@ -12,7 +12,7 @@ Examples:
   signet-harness run "What did we decide about the cache?"
   signet-harness run --prompt-file task.md --cwd ~/acme --output-format json
   git diff | signet-harness run --stdin --quiet --summary summary.json
-  signet-harness run --api openai-completions --base-url http://127.0.0.1:8000/v1 --model local "Hello"
+  signet-harness run --api ollama-chat --model qwen3 "Hello."
   signet-harness run --session nightly "Go on where you stopped."
 
 \b

@@ -12,16 +12,15 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any, Final
 
-from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.conversation import Conversation
 from signet_reference_harness.errors import ConfigError, HarnessError, printable
-from signet_reference_harness.headless.inputs import Folders, Options, check_summary, read_prompt, stored_session
+from signet_reference_harness.headless.inputs import Folders, Options, check_summary
 from signet_reference_harness.headless.output import OUTPUTS, Output
-from signet_reference_harness.headless.session_file import SessionFile, Stored, path_of
+from signet_reference_harness.headless.plan import Plan
+from signet_reference_harness.headless.session_file import SessionFile, path_of
 from signet_reference_harness.headless.summary import (
     DONE,
     EXIT_STATUSES,
@@ -32,20 +31,13 @@ from signet_reference_harness.headless.summary import (
     tokens,
     write_summary,
 )
-from signet_reference_harness.host import SessionHost, agent_in
-from signet_reference_harness.identity import SessionIdentity
+from signet_reference_harness.host import SessionHost
 from signet_reference_harness.messages import Message, ToolCall
-from signet_reference_harness.providers import Provider, registry, settings
 from signet_reference_harness.providers.completion import CompletionChunk, StopReason
-from signet_reference_harness.providers.settings import ProviderSettings
 from signet_reference_harness.reply import FailureClass, Reply
-from signet_reference_harness.routing import routing_table
 from signet_reference_harness.session import Session
-from signet_reference_harness.tools import DaemonTool, Tool, ToolResult
+from signet_reference_harness.tools import ToolResult
 from signet_reference_harness.tools.bounds import ResultFolder
-from signet_reference_harness.tools.built_in import BUILT_IN
-from signet_reference_harness.tools.files import FILE_TOOLS
-from signet_reference_harness.tools.plugins import configured_tools, installed_tools
 from signet_reference_harness.turn import TurnListener, TurnResult
 
 NAME: Final = "task"
@@ -87,36 +79,23 @@ def perform(options: Options, tell: Tell) -> int:
     return task.exit_status
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
-    """What the task works with, all of it read and checked."""
-
-    prompt: str
-    folders: Folders
-    identity: SessionIdentity
-    stored: Stored | None
-    config: HarnessConfig
-    workspace: Path
-    tools: tuple[Tool | DaemonTool, ...]
-    settings: ProviderSettings
-    provider: Provider
-
-
 class _Task:
     """One task. What is known of it grows on the way, and its summary tells it at any moment."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
         self._began = time.monotonic()
-        self._plan: _Plan | None = None
+        self._plan: Plan | None = None
         self._folders: Folders | None = None
         self._status: Status = "failed"
         self._turn = TurnResult(outcome=StopReason.ERROR)
         self._output = OUTPUTS[options.output_format](sys.stdout, self.scrub)
         self.error: Failure | None = None
         self._notes: list[str] = []
+        self._under_way: asyncio.Task[None] | None = None
+        """What a signal cancels: the turn, never the end of the session."""
         self._signal: int | None = None
-        """The signal that ended the task."""
+        """The signal that ended the turn."""
 
     def scrub(self, text: str) -> str:
         """`text` without the provider's key."""
@@ -127,35 +106,8 @@ class _Task:
 
     def prepare(self, environ: Mapping[str, str]) -> None:
         """Read everything that the task needs. Raises HarnessError for what cannot be used."""
-        options = self._options
-        prompt = read_prompt(options, lambda: sys.stdin.buffer)
-        folders = self._folders = Folders.read(options, environ)
-        key, stored = stored_session(options, folders)
-        config = HarnessConfig.from_environment(environ)
-        if stored is None:
-            agent = options.agent or agent_in(key) or config.agent
-            identity = SessionIdentity(key, agent, str(folders.project))
-        else:
-            identity = stored.identity
-        routing = routing_table(environ)
-        if routing is not None:
-            config = routing.settings_for(identity.agent, config)
-        given = {name: getattr(options, name) for name in settings.FLAGS}
-        workspace = settings.workspace_of(environ)
-        asked = settings.load(given, environ, workspace)
-        if asked.key is not None:
-            config = replace(config, provider_key=asked.key.reveal())
-        self._plan = _Plan(
-            prompt=prompt,
-            folders=folders,
-            identity=identity,
-            stored=stored,
-            config=config,
-            workspace=workspace,
-            tools=(*BUILT_IN, *FILE_TOOLS, *installed_tools(), *configured_tools(options.tools)),
-            settings=asked,
-            provider=registry.provider(asked),
-        )
+        self._folders = Folders.read(self._options, environ)
+        self._plan = Plan.read(self._options, environ, self._folders)
 
     async def work(self) -> None:
         """Do the task. Raises HarnessError when it cannot be begun."""
@@ -172,14 +124,15 @@ class _Task:
             await _demand_daemon(host)
             file = SessionFile.open(plan.folders.sessions, plan.identity, self.scrub)
             try:
-                await self._hold_session(host, plan, file)
+                with self._heeding_signals():
+                    await self._hold_session(host, plan, file)
             finally:
                 file.close()
         finally:
             await host.aclose()
             await plan.provider.aclose()
 
-    async def _hold_session(self, host: SessionHost, plan: _Plan, file: SessionFile) -> None:
+    async def _hold_session(self, host: SessionHost, plan: Plan, file: SessionFile) -> None:
         """The session from its start to its end, which comes whatever the turn comes to."""
         identity = plan.identity
         session = host.session_for(NAME, project=identity.project, agent=identity.agent, key=identity.key)
@@ -193,12 +146,12 @@ class _Task:
         limit = None if self._options.timeout_ms is None else self._options.timeout_ms / 1000
         told = _Told(self._output, file)
         try:
-            with self._cancelled_by_signals():
-                async with asyncio.timeout(limit):
-                    await host.start(session, "startup" if plan.stored is None else "resume")
-                    file.turn(plan.prompt)
-                    self._turn = await session.turn(plan.prompt, plan.provider, listener=told)
-                self._conclude(self._turn)
+            self._under_way = asyncio.current_task()
+            async with asyncio.timeout(limit):
+                await host.start(session, "startup" if plan.stored is None else "resume")
+                file.turn(plan.prompt)
+                self._turn = await session.turn(plan.prompt, plan.provider, listener=told)
+            self._conclude(self._turn)
         except TimeoutError:
             self._break_off("timeout", f"the task took longer than --timeout-ms {self._options.timeout_ms}", told)
         except asyncio.CancelledError:
@@ -206,6 +159,7 @@ class _Task:
                 raise
             self._break_off("cancelled", f"ended by {signal.Signals(self._signal).name}", told)
         finally:
+            self._under_way = None
             if self._status in ("timeout", "cancelled"):
                 # The conversation keeps what arrived.
                 self._turn = replace(self._turn, messages=tuple(session.conversation.messages[before:]))
@@ -253,15 +207,14 @@ class _Task:
         return None if self.error is None else self.error.message
 
     @contextlib.contextmanager
-    def _cancelled_by_signals(self) -> Iterator[None]:
-        """While this lasts, SIGINT and SIGTERM cancel the turn; the session is then ended as usual."""
-        loop, task = asyncio.get_running_loop(), asyncio.current_task()
-        assert task is not None  # noqa: S101 - this runs in one
+    def _heeding_signals(self) -> Iterator[None]:
+        """While this lasts, SIGINT and SIGTERM cancel the turn, and leave the end of the session alone."""
+        loop = asyncio.get_running_loop()
 
         def cancel(number: int) -> None:
-            if self._signal is None:
+            if self._under_way is not None and self._signal is None:
                 self._signal = number
-                task.cancel()
+                self._under_way.cancel()
 
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, cancel, number)
