@@ -103,10 +103,11 @@ def docs(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """Figures and ratios; nothing here can fail on a slow machine."""
-    session.install("-e", ".")
+    session.install("-e", ".[harness]")
     session.run("python", "ci/tools/bench_check.py")
     session.run("python", "ci/tools/bench_recorder.py")
     session.run("python", "ci/tools/bench_sessions.py")
+    session.run("python", "ci/tools/bench_harness.py")
 
 
 @nox.session

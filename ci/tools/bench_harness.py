@@ -1,0 +1,180 @@
+"""Figures for the reference harness: what it adds to a turn, and how long a token takes from server to listener.
+
+    python ci/tools/bench_harness.py [--turns 100]
+
+An embedded daemon and the scripted model run as processes of their own. A turn asks the model twice, with a recall in
+between. What the harness adds is the turn's time less the model server's own and the daemon's, both as a bare client on
+kept connections sees them. Nothing here can fail: the specification's bound (median 5 ms, 95th percentile 20 ms) is
+printed beside each figure, and the median also as a ratio to a bare request to the daemon. On a machine that does other
+things too, what the processor worked for a turn says more than how long the turn took.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import http.client
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from signet_reference_harness.config import HarnessConfig
+from signet_reference_harness.host import SessionHost
+from signet_reference_harness.providers import Provider, registry, settings
+from signet_reference_harness.providers.completion import CompletionChunk
+from signet_reference_harness.turn import TurnListener
+
+PROVIDERS: Final = {
+    "anthropic": ("anthropic", "anthropic-messages", ""),
+    "openai chat": ("openai", "openai-completions", "/v1"),
+    "openai responses": ("openai", "openai-responses", "/v1"),
+    "ollama": ("ollama", "ollama-chat", ""),
+}
+RECALL: Final = {"type": "tool_call", "name": "memory_search", "arguments": {"query": "which port"}}
+WORDS: Final = "The port of the ledger is 50051, and REST stays as it is until the spring."
+WARM_UP: Final = 5
+BOUND: Final = "bound 5 and 20 ms"
+
+
+class FirstToken(TurnListener):
+    """Notes when the first piece of each answer came."""
+
+    def __init__(self) -> None:
+        self.at: list[float] = []
+        self._waits = True
+
+    def chunk(self, chunk: CompletionChunk) -> None:  # noqa: ARG002 - its time is all that counts
+        """The time of the first piece."""
+        if self._waits:
+            self.at.append(time.time())
+        self._waits = False
+
+    def message(self, message: object) -> None:  # noqa: ARG002 - any message ends an answer
+        """The next piece is again a first one."""
+        self._waits = True
+
+
+class Bare:
+    """A plain client on one kept connection."""
+
+    def __init__(self, url: str) -> None:
+        self._connection = http.client.HTTPConnection(urlsplit(url).netloc)
+
+    def send(self, method: str, path: str, body: Any = None) -> Any:
+        """The answer's JSON."""
+        content = None if body is None else json.dumps(body)
+        try:
+            self._connection.request(method, path, content, {"content-type": "application/json"})
+            return json.loads(self._connection.getresponse().read() or b"null")
+        except http.client.RemoteDisconnected:
+            # It was idle for too long; the next request opens another.
+            self._connection.close()
+            return self.send(method, path, body)
+
+    def seconds(self, path: str, body: Any) -> float:
+        """How long one POST takes."""
+        began = time.perf_counter()
+        self.send("POST", path, body)
+        return time.perf_counter() - began
+
+
+@contextmanager
+def running(*command: str) -> Iterator[str]:
+    """The address of a program that prints it, until the end."""
+    with subprocess.Popen([sys.executable, "-m", *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        try:
+            yield json.loads(process.stdout.readline() if process.stdout is not None else b"")["url"]
+        finally:
+            process.terminate()
+
+
+def daemon_seconds(daemon: Bare, turns: int) -> float:
+    """What one turn's requests to the daemon take a bare client: a prompt and a recall."""
+    hook = {
+        "harness": "bench",
+        "sessionKey": "bare",
+        "agentId": "atlas",
+        "runtimePath": "plugin",
+        "project": "/srv/atlas",
+    }
+    daemon.send("POST", "/api/hooks/session-start", hook)
+    taken = []
+    for number in range(turns):
+        prompt = daemon.seconds("/api/hooks/user-prompt-submit", {**hook, "userMessage": f"Which port, no. {number}?"})
+        recall = {"query": "which port", "limit": 10, "sessionKey": "bare", "agentId": "atlas"}
+        taken.append(prompt + daemon.seconds("/api/memory/recall", recall))
+    return median(taken)
+
+
+async def turns_of(provider: Provider, daemon_url: str, count: int) -> tuple[list[float], list[float], list[float]]:
+    """Seconds of each turn, those of them that the processor worked, and when the first piece of its answer came."""
+    host = SessionHost(HarnessConfig(origin=daemon_url, agent="atlas"))
+    session = host.session_for("bench", project="/srv/atlas", agent=None, key=None)
+    await host.start(session, "startup")
+    taken, worked, firsts = [], [], []
+    for number in range(count + WARM_UP):
+        listener = FirstToken()
+        session.conversation.clear()
+        began, before = time.perf_counter(), time.process_time()
+        result = await session.turn(f"Which port, no. {number}?", provider, listener=listener)
+        ended, processor = time.perf_counter(), time.process_time() - before
+        if result.error or result.rounds != 2:
+            raise SystemExit(f"the turn went wrong: {result.error or result}")
+        if number >= WARM_UP:
+            taken.append(ended - began)
+            worked.append(processor)
+            firsts.append(listener.at[-1])
+    await host.aclose()
+    await provider.aclose()
+    return taken, worked, firsts
+
+
+def p95(values: Sequence[float]) -> float:
+    """The 95th percentile."""
+    return quantiles(values, n=20)[-1]
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description="Figures for the reference harness.")
+    parser.add_argument("--turns", type=int, default=100, help="how many to take with each provider (default: 100)")
+    count = parser.parse_args().turns
+    script = {
+        "format": "signet-llm/1",
+        "turns": [{"content": [RECALL]}, {"content": WORDS}] * (count + WARM_UP),
+    }
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="signet-bench-")))
+        (folder / "script.json").write_text(json.dumps(script))
+        daemon_url = stack.enter_context(running("signet_conformance.cli", "daemon"))
+        llm = ("signet_reference_harness.cli", "llm", str(folder / "script.json"), "--until-stdin-closes")
+        model_url = stack.enter_context(running(*llm))
+        daemon, model = Bare(daemon_url), Bare(model_url)
+        bare = daemon_seconds(daemon, count)
+        for name, (kind, api, path) in PROVIDERS.items():
+            model.send("PUT", "/script", script)
+            model.send("DELETE", "/requests")
+            flags = {"provider": kind, "api": api, "model": "scripted", "base_url": model_url + path, "api_key": "none"}
+            provider = registry.provider(settings.load(flags, {}, None))
+            taken, worked, firsts = asyncio.run(turns_of(provider, daemon_url, count))
+            kept = model.send("GET", "/requests")["requests"][-2 * count :]
+            server = [sum(each["ended"] - each["began"] for each in kept[at : at + 2]) for at in range(0, len(kept), 2)]
+            added = [turn - own - bare for turn, own in zip(taken, server, strict=True)]
+            tokens = [came - each["first_chunk"] for came, each in zip(firsts, kept[1::2], strict=True)]
+            print(
+                f"{name:<17} adds {1000 * median(added):6.2f} ms a turn, p95 {1000 * p95(added):6.2f} ({BOUND}), "
+                f"{median(added) / (bare / 2):.1f} bare requests; works {1000 * median(worked):.2f} ms; "
+                f"first token {1000 * median(tokens):.2f} ms after the server, p95 {1000 * p95(tokens):.2f}"
+            )
+
+
+if __name__ == "__main__":
+    main()
