@@ -28,8 +28,10 @@ from urllib.parse import urlsplit
 
 from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.host import SessionHost
+from signet_reference_harness.messages import ToolCall
 from signet_reference_harness.providers import Provider, registry, settings
-from signet_reference_harness.providers.completion import CompletionChunk
+from signet_reference_harness.providers.completion import CompletionChunk, CompletionResult, StopReason
+from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.turn import TurnListener
 
 PROVIDERS: Final = {
@@ -38,7 +40,7 @@ PROVIDERS: Final = {
     "openai responses": ("openai", "openai-responses", "/v1"),
     "ollama": ("ollama", "ollama-chat", ""),
 }
-RECALL: Final = {"type": "tool_call", "name": "memory_search", "arguments": {"query": "which port"}}
+RECALL: Final[dict[str, Any]] = {"type": "tool_call", "name": "memory_search", "arguments": {"query": "which port"}}
 WORDS: Final = "The port of the ledger is 50051, and REST stays as it is until the spring."
 WARM_UP: Final = 5
 BOUND: Final = "bound 5 and 20 ms"
@@ -159,6 +161,11 @@ def main() -> None:
         model_url = stack.enter_context(running(*llm))
         daemon, model = Bare(daemon_url), Bare(model_url)
         bare = daemon_seconds(daemon, count)
+        asked = ToolCall("c1", RECALL["name"], RECALL["arguments"])
+        calls = CompletionResult(content="", tool_calls=(asked,), stop_reason=StopReason.TOOL_USE)
+        scripted = ScriptedProvider([calls, CompletionResult(content=WORDS)] * (count + WARM_UP))
+        taken, worked, _ = asyncio.run(turns_of(scripted, daemon_url, count))
+        print(row("no model", [turn - bare for turn in taken], worked, bare))
         for name, (kind, api, path) in PROVIDERS.items():
             model.send("PUT", "/script", script)
             model.send("DELETE", "/requests")
@@ -166,14 +173,19 @@ def main() -> None:
             provider = registry.provider(settings.load(flags, {}, None))
             taken, worked, firsts = asyncio.run(turns_of(provider, daemon_url, count))
             kept = model.send("GET", "/requests")["requests"][-2 * count :]
-            server = [sum(each["ended"] - each["began"] for each in kept[at : at + 2]) for at in range(0, len(kept), 2)]
+            server = [sum(each["ended"] - each["began"] for each in kept[at : at + 2]) for at in range(0, 2 * count, 2)]
             added = [turn - own - bare for turn, own in zip(taken, server, strict=True)]
             tokens = [came - each["first_chunk"] for came, each in zip(firsts, kept[1::2], strict=True)]
-            print(
-                f"{name:<17} adds {1000 * median(added):6.2f} ms a turn, p95 {1000 * p95(added):6.2f} ({BOUND}), "
-                f"{median(added) / (bare / 2):.1f} bare requests; works {1000 * median(worked):.2f} ms; "
-                f"first token {1000 * median(tokens):.2f} ms after the server, p95 {1000 * p95(tokens):.2f}"
-            )
+            late = f"first token {1000 * median(tokens):.2f} ms after the server sent it, p95 {1000 * p95(tokens):.2f}"
+            print(f"{row(name, added, worked, bare)}; {late}")
+
+
+def row(name: str, added: Sequence[float], worked: Sequence[float], bare: float) -> str:
+    """What the harness adds to a turn, in milliseconds and as so many bare requests to the daemon."""
+    return (
+        f"{name:<17} adds {1000 * median(added):6.2f} ms a turn, p95 {1000 * p95(added):6.2f} ({BOUND}), "
+        f"{median(added) / (bare / 2):5.1f} bare requests; works {1000 * median(worked):5.2f} ms"
+    )
 
 
 if __name__ == "__main__":
