@@ -15,6 +15,9 @@ nox.options.default_venv_backend = "venv"
 
 CODE = ("conformance", "recording_proxy", "reference_harness", "tests", "ci", "noxfile.py")
 MODEL_TESTS = "tests/reference_harness/llm_server"
+PROVIDER_TESTS = "tests/reference_harness/providers"
+# Without the kit's plugin, and by --confcutdir the fixtures of other tests: what they need is not installed.
+ALONE = ("-p", "no:signet_conformance", "-p", "no:cacheprovider")
 AIMOCK = "@copilotkit/aimock@^1.43"
 
 
@@ -60,8 +63,13 @@ def extras(session: nox.Session) -> None:
 
 @nox.session
 def vendor_packages(session: nox.Session) -> None:
-    """The vendors' newest packages read the scripted model; below Python 3.13 mitmproxy keeps them out of `tests`."""
+    """The vendors' newest packages: they read the scripted model, and the providers use them.
+
+    Below Python 3.13 mitmproxy keeps them out of `tests`.
+    """
     test_model(session, "test_vendor_packages.py", "test_vendor_types.py")
+    session.install("hypothesis")
+    session.run("pytest", *ALONE, f"--confcutdir={PROVIDER_TESTS}", PROVIDER_TESTS)
 
 
 @nox.session
@@ -80,9 +88,7 @@ def test_model(session: nox.Session, *files: str, **env: str) -> None:
     newest = ("anthropic>=1", "openai>=3", "ollama>=0.4")
     session.install(*newest, "click", "httpx", "pydantic", "pytest", "pyyaml", "starlette", "uvicorn")
     session.install("--no-deps", "-e", ".")
-    # Neither the kit's plugin nor the fixtures of other tests: what they need is not installed.
-    alone = ("-p", "no:signet_conformance", "-p", "no:cacheprovider", f"--confcutdir={MODEL_TESTS}")
-    session.run("pytest", *alone, *(f"{MODEL_TESTS}/{file}" for file in files), env=env)
+    session.run("pytest", *ALONE, f"--confcutdir={MODEL_TESTS}", *(f"{MODEL_TESTS}/{file}" for file in files), env=env)
 
 
 @nox.session
