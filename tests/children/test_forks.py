@@ -16,7 +16,7 @@ import pytest
 
 from signet_conformance.children import forks, watchdog
 from signet_conformance.children.environment import clean_environment
-from signet_conformance.children.fork_server import PROGRAMS
+from signet_conformance.children.forks import PROGRAMS
 from signet_conformance.children.processes import ChildEndedError, LineProcess
 from tests.support.processes import Watched
 

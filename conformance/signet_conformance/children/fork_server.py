@@ -5,12 +5,14 @@ nothing else: no thread, no event loop, no request of its own, so every fork beg
 
 The control channel is the sequenced-packet socket FD. Each packet is a JSON object:
 
-    {"op": "import", "program": NAME}                     what NAME needs is imported; not answered
-    {"op": "start", "program": NAME, "arguments": [...], "env": {...}, "cwd": PATH or null, "safe_path": true}
+    {"op": "import", "imports": [MODULE, ...]}            imports the modules; not answered
+    {"op": "start", "program": NAME, "imports": [MODULE, ...], "arguments": [...], "env": {...}, "cwd": PATH or null,
+     "safe_path": true}
         with the descriptors of stdin, stdout, stderr and a pipe for the end -> {"pid": 123}
 
-Into the pipe goes the exit status in decimal, negative for a signal, once the process was waited for and its group
-was killed. When the control channel ends, everything that still runs is given a moment and then killed.
+NAME is a module, or the path of a script. Into the pipe goes the exit status in decimal, negative for a signal, once
+the process was waited for and its group was killed. When the control channel ends, everything that still runs is
+given a moment and then killed.
 """
 
 from __future__ import annotations
@@ -30,43 +32,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
-
-_DAEMON: Final = (
-    "argparse",
-    "signet_conformance.daemon.http.server",
-    "uvicorn.lifespan.on",
-    "uvicorn.protocols.http.h11_impl",
-)
-_HARNESS: Final = ("signet_reference_harness.driver", "httpcore", "anyio._backends._asyncio")
-PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "signet_conformance.daemon": _DAEMON,
-        "signet_recording_proxy": (
-            "argparse",
-            "encodings.idna",
-            "mitmproxy.command",
-            "mitmproxy.proxy.mode_servers",
-            "signet_recording_proxy.control",
-            "signet_recording_proxy.engines.mitmproxy.engine",
-            "signet_recording_proxy.health",
-        ),
-        "signet_reference_harness": _HARNESS,
-        "signet_conformance.selftest.daemon": (
-            *_DAEMON,
-            "signet_conformance.selftest.variants",
-            "signet_conformance.selftest.transport",
-        ),
-        "signet_conformance.selftest.harness": (
-            *_HARNESS,
-            "argparse",
-            "signet_conformance.selftest.variants",
-            "signet_conformance.selftest.transport",
-        ),
-    }
-)
-"""The programs that may be forked, with the modules that each imports sooner or later."""
 
 MOST_BYTES: Final = 100_000
 """The longest packet."""
@@ -103,15 +69,16 @@ class ForkServer:
                     self._leave()
                     return None
                 request: dict[str, Any] = json.loads(packet)
-                self._import(request["program"])
+                self._import(request["imports"])
                 if request["op"] == "start" and self._fork(request, descriptors):
                     return request
 
-    def _import(self, program: str) -> None:
-        if program in self._imported:
+    def _import(self, modules: list[str]) -> None:
+        new = [module for module in modules if module not in self._imported]
+        if not new:
             return
-        self._imported.add(program)
-        for module in PROGRAMS[program]:
+        self._imported.update(new)
+        for module in new:
             # What cannot be imported fails in the program itself, which then says so.
             with contextlib.suppress(Exception):
                 importlib.import_module(module)
@@ -177,8 +144,8 @@ class ForkServer:
 
 
 def _show_command(words: list[str]) -> None:
-    """Let `ps` show the program that runs: these words after `-m`, as far as there is room."""
-    before = sys.orig_argv[: sys.orig_argv.index("-m") + 1]
+    """Let `ps` show the program that runs: these words after Python's own, as far as there is room."""
+    before = sys.orig_argv[: sys.orig_argv.index("-m") + (not words[0].endswith(".py"))]
     shown = b"".join(os.fsencode(word) + b"\0" for word in (*before, *words))
     numbers = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
     start, end = map(int, numbers[45:47])
@@ -228,7 +195,10 @@ def main() -> None:
     if request is not None:
         sys.argv = [request["program"], *request["arguments"]]
         with end.around():
-            runpy.run_module(request["program"], run_name="__main__", alter_sys=True)
+            if request["program"].endswith(".py"):
+                runpy.run_path(request["program"], run_name="__main__")
+            else:
+                runpy.run_module(request["program"], run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

@@ -18,11 +18,47 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Final
 
 from signet_conformance.children import watchdog
 from signet_conformance.children.environment import clean_environment
-from signet_conformance.children.fork_server import MOST_BYTES, PROGRAMS
+from signet_conformance.children.fork_server import MOST_BYTES
+
+_DAEMON: Final = (
+    "argparse",
+    "signet_conformance.daemon.http.server",
+    "uvicorn.lifespan.on",
+    "uvicorn.protocols.http.h11_impl",
+)
+_HARNESS: Final = ("signet_reference_harness.driver", "httpcore", "anyio._backends._asyncio")
+PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "signet_conformance.daemon": _DAEMON,
+        "signet_recording_proxy": (
+            "argparse",
+            "encodings.idna",
+            "mitmproxy.command",
+            "mitmproxy.proxy.mode_servers",
+            "signet_recording_proxy.control",
+            "signet_recording_proxy.engines.mitmproxy.engine",
+            "signet_recording_proxy.health",
+        ),
+        "signet_reference_harness": _HARNESS,
+        "signet_conformance.selftest.daemon": (
+            *_DAEMON,
+            "signet_conformance.selftest.variants",
+            "signet_conformance.selftest.transport",
+        ),
+        "signet_conformance.selftest.harness": (
+            *_HARNESS,
+            "argparse",
+            "signet_conformance.selftest.variants",
+            "signet_conformance.selftest.transport",
+        ),
+    }
+)
+"""The programs that may be forked, with the modules that each imports sooner or later."""
 
 POSSIBLE: Final = sys.platform == "linux"
 """Elsewhere a fork that executes no program is not safe: on macOS system libraries forbid it."""
@@ -99,7 +135,7 @@ class _Server:
     def warm_up(self, program: str) -> None:
         """Have what a program needs imported, ahead of its first start."""
         with contextlib.suppress(OSError):
-            self._control.send(json.dumps({"op": "import", "program": program}).encode())
+            self._control.send(json.dumps({"op": "import", "imports": PROGRAMS[program]}).encode())
 
     def start(self, request: bytes) -> Forked | None:
         """The process that was asked for; None when the server is gone."""
@@ -170,7 +206,8 @@ class _Forks:
                     server.warm_up(program)
 
     def start(self, program: str, request: Mapping[str, object], env: Mapping[str, str]) -> Forked | None:
-        packet = json.dumps({"op": "start", "program": program, "env": dict(env), **request}).encode()
+        wanted = {"op": "start", "program": program, "imports": PROGRAMS[program], "env": dict(env), **request}
+        packet = json.dumps(wanted).encode()
         with self._lock:
             server = self._running()
             if server is None or len(packet) > MOST_BYTES or not server.can_fork(env):
@@ -208,7 +245,8 @@ def start(command: Sequence[str], env: Mapping[str, str], cwd: str | Path | None
         return None
     safe_path = words[1:2] == ["-P"]
     words = words[2:] if safe_path else words[1:]
-    if words[:1] != ["-m"] or len(words) < 2 or words[1] not in PROGRAMS:
+    words = words[1:] if words[:1] == ["-m"] else words
+    if not words or words[0] not in PROGRAMS:
         return None
-    request = {"arguments": words[2:], "cwd": None if cwd is None else str(cwd), "safe_path": safe_path}
-    return _forks.start(words[1], request, env)
+    request = {"arguments": words[1:], "cwd": None if cwd is None else str(cwd), "safe_path": safe_path}
+    return _forks.start(words[0], request, env)
