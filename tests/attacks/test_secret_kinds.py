@@ -87,6 +87,7 @@ CODED = {
     "base64url": base64.urlsafe_b64encode(f"?>?>{TOKENS['npm']}".encode()).decode().rstrip("="),
     "hex": f"api_key={P}".encode().hex(),
     "hex token": TOKENS["stripe"].encode().hex(),
+    "base64 between escapes": quote(f"decode {base64.b64encode(TOKENS['npm'].encode()).decode()} please"),
 }
 
 

@@ -7,6 +7,7 @@ import binascii
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from urllib.parse import unquote
 
 Token = Callable[[str], str]
@@ -31,9 +32,7 @@ def may_hide(runs: list[bytes]) -> bool:
     for run in b" ".join(runs).translate(_IN_RUN).split():
         if len(run) >= _SHORTEST:
             text = run.decode("ascii")
-            if any(_legible(found[0], _from_base64) is not None for found in _BASE64.finditer(text)):
-                return True
-            if any(_legible(found[0], bytes.fromhex) is not None for found in _HEX.finditer(text)):
+            if any(_legible(f[0], decode) is not None for pattern, decode in _CODINGS for f in pattern.finditer(text)):
                 return True
     return False
 
@@ -48,8 +47,9 @@ class Hidden:
         """`text` with the encoded text that hides a secret replaced by what `token` gives for it."""
         if "%" in text and self._hides_escaped(" ".join([word for word in _WORD.findall(text) if "%" in word])):
             text = _WORD.sub(lambda found: self._unescaped(found[0], token), text)
-        text = _HEX.sub(lambda found: self._decoded(found[0], bytes.fromhex, token), text)
-        return _BASE64.sub(lambda found: self._decoded(found[0], _from_base64, token), text)
+        for pattern, decode in _CODINGS:
+            text = pattern.sub(partial(self._decoded, decode, token), text)
+        return text
 
     def _unescaped(self, escaped: str, token: Token) -> str:
         return token(escaped) if "%" in escaped and self._hides_escaped(escaped) else escaped
@@ -61,13 +61,18 @@ class Hidden:
             if undone == plain:
                 return False
             plain = undone
-            if self.shows_secret(plain):
+            if self.shows_secret(plain) or self._hides_coded(plain):
                 return True
         return False
 
-    def _decoded(self, run: str, decode: Callable[[str], bytes], token: Token) -> str:
-        plain = _legible(run, decode)
-        return token(run) if plain is not None and self.shows_secret(plain) else run
+    def _hides_coded(self, text: str) -> bool:
+        """Whether what stood between escapes decodes to a secret: `%20` before it would be taken for a part of it."""
+        runs = ((found[0], decode) for pattern, decode in _CODINGS for found in pattern.finditer(text))
+        return any((plain := _legible(*run)) is not None and self.shows_secret(plain) for run in runs)
+
+    def _decoded(self, decode: Callable[[str], bytes], token: Token, run: re.Match[str]) -> str:
+        plain = _legible(run[0], decode)
+        return token(run[0]) if plain is not None and self.shows_secret(plain) else run[0]
 
 
 def _legible(run: str, decode: Callable[[str], bytes]) -> str | None:
@@ -85,3 +90,6 @@ _BREAKS = dict.fromkeys(map(ord, "\r\n\t"))
 def _from_base64(run: str) -> bytes:
     standard = run.rstrip("=").translate(_STANDARD)
     return base64.b64decode(standard + "=" * (-len(standard) % 4), validate=True)
+
+
+_CODINGS: tuple[tuple[re.Pattern[str], Callable[[str], bytes]], ...] = ((_HEX, bytes.fromhex), (_BASE64, _from_base64))
