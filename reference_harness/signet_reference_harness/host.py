@@ -16,9 +16,10 @@ from signet_reference_harness.client import AdapterClient
 from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.errors import StepError
 from signet_reference_harness.identity import SessionIdentity
+from signet_reference_harness.lifecycle import SHUTDOWN
 from signet_reference_harness.reply import Reply
 from signet_reference_harness.routing import RoutingTable
-from signet_reference_harness.session import SHUTDOWN, Session
+from signet_reference_harness.session import Session
 from signet_reference_harness.tools import DaemonTool, Tool
 from signet_reference_harness.tools.built_in import BUILT_IN
 from signet_reference_harness.tools.registry import ToolRegistry
@@ -87,8 +88,8 @@ class SessionHost:
         session = Session(
             identity,
             self._client_of(identity.agent),
-            self._tools,
             lambda: next(self._hooks),
+            tools=self._tools,
             workspace=self._workspace,
             context_budget=self._context_budget,
         )

@@ -1,127 +1,45 @@
-"""One session: the turns with the model, and beside them the lifecycle hooks in the contract's order.
-
-Whatever the daemon does, the turn takes place. What the daemon has not been told is told before the next
-hook that builds on it: a start before a prompt, the end of a compaction before anything else, and an end that
-never went out before the session is started again.
-"""
+"""One session: the turns with the model, which take place whatever the daemon does, on top of its lifecycle."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from signet_reference_harness.adapter import (
-    CompactionCompleteParams,
-    PreCompactionParams,
-    PreCompactionResult,
-    PromptSubmitParams,
-    SessionEndParams,
-    SessionStartParams,
-    StartSource,
-)
 from signet_reference_harness.assembly import Context, assembled
-from signet_reference_harness.client import AdapterClient
 from signet_reference_harness.compaction import Compaction, estimated_tokens, is_whole, written_by_model
-from signet_reference_harness.conversation import Conversation
-from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.identity_files import identity_files
+from signet_reference_harness.lifecycle import Lifecycle
 from signet_reference_harness.messages import Message, Reminder, ToolCall
 from signet_reference_harness.providers import Provider
 from signet_reference_harness.providers.completion import CompletionOptions, StopReason
-from signet_reference_harness.reply import FailureClass, Reply, held_back
 from signet_reference_harness.tools import ToolResult
 from signet_reference_harness.tools.bounds import ResultFolder
 from signet_reference_harness.tools.registry import ToolRegistry
 from signet_reference_harness.turn import MOST_ROUNDS, ModelLoop, TurnListener, TurnResult, added, broken_reply
 
-CLAIMED: Final = 409
-CLEAR: Final = "clear"
-BOUNDARIES: Final = frozenset(
-    {
-        CLEAR,
-        "session.deleted",
-        "session_branch",
-        "session_fork",
-        "session_shutdown",
-        "session_switch",
-        "stale-session-sweep",
-    }
-)
-SHUTDOWN: Final = "session_shutdown"
-"""The reason of an end for which the host gave none that names a boundary."""
-
-
-@dataclass(slots=True)
-class _Daemon:
-    """What the daemon has been told of the session, as far as the harness can know."""
-
-    wants_start: bool = True
-    wants_end: bool = False
-    """A start may have arrived that no end has answered yet."""
-    claimed_elsewhere: bool = False
-    next_source: StartSource = "startup"
-    pre_arrived: bool = False
-    """A pre-compaction arrived whose compaction has not been completed."""
-    summary: str | None = None
-    """The summary of a compaction that has not been told yet."""
-    last_prompt: tuple[str, str | None] | None = None
-    """The prompt that was the last hook of the session, if it was one."""
-    owes_start: bool = False
-    """The last hook was an end that said the context is cleared, which only a start may follow."""
-    unsent_end: str | None = None
-    """The reason of an end that surely never went out: to the daemon the session has not been interrupted."""
-    lost_end: str | None = None
-    """The reason of an end that was not accepted."""
-
 
 @dataclass(slots=True, eq=False)
-class Session:
-    """A session of one agent in one project, for one task at a time.
+class Session(Lifecycle):
+    """A session of one agent in one project, for one task at a time: its lifecycle, and the turns with the model."""
 
-    `tick` numbers the hooks of all sessions of a host, so that `last_start` and `last_hook` compare.
-    """
-
-    identity: SessionIdentity
-    client: AdapterClient
-    tools: ToolRegistry
-    tick: Callable[[], int]
-    most_rounds: int = MOST_ROUNDS
-    is_open: bool = False
-    last_start: int = 0
-    last_hook: int = 0
-    parent: str | None = None
-    """The key of the session that a sub-agent works for in this one."""
-    subagent: str | None = None
-    """The harness's own id of that sub-agent."""
-    conversation: Conversation = field(default_factory=Conversation)
-    results: ResultFolder = field(default_factory=ResultFolder)
-    """Where results of tools stand that are too long for the model."""
-    replies: list[Reply] = field(default_factory=list)
-    """What became of the calls since :meth:`take_replies`."""
-    context_budget: int | None = None
+    tools: ToolRegistry = field(kw_only=True)
+    most_rounds: int = field(default=MOST_ROUNDS, kw_only=True)
+    context_budget: int | None = field(default=None, kw_only=True)
     """Tokens that the context may take before it is compacted; None never does it for its size."""
-    workspace: Path | None = None
+    workspace: Path | None = field(default=None, kw_only=True)
     """The folder of the agent's own files."""
-    _contexts: list[str] = field(default_factory=list)
+    results: ResultFolder = field(default_factory=ResultFolder, kw_only=True)
+    """Where results of tools stand that are too long for the model."""
     _identity_files: tuple[Reminder, ...] = ()
+    _identity_of: int = 0
+    """The opening at which these files were read."""
     _context_tokens: int = 0
     """What the provider last counted; 0 when it has not."""
     _context_is_full: bool = False
     """The provider found the context too long."""
-    _daemon: _Daemon = field(default_factory=_Daemon)
-    _telling_end: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held while an unsent end is sent, which steps of other sessions may cause."""
-
-    async def start(self, source: StartSource = "startup") -> bool:
-        """Open the session; False, and nothing happens, when it is open already."""
-        if self.is_open:
-            return False
-        self._open(source)
-        await self._announce()
-        return True
 
     async def turn(
         self,
@@ -142,7 +60,7 @@ class Session:
         compaction = await self.compact(provider, options, listener) if self._is_over_budget(prompt) else None
         turn_context = await self._submit(prompt, feedback)
         context = Context(
-            identity=self._identity_files,
+            identity=self._identity(),
             start=tuple(filter(None, self._contexts)),
             prompt=turn_context,
             research=await self._research(prompt),
@@ -178,6 +96,13 @@ class Session:
         loop = ModelLoop(provider, asked, messages, self._run_call, listener or TurnListener(), self.most_rounds)
         await loop.run()
         return loop.result(len(self.conversation.messages))
+
+    def _identity(self) -> tuple[Reminder, ...]:
+        """The agent's files, read once an opening, so that what begins the model's context stays the same."""
+        if self._identity_of != self.openings:
+            self._identity_files = identity_files(self.workspace, self.identity.project)
+            self._identity_of = self.openings
+        return self._identity_files
 
     def _is_over_budget(self, prompt: str) -> bool:
         messages = self.conversation.messages
@@ -219,131 +144,6 @@ class Session:
             usage=loop.usage,
         )
 
-    async def pre_compaction(self) -> PreCompactionResult:
-        """Tell the daemon that the conversation is about to be summarised, and learn how it wants that done."""
-        await self._finish_compaction()
-        return await self._before_compaction()
-
-    async def compaction_complete(self, summary: str) -> Reply:
-        """Put `summary` (a made one if blank) in the place of the conversation, and tell the daemon."""
-        summary = summary if summary.strip() else self.conversation.digest()
-        self.conversation.compact(summary)
-        self._context_tokens, self._context_is_full = 0, False
-        self._daemon.summary = summary
-        return await self._after_compaction()
-
-    async def checkpoint(self) -> Reply:
-        """Hand over the transcript of the session as it stands."""
-        if not await self._is_started():
-            return held_back("session-checkpoint-extract", "the session has not been started at the daemon")
-        return await self._checkpoint()
-
-    async def clear(self) -> None:
-        """Take the conversation from the model; the same session then begins anew."""
-        await self._end(CLEAR)
-        self.conversation.clear()
-        self._contexts.clear()
-        self._context_tokens, self._context_is_full = 0, False
-        self._open(CLEAR)
-        await self._announce()
-
-    async def end(self, reason: str = SHUTDOWN) -> Reply:
-        """Close the session. A `reason` that names no boundary is sent as a shutdown."""
-        if not self.is_open:
-            return held_back("session-end", "the session is not open")
-        return await self._end(reason if reason in BOUNDARIES else SHUTDOWN)
-
-    async def send_unsent_end(self, *, overtaken: bool) -> None:
-        """Send an end that never went out, if the session is closed and the daemon takes it for open.
-
-        A checkpoint goes before that of an `overtaken` session, as :meth:`SessionHost.end` says.
-        """
-        if not self.is_open:
-            await self._tell_unsent_end(overtaken=overtaken)
-
-    async def repeat_lost_end(self) -> None:
-        """Send once more an end that went out and was not accepted; at most once, and nothing if there is none."""
-        reason, self._daemon.lost_end = self._daemon.lost_end, None
-        if reason is not None and not self.is_open and self._daemon.unsent_end is None:
-            await self._send_end(reason)
-
-    def take_replies(self) -> tuple[Reply, ...]:
-        """The replies since the last call of this method, in order."""
-        taken = tuple(self.replies)
-        self.replies.clear()
-        return taken
-
-    def _open(self, source: StartSource) -> None:
-        if source != "startup":
-            self.conversation.begin_again(source)
-        self.is_open = True
-        # Read once, so that what begins the model's context stays the same through the session.
-        self._identity_files = identity_files(self.workspace, self.identity.project)
-        self._daemon.lost_end = None
-        self._daemon.wants_start = True
-        # A clear that the daemon has not heard of is not forgotten over a later resume.
-        if self._daemon.next_source != CLEAR:
-            self._daemon.next_source = source
-
-    async def _announce(self) -> str:
-        """Send the start; returns the context that it brought, which later turns keep."""
-        daemon = self._daemon
-        if daemon.claimed_elsewhere or not await self._tell_unsent_end():
-            return ""
-        params = SessionStartParams(
-            session=self.identity, source=daemon.next_source, parent=self.parent, subagent=self.subagent
-        )
-        result = await self.client.on_session_start(params)
-        reply = self._told(result.reply)
-        self.last_start = self.last_hook
-        daemon.owes_start = daemon.owes_start and not reply.sent
-        daemon.claimed_elsewhere = reply.status == CLAIMED
-        daemon.wants_end = (daemon.wants_end or reply.sent) and not daemon.claimed_elsewhere
-        if reply.reached:
-            daemon.wants_start = False
-            daemon.next_source = "resume"
-        if result.inject and result.inject not in self._contexts:
-            self._contexts.append(result.inject)
-        return result.inject
-
-    async def _is_started(self) -> bool:
-        if self.is_open and self._daemon.wants_start:
-            await self._announce()
-        return self.is_open and not self._daemon.wants_start and not self._daemon.claimed_elsewhere
-
-    async def _submit(self, prompt: str, feedback: Mapping[str, float] | None) -> str:
-        """Tell the daemon the prompt; returns the context of this turn."""
-        if not await self._finish_compaction() or not await self._is_started():
-            return ""
-        told = self.client.outgoing(prompt)
-        if not told.strip():
-            return ""
-        last_reply = self.conversation.last_reply
-        last = self.client.outgoing(last_reply) if last_reply else None
-        submission = (told, last if last and last.strip() else None)
-        if submission == self._daemon.last_prompt:
-            # Same words to the same reply: left out, the reply tells this turn from a repeated submission.
-            submission = (told, None)
-        if submission == self._daemon.last_prompt:
-            # Still the turn of before, which the model failed to answer: the daemon has it.
-            return ""
-        params = PromptSubmitParams(
-            session=self.identity,
-            user_message=told,
-            last_assistant_message=submission[1],
-            memory_feedback=feedback,
-        )
-        result = await self.client.on_user_prompt_submit(params)
-        reply = self._told(result.reply)
-        if reply.sent:
-            self._daemon.last_prompt = submission
-        if result.session_known is False:
-            self._daemon.wants_start = True
-            # A daemon that knew nothing of the session now sends all of its context again.
-            context = await self._announce()
-            self._contexts = [context] if context else self._contexts
-        return result.inject
-
     async def _research(self, prompt: str) -> tuple[ToolResult, ...]:
         """What the tools that run before the model brought; those that failed or found nothing are left out."""
         results = [await self._use(name, {"query": prompt}) for name in self.tools.before_generation]
@@ -359,97 +159,6 @@ class Session:
         if result.reply is not None:
             self.replies.append(result.reply)
         return result
-
-    async def _before_compaction(self) -> PreCompactionResult:
-        if not await self._is_started():
-            return PreCompactionResult(reply=held_back("pre-compaction", "the daemon does not hold this session"))
-        count = len(self.conversation.messages)
-        result = await self.client.on_pre_compaction(PreCompactionParams(session=self.identity, message_count=count))
-        self._told(result.reply)
-        self._daemon.pre_arrived = self._daemon.pre_arrived or result.reply.reached
-        return result
-
-    async def _after_compaction(self) -> Reply:
-        daemon = self._daemon
-        started = await self._is_started()
-        if started and daemon.summary is not None and not daemon.pre_arrived:
-            await self._before_compaction()
-        if not started or daemon.summary is None or not daemon.pre_arrived:
-            return held_back("compaction-complete", "the daemon has not been told of a compaction")
-        return await self._complete(daemon.summary)
-
-    async def _complete(self, summary: str) -> Reply:
-        if not self.client.outgoing(summary).strip():
-            summary = self.conversation.digest()
-        params = CompactionCompleteParams(session=self.identity, summary=summary)
-        reply = self._told(await self.client.on_compaction_complete(params))
-        if reply.sent:
-            # It may have arrived, and each one that arrives is stored: it is never repeated.
-            self._daemon.summary, self._daemon.pre_arrived = None, False
-        return reply
-
-    async def _finish_compaction(self) -> bool:
-        """Tell what is untold of a compaction; False when the daemon still waits for the end of one."""
-        if self._daemon.pre_arrived and self._daemon.summary is None:
-            self._daemon.summary = self.conversation.digest()
-        if self._daemon.summary is not None:
-            await self._after_compaction()
-        return not self._daemon.pre_arrived
-
-    async def _end(self, reason: str) -> Reply:
-        daemon = self._daemon
-        finished = await self._finish_compaction()
-        if daemon.owes_start:
-            await self._is_started()
-        self.is_open = False
-        daemon.wants_start = True
-        if not daemon.wants_end or daemon.owes_start:
-            return held_back("session-end", "the daemon does not hold this session")
-        if finished:
-            reply = await self._send_end(reason)
-        else:
-            reply = held_back("session-end", "the end of a compaction has to be told first")
-            daemon.unsent_end = reason
-        if reply.sent:
-            daemon.summary = None
-        if not reply.accepted and reason != CLEAR:
-            daemon.lost_end = reason
-        return reply
-
-    async def _tell_unsent_end(self, *, overtaken: bool = False) -> bool:
-        """Send an end that never went out, and the end of a compaction before it; False when they still cannot go."""
-        daemon = self._daemon
-        async with self._telling_end:
-            if daemon.unsent_end is None:
-                return True
-            if daemon.pre_arrived and not (await self._complete(daemon.summary or "")).sent:
-                return False
-            if overtaken and (await self._checkpoint()).failure is FailureClass.OFFLINE:
-                return False
-            return (await self._send_end(daemon.unsent_end)).sent
-
-    async def _checkpoint(self) -> Reply:
-        transcript = self.conversation.transcript(self.client.outgoing)
-        return self._told(await self.client.checkpoint(self.identity, transcript))
-
-    async def _send_end(self, reason: str) -> Reply:
-        daemon = self._daemon
-        transcript = self.conversation.transcript(self.client.outgoing)
-        params = SessionEndParams(session=self.identity, transcript=transcript, reason=reason)
-        reply = self._told(await self.client.on_session_end(params))
-        if reply.accepted:
-            daemon.wants_end, daemon.lost_end = False, None
-        daemon.unsent_end = None if reply.sent else reason
-        daemon.owes_start = reply.sent and reason == CLEAR
-        return reply
-
-    def _told(self, reply: Reply) -> Reply:
-        """Note a lifecycle hook."""
-        self.replies.append(reply)
-        if reply.sent:
-            self.last_hook = self.tick()
-            self._daemon.last_prompt = None
-        return reply
 
 
 def _is_empty(content: Any) -> bool:

@@ -9,11 +9,12 @@ from typing import Any, Final, cast, get_args
 from signet_reference_harness.adapter import StartSource
 from signet_reference_harness.errors import StepError
 from signet_reference_harness.host import SessionHost
+from signet_reference_harness.lifecycle import SHUTDOWN
 from signet_reference_harness.messages import ToolCall
 from signet_reference_harness.providers.completion import CompletionResult, StopReason
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.reply import Reply
-from signet_reference_harness.session import SHUTDOWN, Session
+from signet_reference_harness.session import Session
 from signet_reference_harness.tools import ToolResult
 
 DEFAULT_REPLY: Final = "Understood."

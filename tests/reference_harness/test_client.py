@@ -11,7 +11,8 @@ import pytest
 from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.host import SessionHost
 from signet_reference_harness.reply import FailureClass, Reply
-from signet_reference_harness.session import Session, TurnResult
+from signet_reference_harness.session import Session
+from signet_reference_harness.turn import TurnResult
 
 from .recording_daemon import COMPLETE, END, PRE, PROMPT, RECALL, START, Answer, RecordingDaemon
 from .sessions import say, session_of
