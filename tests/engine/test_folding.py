@@ -7,6 +7,7 @@ from itertools import combinations, permutations
 
 import pytest
 
+from signet_conformance import engine
 from signet_conformance import rules as rules_module
 from signet_conformance.contract import requirements
 from signet_conformance.engine import MAX_FINDINGS, exit_status, judge
@@ -103,6 +104,21 @@ def test_messages_are_folded() -> None:
     """A message that occurs often stands once, and of many the first three stand."""
     _register(*[_found("FAIL", n, message) for n, message in enumerate("aabacad", start=1)])
     assert _own().message == "a; b; c …"
+
+
+def test_three_messages_stand_alone() -> None:
+    """Where three messages are all there are, nothing says that there are more."""
+    _register(*[_found("FAIL", n, message) for n, message in enumerate("abca", start=1)])
+    assert _own().message == "a; b; c"
+
+
+def test_findings_beyond_the_utmost_bound_are_only_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes after the utmost bound is a subject, and no finding is kept of it."""
+    monkeypatch.setattr(engine, "MOST_FINDINGS", MAX_FINDINGS + 10)
+    _register(PASS, *[_found("FAIL", n) for n in range(1, MAX_FINDINGS + 51)])
+    judgement = _own()
+    assert len(judgement.findings) == MAX_FINDINGS + 10
+    assert judgement.subjects == MAX_FINDINGS + 51
 
 
 def test_a_crash_is_the_kits_error() -> None:

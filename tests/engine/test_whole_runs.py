@@ -91,6 +91,26 @@ def test_what_was_done_and_not_declared_is_drift() -> None:
     run = _run(_performed(START), _performed(PROMPT), capabilities=("session-start",))
     assert run.together[COVERAGE].verdict is Verdict.WARN
     assert run.together[COVERAGE].message == "DRIFT: seen but not declared: user-prompt-submit"
+    assert run.together[COVERAGE].subjects == 2
+
+
+def test_what_the_driver_remarks_is_told_beside_an_absence() -> None:
+    """Of the driver's remarks the first three stand in the message of an absence."""
+    remarks = [Mark(seq=n, t=n, name="remark", data={"text": f"remark {n}"}, line=n) for n in range(90, 94)]
+    parts = [trace(exchange(1), marks=[*remarks, _ended()], capabilities=("session-end",)) for _ in range(2)]
+    message = judge_run(parts).together[COVERAGE].message
+    assert message.endswith("the driver says: remark 90; remark 91; remark 92")
+
+
+def test_many_messages_are_folded_over_a_run() -> None:
+    """Of the messages of a run's traces the first three stand, and a sign of more only where there are more."""
+
+    def together(*harnesses: Any) -> str:
+        return judge_run([trace(exchange(1, harness=value)) for value in harnesses]).together[NAME].message
+
+    assert together(1, 2, 3).count("; ") == 2
+    assert not together(1, 2, 3).endswith("…")
+    assert together(1, 2, 3, 4) == together(1, 2, 3) + " …"
 
 
 def test_absence_counts_more_than_drift() -> None:

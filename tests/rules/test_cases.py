@@ -33,25 +33,35 @@ ALL = [
 
 @pytest.mark.parametrize(("requirement", "case"), ALL)
 def test_a_case_has_its_verdict(requirement: str, case: dict[str, Any], tmp_path: Path) -> None:
-    """The requirement has exactly the verdict of its case, and its findings name the exchanges that breach it.
+    """The requirement has exactly the verdict of its case, and its findings name the exchanges that breach it first.
 
-    Where the case says so, a finding also points `at` a place in the first of them, and the message `says` a text.
+    Where the case says so, a finding also points `at` a place in the first of them and shows what was `expected` and
+    `received`, and the message `says` a text.
     """
-    trace = build(tmp_path / "trace.jsonl", case["exchanges"], case.get("header"))
-    judgements = judge(trace, None if case.get("only_this") else frozenset({requirement})).judgements
-    judgement = judgements[requirement]
+    trace = build(tmp_path / "trace.jsonl", case["exchanges"], case.get("header"), shared=False)
+    judgement = judge(trace, frozenset({requirement})).judgements[requirement]
     assert (judgement.verdict, judgement.message) == (Verdict(case["verdict"]), judgement.message), case["fact"]
     if "reason" in case:
         assert judgement.reason == case["reason"]
     named = {number for finding in judgement.findings for number in finding.exchanges}
     assert set(case.get("names", ())) <= named
+    assert not case.get("names") or case["names"][0] in {finding.exchanges[0] for finding in judgement.findings}
     assert not set(case.get("spares", ())) & named
     if "at" in case:
         assert case["at"] in {finding.pointer for finding in judgement.findings}
+    for name in ("expected", "received"):
+        assert name not in case or case[name] in [getattr(finding, name) for finding in judgement.findings]
     assert case.get("says", "") in judgement.message
-    if case.get("only_this"):
-        others = [j for name, j in judgements.items() if name != requirement and requirements()[name].level == MUST]
-        assert [f"{j.requirement}: {j.message}" for j in others if j.verdict is Verdict.FAIL] == []
+
+
+@pytest.mark.parametrize(("requirement", "case"), [item for item in ALL if item.values[1].get("only_this")])
+def test_a_breach_breaches_nothing_else(requirement: str, case: dict[str, Any], tmp_path: Path) -> None:
+    """Where a case is about one requirement only, no other MUST fails, and judging all leaves its verdict."""
+    trace = build(tmp_path / "trace.jsonl", case["exchanges"], case.get("header"))
+    judgements = judge(trace).judgements
+    assert judgements[requirement].verdict == case["verdict"]
+    others = [j for name, j in judgements.items() if name != requirement and requirements()[name].level == MUST]
+    assert [f"{j.requirement}: {j.message}" for j in others if j.verdict is Verdict.FAIL] == []
 
 
 @pytest.mark.parametrize("requirement", requirements())

@@ -89,7 +89,8 @@ def modify(results: Any) -> dict[str, Any]:
     return call("POST", "/api/memory/modify", {"patches": patches}, 200, answer)
 
 
-EXEC = call("POST", "/api/secrets/exec", {"command": "true", "secrets": {"A": "B"}}, 202, JOB)
+EXEC_BODY = {"command": "true", "secrets": {"A": "B"}}
+EXEC = call("POST", "/api/secrets/exec", EXEC_BODY, 202, JOB)
 PRIVATE = hook("remember", SAVED, content="x", visibility="private")
 RECALLED = call("POST", "/api/memory/recall", {"query": "x", "agentId": "beacon-agent"}, 200, {"results": [ROW]})
 BOTH = [{"id": "m-1", "status": "updated"}, {"id": "m-2", "status": "updated"}]
@@ -101,6 +102,10 @@ CASES: Sequence[tuple[str, str, Sequence[Item]]] = [
     ("001", "PASS", [prompt()]),
     ("001", "FAIL", [prompt({"inject": "", "sessionKnown": True})]),
     ("001", "FAIL", [prompt({**PROMPTED, "inject": 42})]),
+    ("001", "FAIL", [prompt(PROMPTED, 201)]),
+    ("001", "FAIL", [hook("compaction-complete", {}, summary="They chose PostgreSQL 16.")]),
+    ("001", "FAIL", [call("POST", "/api/secrets/exec", EXEC_BODY, 202, {"status": "queued"})]),
+    ("001", "NOT-APPLICABLE", [prompt({"inject": 42}, 300)]),
     ("001", "NOT-APPLICABLE", [prompt({"error": "harness is required"}, 400)]),
     ("001", "NOT-APPLICABLE", [{**prompt({"inject": 42}), "fault": {"kind": "shape"}}]),
     ("001", "NOT-APPLICABLE", [{**prompt({"inject": 42}), "error": {"kind": "client_closed"}}]),
@@ -184,6 +189,38 @@ def test_a_case_has_its_verdict(number: str, verdict: str, items: Sequence[Item]
     if verdict == "FAIL":
         assert {finding.side for finding in found.findings} == {Side.DAEMON}
         assert found.findings[0].exchanges[0] == len(items)
+
+
+PLACES: Sequence[tuple[str, Sequence[Item], str, str]] = [
+    ("001", [prompt({"inject": "", "sessionKnown": True})], "/json/memoryCount", "memoryCount is absent"),
+    ("001", [prompt({**PROMPTED, "inject": 42})], "/json/inject", "inject is not as the contract has it"),
+    ("001", [prompt(PROMPTED, 201)], "/response/status", "status is not as the contract has it"),
+    ("001", [start(["no"])], "/response/body/json", "the answer is not as the contract has it"),
+    ("002", [prompt("no", 400)], "/response/body", "a refusal with 400"),
+    ("002", [prompt({"message": "no"}, 400)], "/json/error", "a refusal with 400"),
+    ("003", [STEP, start(), prompt(**LEGACY)], "/response", "user-prompt-submit on legacy"),
+    ("004", [STEP, start(), start()], "/json/inject", "the whole context again"),
+    ("005", [STEP, end(), end()], "/json/duplicateSessionEnd", "taken once more"),
+    ("006", [PRIVATE, read(ROW, agent="beacon-agent")], "/json/id", "to 'beacon-agent'"),
+    ("006", [PRIVATE, RECALLED], "/json/results", "of 'atlas-agent'"),
+    ("007", [read({**ROW, "id": "m-2"})], "/json/id", "another memory"),
+    ("008", [call("GET", "/health", None, 200, "ok")], "/response/body", "no version"),
+    ("008", [call("GET", "/health", None, 200, {**HEALTH, "version": "latest"})], "/json/version", "no version"),
+    ("009", [ran("<redacted:1>")], "/response/body", "'ACME'"),
+    ("010", [STEP, EXEC, poll({**JOB, "id": "job-2"})], "/response/status", "cannot be looked at"),
+    ("011", [STEP, start(), prompt({**PROMPTED, "sessionKnown": False})], "/json/sessionKnown", "was started"),
+    ("012", [modify(BOTH[::-1])], "/json/results", "one by one"),
+]
+
+
+@pytest.mark.parametrize(("number", "items", "place", "words"), PLACES)
+def test_a_breach_says_where_it_stands(
+    number: str, items: Sequence[Item], place: str, words: str, tmp_path: Path
+) -> None:
+    """A breach points at the member of the answer that breaks the contract, and says what is wrong with it."""
+    judgement = judged(tmp_path, items, **CANARY).daemon[f"SIG-DAEMON-{number}"]
+    assert judgement.findings[0].pointer.endswith(place)
+    assert words in judgement.message
 
 
 def test_every_requirement_has_both_cases() -> None:
