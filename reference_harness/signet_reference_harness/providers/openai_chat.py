@@ -43,39 +43,40 @@ class OpenAIChatProvider(VendorProvider):
         return request
 
     async def _whole(self, answer: Answer, request: Mapping[str, Any]) -> AsyncGenerator[CompletionChunk, None]:
-        raw = await self._client.chat.completions.with_raw_response.create(**_arguments(request))
-        answer.begin(raw.headers, self._timing.now())
-        completion = await parsed(raw)
-        choice = completion.choices[0]
-        for chunk in _pieces(answer, choice.message):
-            yield chunk
-        for place, call in enumerate(choice.message.tool_calls or ()):
-            answer.call(place, call.id, call.function.name)
-            answer.arguments(place, call.function.arguments or "")
-        _function_call(answer, getattr(choice.message, "function_call", None))
-        self._keep_thinking(answer, _reasoning(choice.message) or "")
-        answer.usage = _usage(completion.usage, answer.usage)
-        answer.raw_reason = choice.finish_reason
-
-    async def _streamed(self, answer: Answer, request: Mapping[str, Any]) -> AsyncGenerator[CompletionChunk, None]:
         raw = await self._client.chat.completions.with_raw_response.create(
-            **_arguments(request), stream=True, stream_options={"include_usage": True}
+            **unchecked(request, model=request["model"], messages=[])
         )
         answer.begin(raw.headers, self._timing.now())
+        completion = plain(await parsed(raw))
+        choice = completion["choices"][0]
+        message = choice["message"]
+        for chunk in _pieces(answer, message):
+            yield chunk
+        for place, call in enumerate(message.get("tool_calls") or ()):
+            _tool_call(answer, {**call, "index": place})
+        _function_call(answer, message.get("function_call"))
+        self._keep_thinking(answer, _reasoning(message) or "")
+        answer.usage = _usage(completion.get("usage"), answer.usage)
+        answer.raw_reason = choice.get("finish_reason")
+
+    async def _streamed(self, answer: Answer, request: Mapping[str, Any]) -> AsyncGenerator[CompletionChunk, None]:
+        stream = await plain_events(
+            self._sdk, self._client, "/chat/completions", {**request, "stream_options": {"include_usage": True}}
+        )
+        answer.begin(stream.response.headers, self._timing.now())
         thoughts: list[str] = []
-        async with await parsed(raw) as events:
+        async with stream as events:
             async for event in events:
-                answer.usage = _usage(getattr(event, "usage", None), answer.usage)
-                for choice in event.choices[:1]:
-                    answer.raw_reason = choice.finish_reason or answer.raw_reason
-                    if choice.delta is None:
-                        continue
-                    thoughts.append(_reasoning(choice.delta) or "")
-                    for chunk in _pieces(answer, choice.delta):
+                answer.usage = _usage(event.get("usage"), answer.usage)
+                for choice in event["choices"][:1]:
+                    answer.raw_reason = choice.get("finish_reason") or answer.raw_reason
+                    delta = choice.get("delta") or {}
+                    thoughts.append(_reasoning(delta) or "")
+                    for chunk in _pieces(answer, delta):
                         yield chunk
-                    for call in choice.delta.tool_calls or ():
+                    for call in delta.get("tool_calls") or ():
                         _tool_call(answer, call)
-                    _function_call(answer, getattr(choice.delta, "function_call", None))
+                    _function_call(answer, delta.get("function_call"))
         self._keep_thinking(answer, "".join(thoughts))
 
     def _keep_thinking(self, answer: Answer, text: str) -> None:
@@ -93,8 +94,20 @@ def client(openai: Any, settings: ProviderSettings) -> Any:
     )
 
 
-def _arguments(request: Mapping[str, Any]) -> dict[str, Any]:
-    return unchecked(request, model=request["model"], messages=[])
+async def plain_events(openai: Any, client: Any, path: str, body: Mapping[str, Any]) -> Any:
+    """The stream that answers `body`, its events as the mappings that they are.
+
+    The package's method for requests that it has no method for. Its usual methods make several objects of each event,
+    which takes longer than all that is done with the event here.
+    """
+    body = {**body, "stream": True}
+    return await client.post(path, cast_to=object, body=body, stream=True, stream_cls=openai.AsyncStream[object])
+
+
+def plain(answer: Any) -> dict[str, Any]:
+    """A whole answer as the mapping that it was."""
+    told: dict[str, Any] = answer.model_dump(warnings=False)
+    return told
 
 
 def _message(message: Message) -> dict[str, Any]:
@@ -110,40 +123,41 @@ def _message(message: Message) -> dict[str, Any]:
     return {"role": "assistant", "content": text or None, "tool_calls": calls}
 
 
-def _pieces(answer: Answer, said: Any) -> Iterator[CompletionChunk]:
+def _pieces(answer: Answer, said: Mapping[str, Any]) -> Iterator[CompletionChunk]:
     """What a message, or a piece of it, shows."""
     thought = _reasoning(said)
     if thought:
         yield answer.thought(thought)
-    if said.content:
-        yield answer.text(said.content)
-    if getattr(said, "refusal", None):
-        yield answer.refusal(said.refusal)
+    if said.get("content"):
+        yield answer.text(said["content"])
+    if said.get("refusal"):
+        yield answer.refusal(said["refusal"])
 
 
-def _reasoning(said: Any) -> str | None:
+def _reasoning(said: Mapping[str, Any]) -> str | None:
     """What the model thinks, which OpenAI does not tell and compatible servers tell under two names."""
-    return getattr(said, "reasoning_content", None) or getattr(said, "reasoning", None)
+    return said.get("reasoning_content") or said.get("reasoning")
 
 
-def _tool_call(answer: Answer, piece: Any) -> None:
+def _tool_call(answer: Answer, piece: Mapping[str, Any]) -> None:
     """A piece of a tool call. Some servers give every call the index 0, and tell them apart by id."""
-    key: Any = piece.index or 0
-    if piece.id and answer.call_id(key) not in {None, piece.id}:
-        key = piece.id
+    key: Any = piece.get("index") or 0
+    identity, function = piece.get("id"), piece.get("function") or {}
+    if identity and answer.call_id(key) not in {None, identity}:
+        key = identity
     if answer.call_id(key) is None:
-        answer.call(key, piece.id, piece.function.name)
-    answer.arguments(key, piece.function.arguments or "")
+        answer.call(key, identity, function.get("name"))
+    answer.arguments(key, function.get("arguments") or "")
 
 
-def _function_call(answer: Answer, piece: Any) -> None:
+def _function_call(answer: Answer, piece: Mapping[str, Any] | None) -> None:
     """A piece of the one call that the API had before it had tools."""
     if piece is None:
         return
     if answer.call_id("function_call") is None:
-        answer.call("function_call", None, piece.name)
-    answer.arguments("function_call", piece.arguments or "")
+        answer.call("function_call", None, piece.get("name"))
+    answer.arguments("function_call", piece.get("arguments") or "")
 
 
-def _usage(told: Any, before: Usage) -> Usage:
-    return before if told is None else Usage(told.prompt_tokens or 0, told.completion_tokens or 0)
+def _usage(told: Mapping[str, Any] | None, before: Usage) -> Usage:
+    return before if told is None else Usage(told.get("prompt_tokens") or 0, told.get("completion_tokens") or 0)

@@ -10,7 +10,7 @@ from signet_reference_harness.messages import Message, Thinking
 from signet_reference_harness.providers.answer import Answer
 from signet_reference_harness.providers.completion import CompletionChunk, CompletionOptions, Usage
 from signet_reference_harness.providers.failures import failure_of_words
-from signet_reference_harness.providers.openai_chat import client
+from signet_reference_harness.providers.openai_chat import client, plain, plain_events
 from signet_reference_harness.providers.vendor import VendorProvider, clean, parsed, unchecked
 
 UNENDED: Final = frozenset({None, "queued", "in_progress"})
@@ -59,40 +59,42 @@ class OpenAIResponsesProvider(VendorProvider):
     async def _whole(self, answer: Answer, request: Mapping[str, Any]) -> AsyncGenerator[CompletionChunk, None]:
         raw = await self._client.responses.with_raw_response.create(**unchecked(request))
         answer.begin(raw.headers, self._timing.now())
-        response = await parsed(raw)
-        for place, item in enumerate(response.output):
-            if item.type == "message":
-                for part in item.content:
-                    yield answer.refusal(part.refusal) if part.type == "refusal" else answer.text(part.text)
+        response = plain(await parsed(raw))
+        for place, item in enumerate(response["output"]):
+            if item["type"] == "message":
+                for part in item["content"]:
+                    yield answer.refusal(part["refusal"]) if part["type"] == "refusal" else answer.text(part["text"])
             self._keep(answer, place, item)
         _end(answer, response)
 
     async def _streamed(self, answer: Answer, request: Mapping[str, Any]) -> AsyncGenerator[CompletionChunk, None]:
-        raw = await self._client.responses.with_raw_response.create(**unchecked(request), stream=True)
-        answer.begin(raw.headers, self._timing.now())
-        async with await parsed(raw) as events:
+        stream = await plain_events(self._sdk, self._client, "/responses", request)
+        answer.begin(stream.response.headers, self._timing.now())
+        async with stream as events:
             async for event in events:
-                if event.type == "response.output_text.delta":
-                    yield answer.text(event.delta)
-                elif event.type == "response.refusal.delta":
-                    yield answer.refusal(event.delta)
-                elif event.type in THOUGHTS:
-                    yield answer.thought(event.delta)
-                elif event.type == "response.output_item.done":
-                    self._keep(answer, event.output_index, event.item)
-                elif event.type == "error":
-                    raise failure_of_words(event.code, None, event.message)
-                else:
-                    _end(answer, getattr(event, "response", None))
+                kind = event["type"]
+                if kind == "response.output_text.delta":
+                    yield answer.text(event["delta"])
+                elif kind == "response.refusal.delta":
+                    yield answer.refusal(event["delta"])
+                elif kind in THOUGHTS:
+                    yield answer.thought(event["delta"])
+                elif kind == "response.output_item.done":
+                    self._keep(answer, event["output_index"], event["item"])
+                elif kind == "error":
+                    raise failure_of_words(event.get("code"), None, event.get("message"))
+                elif "response" in event:
+                    _end(answer, event["response"])
 
-    def _keep(self, answer: Answer, place: int, item: Any) -> None:
+    def _keep(self, answer: Answer, place: int, item: Mapping[str, Any]) -> None:
         """A call or a thought that has arrived whole."""
-        if item.type == "function_call":
-            answer.call(place, item.call_id, item.name)
-            answer.arguments(place, item.arguments or "")
-        elif item.type == "reasoning":
-            thought = "".join(part.text for part in item.summary or ())
-            answer.thinking.append(Thinking(thought, self.id, item.model_dump(exclude_none=True)))
+        if item["type"] == "function_call":
+            answer.call(place, item.get("call_id"), item.get("name"))
+            answer.arguments(place, item.get("arguments") or "")
+        elif item["type"] == "reasoning":
+            thought = "".join(part["text"] for part in item.get("summary") or ())
+            kept = {name: value for name, value in item.items() if value is not None}
+            answer.thinking.append(Thinking(thought, self.id, kept))
 
 
 def _items(message: Message, provider: str) -> Iterator[dict[str, Any]]:
@@ -115,25 +117,17 @@ def _items(message: Message, provider: str) -> Iterator[dict[str, Any]]:
         }
 
 
-def _end(answer: Answer, response: Any) -> None:
-    """What the response came to. Raises Failure where it says that it failed, so that it may be tried again.
-
-    The package makes objects of the endings that it knows; another one is a plain mapping.
-    """
-    status = _member(response, "status")
+def _end(answer: Answer, response: Mapping[str, Any]) -> None:
+    """What the response came to. Raises Failure where it says that it failed, so that it may be tried again."""
+    status = response.get("status")
     if status in UNENDED:
         return
-    usage = _member(response, "usage")
-    if usage is not None:
-        answer.usage = Usage(_member(usage, "input_tokens") or 0, _member(usage, "output_tokens") or 0)
+    usage = response.get("usage") or {}
+    answer.usage = Usage(usage.get("input_tokens") or 0, usage.get("output_tokens") or 0)
     answer.raw_reason = status
-    error = _member(response, "error")
+    error = response.get("error")
     if status == "incomplete":
-        why = _member(_member(response, "incomplete_details"), "reason")
+        why = (response.get("incomplete_details") or {}).get("reason")
         answer.raw_reason = f"incomplete: {why}" if why else "incomplete"
     elif status == "failed" and error is not None:
-        raise failure_of_words(_member(error, "code"), None, _member(error, "message"))
-
-
-def _member(value: Any, name: str) -> Any:
-    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+        raise failure_of_words(error.get("code"), None, error.get("message"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from signet_reference_harness.providers.completion import RateLimit
@@ -52,6 +52,7 @@ def test_a_wait_is_read(headers: dict[str, str], seconds: float | None) -> None:
     assert wait_asked(headers, rate_limits(headers, NOW), NOW) == seconds
 
 
+@settings(deadline=None)  # also where the profile of all tests is not loaded
 @given(st.dictionaries(st.sampled_from(["retry-after", "retry-after-ms", "x-ratelimit-reset-a", "x-ratelimit-limit-a",
        "anthropic-ratelimit-a-reset", "anthropic-ratelimit-a-remaining"]), st.text(max_size=40)))  # fmt: skip
 def test_no_header_raises(headers: dict[str, str]) -> None:

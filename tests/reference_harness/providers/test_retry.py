@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from signet_reference_harness.providers.failures import Failure, FailureKind
@@ -80,6 +80,7 @@ def test_the_last_attempt_is_the_last() -> None:
     assert follows(asked_s=500.0, attempt=3) == GiveUp(500.0)
 
 
+@settings(deadline=None)  # also where the profile of all tests is not loaded
 @given(
     kind=st.sampled_from(sorted(FailureKind)),
     asked_s=st.none() | st.floats(0, 1e6),
