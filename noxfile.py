@@ -6,6 +6,7 @@ Sessions make an environment of their own. `nox --no-venv` runs them in the one 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import nox
@@ -14,10 +15,13 @@ nox.options.sessions = ["lint", "types", "tests"]
 nox.options.default_venv_backend = "venv"
 
 CODE = ("conformance", "recording_proxy", "reference_harness", "tests", "ci", "noxfile.py")
-MODEL_TESTS = "tests/reference_harness/llm_server"
-PROVIDER_TESTS = "tests/reference_harness/providers"
-# Without the kit's plugin, and by --confcutdir the fixtures of other tests: what they need is not installed.
-ALONE = ("-p", "no:signet_conformance", "-p", "no:cacheprovider")
+HARNESS_TESTS = "tests/reference_harness"
+MODEL_TESTS = f"{HARNESS_TESTS}/llm_server"
+VENDORS = {
+    "lowest": ("anthropic==0.70.0", "openai==2.0.0", "ollama==0.6.2"),
+    "newest": ("anthropic>=1", "openai>=3", "ollama>=0.6.2"),
+}
+"""The vendors' packages: the lower bounds of the extra, and releases that mitmproxy keeps out below Python 3.13."""
 AIMOCK = "@copilotkit/aimock@^1.43"
 
 
@@ -62,33 +66,29 @@ def extras(session: nox.Session) -> None:
 
 
 @nox.session
-def vendor_packages(session: nox.Session) -> None:
-    """The vendors' newest packages: they read the scripted model, and the providers use them.
-
-    Below Python 3.13 mitmproxy keeps them out of `tests`.
-    """
-    test_model(session, "test_vendor_packages.py", "test_vendor_types.py")
-    session.install("hypothesis")
-    session.run("pytest", *ALONE, f"--confcutdir={PROVIDER_TESTS}", PROVIDER_TESTS)
+@nox.parametrize("release", ["lowest", "newest"])
+def vendor_packages(session: nox.Session, release: str) -> None:
+    """Scripted model and providers with the oldest and newest packages of the vendors; `tests` has those in between."""
+    model_tests = (f"{MODEL_TESTS}/test_vendor_{name}.py" for name in ("packages", "types"))
+    without_kit(session, VENDORS[release], *model_tests, f"{HARNESS_TESTS}/providers")
 
 
 @nox.session
 def public_mock(session: nox.Session) -> None:
     """The scripted model beside @copilotkit/aimock, a public mock server of the same interfaces; needs node and npm."""
     folder = session.create_tmp()
-    session.run(
-        "npm", "install", "--prefix", folder, "--no-audit", "--no-fund", "--ignore-scripts", AIMOCK, external=True
-    )
+    npm = ("npm", "install", "--prefix", folder, "--no-audit", "--no-fund", "--ignore-scripts")
+    session.run(*npm, AIMOCK, external=True)
     package = Path(folder, "node_modules", "@copilotkit", "aimock")
-    test_model(session, "test_public_mock.py", SIGNET_AIMOCK=str(package))
+    without_kit(session, VENDORS["newest"], f"{MODEL_TESTS}/test_public_mock.py", SIGNET_AIMOCK=str(package))
 
 
-def test_model(session: nox.Session, *files: str, **env: str) -> None:
-    """Run tests of the scripted model with the vendors' newest packages, and nothing of the kit beside them."""
-    newest = ("anthropic>=1", "openai>=3", "ollama>=0.4")
-    session.install(*newest, "click", "httpx", "pydantic", "pytest", "pyyaml", "starlette", "uvicorn")
+def without_kit(session: nox.Session, packages: Iterable[str], *tests: str, **env: str) -> None:
+    """Run tests of the reference harness with these packages, in an environment that lacks what the kit needs."""
+    session.install(*packages, "click", "httpx", "hypothesis", "pydantic", "pytest", "pyyaml", "starlette", "uvicorn")
     session.install("--no-deps", "-e", ".")
-    session.run("pytest", *ALONE, f"--confcutdir={MODEL_TESTS}", *(f"{MODEL_TESTS}/{file}" for file in files), env=env)
+    alone = ("-p", "no:signet_conformance", "-p", "no:cacheprovider", f"--confcutdir={HARNESS_TESTS}")
+    session.run("pytest", *alone, *tests, env=env)
 
 
 @nox.session
@@ -109,11 +109,10 @@ def docs(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """Figures and ratios; nothing here can fail on a slow machine."""
-    session.install("-e", ".[harness]")
+    session.install("-e", ".")
     session.run("python", "ci/tools/bench_check.py")
     session.run("python", "ci/tools/bench_recorder.py")
     session.run("python", "ci/tools/bench_sessions.py")
-    session.run("python", "ci/tools/bench_harness.py")
 
 
 @nox.session
