@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click import unstyle
 
-from signet_conformance.contract import requirements
 from tests.support.command_line import Invoke, Process
 from tests.support.trace_files import BREACHING, CONFORMING, HEADER, health, post, start, write
 
@@ -52,130 +47,6 @@ def test_nothing_tested_exits_3(invoke: Invoke, tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1] == "nothing was tested in 1 trace (exit 3)"
 
 
-def test_an_unreadable_file_does_not_hide_the_others(invoke: Invoke, tmp_path: Path) -> None:
-    """The files that can be read are reported, the other is named, and the run ends with 2."""
-    good = write(tmp_path / "a.jsonl", BREACHING)
-    done = invoke("check", "missing.jsonl", good)
-    assert done.exit_code == 2
-    assert "FAIL SIG-AGENT-002" in done.stdout
-    assert "error: missing.jsonl: cannot be read: No such file or directory\ntry: " in done.stderr
-    assert "1 not readable (exit 2)" in done.stdout
-
-
-def test_a_folder_stands_for_the_traces_below_it(invoke: Invoke, tmp_path: Path) -> None:
-    """Each *.jsonl in the folder and its subfolders is judged, in order; other files are not."""
-    (tmp_path / "runs" / "deep").mkdir(parents=True)
-    for name in ("b.jsonl", "a.jsonl", "deep/c.jsonl"):
-        write(tmp_path / "runs" / name, CONFORMING)
-    (tmp_path / "runs" / "notes.txt").write_text("no trace")
-    document = json.loads(invoke("check", "runs", "--json").stdout)
-    assert [one["file"] for one in document["traces"]] == ["runs/a.jsonl", "runs/b.jsonl", "runs/deep/c.jsonl"]
-
-
-def test_a_glob_is_expanded_and_a_file_counts_once(invoke: Invoke, tmp_path: Path) -> None:
-    """A pattern that the shell left alone is expanded; a file that is named twice is judged once."""
-    write(tmp_path / "a.jsonl", CONFORMING)
-    document = json.loads(invoke("check", "*.jsonl", "a.jsonl", "--json").stdout)
-    assert [one["file"] for one in document["traces"]] == ["a.jsonl"]
-
-
-def test_a_name_with_brackets_is_a_file_before_it_is_a_glob(invoke: Invoke, tmp_path: Path) -> None:
-    """A file whose name looks like a pattern can be named."""
-    write(tmp_path / "a[1].jsonl", CONFORMING)
-    assert invoke("check", "a[1].jsonl").exit_code == 0
-
-
-@pytest.mark.parametrize("argument", ["empty", "*.jsonl", ""])
-def test_an_argument_that_names_nothing_exits_2(invoke: Invoke, tmp_path: Path, argument: str) -> None:
-    """A folder without traces, a pattern without matches and an empty word are complaints with a remedy."""
-    (tmp_path / "empty").mkdir()
-    done = invoke("check", argument)
-    assert done.exit_code == 2
-    assert done.stderr.startswith("error: ")
-    assert "\ntry: " in done.stderr
-
-
-def test_options_declare_what_the_header_lacks(invoke: Invoke, tmp_path: Path) -> None:
-    """--agent, --harness, --bound, --capability and --token stand in for the header, and a replay repeats them."""
-    bare = {name: value for name, value in HEADER.items() if name != "declared"}
-    trace = write(tmp_path / "a.jsonl", BREACHING, bare)
-    options = ["--agent=atlas-agent", "--harness=openclaw", "--bound=start=15", "--capability=health", "--token"]
-    document = json.loads(invoke("check", trace, *options, "--json").stdout)
-    assert document["traces"][0]["declared"] == {
-        "agents": ["atlas-agent"],
-        "harness": "openclaw",
-        "bounds_s": {"start": 15.0},
-        "capabilities": ["health"],
-        "token": True,
-    }
-    assert f"check {trace} {' '.join(options)} -k SIG-AGENT-002" in invoke("check", trace, *options).stdout
-
-
-def test_options_come_before_the_header_and_bounds_merge(invoke: Invoke, tmp_path: Path) -> None:
-    """An option replaces what the header declares; a bound leaves the other bounds alone."""
-    trace = write(tmp_path / "a.jsonl", CONFORMING)
-    done = invoke("check", trace, "--agent", "beacon", "--bound", "prompt=2", "--json")
-    declared = json.loads(done.stdout)["traces"][0]["declared"]
-    assert declared == {"agents": ["beacon"], "harness": "openclaw", "bounds_s": {"start": 15.0, "prompt": 2.0}}
-
-
-def test_a_target_declares_what_its_profile_says(invoke: Invoke, tmp_path: Path) -> None:
-    """--target takes harness and capabilities from the profile."""
-    done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING), "--target", "reference", "--json")
-    declared = json.loads(done.stdout)["traces"][0]["declared"]
-    assert declared["harness"] == "reference"
-    assert "session-start" in declared["capabilities"]
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--target", "nosuch"), "nosuch"),
-        (("--contract", "9.9"), "no contract version is called '9.9'"),
-        (("--bound", "start"), "'start' is not a bound"),
-        (("--bound", "strat=5"), "'strat=5' is not a bound"),
-        (("--bound", "start=nan"), "'start=nan' is not a bound"),
-        (("--bound", "start=-1"), "'start=-1' is not a bound"),
-        (("--agent", "  "), "the value is blank"),
-        (("--capability", "session-strat"), "session-start"),
-        (("-k", "SIG-AGENT-02"), "near it: SIG-AGENT-002"),
-        (("-k", "NOPE-*"), "there is no requirement 'NOPE-*'"),
-        (("--bund", "x"), "No such option"),
-    ],
-)
-def test_a_wrong_option_exits_2_with_value_and_remedy(
-    invoke: Invoke, tmp_path: Path, words: tuple[str, ...], said: str
-) -> None:
-    """What is off is named with its value and what to write instead; no trace is judged."""
-    done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING), *words)
-    assert done.exit_code == 2
-    assert said in done.stderr
-    assert "\ntry: " in done.stderr
-    assert done.stdout == ""
-
-
-@pytest.mark.parametrize("family", ["SIG-AGENT", "sig-agent", "SIG-AGENT-*"])
-def test_only_takes_a_family(invoke: Invoke, tmp_path: Path, family: str) -> None:
-    """-k SIG-AGENT judges by every requirement of that name, as it does in pytest."""
-    done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING), "-k", family, "--json")
-    found = set(json.loads(done.stdout)["together"])
-    assert found == {name for name in requirements() if name.startswith("SIG-AGENT-")}
-
-
-def test_an_unknown_requirement_is_told_by_the_options_that_name_one(invoke: Invoke, tmp_path: Path) -> None:
-    """Neither of the two spellings hides behind the other."""
-    done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING), "-k", "SIG-AGNT")
-    assert done.stderr.startswith("error: -k/--only: there is no requirement 'SIG-AGNT'")
-
-
-def test_only_takes_ids_and_globs(invoke: Invoke, tmp_path: Path) -> None:
-    """-k judges the named requirements alone, whatever the case of the letters."""
-    done = invoke(
-        "check", write(tmp_path / "a.jsonl", CONFORMING), "-k", "sig-agent-00[12]", "-k", "SIG-END-005", "--json"
-    )
-    assert set(json.loads(done.stdout)["together"]) == {"SIG-AGENT-001", "SIG-AGENT-002", "SIG-END-005"}
-
-
 def test_all_shows_every_requirement(invoke: Invoke, tmp_path: Path) -> None:
     """--all lists PASS and NOT-APPLICABLE too, so that each requirement has its line."""
     done = invoke("check", write(tmp_path / "a.jsonl", BREACHING), "--all")
@@ -189,49 +60,6 @@ def test_quiet_shows_one_line(invoke: Invoke, tmp_path: Path) -> None:
     done = invoke("check", write(tmp_path / "a.jsonl", BREACHING), "--quiet")
     assert done.stdout.count("\n") == 1
     assert "FAIL" in done.stdout
-
-
-def test_output_takes_the_report(invoke: Invoke, tmp_path: Path) -> None:
-    """--output writes the report to a new file; the terminal gets the closing line and the name."""
-    done = invoke("check", write(tmp_path / "a.jsonl", BREACHING), "--json", "--output", "report.json")
-    assert json.loads((tmp_path / "report.json").read_text())["exit"] == 1
-    assert done.stdout.endswith("report: report.json\n")
-
-
-def test_output_replaces_nothing_unasked(invoke: Invoke, tmp_path: Path) -> None:
-    """An existing file is left as it is with 2; --force replaces it as a whole."""
-    trace = write(tmp_path / "a.jsonl", BREACHING)
-    report = tmp_path / "report.txt"
-    report.write_text("mine")
-    refused = invoke("check", trace, "--output", report)
-    assert (refused.exit_code, report.read_text()) == (2, "mine")
-    assert "exists already" in refused.stderr
-    assert "--force" in refused.stderr
-    assert invoke("check", trace, "--output", report, "--force").exit_code == 1
-    assert report.read_text().startswith(str(trace))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "report.txt"]
-
-
-@pytest.mark.parametrize("output", ["no/such/folder.txt", "."])
-def test_an_output_that_cannot_be_written_exits_2(invoke: Invoke, tmp_path: Path, output: str) -> None:
-    """A missing folder, or a folder in the file's place, is a complaint and leaves nothing behind."""
-    done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING), "--output", output, "--force")
-    assert done.exit_code == 2
-    assert f"error: {output}: cannot be written" in done.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
-
-
-def test_a_report_is_not_left_half_written(invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When the run is interrupted, --output leaves no file and the exit status is 130."""
-    trace = write(tmp_path / "a.jsonl", CONFORMING)
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("signet_conformance.cli.judging.read_recording", interrupt)
-    done = invoke("check", trace, "--output", "report.txt")
-    assert done.exit_code == 130
-    assert not (tmp_path / "report.txt").exists()
 
 
 def test_what_only_the_run_breaches_is_replayed_over_its_traces(invoke: Invoke, tmp_path: Path) -> None:
@@ -287,97 +115,11 @@ def test_check_loads_nothing_that_it_does_not_need(process: Process, tmp_path: P
     assert not loaded & unwanted
 
 
-def test_a_reader_that_leaves_is_no_failure(tmp_path: Path) -> None:
-    """A pipe that is closed early ends the run quietly, with the status that a shell expects."""
-    trace = write(tmp_path / "a.jsonl", BREACHING * 60)
-    reading, writing = os.pipe()
-    os.close(reading)
-    done = subprocess.run(
-        [sys.executable, "-m", "signet_conformance.cli", "check", str(trace)],
-        stdout=writing,
-        stderr=subprocess.PIPE,
-        check=False,
-        timeout=60,
-    )
-    os.close(writing)
-    assert (done.returncode, done.stderr) == (141, b"")
-
-
-def test_a_report_is_not_blamed_for_a_reader_that_leaves(tmp_path: Path) -> None:
-    """Where a report is written beside what is piped, a closed pipe is still that of the pipe; no half report stays."""
-    trace, page = write(tmp_path / "a.jsonl", BREACHING * 60), tmp_path / "page.html"
-    reading, writing = os.pipe()
-    os.close(reading)
-    words = [sys.executable, "-m", "signet_conformance.cli", "check", str(trace), "--html", str(page)]
-    done = subprocess.run(words, stdout=writing, stderr=subprocess.PIPE, check=False, timeout=60)
-    os.close(writing)
-    assert (done.returncode, done.stderr, page.exists()) == (141, b"", False)
-
-
-@pytest.mark.parametrize("option", ["--html", "--sarif", "--output", "--write-baseline"])
-def test_a_report_never_replaces_what_is_judged(invoke: Invoke, tmp_path: Path, option: str) -> None:
-    """Not with --force either, and by whatever path it is named: a recording cannot be made again."""
-    trace = write(tmp_path / "a.jsonl", BREACHING)
-    before = trace.read_bytes()
-    (tmp_path / "folder").mkdir()
-    done = invoke(
-        "check", "a.jsonl", "--force", "--reason", "r", "--write-baseline", "b.json", option, "folder/../a.jsonl"
-    )
-    assert (done.exit_code, trace.read_bytes() == before) == (2, True)
-
-
-@pytest.mark.parametrize("option", ["--html", "--output", "--write-baseline"])
-def test_an_empty_name_is_no_files(invoke: Invoke, tmp_path: Path, option: str) -> None:
-    """A variable that was never set names no report, and the message says so before anything is judged."""
-    trace = write(tmp_path / "a.jsonl", CONFORMING)
-    done = invoke("check", trace, *(("--reason", "r") if option == "--write-baseline" else ()), option, "")
-    assert (done.exit_code, done.stdout, done.stderr.splitlines()[0]) == (
-        2,
-        "",
-        "error: an empty name does not name a file",
-    )
-
-
-@pytest.mark.parametrize(("lines", "status"), [(CONFORMING, 0), (BREACHING, 1)], ids=["conforming", "breaching"])
-def test_a_closed_stdout_changes_no_status(tmp_path: Path, lines: list[dict[str, Any]], status: int) -> None:
-    """A program that was started without stdout and stderr says nothing and ends as it would have."""
-    trace = write(tmp_path / "a.jsonl", lines)
-    command = f"{shlex.join([sys.executable, '-m', 'signet_conformance.cli', 'check', str(trace)])} >&- 2>&-"
-    assert subprocess.run(["/bin/sh", "-c", command], check=False, timeout=60).returncode == status
-
-
 def test_a_failed_run_without_a_breach_is_not_called_conforming(invoke: Invoke, tmp_path: Path) -> None:
     """A bound on coverage that is not reached ends with 1, and the closing line does not contradict it."""
     write(tmp_path / "a.jsonl", CONFORMING)
     done = invoke("check", "a.jsonl", "-q", "-k", "SIG-AGENT-001", "--coverage-fail-under", "99")
     assert (done.exit_code, done.stdout.splitlines()[-1].split(";")[0]) == (1, "failed by too little coverage")
-
-
-def test_reports_are_written_beside_what_is_shown(invoke: Invoke, tmp_path: Path) -> None:
-    """Markdown, SARIF and a page come with the text or the JSON report, and are named below the closing line."""
-    write(tmp_path / "a.jsonl", BREACHING)
-    done = invoke("check", "a.jsonl", "--markdown", "r.md", "--sarif", "r.sarif", "--html", "r.html")
-    assert done.exit_code == 1
-    assert done.stdout.endswith("report: r.md\nreport: r.sarif\nreport: r.html\n")
-    assert (tmp_path / "r.md").read_text().startswith("## Signet conformance")
-    assert json.loads((tmp_path / "r.sarif").read_bytes())["version"] == "2.1.0"
-    assert (tmp_path / "r.html").read_text().startswith("<!DOCTYPE html>")
-    assert (tmp_path / "r.html").stat().st_mode & 0o077 == 0, "it holds bodies, and traces are private"
-    assert json.loads(invoke("check", "a.jsonl", "--json", "--html", "r2.html").stdout)["exit"] == 1
-
-
-def test_a_report_replaces_nothing_and_shares_no_file(invoke: Invoke, tmp_path: Path) -> None:
-    """A file that is there, or that two reports are to go to, ends the run with 2 before anything is judged."""
-    write(tmp_path / "a.jsonl", BREACHING)
-    (tmp_path / "r.md").write_text("theirs")
-    done = invoke("check", "a.jsonl", "--markdown", "r.md", "--sarif", "new.sarif")
-    assert (done.exit_code, (tmp_path / "r.md").read_text()) == (2, "theirs")
-    assert "exists already" in done.stderr
-    assert not (tmp_path / "new.sarif").exists()
-    done = invoke("check", "a.jsonl", "--html", "same", "--sarif", "./same")
-    assert (done.exit_code, "two reports go to one file" in done.stderr) == (2, True)
-    assert invoke("check", "a.jsonl", "--markdown", "r.md", "--force", "-q").exit_code == 1
-    assert (tmp_path / "r.md").read_text().startswith("## Signet")
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"format": "signet-selftest/1"}', '{"format": "signet-report/1"}'])

@@ -1,0 +1,136 @@
+"""What `signet-conformance check` reads: files, folders, globs, and what options declare and select."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from signet_conformance.contract import requirements
+from tests.support.command_line import Invoke
+from tests.support.trace_files import BREACHING, CONFORMING, HEADER, write
+
+
+def test_an_unreadable_file_does_not_hide_the_others(invoke: Invoke, tmp_path: Path) -> None:
+    """The files that can be read are reported, the other is named, and the run ends with 2."""
+    good = write(tmp_path / "a.jsonl", BREACHING)
+    done = invoke("check", "missing.jsonl", good)
+    assert done.exit_code == 2
+    assert "FAIL SIG-AGENT-002" in done.stdout
+    assert "error: missing.jsonl: cannot be read: No such file or directory\ntry: " in done.stderr
+    assert "1 not readable (exit 2)" in done.stdout
+
+
+def test_a_folder_stands_for_the_traces_below_it(invoke: Invoke, tmp_path: Path) -> None:
+    """Each *.jsonl in the folder and its subfolders is judged, in order; other files are not."""
+    (tmp_path / "runs" / "deep").mkdir(parents=True)
+    for name in ("b.jsonl", "a.jsonl", "deep/c.jsonl"):
+        write(tmp_path / "runs" / name, CONFORMING)
+    (tmp_path / "runs" / "notes.txt").write_text("no trace")
+    document = json.loads(invoke("check", "runs", "--json").stdout)
+    assert [one["file"] for one in document["traces"]] == ["runs/a.jsonl", "runs/b.jsonl", "runs/deep/c.jsonl"]
+
+
+def test_a_glob_is_expanded_and_a_file_counts_once(invoke: Invoke, tmp_path: Path) -> None:
+    """A pattern that the shell left alone is expanded; a file that is named twice is judged once."""
+    write(tmp_path / "a.jsonl", CONFORMING)
+    document = json.loads(invoke("check", "*.jsonl", "a.jsonl", "--json").stdout)
+    assert [one["file"] for one in document["traces"]] == ["a.jsonl"]
+
+
+def test_a_name_with_brackets_is_a_file_before_it_is_a_glob(invoke: Invoke, tmp_path: Path) -> None:
+    """A file whose name looks like a pattern can be named."""
+    write(tmp_path / "a[1].jsonl", CONFORMING)
+    assert invoke("check", "a[1].jsonl").exit_code == 0
+
+
+@pytest.mark.parametrize("argument", ["empty", "*.jsonl", ""])
+def test_an_argument_that_names_nothing_exits_2(invoke: Invoke, tmp_path: Path, argument: str) -> None:
+    """A folder without traces, a pattern without matches and an empty word are complaints with a remedy."""
+    (tmp_path / "empty").mkdir()
+    done = invoke("check", argument)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("error: ")
+    assert "\ntry: " in done.stderr
+
+
+def test_options_declare_what_the_header_lacks(invoke: Invoke, tmp_path: Path) -> None:
+    """--agent, --harness, --bound, --capability and --token stand in for the header, and a replay repeats them."""
+    bare = {name: value for name, value in HEADER.items() if name != "declared"}
+    trace = write(tmp_path / "a.jsonl", BREACHING, bare)
+    options = ["--agent=atlas-agent", "--harness=openclaw", "--bound=start=15", "--capability=health", "--token"]
+    document = json.loads(invoke("check", trace, *options, "--json").stdout)
+    assert document["traces"][0]["declared"] == {
+        "agents": ["atlas-agent"],
+        "harness": "openclaw",
+        "bounds_s": {"start": 15.0},
+        "capabilities": ["health"],
+        "token": True,
+    }
+    assert f"check {trace} {' '.join(options)} -k SIG-AGENT-002" in invoke("check", trace, *options).stdout
+
+
+def test_options_come_before_the_header_and_bounds_merge(invoke: Invoke, tmp_path: Path) -> None:
+    """An option replaces what the header declares; a bound leaves the other bounds alone."""
+    trace = write(tmp_path / "a.jsonl", CONFORMING)
+    done = invoke("check", trace, "--agent", "beacon", "--bound", "prompt=2", "--json")
+    declared = json.loads(done.stdout)["traces"][0]["declared"]
+    assert declared == {"agents": ["beacon"], "harness": "openclaw", "bounds_s": {"start": 15.0, "prompt": 2.0}}
+
+
+def test_a_target_declares_what_its_profile_says(invoke: Invoke, tmp_path: Path) -> None:
+    """--target takes harness and capabilities from the profile."""
+    done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING), "--target", "reference", "--json")
+    declared = json.loads(done.stdout)["traces"][0]["declared"]
+    assert declared["harness"] == "reference"
+    assert "session-start" in declared["capabilities"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--target", "nosuch"), "nosuch"),
+        (("--contract", "9.9"), "no contract version is called '9.9'"),
+        (("--bound", "start"), "'start' is not a bound"),
+        (("--bound", "strat=5"), "'strat=5' is not a bound"),
+        (("--bound", "start=nan"), "'start=nan' is not a bound"),
+        (("--bound", "start=-1"), "'start=-1' is not a bound"),
+        (("--agent", "  "), "the value is blank"),
+        (("--capability", "session-strat"), "session-start"),
+        (("-k", "SIG-AGENT-02"), "near it: SIG-AGENT-002"),
+        (("-k", "NOPE-*"), "there is no requirement 'NOPE-*'"),
+        (("--bund", "x"), "No such option"),
+    ],
+)
+def test_a_wrong_option_exits_2_with_value_and_remedy(
+    invoke: Invoke, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    """What is off is named with its value and what to write instead; no trace is judged."""
+    done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING), *words)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert "\ntry: " in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("family", ["SIG-AGENT", "sig-agent", "SIG-AGENT-*"])
+def test_only_takes_a_family(invoke: Invoke, tmp_path: Path, family: str) -> None:
+    """-k SIG-AGENT judges by every requirement of that name, as it does in pytest."""
+    done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING), "-k", family, "--json")
+    found = set(json.loads(done.stdout)["together"])
+    assert found == {name for name in requirements() if name.startswith("SIG-AGENT-")}
+
+
+def test_an_unknown_requirement_is_told_by_the_options_that_name_one(invoke: Invoke, tmp_path: Path) -> None:
+    """Neither of the two spellings hides behind the other."""
+    done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING), "-k", "SIG-AGNT")
+    assert done.stderr.startswith("error: -k/--only: there is no requirement 'SIG-AGNT'")
+
+
+def test_only_takes_ids_and_globs(invoke: Invoke, tmp_path: Path) -> None:
+    """-k judges the named requirements alone, whatever the case of the letters."""
+    done = invoke(
+        "check", write(tmp_path / "a.jsonl", CONFORMING), "-k", "sig-agent-00[12]", "-k", "SIG-END-005", "--json"
+    )
+    assert set(json.loads(done.stdout)["together"]) == {"SIG-AGENT-001", "SIG-AGENT-002", "SIG-END-005"}
