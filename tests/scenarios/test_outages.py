@@ -9,7 +9,7 @@ import pytest
 
 from signet_conformance.scenarios.choices import Digits
 from signet_conformance.scenarios.drawing import CHUNK, draw
-from signet_conformance.scenarios.features import WHOLE_STEPS, Features
+from signet_conformance.scenarios.features import SESSION_HOOKS, WHOLE_STEPS, Features
 from signet_conformance.scenarios.open_sessions import demand_open_sessions
 from signet_conformance.scenarios.outages import OUTAGES, Outage, held_outages, holds, obstacle, outage_of, usable
 from signet_conformance.scenarios.script import Scenario, scripted
@@ -62,6 +62,9 @@ def test_what_a_target_cannot_hold_is_named_with_a_reason() -> None:
     assert "daemon-away-at-end" in reasons[0]
     assert "compact" in reasons[1]
     assert "bound" in str(obstacle(OUTAGES[-1], Features(slow=False)))
+    mute = Features(unspoken=SESSION_HOOKS)
+    assert all("declares no" in str(obstacle(outage, mute)) for outage in OUTAGES)
+    assert [outage_of(mute, number) for number in range(20)] == [None] * 20
 
 
 REFUSE: Mapping[str, Any] = {"step": "fault", "fault": {"kind": "refuse"}}

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 
-from signet_conformance.scenarios.features import HALVES, WHOLE_STEPS, Features
+from signet_conformance.scenarios.features import HALVES, SESSION_HOOKS, WHOLE_STEPS, Features
 from signet_conformance.scenarios.reducing import reduced
 from signet_conformance.scenarios.script import Scenario
 from signet_conformance.scenarios.strategies import faults, sessions
@@ -289,6 +289,7 @@ def test_features_follow_profile_and_driver() -> None:
         restart=False,
         slow=False,
         lives_on=False,
+        unspoken=SESSION_HOOKS,
     )
     quick = Declared.from_json({"bounds_s": {"start": 1.0}}, "here")
     some = frozenset({"start", "prompt", "end", "checkpoint"})

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from signet_conformance.facts import END, PROMPT, START, Call, Recording
 from signet_conformance.rules.outcome import PASS, Outcome, undecided, warn
-from signet_conformance.rules.steps import is_another_session
+from signet_conformance.rules.steps import closed_between, is_another_session
 from signet_conformance.trace.marks import StepMark
 
 
@@ -59,8 +59,11 @@ def _switches(recording: Recording) -> Iterator[Outcome]:
                     yield _never_ended(turn, call)
                     # Never seen again: each later start would say the same of it.
                     del open_turns[old]
-                elif _any_between(uses[key], call.seq + 1, first_end.seq) and not _any_between(
-                    troubled, turn.seq, first_end.seq + 1
+                elif (
+                    _any_between(uses[key], call.seq + 1, first_end.seq)
+                    and not _any_between(troubled, turn.seq, first_end.seq + 1)
+                    # An end that met nobody listening was never recorded; the one that follows makes up for it.
+                    and not closed_between(recording, turn.seq, call.seq)
                 ):
                     yield _ended_late(first_end, call)
                 else:

@@ -19,6 +19,7 @@ TOOLS: Mapping[str, frozenset[str]] = {
 }
 """Each tool with the operations of which its connector declares at least one."""
 
+SESSION_HOOKS = frozenset({"session-start", "user-prompt-submit", "session-end"})
 WHOLE_STEPS = frozenset({"start", "prompt", "tool", "compact", "resume", "clear", "end"})
 HALVES = frozenset({"pre_compaction", "compaction_complete"})
 
@@ -30,7 +31,8 @@ class Features:
     `agents` counts its declared agents; `steps` are the steps that its driver performs; `tools` those that
     it has; `checkpoints` tells that its connector hands over what was said while a session goes on; `restart` allows
     restarts of the daemon, `slow` the faults that cost a connector its whole bound. `lives_on` tells that its process
-    outlives a session, and so knows later what was refused or never went out.
+    outlives a session, and so knows later what was refused or never went out. `unspoken` are the operations of
+    sessions that the connector does not declare.
     """
 
     agents: int = 2
@@ -40,6 +42,7 @@ class Features:
     restart: bool = True
     slow: bool = False
     lives_on: bool = True
+    unspoken: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, declared: Declared, steps: frozenset[str], *, can_restart: bool, lives_on: bool) -> Features:
@@ -56,6 +59,7 @@ class Features:
             restart=can_restart,
             slow=max(declared.bounds_s.values(), default=15.0) <= QUICK_BOUND_S,
             lives_on=lives_on,
+            unspoken=frozenset() if known is None else SESSION_HOOKS - set(known),
         )
 
 

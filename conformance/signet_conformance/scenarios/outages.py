@@ -90,6 +90,9 @@ OUTAGES = (
 def obstacle(outage: Outage, features: Features) -> str | None:
     """Why the generated sessions of a target cannot hold an outage; None where they can."""
     words = outage.steps.replace("?", "").split()
+    disturbed = next(step for step, fault in outage.shows if fault is not None)
+    if (hook := _HOOKS[disturbed].rpartition("/")[2]) in features.unspoken:
+        return f"the connector declares no {hook}"
     for step in ("compact", "resume"):
         if step in words and step not in features.steps:
             return f"there is no {step}: it is not declared, or its driver performs none"

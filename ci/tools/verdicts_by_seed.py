@@ -1,0 +1,77 @@
+"""Compares the verdicts of targets over several seeds, and beside busy loops.
+
+    python ci/tools/verdicts_by_seed.py reference opencode --loops 0 2 8
+
+Run it where the targets are found. It prints each requirement whose verdict is not the same everywhere, with the runs
+of each verdict; the exit status is 1 when there is one. docs/seeds.md says what a seed may change.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def busy(loops: int) -> Iterator[None]:
+    """So many processes that do nothing but keep the processors busy."""
+    command = [sys.executable, "-c", "while True: pass"]
+    children = [subprocess.Popen(command, stdin=subprocess.DEVNULL) for _ in range(loops)]
+    try:
+        yield
+    finally:
+        for child in children:
+            child.kill()
+            child.wait()
+
+
+def verdicts(target: str, seed: int, sessions: int | None, folder: Path) -> dict[str, str]:
+    """The verdict of each requirement in one run."""
+    words = [sys.executable, "-P", "-m", "signet_conformance.cli", "run", target, "--quiet"]
+    words += ["--seed", str(seed), "--report", str(folder)]
+    words += [] if sessions is None else ["--scenarios", str(sessions)]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    report = folder / "report.json"
+    if not report.is_file():
+        raise SystemExit(f"{target}, seed {seed}: no report, exit {done.returncode}\n{done.stdout}{done.stderr}")
+    return {name: row["verdict"] for name, row in json.loads(report.read_bytes())["together"].items()}
+
+
+def main() -> int:
+    """Run, compare, print."""
+    parser = argparse.ArgumentParser(description="Verdicts by seed.")
+    parser.add_argument("targets", nargs="+", metavar="TARGET")
+    parser.add_argument("--seeds", type=int, default=10, metavar="N", help="seeds 1 to N (default: 10)")
+    parser.add_argument("--loops", type=int, nargs="*", default=[0], metavar="N", help="busy loops beside (default: 0)")
+    parser.add_argument(
+        "--sessions", type=int, metavar="N", help="generated sessions (default: the target's own number)"
+    )
+    given = parser.parse_args()
+    wavering = False
+    for target in given.targets:
+        seen: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        for loops in given.loops:
+            for seed in range(1, given.seeds + 1):
+                with busy(loops), tempfile.TemporaryDirectory(prefix="signet-seeds-") as folder:
+                    found = verdicts(target, seed, given.sessions, Path(folder) / "report")
+                run = f"{seed}" if given.loops == [0] else f"{seed}+{loops}"
+                for name, verdict in found.items():
+                    seen[name][verdict].append(run)
+                print(f"{target}: seed {seed}, {loops} busy loops: done", file=sys.stderr, flush=True)
+        differing = {name: rows for name, rows in seen.items() if len(rows) > 1}
+        wavering = wavering or bool(differing)
+        print(f"{target}: {len(seen) - len(differing)} of {len(seen)} requirements have one verdict everywhere")
+        for name, rows in differing.items():
+            print(f"  {name}: " + "; ".join(f"{verdict} with {', '.join(runs)}" for verdict, runs in rows.items()))
+    return 1 if wavering else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
