@@ -13,9 +13,13 @@ import pytest
 
 from signet_conformance import engine, trace
 from signet_conformance.drivers.handlers import troubled
+from signet_conformance.errors import TargetError
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.json_document import trace_entry
 from signet_conformance.reports.remarks import remarks
+from signet_conformance.targets import Target
+from signet_conformance.targets.files import find_file
+from signet_conformance.trace.marks import LoadedMark, marks_of
 
 from .conftest import FIXTURES, PROMPT, START, Broken, Made, Recorded, performed
 
@@ -233,3 +237,47 @@ def test_memory_server(mode: str, made: Made, broken: Broken) -> None:
     target = made("mcp", mode=mode, module=str(FIXTURES / "mcp_server.py"), runtime=sys.executable)
     found = broken(target, ("tools", "interleaved"))
     assert found == ({} if mode == "conforming" else {"SIG-AGENT-002": Verdict.FAIL})
+
+
+def installs(made: Made, runtime: str, mode: str = "conforming", server_mode: str = "conforming") -> Target:
+    """A target whose connector is an installer, which names the fixture's memory server for Forge."""
+    target = made("forge", mode=mode, module=str(FIXTURES / "mcp_installer.mjs"), runtime=runtime)
+    words = ["env", f"FIXTURE_MODE={server_mode}", sys.executable, str(FIXTURES / "mcp_server.py")]
+    return replace(target, env={**target.env, "FIXTURE_SERVER": json.dumps(words)})
+
+
+@pytest.mark.parametrize("mode", ["conforming", "drops-agent"])
+def test_memory_server_is_the_one_that_the_connector_installs(
+    mode: str, runtime: str, made: Made, broken: Broken
+) -> None:
+    """It is started as the harness's file says, for each session's own agent, and finds the daemon where it runs."""
+    found = broken(installs(made, runtime, server_mode=mode), ("tools", "interleaved"))
+    assert found == ({} if mode == "conforming" else {"SIG-AGENT-002": Verdict.FAIL})
+
+
+def test_installer_that_names_no_server_is_told(runtime: str, made: Made, recorded: Recorded) -> None:
+    """The harness takes nothing from its file: that breaks SIG-LOAD-002, and every session is without memory."""
+    (path,) = recorded(installs(made, runtime, "names-none"), ["tools"])
+    judged = engine.judge(trace.read(path))
+    assert judged.verdicts["SIG-LOAD-002"] is Verdict.FAIL
+    assert "no memory server is installed" in judged.judgements["SIG-LOAD-002"].message
+
+
+@pytest.mark.parametrize("name", ["forge", "codex"])
+def test_installer_that_fails_is_a_finding(name: str, runtime: str, made: Made, recorded: Recorded) -> None:
+    """A connector that cannot be installed breaks SIG-LOAD-001, in its own words; the kit has not failed."""
+    target = made(name, mode="fails", module=str(FIXTURES / "mcp_installer.mjs"), runtime=runtime)
+    (path,) = recorded(target, ["plain"])
+    (loaded,) = marks_of(trace.read(path), LoadedMark)
+    assert loaded.ok is False
+    assert "the connector's installer ended with status 1: " in str(loaded.words)
+    assert "no acme here" in str(loaded.words)
+
+
+def test_connector_is_not_found_where_only_the_server_is(made: Made, tmp_path: Path) -> None:
+    """A repository that holds the memory server and no connector for the harness has nothing to drive."""
+    server = tmp_path / "platform" / "daemon" / "src" / "mcp-stdio.ts"
+    server.parent.mkdir(parents=True)
+    server.write_text("")
+    with pytest.raises(TargetError, match="the connector gemini is not found"):
+        find_file(made("gemini"))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import uuid
 from collections.abc import Mapping, Sequence
@@ -19,14 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.drivers.hosts.hook_process import HookRun, blocks, run_hook
-from signet_conformance.drivers.hosts.hook_settings import mcp_command, read_hooks, refusal, remarks
+from signet_conformance.drivers.hosts.hook_settings import read_hooks, refusal, remarks
+from signet_conformance.drivers.hosts.installed import install, mcp_command
 from signet_conformance.drivers.hosts.mcp_server import McpServer
 from signet_conformance.drivers.hosts.places import Projects, with_programs
 from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
 from signet_conformance.drivers.hosts.tools import keep_back, use_tool
 from signet_conformance.drivers.hosts.transcript import Transcript
-
-INSTALL_TIMEOUT_S = 60
 
 
 class Session:
@@ -62,7 +60,8 @@ class CommandHooks:
         self._env = {**os.environ, "PATH": with_programs(options.get("programs", {}), home / ".signet-conformance-bin")}
         settings = home / face["settings"] if "config" not in options else Path(options["config"])
         if "config" not in options and not settings.exists():
-            self._install(module)
+            # Where hooks inherit nothing, what they need has to be written down.
+            install(options["install"], module, self._env, remote="environment" in face)
         self._hooks = read_hooks(settings, face)
         self._settings = settings
         self._runs: list[HookRun] = []
@@ -70,28 +69,6 @@ class CommandHooks:
     @property
     def _name(self) -> str:
         return f"{self._face['harness']}-{self._face['version']}"
-
-    def _install(self, module: str) -> None:
-        """Run the connector's installer, in its user's environment.
-
-        The daemon's address is left out where hooks inherit it: a local installation writes none.
-        """
-        agents = os.environ.get("SIGNET_PATH", str(Path.home() / ".agents"))
-        Path(agents).mkdir(parents=True, exist_ok=True)
-        for name in ("IDENTITY.md", "USER.md", "SOUL.md", "MEMORY.md", "AGENTS.md"):
-            (Path(agents) / name).touch()
-        hidden = () if "environment" in self._face else ("SIGNET_DAEMON_URL",)
-        env = {name: value for name, value in self._env.items() if name not in hidden}
-        done = subprocess.run(
-            [*self._options["install"], module, agents],
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=sys.stderr,
-            timeout=INSTALL_TIMEOUT_S,
-            check=False,
-        )
-        if done.returncode != 0:
-            raise StepError(f"the connector's installer ended with status {done.returncode}; see its standard error")
 
     def about(self) -> Mapping[str, Any]:
         """The hooks that are installed, whether the harness takes their file, and what is remarkable about it.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from signet_conformance.drivers.hosts.protocol import Skipped, StepError
+from signet_conformance.drivers.hosts.protocol import StepError
 
 _SECRET = re.compile(r"sig_sk_\w+|sk-[A-Za-z0-9]{16,}|(?:TOKEN|API_KEY|SECRET|PASSWORD)=['\"]?[^\s'\"$]{8,}")
 LONGEST_SENSIBLE_S = 600.0
@@ -128,23 +128,3 @@ def remarks(
             if _SECRET.search(hook.command):
                 said.append(f"{event}: the command holds what looks like a secret")
     return said
-
-
-def mcp_command(home: Path, face: Mapping[str, Any]) -> tuple[Sequence[str], Mapping[str, str]]:
-    """How the harness starts the connector's memory server, and what it adds to the environment.
-
-    Raises Skipped when none is installed, or when it is not a program.
-    """
-    where = face["mcp"]
-    path = home / where["file"]
-    try:
-        data: Any = tomllib.loads(path.read_text("utf-8")) if path.suffix == ".toml" else json.loads(path.read_bytes())
-    except (OSError, ValueError) as failure:
-        raise Skipped(f"no memory server is installed: {failure}") from None
-    for name in where["members"]:
-        data = data.get(name) if isinstance(data, dict) else None
-    if not isinstance(data, dict) or "command" not in data:
-        raise Skipped("no memory server is installed that the harness starts")
-    command = data["command"]
-    words = command if isinstance(command, list) else [command]
-    return [*map(str, words), *map(str, data.get("args", ()))], {k: str(v) for k, v in data.get("env", {}).items()}

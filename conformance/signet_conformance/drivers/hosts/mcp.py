@@ -3,8 +3,9 @@
     python -m signet_conformance.drivers.hosts.mcp FACE.json OPTIONS
 
 The option `server` is the command of one that is spoken to over its standard input and output: each session has one
-of its own, as each start of such a harness has. With the option `url` it is a server over streamable HTTP, which
-serves all sessions.
+of its own, as each start of such a harness has. With the option `install` the connector's own installer names that
+command, in the file of the harness that the face names. With the option `url` it is a server over streamable HTTP,
+which serves all sessions.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from signet_conformance.children.processes import ChildEndedError
+from signet_conformance.drivers.hosts.installed import install, mcp_command
 from signet_conformance.drivers.hosts.mcp_server import McpServer
-from signet_conformance.drivers.hosts.places import Projects
+from signet_conformance.drivers.hosts.places import Projects, with_programs
 from signet_conformance.drivers.hosts.protocol import LONGEST_MESSAGE, Peer, Skipped, StepError
 from signet_conformance.drivers.hosts.server_process import ServerProcess
 from signet_conformance.drivers.hosts.tools import use_tool
@@ -42,7 +44,14 @@ class McpHarness:
 
     def __init__(self, face: Mapping[str, Any], options: Mapping[str, Any], peer: Peer) -> None:
         self._face = face
-        self._command: Sequence[str] = options.get("server", ())
+        self._options = options
+        self._env = {
+            **os.environ,
+            "PATH": with_programs(options.get("programs", {}), Path.home() / ".signet-conformance-bin"),
+        }
+        self._installed_for: object = None
+        if "install" in options:
+            self._install(self._env.get("SIGNET_AGENT_ID"))
         self._served: ServerProcess | None = None
         if "url" in options:
             url = str(options["url"]).replace("{daemon}", os.environ.get("SIGNET_DAEMON_URL", ""))
@@ -54,8 +63,24 @@ class McpHarness:
         self._projects = Projects()
 
     def about(self) -> Mapping[str, Any]:
-        """Which harness is played."""
-        return {"harness": self._face["harness"], "face": f"{self._face['harness']}-{self._face['version']}"}
+        """Which harness is played, and whether it finds a memory server where the connector has installed one."""
+        said = {"harness": self._face["harness"], "face": f"{self._face['harness']}-{self._face['version']}"}
+        if "install" not in self._options:
+            return said
+        installed: dict[str, Any] = {"file": Path(self._face["mcp"]["file"]).name, "accepted": True}
+        try:
+            mcp_command(Path.home(), self._face)
+        except Skipped as reason:
+            installed |= {"accepted": False, "words": str(reason)}
+        return {**said, "installed": [installed]}
+
+    def _install(self, agent: object) -> None:
+        """Run the connector's installer for an agent: what it writes down holds for one."""
+        if agent == self._installed_for and agent is not None:
+            return
+        told = {"SIGNET_AGENT_ID": agent} if isinstance(agent, str) else {}
+        install(self._options["install"], self._options["module"], {**self._env, **told})
+        self._installed_for = agent
 
     def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         """Perform one step."""
@@ -67,6 +92,8 @@ class McpHarness:
             except ChildEndedError as ended:
                 # A user's session goes on without the tools of a server that did not come up.
                 self._without[name] = " ".join(f"{ended.message}; {ended.remedy}".split())[:LONGEST_MESSAGE]
+            except Skipped as reason:
+                self._without[name] = str(reason)
             else:
                 return {"tools": list(self._servers[name].tools)}
         if name in self._without:
@@ -88,7 +115,12 @@ class McpHarness:
         if self._served is None:
             # Each session is a program that was started for one agent.
             told = {"SIGNET_AGENT_ID": agent} if isinstance(agent, str) else {}
-            return McpServer(self._command, {**os.environ, **told}, str(folder), self._face["harness"])
+            command: Sequence[str] = self._options.get("server", ())
+            env: Mapping[str, str] = {}
+            if "install" in self._options:
+                self._install(agent)
+                command, env = mcp_command(Path.home(), self._face)
+            return McpServer(command, {**self._env, **told, **env}, str(folder), self._face["harness"])
         # Imported here: the official client is installed only where it is asked for.
         from signet_conformance.drivers.hosts.mcp_http import McpHttpServer
 

@@ -1,0 +1,66 @@
+"""What a connector's own installer leaves in a user's home: the installation, and the memory server in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from signet_conformance.drivers.hosts.protocol import NotLoadedError, Skipped
+
+INSTALL_TIMEOUT_S = 60
+_IDENTITY = ("IDENTITY.md", "USER.md", "SOUL.md", "MEMORY.md", "AGENTS.md")
+
+
+def install(command: Sequence[str], module: str, env: Mapping[str, str], *, remote: bool = False) -> None:
+    """Run the installer of a connector's module, in its user's environment.
+
+    The daemon's address is left out unless the installation is to write it down: a local one finds it where the
+    program runs. Raises NotLoadedError, with the installer's own words, when it fails.
+    """
+    agents = Path(os.environ.get("SIGNET_PATH") or Path.home() / ".agents")
+    agents.mkdir(parents=True, exist_ok=True)
+    for name in _IDENTITY:
+        (agents / name).touch()
+    try:
+        done = subprocess.run(
+            [*command, module, str(agents)],
+            env={name: value for name, value in env.items() if remote or name != "SIGNET_DAEMON_URL"},
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr,
+            stderr=subprocess.PIPE,
+            timeout=INSTALL_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise NotLoadedError(f"the connector's installer did not end within {INSTALL_TIMEOUT_S} s") from None
+    said = done.stderr.decode("utf-8", "replace")
+    sys.stderr.write(said)
+    if done.returncode != 0:
+        why = next((line.strip() for line in said.splitlines() if "Error: " in line), said.strip()[-300:])
+        raise NotLoadedError(f"the connector's installer ended with status {done.returncode}: {why}")
+
+
+def mcp_command(home: Path, face: Mapping[str, Any]) -> tuple[Sequence[str], Mapping[str, str]]:
+    """How the harness starts the connector's memory server, and what it adds to the environment.
+
+    Raises Skipped when none is installed, or when it is not a program.
+    """
+    where = face["mcp"]
+    path = home / where["file"]
+    try:
+        data: Any = tomllib.loads(path.read_text("utf-8")) if path.suffix == ".toml" else json.loads(path.read_bytes())
+    except (OSError, ValueError) as failure:
+        raise Skipped(f"no memory server is installed: {failure}") from None
+    for name in where["members"]:
+        data = data.get(name) if isinstance(data, dict) else None
+    if not isinstance(data, dict) or "command" not in data:
+        raise Skipped("no memory server is installed that the harness starts")
+    command = data["command"]
+    words = command if isinstance(command, list) else [command]
+    return [*map(str, words), *map(str, data.get("args", ()))], {k: str(v) for k, v in data.get("env", {}).items()}
