@@ -35,8 +35,8 @@ ALL = [
 def test_a_case_has_its_verdict(requirement: str, case: dict[str, Any], tmp_path: Path) -> None:
     """The requirement has exactly the verdict of its case, and its findings name the exchanges that breach it first.
 
-    Where the case says so, a finding also points `at` a place in the first of them and shows what was `expected` and
-    `received`, and the message `says` a text.
+    Where the case says so, a finding also points `at` a place in the first of them and shows what was `expected`,
+    what was `received` and by what repeats `fold`, and the message `says` a text.
     """
     trace = build(tmp_path / "trace.jsonl", case["exchanges"], case.get("header"), shared=False)
     judgement = judge(trace, frozenset({requirement})).judgements[requirement]
@@ -49,7 +49,7 @@ def test_a_case_has_its_verdict(requirement: str, case: dict[str, Any], tmp_path
     assert not set(case.get("spares", ())) & named
     if "at" in case:
         assert case["at"] in {finding.pointer for finding in judgement.findings}
-    for name in ("expected", "received"):
+    for name in ("expected", "received", "fold"):
         assert name not in case or case[name] in [getattr(finding, name) for finding in judgement.findings]
     assert case.get("says", "") in judgement.message
 
