@@ -8,10 +8,18 @@ from typing import Any, Final
 from signet_reference_harness.messages import Message, Thinking
 from signet_reference_harness.providers.answer import Answer
 from signet_reference_harness.providers.completion import CompletionChunk, CompletionOptions, Usage
-from signet_reference_harness.providers.vendor import NO_KEY, VendorProvider, clean, parsed, unchecked
+from signet_reference_harness.providers.vendor import (
+    NO_KEY,
+    VendorProvider,
+    clean,
+    plain,
+    plain_events,
+    unchecked,
+)
 
 DEFAULT_MAX_TOKENS: Final = 8_192
 """The API wants a number; this one every current model allows."""
+THINKING: Final = frozenset({"thinking", "redacted_thinking"})
 
 
 class AnthropicProvider(VendorProvider):
@@ -52,69 +60,64 @@ class AnthropicProvider(VendorProvider):
         return request
 
     async def _whole(self, answer: Answer, request: Mapping[str, Any]) -> AsyncGenerator[CompletionChunk, None]:
-        raw = await self._client.messages.with_raw_response.create(**_arguments(request))
+        demanded = {"model": request["model"], "max_tokens": request["max_tokens"], "messages": []}
+        raw = await self._client.messages.with_raw_response.create(**unchecked(request, **demanded))
         answer.begin(raw.headers, self._timing.now())
-        message = await parsed(raw)
-        for index, block in enumerate(message.content):
-            for chunk in self._block(answer, index, block):
-                yield chunk
-        answer.usage = _usage(message.usage, answer.usage)
-        answer.raw_reason = message.stop_reason
-
-    def _block(self, answer: Answer, index: int, block: Any) -> Iterator[CompletionChunk]:
-        """A block that has arrived whole."""
-        if block.type == "text":
-            yield answer.text(block.text)
-        elif block.type == "tool_use":
-            answer.call(index, block.id, block.name, value=block.input)
-        elif block.type in {"thinking", "redacted_thinking"}:
-            self._keep_thinking(answer, block.model_dump(exclude_none=True))
+        message = await plain(raw)
+        for index, block in enumerate(message["content"]):
+            if block["type"] == "text":
+                yield answer.text(block["text"])
+            elif block["type"] == "tool_use":
+                answer.call(index, block["id"], block["name"], value=block["input"])
+            elif block["type"] in THINKING:
+                self._keep_thinking(answer, block)
+        answer.usage = _usage(message.get("usage"), answer.usage)
+        answer.raw_reason = message.get("stop_reason")
 
     async def _streamed(self, answer: Answer, request: Mapping[str, Any]) -> AsyncGenerator[CompletionChunk, None]:
-        raw = await self._client.messages.with_raw_response.create(**_arguments(request), stream=True)
-        answer.begin(raw.headers, self._timing.now())
+        stream = await plain_events(self._sdk, self._client, "/v1/messages", request)
+        answer.begin(stream.response.headers, self._timing.now())
         thoughts: dict[int, dict[str, Any]] = {}
-        async with await parsed(raw) as events:
+        async with stream as events:
             async for event in events:
                 for chunk in self._event(answer, event, thoughts):
                     yield chunk
 
-    def _event(self, answer: Answer, event: Any, thoughts: dict[int, dict[str, Any]]) -> Iterator[CompletionChunk]:
+    def _event(
+        self, answer: Answer, event: Mapping[str, Any], thoughts: dict[int, dict[str, Any]]
+    ) -> Iterator[CompletionChunk]:
         """An event of the stream; `thoughts` holds the thinking blocks that are not whole yet, by index."""
-        kind = event.type
+        kind = event["type"]
         if kind == "content_block_delta":
-            delta = event.delta
-            if delta.type == "text_delta":
-                yield answer.text(delta.text)
-            elif delta.type == "input_json_delta":
-                answer.arguments(event.index, delta.partial_json)
-            elif delta.type == "thinking_delta":
-                thoughts[event.index]["thinking"] += delta.thinking
-                yield answer.thought(delta.thinking)
-            elif delta.type == "signature_delta":
-                thoughts[event.index]["signature"] += delta.signature
+            index, delta = event["index"], event["delta"]
+            if delta["type"] == "text_delta":
+                yield answer.text(delta["text"])
+            elif delta["type"] == "input_json_delta":
+                answer.arguments(index, delta["partial_json"])
+            elif delta["type"] == "thinking_delta":
+                thoughts[index]["thinking"] += delta["thinking"]
+                yield answer.thought(delta["thinking"])
+            elif delta["type"] == "signature_delta":
+                thoughts[index]["signature"] = thoughts[index].get("signature", "") + delta["signature"]
         elif kind == "content_block_start":
-            block = event.content_block
-            if block.type == "tool_use":
-                answer.call(event.index, block.id, block.name)
-            elif block.type in {"thinking", "redacted_thinking"}:
-                thoughts[event.index] = block.model_dump(exclude_none=True)
-            elif block.type == "text" and block.text:
-                yield answer.text(block.text)
-        elif kind == "content_block_stop" and event.index in thoughts:
-            self._keep_thinking(answer, thoughts.pop(event.index))
+            block = event["content_block"]
+            if block["type"] == "tool_use":
+                answer.call(event["index"], block["id"], block["name"])
+            elif block["type"] in THINKING:
+                thoughts[event["index"]] = dict(block)
+            elif block["type"] == "text" and block["text"]:
+                yield answer.text(block["text"])
+        elif kind == "content_block_stop" and event["index"] in thoughts:
+            self._keep_thinking(answer, thoughts.pop(event["index"]))
         elif kind == "message_start":
-            answer.usage = _usage(event.message.usage, answer.usage)
+            answer.usage = _usage(event["message"].get("usage"), answer.usage)
         elif kind == "message_delta":
-            answer.raw_reason = event.delta.stop_reason or answer.raw_reason
-            answer.usage = _usage(event.usage, answer.usage)
+            answer.raw_reason = event["delta"].get("stop_reason") or answer.raw_reason
+            answer.usage = _usage(event.get("usage"), answer.usage)
 
-    def _keep_thinking(self, answer: Answer, block: dict[str, Any]) -> None:
-        answer.thinking.append(Thinking(block.get("thinking", ""), self.id, block))
-
-
-def _arguments(request: Mapping[str, Any]) -> dict[str, Any]:
-    return unchecked(request, model=request["model"], max_tokens=request["max_tokens"], messages=[])
+    def _keep_thinking(self, answer: Answer, block: Mapping[str, Any]) -> None:
+        kept = {name: value for name, value in block.items() if value is not None}
+        answer.thinking.append(Thinking(kept.get("thinking", ""), self.id, kept))
 
 
 def lowered(messages: Sequence[Message], provider: str) -> Iterator[dict[str, Any]]:
@@ -144,10 +147,10 @@ def _blocks(message: Message, provider: str) -> Iterator[dict[str, Any]]:
         yield {"type": "tool_use", "id": call.id, "name": call.name, "input": dict(call.arguments)}
 
 
-def _usage(told: Any, before: Usage) -> Usage:
+def _usage(told: Mapping[str, Any] | None, before: Usage) -> Usage:
     """Tokens so far: input counts what was read from the cache or written to it, too. Later events tell only some."""
     if told is None:
         return before
     kinds = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-    read = sum(getattr(told, kind, None) or 0 for kind in kinds)
-    return Usage(read or before.input_tokens, getattr(told, "output_tokens", None) or before.output_tokens)
+    read = sum(told.get(kind) or 0 for kind in kinds)
+    return Usage(read or before.input_tokens, told.get("output_tokens") or before.output_tokens)

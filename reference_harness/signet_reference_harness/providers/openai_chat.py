@@ -10,7 +10,15 @@ from signet_reference_harness.messages import Message, Thinking
 from signet_reference_harness.providers.answer import Answer
 from signet_reference_harness.providers.completion import CompletionChunk, CompletionOptions, Usage
 from signet_reference_harness.providers.settings import ProviderSettings
-from signet_reference_harness.providers.vendor import NO_KEY, VendorProvider, clean, function_tools, parsed, unchecked
+from signet_reference_harness.providers.vendor import (
+    NO_KEY,
+    VendorProvider,
+    clean,
+    function_tools,
+    plain,
+    plain_events,
+    unchecked,
+)
 
 
 class OpenAIChatProvider(VendorProvider):
@@ -47,7 +55,7 @@ class OpenAIChatProvider(VendorProvider):
             **unchecked(request, model=request["model"], messages=[])
         )
         answer.begin(raw.headers, self._timing.now())
-        completion = plain(await parsed(raw))
+        completion = await plain(raw)
         choice = completion["choices"][0]
         message = choice["message"]
         for chunk in _pieces(answer, message):
@@ -92,22 +100,6 @@ def client(openai: Any, settings: ProviderSettings) -> Any:
         max_retries=0,
         timeout=settings.timeout_s,
     )
-
-
-async def plain_events(openai: Any, client: Any, path: str, body: Mapping[str, Any]) -> Any:
-    """The stream that answers `body`, its events as the mappings that they are.
-
-    The package's method for requests that it has no method for. Its usual methods make several objects of each event,
-    which takes longer than all that is done with the event here.
-    """
-    body = {**body, "stream": True}
-    return await client.post(path, cast_to=object, body=body, stream=True, stream_cls=openai.AsyncStream[object])
-
-
-def plain(answer: Any) -> dict[str, Any]:
-    """A whole answer as the mapping that it was."""
-    told: dict[str, Any] = answer.model_dump(warnings=False)
-    return told
 
 
 def _message(message: Message) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from signet_reference_harness.messages import Message, Thinking
 from signet_reference_harness.providers.answer import Answer
 from signet_reference_harness.providers.completion import CompletionChunk, CompletionOptions, Usage
 from signet_reference_harness.providers.failures import failure_of_words
-from signet_reference_harness.providers.openai_chat import client, plain, plain_events
-from signet_reference_harness.providers.vendor import VendorProvider, clean, parsed, unchecked
+from signet_reference_harness.providers.openai_chat import client
+from signet_reference_harness.providers.vendor import VendorProvider, clean, plain, plain_events, unchecked
 
 UNENDED: Final = frozenset({None, "queued", "in_progress"})
 THOUGHTS: Final = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
@@ -59,7 +59,7 @@ class OpenAIResponsesProvider(VendorProvider):
     async def _whole(self, answer: Answer, request: Mapping[str, Any]) -> AsyncGenerator[CompletionChunk, None]:
         raw = await self._client.responses.with_raw_response.create(**unchecked(request))
         answer.begin(raw.headers, self._timing.now())
-        response = plain(await parsed(raw))
+        response = await plain(raw)
         for place, item in enumerate(response["output"]):
             if item["type"] == "message":
                 for part in item["content"]:

@@ -129,10 +129,21 @@ def unchecked(body: Mapping[str, Any], **demanded: Any) -> dict[str, Any]:
     return {**demanded, "extra_body": dict(body)}
 
 
-async def parsed(raw: Any) -> Any:
-    """What an answer of the vendor's raw interface holds: an object, or a stream of events."""
+async def plain_events(sdk: Any, client: Any, path: str, body: Mapping[str, Any]) -> Any:
+    """The stream that answers `body`, its events as the mappings that they are.
+
+    This is the packages' way to requests that they have no method for. Their usual methods make several objects of each
+    event, which takes longer than all that is done with the event here.
+    """
+    body = {**body, "stream": True}
+    return await client.post(path, cast_to=object, body=body, stream=True, stream_cls=sdk.AsyncStream[object])
+
+
+async def plain(raw: Any) -> dict[str, Any]:
+    """A whole answer, as the vendor's raw interface hands it over, as the mapping that it was."""
     value = raw.parse()
-    return await value if isawaitable(value) else value
+    told: dict[str, Any] = (await value if isawaitable(value) else value).model_dump(warnings=False)
+    return told
 
 
 def clean(text: str) -> str:
