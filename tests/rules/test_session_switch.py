@@ -1,4 +1,4 @@
-"""Facts about a switch of sessions while nothing listened."""
+"""Facts about ends that met nobody listening, and are told later: at a switch, at a clear, at another end."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def mark(name: str, **data: Any) -> Item:
     return {"mark": name, "data": data}
 
 
-def hook(operation: str, key: str) -> Item:
+def hook(operation: str, key: str, **more: Any) -> Item:
     """A hook of a session."""
-    body = {**KEYED, "sessionKey": key, "userMessage": "next"}
+    body = {**KEYED, "sessionKey": key, "userMessage": "next", **more}
     request = {"method": "POST", "path": f"/api/hooks/{operation}", "body": body}
     return {"request": request, "response": {"status": 200, "body": {}}}
 
@@ -43,3 +43,29 @@ def test_end_that_met_nobody_listening_may_come_late(tmp_path: Path, between: tu
     late = [hook("user-prompt-submit", "k-2"), hook("session-end", "k-1")]
     judged = judge(build(tmp_path / "trace.jsonl", [*old, *new, *late]))
     assert judged.judgements["SIG-END-010"].verdict == expected
+
+
+STARTED = [step("start", "s1", 0), hook("session-start", "k-1", source="startup")]
+
+
+def verdict(folder: Path, requirement: str, *items: Item) -> str:
+    """The verdict of a requirement over a recording of these items."""
+    return judge(build(folder / "trace.jsonl", items)).judgements[requirement].verdict
+
+
+@pytest.mark.parametrize(("away", "expected"), [(True, "PASS"), (False, "FAIL")])
+def test_clear_that_met_nobody_listening_is_told_at_the_end(tmp_path: Path, away: bool, expected: str) -> None:
+    """The end that a clear owes comes when the user ends the session; one that owes none has no such reason."""
+    cleared = [AWAY, step("clear", "s1", 1), BACK] if away else [step("prompt", "s1", 1)]
+    told = [hook("session-end", "k-1", reason="clear"), hook("session-start", "k-1", source="clear")]
+    closing = [step("end", "s1", 2), *told, hook("session-end", "k-1", reason="exit")]
+    assert verdict(tmp_path, "SIG-END-009", *STARTED, *cleared, *closing) == expected
+
+
+@pytest.mark.parametrize(("away", "expected"), [(True, "PASS"), (False, "WARN")])
+def test_end_that_met_nobody_listening_is_told_at_a_clear(tmp_path: Path, away: bool, expected: str) -> None:
+    """The first end and start in a clear's step may make up for an earlier end; the last start says that it is one."""
+    owed = [AWAY, step("end", "s1", 1), step("resume", "s1", 2), BACK] if away else [step("prompt", "s1", 1)]
+    made_up = [hook("session-end", "k-1", reason="exit"), hook("session-start", "k-1", source="resume")]
+    cleared = [hook("session-end", "k-1", reason="clear"), hook("session-start", "k-1", source="clear")]
+    assert verdict(tmp_path, "SIG-START-006", *STARTED, *owed, step("clear", "s1", 3), *made_up, *cleared) == expected

@@ -17,6 +17,7 @@ from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.rules.steps import (
     broken_off,
+    end_is_owed,
     end_may_be_lost,
     outage_lasts,
     session_of,
@@ -232,7 +233,8 @@ def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
             continue
         following = next(iter(recording.later(call)), None)
         step = step_before(recording, call.seq)
-        if step is not None and step.step == StepName.END and session_of(recording, call.key) == step.session:
+        ended = step is not None and step.step == StepName.END and session_of(recording, call.key) == step.session
+        if ended and not end_is_owed(recording, call, StepName.CLEAR):
             yield fail(
                 call,
                 message='reason:"clear", of a session that the user ended otherwise: nothing was summarised',

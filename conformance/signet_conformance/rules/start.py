@@ -17,7 +17,7 @@ from signet_conformance.facts import (
     text_or_none,
 )
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import closed_between, start_may_be_lost, step_before
+from signet_conformance.rules.steps import closed_between, end_is_owed, start_may_be_lost, step_before
 from signet_conformance.trace.marks import StepName
 
 
@@ -156,6 +156,8 @@ def _restart(recording: Recording, call: Call, end: Call, source: str | None) ->
         return undecided(call, end, message="no source: whether the context was cleared cannot be seen")
     if step.step != StepName.CLEAR:
         return PASS
+    if end_is_owed(recording, call, StepName.END):
+        return undecided(call, end, message="nothing listened when the user ended it before; this may make up for it")
     return warn(
         call,
         end,

@@ -114,6 +114,26 @@ def end_may_be_lost(recording: Recording, key: str) -> bool:
     return not any(call.seq > later and call.delivered for call in recording.calls)
 
 
+def end_is_owed(recording: Recording, call: Call, kind: StepName) -> bool:
+    """Whether a call may still tell the end of an earlier step of its session, which met nobody listening.
+
+    That step has this kind, and no end of the key was recorded between it and the step of the call.
+    """
+    now = step_before(recording, call.seq)
+    if now is None or now.session is None:
+        return False
+    lost = [
+        mark
+        for mark in recording.marks(StepMark)
+        if mark.session == now.session
+        and mark.seq < now.seq
+        and mark.step == kind
+        and closed_between(recording, mark.seq, step_end(recording, mark))
+    ]
+    ends = [c.seq for c in recording.hooks_of.get(str(call.key), ()) if c.operation == END]
+    return bool(lost) and not any(lost[-1].seq < seq < now.seq for seq in ends)
+
+
 def start_was_disturbed(recording: Recording, step: StepMark) -> bool:
     """Whether a fault, an outage, a restart or the bypass met the last start step of a step's session."""
     opened = _last_opening(recording, step)
