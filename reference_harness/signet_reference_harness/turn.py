@@ -155,7 +155,7 @@ class ModelLoop:
         `before` is how many messages there were before the turn. For a turn that was cancelled.
         """
         messages = list(self.messages)
-        called = next((i for i in range(len(messages) - 1, before, -1) if messages[i].tool_calls), None)
+        called = next((i for i in range(len(messages) - 1, before - 1, -1) if messages[i].tool_calls), None)
         if called is not None and len(messages) - called - 1 < len(messages[called].tool_calls):
             del messages[called:]
         if messages[-1].role != "assistant":

@@ -60,6 +60,14 @@ def test_what_leads_out_or_is_no_file_is_not_read(project: Path, path: str) -> N
     assert refused.value.message
 
 
+def test_a_link_is_called_a_link(project: Path) -> None:
+    """The reason is not left to the system's own words, which differ."""
+    with pytest.raises(ConfinementError, match=r"'leak\.txt' is a symbolic link"):
+        ConfinedFolder(project).read("leak.txt")
+    with pytest.raises(ConfinementError, match="leads through a symbolic link, 'out'"):
+        ConfinedFolder(project).read("out/secret.txt")
+
+
 @pytest.mark.parametrize("path", ["../new.txt", "out/new.txt", "/tmp/signet-new.txt", "pipe", "src", "leak.txt", "."])
 def test_nothing_is_written_elsewhere(project: Path, path: str) -> None:
     """A write through a link, over a folder or a pipe, or beside the root, is refused, and nothing changed."""

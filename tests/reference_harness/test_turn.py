@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,7 @@ from signet_reference_harness.providers.completion import (
 from signet_reference_harness.providers.failures import CallError, CallFacts, FailureKind
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.tools import ToolResult
+from signet_reference_harness.tools.registry import ToolRegistry
 from signet_reference_harness.turn import TurnListener, TurnResult
 
 from .recording_daemon import END, PROMPT, START, Answer, RecordingDaemon
@@ -253,6 +255,42 @@ def test_a_cancelled_turn_keeps_what_arrived(daemon: RecordingDaemon, hosted: Ho
 
     hosted(work)
     assert turns(daemon.bodies(END)[0])[:2] == [("user", "hello"), ("assistant", "Half a ")]
+
+
+def test_a_turn_cancelled_during_a_tool_leaves_no_call_without_a_result(hosted: Hosted) -> None:
+    """What the model said before the call stays; the call does not, since providers refuse one without its result."""
+    running, released = threading.Event(), threading.Event()
+
+    class Slow:
+        name, description, input_schema, run_before_generation = "slow", "Takes its time.", {"type": "object"}, False
+
+        def execute(self, _arguments: object, _context: object) -> None:
+            running.set()
+            released.wait(30)
+
+    after = ScriptedProvider([CompletionResult(content="ok")])
+
+    async def work(host: SessionHost) -> None:
+        session = session_of(host)
+        session.tools = ToolRegistry([Slow()])
+        slow = (ToolCall("c1", "no_such_tool", {}), ToolCall("c2", "slow", {}))
+        provider = ScriptedProvider([asking(*slow, content="Let me see.")])
+        turn = asyncio.create_task(session.turn("hello", provider))
+        await asyncio.to_thread(running.wait, 30)
+        turn.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await turn
+        released.set()
+        await session.turn("more", after)
+
+    hosted(work)
+    messages = after.seen[0][0]
+    assert [(message.role, message.tool_calls) for message in messages] == [
+        ("user", ()),
+        ("assistant", ()),
+        ("user", ()),
+    ]
+    assert messages[1].content == "Let me see."
 
 
 def test_the_parts_of_the_context_are_named_in_their_order(daemon: RecordingDaemon, hosted: Hosted) -> None:
