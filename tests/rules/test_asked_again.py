@@ -1,0 +1,40 @@
+"""Facts about what a user asks for twice: two requests, and no repeat of one that was refused for a while."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from signet_conformance.engine import judge
+from tests.support.case_traces import KEYED, build
+
+Item = Mapping[str, Any]
+
+
+def step(kind: str, index: int) -> Item:
+    """A step that was given to the connector."""
+    return {"mark": "step", "data": {"step": kind, "session": "s1", "index": index}}
+
+
+def end(status: int) -> Item:
+    """An end, answered with a status and a pause that the client shall make."""
+    headers = {} if status == 200 else {"retry-after": "30"}
+    request = {"method": "POST", "path": "/api/hooks/session-end", "body": dict(KEYED)}
+    return {"request": request, "response": {"status": status, "body": {}, "headers": headers}}
+
+
+@pytest.mark.parametrize(
+    ("requirement", "status", "breach"), [("SIG-HTTP-011", 503, "FAIL"), ("SIG-HTTP-015", 429, "WARN")]
+)
+@pytest.mark.parametrize("asked_again", [True, False])
+def test_second_end_of_the_user_is_no_repeat(
+    tmp_path: Path, requirement: str, status: int, breach: str, asked_again: bool
+) -> None:
+    """Where steps tell that the user ended the session twice, the second request does not come too soon."""
+    between = [step("resume", 2), step("end", 3)] if asked_again else []
+    items = [step("start", 0), step("end", 1), end(status), *between, end(200)]
+    judged = judge(build(tmp_path / "trace.jsonl", items))
+    assert judged.judgements[requirement].verdict == ("PASS" if asked_again else breach)
