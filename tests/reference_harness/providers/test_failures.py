@@ -174,7 +174,7 @@ def test_a_server_that_hangs_times_out(serve: Serve, api: str) -> None:
     before = ask(api, served.url, timeout_s=0.5, retry=RetryPolicy(timeouts=False))
     assert isinstance(before.error, CallError)
     assert (before.error.facts.kind, before.error.facts.attempts) == (FailureKind.TIMEOUT, 1)
-    after = ask(api, served.url, timeout_s=0.5)
+    after = ask(api, served.url, timeout_s=3.0)  # more than a busy machine takes for the first two tokens
     assert (after.answer.stop_reason, after.answer.content) == (StopReason.MALFORMED, "All is ")
 
 
