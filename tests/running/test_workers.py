@@ -1,0 +1,38 @@
+"""Who does which job of a run: the workers share them, and what mostly waits is done beside them."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from signet_conformance.running.station import Station
+from signet_conformance.running.workers import Job, Workers
+from signet_conformance.targets import load
+
+PATIENCE_S = 180.0
+
+
+def test_jobs_that_wait_are_done_beside_the_others(tmp_path: Path) -> None:
+    """While every worker is busy, a job that mostly waits is done all the same."""
+    done = threading.Event()
+
+    def busy(_station: Station) -> bool:
+        return done.wait(PATIENCE_S)
+
+    def idle(_station: Station) -> bool:
+        done.set()
+        return True
+
+    with Workers(load("reference"), tmp_path / "traces") as workers:
+        assert list(workers.work([busy, busy], [idle])) == [True, True, True]
+
+
+def test_one_worker_alone_does_every_job(tmp_path: Path) -> None:
+    """Where the number of workers is given, none comes beside them: what waits is done last."""
+
+    def named(name: str) -> Job[tuple[str, Station]]:
+        return lambda station: (name, station)
+
+    with Workers(load("reference"), tmp_path / "traces", count=1) as workers:
+        done = list(workers.work([named("first"), named("second")], [named("waits")]))
+        assert done == [(name, workers.stations[0]) for name in ("first", "second", "waits")]
