@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -52,3 +54,30 @@ def test_half_an_emoji_is_converted(invoke: Invoke, tmp_path: Path) -> None:
     done = invoke("convert", str(tmp_path / "a.har"), str(tmp_path / "a.jsonl"))
     assert done.exit_code == 0, done.output
     assert len(trace.read(tmp_path / "a.jsonl").exchanges) == 1
+
+
+PEAK = """
+import os, resource, subprocess, sys
+done = subprocess.run([sys.executable, "-m", "signet_conformance.cli", *sys.argv[1:]], stdout=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)
+sys.exit(done.returncode)
+"""
+
+
+def peak_mib(*words: object) -> int:
+    """The most memory that a command line has held, in MiB."""
+    command = [sys.executable, "-c", PEAK, *map(str, words)]
+    return int(subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout)
+
+
+def test_a_large_har_is_let_go_while_it_is_read(tmp_path: Path) -> None:
+    """It costs some three times its size, and not seven."""
+    entry = json.loads(har())["log"]["entries"][0]
+    entry["response"]["content"]["text"] = "x y" * 10_000
+    (tmp_path / "small.har").write_text(har())
+    (tmp_path / "large.har").write_text(json.dumps({"log": {"entries": [entry] * 1000}}))
+    size = (tmp_path / "large.har").stat().st_size // 2**20
+    grown = peak_mib("convert", tmp_path / "large.har", tmp_path / "a.jsonl") - peak_mib(
+        "convert", tmp_path / "small.har", tmp_path / "b.jsonl"
+    )
+    assert grown < 3.5 * size

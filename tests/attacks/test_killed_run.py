@@ -66,3 +66,25 @@ def test_nothing_of_it_is_left(command: str, group: bool, tmp_path: Path) -> Non
             assert watched.left(60.0) == []
     assert list(temporary.iterdir()) == []
     assert not any(path.exists() for path in own)
+
+
+def test_a_recorded_command_ends_with_the_recording(tmp_path: Path) -> None:
+    """Killed, `record` leaves neither recorder nor daemon nor the command that it ran, nor a temporary folder."""
+    code = (
+        f"import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); open({str(tmp_path / 'told')!r}, 'w')\n"
+    )
+    (tmp_path / "temporary").mkdir()
+    environment = {name: value for name, value in os.environ.items() if name != VARIABLE}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "signet_conformance.cli", "record", "--out", str(tmp_path / "a.jsonl"), "--",
+         sys.executable, "-ISc", code + "while True: time.sleep(60)"],
+        env={**environment, "TMPDIR": str(tmp_path / "temporary")}, process_group=0, stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    with process, Watched([process.pid]):
+        wait_until((tmp_path / "told").exists, "the command")
+        with Watched(descendants(process.pid)) as watched:
+            assert len(watched) >= 4
+            process.kill()
+            assert watched.left(60.0) == []
+    assert list((tmp_path / "temporary").iterdir()) == []
