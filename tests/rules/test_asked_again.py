@@ -22,8 +22,9 @@ def step(kind: str, index: int) -> Item:
 def end(status: int) -> Item:
     """An end, answered with a status and a pause that the client shall make."""
     headers = {} if status == 200 else {"retry-after": "30"}
+    body = {"memoriesSaved": 0, "queued": True, "jobId": "job-1"} if status == 200 else {"error": "busy"}
     request = {"method": "POST", "path": "/api/hooks/session-end", "body": dict(KEYED)}
-    return {"request": request, "response": {"status": status, "body": {}, "headers": headers}}
+    return {"request": request, "response": {"status": status, "body": body, "headers": headers}}
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,9 @@ def _server(host: str, family: socket.AddressFamily, port: int, heard: Heard) ->
         daemon_threads = True
         allow_reuse_address = True
 
+        def handle_error(self, *_: Any) -> None:
+            """Let go of a connection that its other end breaks off: it told nothing."""
+
     class Handler(BaseHTTPRequestHandler):
         def _answer(self) -> None:
             home = _home_of_peer(self.client_address[1], port)
