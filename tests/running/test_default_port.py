@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import os
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -49,6 +50,17 @@ def test_request_of_a_connector_is_told_with_its_home(port: int) -> None:
     with DefaultPort(lambda *told: heard.append(told), port):
         assert call(port, HOME="/home/of/station", SIGNET_DAEMON_URL="http://127.0.0.1:1") == "503"
     assert heard == [("/home/of/station", "POST", "/api/hooks/session-start", f"127.0.0.1:{port}")]
+
+
+def test_nothing_is_printed_of_a_client_that_goes_away(port: int, capfd: pytest.CaptureFixture[str]) -> None:
+    """A connection that is reset, as a look for a free port may do, leaves no traceback on the terminal."""
+    with DefaultPort(lambda *_: None, port):
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            client.send(b"GET / HT")
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        # The port answers in the order of its connections: once this one is done, the one before was taken.
+        assert call(port) == "503"
+    assert capfd.readouterr().err == ""
 
 
 def test_request_of_anybody_else_is_answered_and_forgotten(port: int) -> None:
