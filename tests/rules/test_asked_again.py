@@ -39,3 +39,30 @@ def test_second_end_of_the_user_is_no_repeat(
     items = [step("start", 0), step("end", 1), end(status), *between, end(200)]
     judged = judge(build(tmp_path / "trace.jsonl", items))
     assert judged.judgements[requirement].verdict == ("PASS" if asked_again else breach)
+
+
+def hook(operation: str, status: int = 200, **more: Any) -> Item:
+    """A hook of the session, answered as the daemon does."""
+    body: Mapping[str, Any] = {"error": "no"}
+    if status == 200:
+        body = {"inject": "", "memories": []} if operation == "session-start" else {"inject": "", "memoryCount": 0}
+    request = {"method": "POST", "path": f"/api/hooks/{operation}", "body": {**KEYED, **more}}
+    return {"request": request, "response": {"status": status, "body": body}}
+
+
+def said(index: int, text: str) -> Item:
+    """A user turn that took place."""
+    told = {"step": "prompt", "session": "s1", "index": index, "text": text, "reply": "Understood."}
+    return {"mark": "step", "data": told}
+
+
+@pytest.mark.parametrize(("refused", "expected"), [(True, "PASS"), (False, "WARN")])
+def test_session_that_may_not_be_started_again_owes_no_prompt(tmp_path: Path, refused: bool, expected: str) -> None:
+    """A start that was refused with 401 may not come again, so a later resume may stay silent; others may not."""
+    first = [step("start", 0), hook("session-start"), said(1, "a"), hook("user-prompt-submit", userMessage="a")]
+    resumed = [step("end", 2), end(200), step("resume", 3), hook("session-start", 401 if refused else 200, source="r")]
+    again = [step("end", 4), end(200), step("clear", 5), hook("session-start", source="clear")]
+    closing = [step("end", 6), end(200), step("resume", 7), said(8, "c"), step("end", 9)]
+    header = {"declared": {**DECLARED, "capabilities": ["session-start", "user-prompt-submit", "session-end"]}}
+    judged = judge(build(tmp_path / "trace.jsonl", [*first, *resumed, *again, *closing], header))
+    assert judged.judgements["SIG-PROMPT-011"].verdict == expected

@@ -12,6 +12,7 @@ from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, 
 from signet_conformance.rules.prompt import answered_before
 from signet_conformance.rules.steps import (
     disturbed_between,
+    last_opening,
     prompt_steps,
     session_of,
     start_was_disturbed,
@@ -21,6 +22,7 @@ from signet_conformance.trace.marks import SkippedMark, StepMark, StepName
 
 _LINE_END = re.compile(r"\r\n?")
 _REDACTION = "<redacted:"
+_REFUSED = (401, 403, 409)
 
 
 def plain(text: str) -> str:
@@ -172,4 +174,8 @@ def _could_start(recording: Recording, step: StepMark) -> bool:
         for call in recording.of(START, cut=True)
         if call.seq < step.seq and session_of(recording, call.key) == step.session
     ]
+    opened = last_opening(recording, step)
+    if starts and opened is not None and not any(call.seq > opened[0] for call in starts):
+        # Opened again, and not started: a request that was refused before may not come a second time (SIG-HTTP-010).
+        return starts[-1].accepted and not any(call.status in _REFUSED for call in starts)
     return starts[-1].accepted if starts else not start_was_disturbed(recording, step)

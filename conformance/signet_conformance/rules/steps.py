@@ -99,7 +99,7 @@ def marked_agent(recording: Recording, call: Call) -> str | None:
 def start_may_be_lost(recording: Recording, call: Call) -> bool:
     """Whether the start step of the call's session fell into a time when nothing listened, and no later one did not."""
     step = step_before(recording, call.seq)
-    opened = None if step is None else _last_opening(recording, step)
+    opened = None if step is None else last_opening(recording, step)
     return opened is not None and closed_between(recording, *opened)
 
 
@@ -136,7 +136,7 @@ def end_is_owed(recording: Recording, call: Call, kind: StepName) -> bool:
 
 def start_was_disturbed(recording: Recording, step: StepMark) -> bool:
     """Whether a fault, an outage, a restart or the bypass met the last start step of a step's session."""
-    opened = _last_opening(recording, step)
+    opened = last_opening(recording, step)
     return opened is not None and disturbed_between(recording, *opened)
 
 
@@ -147,7 +147,7 @@ def step_end(recording: Recording, step: StepMark) -> int:
     return next((mark.seq for mark in marks[place:] if isinstance(mark, StepMark | Switch)), step.seq + 10**9)
 
 
-def _last_opening(recording: Recording, step: StepMark) -> tuple[int, int] | None:
+def last_opening(recording: Recording, step: StepMark) -> tuple[int, int] | None:
     """The numbers between which the session of a step was opened last, up to that step."""
     opening = [
         mark
