@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from signet_conformance.engine import judge
-from tests.support.case_traces import KEYED, build
+from tests.support.case_traces import DECLARED, KEYED, build
 
 Item = Mapping[str, Any]
 
