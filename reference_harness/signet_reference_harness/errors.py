@@ -16,7 +16,7 @@ class HarnessError(Exception):
 
 
 class ConfigError(HarnessError):
-    """Raised when an environment variable cannot be used."""
+    """Raised for an option, an environment variable or a file that cannot be used."""
 
 
 class RoutingError(HarnessError):

@@ -225,13 +225,14 @@ class ModelLoop:
         try:
             async with _closing(self.provider.stream(messages, self.options)) as stream:
                 async for chunk in stream:
+                    _check(chunk)
                     complete = chunk.result is not None
                     yield chunk
         except ProviderError as error:
             complete, failure, raw_reason = False, error.message, error.raw_reason
             limits = error.facts.rate_limits if isinstance(error, CallError | CallDeferredError) else ()
             self.deferred_s = error.seconds if isinstance(error, ProviderDeferredError) else None
-        except Exception as error:  # noqa: BLE001 - a provider is a stranger's code: its crash may not end the session
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a provider is a stranger's code: its crash may not end the session
             complete, failure = False, f"the provider crashed: {type(error).__name__}: {error}"
         if not complete:
             reason = StopReason.MALFORMED if self._said or failure.startswith("the stream") else StopReason.ERROR
@@ -251,6 +252,14 @@ class ModelLoop:
         self.results.append(result)
         self.listener.tool_result(call, result)
         self._add(Message("tool", told(result), tool_call_id=call.id))
+
+
+def _check(chunk: Any) -> None:
+    """Raise TypeError for what a provider may not yield."""
+    if not isinstance(chunk, CompletionChunk):
+        raise TypeError(f"it yielded a {type(chunk).__name__}, not a CompletionChunk")
+    if not isinstance(chunk.result, CompletionResult | None):
+        raise TypeError(f"a chunk's result is a {type(chunk.result).__name__}, not a CompletionResult")
 
 
 def added(first: Usage, second: Usage) -> Usage:

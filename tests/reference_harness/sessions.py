@@ -41,7 +41,7 @@ class Stream:
     id = "stream"
 
     def __init__(
-        self, *chunks: CompletionChunk, error: Exception | None = None, arrived: asyncio.Event | None = None
+        self, *chunks: CompletionChunk, error: BaseException | None = None, arrived: asyncio.Event | None = None
     ) -> None:
         self.chunks, self.error, self.arrived, self.closed = chunks, error, arrived, False
 

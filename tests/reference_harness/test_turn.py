@@ -117,6 +117,24 @@ def test_a_listener_that_fails_is_not_taken_for_the_provider(take: Take) -> None
     assert provider.closed
 
 
+@pytest.mark.parametrize(
+    ("chunk", "told"),
+    [
+        ("hi", "it yielded a str, not a CompletionChunk"),
+        (CompletionChunk("hi", result="hi"), "a chunk's result is a str, not a CompletionResult"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_provider_that_yields_something_else_ends_the_turn_with_a_reason(take: Take, chunk: Any, told: str) -> None:
+    """The turn ends as an error that names what came; the session goes on to its end."""
+    assert told in take(Stream(chunk)).detail
+
+
+def test_a_provider_that_exits_ends_the_turn_alone(take: Take) -> None:
+    """The harness, whose session must end at the daemon, does not exit with it."""
+    result = take(Stream(error=SystemExit(0)))
+    assert (result.outcome, result.detail) == (StopReason.ERROR, "the provider crashed: SystemExit: 0")
+
+
 def test_usage_is_that_of_all_rounds(take: Take) -> None:
     """Tokens add up over the rounds; raw reason and rate limits are those of the last."""
     limits = (RateLimit(scope="tokens", limit=10, remaining=3),)

@@ -17,8 +17,8 @@ Examples:
 
 \b
 Exit status: 0 done, 1 the provider or the agent failed, 2 wrong usage or
-configuration, 124 timed out, 130 interrupted. The session is ended at the
-daemon in each of these cases.
+configuration, 124 timed out, 130 or 143 ended by SIGINT or SIGTERM. A session
+that has begun is ended at the daemon in each of these cases.
 """
 FOLDER = click.Path(path_type=Path)
 

@@ -57,7 +57,7 @@ class Folders:
     def read(cls, options: Options, environ: Mapping[str, str]) -> Folders:
         """The folders that options and environment name, made where they are the harness's own. Raises ConfigError."""
         project = Path.cwd() if options.cwd is None else options.cwd
-        if not project.is_dir():
+        if not os.path.isdir(project):  # noqa: PTH112 - it answers for names that are too long, too
             raise ConfigError(f"--cwd {project}: is not a folder", remedy="name the folder of the project")
         state = (options.state_dir or _state(environ)).absolute()
         sessions = (options.sessions_dir or state / "sessions").absolute()
@@ -109,6 +109,11 @@ def stored_session(options: Options, folders: Folders) -> tuple[str, Stored | No
             f"--cwd {folders.project}: session {options.session} works in {project}",
             remedy="leave --cwd out, or give --session another name",
         )
+    if not Path(project).is_dir():
+        raise ConfigError(
+            f"--session {options.session}: its project is gone: {project}",
+            remedy="put the folder back, or give --session another name",
+        )
     if options.agent is not None and options.agent != agent:
         raise ConfigError(
             f"--agent {options.agent}: session {options.session} is of agent {agent}",
@@ -121,7 +126,8 @@ def check_summary(path: Path | None) -> None:
     """Raise ConfigError for a summary that could not be written in the end."""
     if path is None:
         return
-    if path.is_dir() or not os.access(path.parent, os.W_OK):
+    if not os.access(path.parent, os.W_OK) or (os.path.lexists(path) and not os.path.isfile(path)):  # noqa: PTH113
+        # A device such as /dev/null would be put aside for the file.
         raise ConfigError(f"--summary {path}: cannot be written", remedy="name a file in a folder of yours")
 
 

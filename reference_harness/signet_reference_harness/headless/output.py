@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
+import os
 from collections.abc import Callable
 from typing import Any, TextIO
 
@@ -15,14 +18,32 @@ from signet_reference_harness.turn import TurnListener
 
 
 class Output(TurnListener):
-    """Writes nothing at all: the format `none`, and what the others build on. `scrub` takes out what is secret."""
+    """Writes nothing at all: the format `none`, and what the others build on. `scrub` takes out what is secret.
 
-    def __init__(self, stream: TextIO, scrub: Callable[[str], str] = str) -> None:
+    A stream that cannot be written to any more does not end the task, whose session and summary go on: `lost` says why.
+    """
+
+    def __init__(self, stream: TextIO | None, scrub: Callable[[str], str] = str) -> None:
         self._stream = stream
         self._scrub = scrub
+        self.lost: OSError | None = None
+        if isinstance(stream, io.TextIOWrapper):
+            # What its encoding does not have, such as an accent in ASCII, is escaped.
+            stream.reconfigure(errors="backslashreplace")
 
     def end(self, summary: Summary, reply: str) -> None:
         """The task is over."""
+
+    def _put(self, text: str) -> None:
+        if self._stream is None or self.lost is not None:
+            return
+        text = self._scrub(text)
+        try:
+            self._stream.write(printable(text) if self._stream.isatty() else text)
+            self._stream.flush()
+        except OSError as error:
+            self.lost = error
+            _discard(self._stream)
 
 
 class TextOutput(Output):
@@ -48,9 +69,7 @@ class TextOutput(Output):
             self._write("\n")
 
     def _write(self, text: str) -> None:
-        text = self._scrub(text)
-        self._stream.write(printable(text) if self._stream.isatty() else text)
-        self._stream.flush()
+        self._put(text)
         self._in_line = not text.endswith("\n")
 
 
@@ -62,8 +81,7 @@ class JsonOutput(Output):
         self._line({**summary.model_dump(mode="json", by_alias=True), "reply": reply})
 
     def _line(self, value: dict[str, Any]) -> None:
-        self._stream.write(self._scrub(json.dumps(value)) + "\n")
-        self._stream.flush()
+        self._put(json.dumps(value) + "\n")
 
 
 class StreamJsonOutput(JsonOutput):
@@ -80,7 +98,7 @@ class StreamJsonOutput(JsonOutput):
 
     def tool_result(self, call: ToolCall, result: ToolResult) -> None:
         """Write the result."""
-        told = {"content": dict(result.content)} if result.ok else {"error": result.error}
+        told = {"content": result.content} if result.ok else {"error": result.error}
         self._line({"type": "tool_result", "id": call.id, "name": call.name, "ok": result.ok, **told})
 
     def compaction(self, summary: str) -> None:
@@ -90,6 +108,14 @@ class StreamJsonOutput(JsonOutput):
     def end(self, summary: Summary, reply: str) -> None:
         """Write the result."""
         self._line({"type": "result", **summary.model_dump(mode="json", by_alias=True), "reply": reply})
+
+
+def _discard(stream: TextIO) -> None:
+    """Let what the stream still holds go nowhere: Python would try to write it once more at its end, and complain."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 OUTPUTS: dict[OutputFormat, type[Output]] = {

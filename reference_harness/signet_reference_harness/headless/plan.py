@@ -51,7 +51,7 @@ class Plan:
             config = routing.settings_for(identity.agent, config)
         workspace = settings.workspace_of(environ)
         asked = settings.load({name: getattr(options, name) for name in settings.FLAGS}, environ, workspace)
-        if asked.key is not None:
+        if asked.key is not None and asked.key.is_secret:
             config = replace(config, provider_key=asked.key.reveal())
         return cls(
             prompt=prompt,

@@ -44,6 +44,8 @@ class Stored:
     turns: list[tuple[Role | Literal["system"], str]] = field(default_factory=list)
     """The user's words, and the reply to them, of every turn that came to one, since the session began."""
     summary: str = ""
+    size: int = 0
+    """Bytes of the file when it was read."""
     torn: bool = False
     """Whether the last line is not whole."""
 
@@ -57,10 +59,13 @@ class SessionFile:
         self._scrub = scrub
 
     @classmethod
-    def open(cls, folder: Path, identity: SessionIdentity, scrub: Callable[[str], str] = str) -> Self:
+    def open(
+        cls, folder: Path, identity: SessionIdentity, scrub: Callable[[str], str] = str, *, size: int | None = None
+    ) -> Self:
         """Open the file of a session, or begin it; `scrub` takes from each line what may not be kept.
 
-        Raises ConfigError when it cannot be written, or when another process has it open.
+        `size` is how many bytes it had when it was read. Raises ConfigError when it cannot be written, when another
+        process has it open, or has written to it since then.
         """
         path = path_of(folder, identity.key)
         try:
@@ -74,6 +79,9 @@ class SessionFile:
             raise ConfigError(
                 f"{path}: another process works in this session", remedy="wait for it, or give --session another name"
             ) from None
+        if size is not None and os.fstat(handle).st_size != size:
+            os.close(handle)
+            raise ConfigError(f"{path}: another process has just worked in this session", remedy="run the task again")
         file = cls(path, handle, scrub)
         if os.fstat(handle).st_size == 0:
             file._write(
@@ -144,13 +152,13 @@ def read_session(path: Path) -> Stored:
     try:
         if path.stat().st_size > LARGEST:
             raise ConfigError(f"{path}: is larger than {LARGEST} bytes", remedy="begin another session")
-        lines = path.read_bytes().split(b"\n")
+        data = path.read_bytes()
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}", remedy="name a session file") from None
     stored: Stored | None = None
     pending: list[Message] = []
     damage: str | None = None
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(data.split(b"\n"), 1):
         if not line.strip():
             continue
         try:
@@ -176,7 +184,7 @@ def read_session(path: Path) -> Stored:
             damage = f"{path}:{number}: is not a line of {FORMAT}: {error!r}"[:400]
     else:
         if stored is not None:
-            stored.torn = damage is not None
+            stored.size, stored.torn = len(data), damage is not None
             return stored
     raise ConfigError(damage or f"{path}: is empty", remedy="begin another session")
 

@@ -34,6 +34,7 @@ from signet_reference_harness.headless.summary import (
 from signet_reference_harness.host import SessionHost
 from signet_reference_harness.messages import Message, ToolCall
 from signet_reference_harness.providers.completion import CompletionChunk, StopReason
+from signet_reference_harness.providers.secret import Secret
 from signet_reference_harness.reply import FailureClass, Reply
 from signet_reference_harness.session import Session
 from signet_reference_harness.tools import ToolResult
@@ -75,7 +76,7 @@ def perform(options: Options, tell: Tell) -> int:
         if task.error is not None:
             tell(task.error.message, None)
     finally:
-        task.finish()
+        task.finish(tell)
     return task.exit_status
 
 
@@ -100,7 +101,7 @@ class _Task:
     def scrub(self, text: str) -> str:
         """`text` without the provider's key."""
         given = self._options.api_key
-        text = text.replace(given, "[key]") if given else text
+        text = Secret(given).hide_in(text) if given else text
         key = None if self._plan is None else self._plan.settings.key
         return text if key is None else key.hide_in(text)
 
@@ -122,7 +123,8 @@ class _Task:
         )
         try:
             await _demand_daemon(host)
-            file = SessionFile.open(plan.folders.sessions, plan.identity, self.scrub)
+            size = 0 if plan.stored is None else plan.stored.size
+            file = SessionFile.open(plan.folders.sessions, plan.identity, self.scrub, size=size)
             try:
                 with self._heeding_signals():
                     await self._hold_session(host, plan, file)
@@ -130,7 +132,10 @@ class _Task:
                 file.close()
         finally:
             await host.aclose()
-            await plan.provider.aclose()
+            try:
+                await plan.provider.aclose()
+            except Exception as error:  # noqa: BLE001 - a stranger's code; what it has answered stays answered
+                self._notes.append(f"the provider crashed when it was closed: {type(error).__name__}: {error}")
 
     async def _hold_session(self, host: SessionHost, plan: Plan, file: SessionFile) -> None:
         """The session from its start to its end, which comes whatever the turn comes to."""
@@ -163,9 +168,12 @@ class _Task:
             if self._status in ("timeout", "cancelled"):
                 # The conversation keeps what arrived.
                 self._turn = replace(self._turn, messages=tuple(session.conversation.messages[before:]))
-            file.outcome(str(self._turn.outcome), self._turn.reply, self._turn.messages, error=self._error_text())
-            await host.end(session)
-            self._notes += _notes(session)
+            try:
+                file.outcome(str(self._turn.outcome), self._turn.reply, self._turn.messages, error=self._error_text())
+            finally:
+                # Also where the disk is full.
+                await host.end(session)
+                self._notes += _notes(session)
 
     def _conclude(self, turn: TurnResult) -> None:
         self._status = "done" if turn.outcome in DONE and turn.error is None else "failed"
@@ -182,16 +190,22 @@ class _Task:
         self._turn = replace(self._turn, outcome=StopReason.CANCELLED, reply=reply, rounds=told.rounds)
         self.fail(status, "TimeoutError" if status == "timeout" else "Cancelled", why)
 
-    def finish(self) -> None:
+    def finish(self, tell: Tell) -> None:
         """Write the notes, the summary and the end of the output."""
         if not self._options.quiet:
             for note in self._notes:
                 print(f"note: {printable(self.scrub(note))}", file=sys.stderr)
         summary = self._summary()
+        self._output.end(summary, self._turn.reply)
+        lost = self._output.lost
+        if self._status == "done" and lost is not None and not isinstance(lost, BrokenPipeError):
+            # A reader that leaves has what it wanted; a full disk has not.
+            told = f"standard output: cannot be written: {lost.strerror or lost}"
+            self.fail("failed", "OutputError", told)
+            tell(told, "the reply stands in the session file")
+            summary = self._summary()
         if self._options.summary is not None:
             write_summary(summary, self._options.summary)
-        with contextlib.suppress(BrokenPipeError):
-            self._output.end(summary, self._turn.reply)
 
     @property
     def exit_status(self) -> int:

@@ -12,7 +12,7 @@ from signet_reference_harness.providers.completion import CompletionChunk, Compl
 class Provider(Protocol):
     """A language model.
 
-    All three methods raise ProviderError, and only that, when it cannot answer. A stream that has yielded a
+    `complete` and `stream` raise ProviderError, and only that, when it cannot answer. A stream that has yielded a
     chunk raises no more: it ends with a result that says how it broke and holds what had arrived. The messages hold
     no reminders: the loop has lowered them to text. A user's message may follow the results of tools, and then belongs
     into one message with them where the vendor knows such messages.

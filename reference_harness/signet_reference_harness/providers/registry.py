@@ -43,14 +43,14 @@ def _made(reference: str, name: str, settings: ProviderSettings) -> Provider:
         made: Provider = factory(settings)
     except HarnessError:
         raise
-    except Exception as error:  # noqa: BLE001  # a stranger's module may raise anything
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # a stranger's module may raise anything
         told = f"{type(error).__name__}: {error}"
         told = settings.key.hide_in(told) if settings.key is not None else told
         raise ConfigError(
             f"the provider {name!r} cannot be made from {reference}: {told}",
             remedy="give a callable that takes ProviderSettings and returns a Provider",
         ) from None
-    missing = [each for each in ("id", "complete", "stream", "available") if not hasattr(made, each)]
+    missing = [each for each in ("id", "complete", "stream", "available", "aclose") if not hasattr(made, each)]
     if missing:
         raise ConfigError(
             f"the provider {name!r} made by {reference} lacks {', '.join(missing)}",

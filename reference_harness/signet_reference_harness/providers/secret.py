@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 HIDDEN: Final = "[key]"
+SHORTEST: Final = 6
+"""Characters. What is shorter is no key, but what a local server is given in its place, such as `x` or `none`."""
 
 
 class Secret:
@@ -19,9 +21,14 @@ class Secret:
         """The key itself, for the vendor's package and nobody else."""
         return self._text
 
+    @property
+    def is_secret(self) -> bool:
+        """Whether it is long enough to be a key; anything shorter stands in common words, too."""
+        return len(self._text) >= SHORTEST
+
     def hide_in(self, text: str) -> str:
         """`text` with `[key]` wherever it holds the key."""
-        return text.replace(self._text, HIDDEN)
+        return text.replace(self._text, HIDDEN) if self.is_secret else text
 
     def __repr__(self) -> str:
         return f"Secret({HIDDEN})"

@@ -35,7 +35,7 @@ def tool_of(place: str, where: str) -> Tool:
             value = getattr(value, name)
         if isinstance(value, type) or not hasattr(value, "execute"):
             value = value()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConfigError(
             f"{where}: cannot be loaded: {type(error).__name__}: {error}", remedy="install its package, or leave it out"
         ) from error

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from signet_reference_harness.client import AdapterClient
-from signet_reference_harness.errors import HarnessError
+from signet_reference_harness.errors import ConfigError, HarnessError
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.messages import ToolDefinition
 from signet_reference_harness.tools import DaemonTool, Tool, ToolContext, ToolResult
@@ -19,7 +19,7 @@ DEFAULT_TIMEOUT_S: Final = 60.0
 
 
 class ToolRegistry:
-    """The tools of a host. Raises ValueError when two tools share a name.
+    """The tools of a host. Raises ConfigError when two tools share a name.
 
     A tool whose schema is not one is not shown to the model, and a call of it says so. Those named in
     `before_generation` run on each prompt beside those that ask for it themselves.
@@ -29,8 +29,9 @@ class ToolRegistry:
         self._tools = {tool.name: tool for tool in tools}
         if len(self._tools) != len(tools):
             names = [tool.name for tool in tools]
-            raise ValueError(
-                f"two tools have the same name: {', '.join(sorted({n for n in names if names.count(n) > 1}))}"
+            raise ConfigError(
+                f"two tools have the same name: {', '.join(sorted({n for n in names if names.count(n) > 1}))}",
+                remedy="leave one of them out, or give it another name",
             )
         self._schemas = {name: _Schema(tool) for name, tool in self._tools.items() if not isinstance(tool, DaemonTool)}
         unknown = [name for name in before_generation if name not in self._tools]

@@ -126,6 +126,17 @@ def test_a_session_is_open_in_one_process_at_a_time(tmp_path: Path) -> None:
     SessionFile.open(tmp_path, IDENTITY).close()
 
 
+def test_a_session_that_went_on_since_it_was_read_is_not_written_to(tmp_path: Path) -> None:
+    """A process that read it before another one's turn would lose that turn."""
+    file = SessionFile.open(tmp_path, IDENTITY, size=0)
+    read = read_session(file.path)
+    file.turn("What else?")
+    file.close()
+    with pytest.raises(ConfigError, match="another process has just worked in this session"):
+        SessionFile.open(tmp_path, IDENTITY, size=read.size)
+    SessionFile.open(tmp_path, IDENTITY, size=read_session(file.path).size).close()
+
+
 @pytest.mark.parametrize("name", ["../up", "a/b", "", ".hidden", "x" * 129, "a\nb"])
 def test_a_key_that_cannot_name_a_file_is_refused(tmp_path: Path, name: str) -> None:
     """No session file stands outside its folder."""

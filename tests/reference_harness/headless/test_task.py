@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
+import resource
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, ClassVar
 
 import pytest
 
 from signet_reference_harness.headless.session_file import read_session
+from signet_reference_harness.providers.completion import CompletionResult
+from signet_reference_harness.providers.scripted import ScriptedProvider
+from signet_reference_harness.providers.settings import ProviderSettings
+from signet_reference_harness.tools import ToolContext
 from tests.reference_harness.llm_server.served import Serve
 from tests.reference_harness.recording_daemon import END, PROMPT, START, RecordingDaemon
 
@@ -53,6 +60,15 @@ def test_a_named_session_is_gone_on_with(do: Do, daemon: RecordingDaemon, serve:
     told = [own_words(message) for message in messages if message["role"] in ("user", "assistant")]
     assert told[-3:] == ["Which colour?", "Blue.", "What did you say?"]
     assert "Which colour?" in daemon.bodies(END)[-1]["transcript"]
+
+
+def test_a_session_whose_project_is_gone_is_2(do: Do, project: Path, serve: Serve) -> None:
+    """Its tools would have no folder to work in: the error names the session and the folder."""
+    served = serve(turns=[{"content": "Blue."}])
+    do(prompt="Which colour?", session="nightly", **model(served.url))
+    project.rmdir()
+    done = do(prompt="And now?", session="nightly", cwd=None, **model(served.url))
+    assert (done.status, done.told[0][0]) == (2, f"--session nightly: its project is gone: {project}")
 
 
 def test_tool_rounds_are_told_as_they_happen(do: Do, serve: Serve) -> None:
@@ -178,6 +194,109 @@ def test_a_planted_key_is_nowhere(do: Do, daemon: RecordingDaemon, serve: Serve,
     assert not [text for text in said if key in text]
     assert not [data for data in files if key.encode() in data]
     assert key not in json.dumps([request.body for request in daemon.requests])
+
+
+def test_a_text_that_is_too_short_for_a_key_is_not_hidden(do: Do, daemon: RecordingDaemon, serve: Serve) -> None:
+    """Local servers are given `x` or `none`; words that hold it stay whole for the daemon and in the session file."""
+    settings = {**model(serve(turns=[{"content": "Yes."}, {"content": "No."}]).url), "api_key": "s", "session": "short"}
+    assert [do(prompt=prompt, **settings).out for prompt in ("Is this so?", "Still?")] == ["Yes.\n", "No.\n"]
+    assert [body["harness"] for body in daemon.bodies(START)] == ["reference", "reference"]
+
+
+class StringTool:
+    """A tool whose result is not an object."""
+
+    name = "words"
+    description = "Some words."
+    input_schema: ClassVar = {"type": "object"}
+    run_before_generation = False
+
+    def execute(self, arguments: Mapping[str, Any], context: ToolContext) -> str:  # noqa: ARG002
+        """Bring a string."""
+        return "some words"
+
+
+def test_results_of_any_json_are_told_as_they_happen(do: Do, serve: Serve) -> None:
+    """The format stream-json shows a string as it is."""
+    served = serve(turns=[{"content": [{"type": "tool_call", "name": "words", "arguments": {}}]}, {"content": "Good."}])
+    done = do(prompt="Words?", output_format="stream-json", tools=(f"{__name__}:StringTool",), **model(served.url))
+    results = [line for line in map(json.loads, done.out.splitlines()) if line["type"] == "tool_result"]
+    assert (done.status, [line["content"] for line in results]) == (0, ["some words"])
+
+
+def test_two_tools_of_one_name_are_2(do: Do, serve: Serve) -> None:
+    """The name is told, and what to do."""
+    done = do(prompt="Words?", tools=(f"{__name__}:StringTool",) * 2, **model(serve(turns=[]).url))
+    assert (done.status, done.told[0][0]) == (2, "two tools have the same name: words")
+
+
+class ClosesBadly(ScriptedProvider):
+    """A provider that answers, and crashes when it is closed."""
+
+    def __init__(self, settings: ProviderSettings) -> None:  # noqa: ARG002 - what a factory is given
+        super().__init__([CompletionResult(content="Hi.")])
+
+    async def aclose(self) -> None:
+        """Crash."""
+        raise RuntimeError("the socket is gone")
+
+
+def test_a_provider_that_crashes_at_its_close_has_answered(do: Do) -> None:
+    """The task is done; a note tells of the crash."""
+    done = do(prompt="Hello.", provider=f"{__name__}:ClosesBadly", model="m")
+    assert (done.status, done.summary["error"]) == (0, None)
+    assert "the provider crashed when it was closed: RuntimeError: the socket is gone" in done.err
+
+
+def test_a_device_is_never_replaced_by_the_summary(do: Do, tmp_path: Path, daemon: RecordingDaemon) -> None:
+    """What is there and not a file, such as /dev/null, is refused before anything is done."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    done = do(prompt="Hello.", summary=pipe, **model("http://127.0.0.1:9"))
+    assert (done.status, pipe.is_fifo(), daemon.requests) == (2, True, [])
+    assert f"--summary {pipe}: cannot be written" in done.told[0][0]
+
+
+def run_in(
+    project: Path, url: str, prompt: str, stdout: int | IO[bytes], **more: Any
+) -> tuple[int, str, dict[str, Any]]:
+    """A task in a process of its own: exit status, what standard error says, and the summary."""
+    summary = project / "told.json"
+    command = [sys.executable, "-m", "signet_reference_harness.cli", "run", prompt, "--provider", "ollama"]
+    command += ["--model", "scripted", "--base-url", url, "--summary", str(summary)]
+    done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, cwd=project, text=True, check=False, **more)
+    return done.returncode, done.stderr, json.loads(summary.read_text())
+
+
+def test_a_reader_that_leaves_does_not_stop_the_task(project: Path, daemon: RecordingDaemon, serve: Serve) -> None:
+    """As `| head -1` does: the rest of the output goes nowhere, the task is done, and nothing is complained about."""
+    read, written = os.pipe()
+    os.close(read)
+    with os.fdopen(written, "wb") as pipe:
+        status, told, summary = run_in(project, serve(turns=[{"content": "One two."}]).url, "Count.", pipe)
+    assert (status, told, summary["status"], daemon.paths()) == (0, "", "done", WHOLE_TURN)
+
+
+def test_a_full_disk_below_the_output_is_1(project: Path, daemon: RecordingDaemon, serve: Serve) -> None:
+    """The reply is lost there, so the task has failed; the session ends all the same."""
+    with Path("/dev/full").open("wb") as full:
+        status, told, summary = run_in(project, serve(turns=[{"content": "One two."}]).url, "Count.", full)
+    assert (status, summary["status"], daemon.paths()) == (1, "failed", WHOLE_TURN)
+    assert told.startswith("error: standard output: cannot be written: No space left on device\n")
+
+
+def test_a_session_file_that_cannot_grow_ends_the_session_too(
+    project: Path, daemon: RecordingDaemon, serve: Serve
+) -> None:
+    """The daemon sees the end of what it saw begin."""
+
+    def small_files_only() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2_048, 2_048))
+
+    url = serve(turns=[{"content": "Read."}]).url
+    status, told, _summary = run_in(project, url, "a" * 4_000, subprocess.DEVNULL, preexec_fn=small_files_only)
+    assert (status, daemon.paths()) == (2, ["session-start", "session-end"])
+    assert "the session cannot be written: File too large" in told
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])

@@ -144,7 +144,7 @@ def test_the_workspace_is_where_the_daemon_has_it() -> None:
         ({"model": "m", "api_key": ""}, "the key (--api-key) is empty", "bare key"),
         ({"provider": "no.such:thing", "model": "m"}, "cannot be made from no.such:thing", "a callable"),
         ({"provider": "json:dumps", "model": "m", "api_key": KEY}, "cannot be made from json:dumps", "a callable"),
-        ({"provider": "builtins:repr", "model": "m", "api_key": KEY}, "lacks id, complete, stream", "Provider"),
+        ({"provider": "builtins:repr", "model": "m", "api_key": KEY}, "available, aclose", "Provider"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_used_is_told(flags: dict[str, str | None], message: str, remedy: str) -> None:

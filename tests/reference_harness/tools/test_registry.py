@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from signet_reference_harness.errors import ConfigError
 from signet_reference_harness.host import SessionHost
 from signet_reference_harness.messages import ToolCall
 from signet_reference_harness.providers.completion import CompletionResult, StopReason
@@ -175,7 +176,7 @@ def test_a_temporary_folder_goes_with_its_session() -> None:
 
 def test_two_tools_of_one_name_are_refused() -> None:
     """The error names it."""
-    with pytest.raises(ValueError, match="two tools have the same name: made"):
+    with pytest.raises(ConfigError, match="two tools have the same name: made"):
         ToolRegistry([Made(wait), Made(refuse)])
 
 
