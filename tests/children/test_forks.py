@@ -171,6 +171,21 @@ def test_killed_server_takes_its_forks_along_and_is_replaced(tmp_path: Path) -> 
             assert parent_of(later.pid) not in (server, os.getpid())
 
 
+def test_server_that_got_a_thread_forks_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where an import starts a thread, which a fork would lack, programs start plainly from then on."""
+    package = "signet_threaded_import"
+    (tmp_path / f"{package}.py").write_text(
+        "import threading\nthreading.Thread(target=threading.Event().wait).start()\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(forks, "PROGRAMS", {"signet_reference_harness": (package,)})
+    with forks.held():
+        for _ in range(2):
+            with harness(tmp_path) as process:
+                assert answer(process)["ok"] is True
+                assert parent_of(process.pid) == os.getpid()
+
+
 def test_nothing_outlives_a_killed_holder(tmp_path: Path) -> None:
     """When the process that holds the server is killed, the server and its forks end."""
     script = (

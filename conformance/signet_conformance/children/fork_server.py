@@ -8,7 +8,7 @@ The control channel is the sequenced-packet socket FD. Each packet is a JSON obj
     {"op": "import", "imports": [MODULE, ...]}            imports the modules; not answered
     {"op": "start", "program": NAME, "imports": [MODULE, ...], "arguments": [...], "env": {...}, "cwd": PATH or null,
      "safe_path": true}
-        with the descriptors of stdin, stdout, stderr and a pipe for the end -> {"pid": 123}
+        with the descriptors of stdin, stdout, stderr and a pipe for the end -> {"pid": 123}; null: not forked
 
 NAME is a module, or the path of a script. Into the pipe goes the exit status in decimal, negative for a signal, once
 the process was waited for and its group was killed. When the control channel ends, everything that still runs is
@@ -87,12 +87,14 @@ class ForkServer:
         gc.freeze()
 
     def _fork(self, request: Mapping[str, Any], descriptors: list[int]) -> bool:
-        """Fork; whether this is the fork."""
-        pid = os.fork()
+        """Fork; whether this is the fork. Not once an import has started a thread, which no fork would have."""
+        alone = len(list(Path("/proc/self/task").iterdir())) == 1
+        pid = os.fork() if alone else None
         if pid == 0:
             self._become(request, descriptors)
             return True
-        self._ends[pid] = descriptors.pop()
+        if pid is not None:
+            self._ends[pid] = descriptors.pop()
         for descriptor in descriptors:
             os.close(descriptor)
         self._control.send(json.dumps({"pid": pid}).encode())

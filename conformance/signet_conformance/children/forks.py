@@ -127,6 +127,8 @@ class _Server:
         control.settimeout(_ANSWER_S)
         self._control = control
         self._forks: list[Forked] = []
+        self.refuses = False
+        """Whether it has a thread by now, and so can fork nothing any more."""
 
     def can_fork(self, env: Mapping[str, str]) -> bool:
         """Whether a process with this environment may be a fork."""
@@ -138,20 +140,23 @@ class _Server:
             self._control.send(json.dumps({"op": "import", "imports": PROGRAMS[program]}).encode())
 
     def start(self, request: bytes) -> Forked | None:
-        """The process that was asked for; None when the server is gone."""
+        """The process that was asked for; None when the server is gone, or refuses."""
         pipes = [os.pipe() for _ in range(4)]
         (their_in, our_in), (our_out, their_out), (our_err, their_err), (our_end, their_end) = pipes
         ours = (our_in, our_out, our_err, our_end)
         try:
             socket.send_fds(self._control, [request], [their_in, their_out, their_err, their_end])
             pid = json.loads(self._control.recv(MOST_BYTES))["pid"]
+            self.refuses = pid is None
         except (OSError, ValueError):
-            for descriptor in ours:
-                os.close(descriptor)
-            return None
+            pid = None
         finally:
             for descriptor in (their_in, their_out, their_err, their_end):
                 os.close(descriptor)
+        if pid is None:
+            for descriptor in ours:
+                os.close(descriptor)
+            return None
         streams = (open(our_in, "wb", 0), open(our_out, "rb", 0), open(our_err, "rb", 0))  # noqa: SIM115, PTH123
         self._forks = [fork for fork in self._forks if fork.returncode is None]
         self._forks.append(Forked(pid, streams, our_end))
@@ -212,8 +217,8 @@ class _Forks:
             server = self._running()
             if server is None or len(packet) > MOST_BYTES or not server.can_fork(env):
                 return None
-            process = server.start(packet)
-            if process is None:
+            process = None if server.refuses else server.start(packet)
+            if process is None and not server.refuses:
                 server.close()
                 self._server = None
             return process
