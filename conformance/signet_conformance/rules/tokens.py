@@ -212,7 +212,9 @@ def canary_stays_out(recording: Recording) -> Iterator[Outcome]:
         # The token itself belongs into Authorization; a canary anywhere else is a leak.
         places += [("/request/headers", v) for n, v in request.headers if n.lower() != "authorization"]
         if request.body is not None:
-            places += [(f"/request/body/{request.body.kind}{p}", s) for p, s in strings(request.body.value)]
+            # Of a cut body the line keeps some text.
+            kind = "text" if request.body.kind == "cut" else request.body.kind
+            places += [(f"/request/body/{kind}{p}", s) for p, s in strings(request.body.value)]
         leak = next(((p, c) for p, s in places for c in canaries if c and c in s), None)
         if leak is None:
             yield PASS

@@ -48,7 +48,7 @@ def turns_stand_in_order(recording: Recording) -> Iterator[Outcome]:
 def _reversed_elsewhere(recording: Recording, transcript: Transcript) -> Call | None:
     pairs, once = pairs_of(recording, str(transcript.call.key)), transcript.once
     for turn, following in pairwise(transcript.turns):
-        if turn[0] != following[0] and (following, turn) in pairs and turn in once and following in once:
+        if (following, turn) in pairs and turn in once and following in once:
             return next((place.call for place in pairs[following, turn] if place.call is not transcript.call), None)
     return None
 
