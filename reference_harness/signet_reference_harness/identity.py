@@ -63,7 +63,7 @@ class SessionIdentity:
 
 def _require_text(name: str, value: object) -> None:
     if not isinstance(value, str) or not value.strip():
-        raise IdentityError(f"{name} is blank or not a string", remedy=f"give the session a {name}")
+        raise IdentityError(f"{name} is blank or not a string", remedy=f"name the {name}")
     try:
         value.encode()
     except UnicodeEncodeError as error:

@@ -12,6 +12,7 @@ from uuid import uuid4
 from signet_reference_harness.errors import ConfigError
 from signet_reference_harness.headless.session_file import Stored, path_of, read_session
 from signet_reference_harness.headless.summary import OutputFormat
+from signet_reference_harness.identity import KEY_PREFIX
 
 LARGEST_PROMPT: Final = 4 * 1024 * 1024
 """Bytes. The daemon refuses bodies of over 10 MiB, and a character can take six of them."""
@@ -99,10 +100,16 @@ def stored_session(options: Options, folders: Folders) -> tuple[str, Stored | No
     """The key of the task's session, and what its file holds; None for a new session. Raises ConfigError."""
     if options.session is None:
         return str(uuid4()), None
-    path = path_of(folders.sessions, options.session)
+    # The file is named by the key as the daemon has it.
+    key = options.session.removeprefix(KEY_PREFIX)
+    path = path_of(folders.sessions, key)
     if not path.exists():
-        return options.session, None
+        return key, None
     stored = read_session(path)
+    if stored.identity.key != key:
+        raise ConfigError(
+            f"{path}: holds the session {stored.identity.key}, not {key}", remedy="give the file its old name again"
+        )
     project, agent = stored.identity.project, stored.identity.agent
     if options.cwd is not None and Path(project) != folders.project:
         raise ConfigError(
@@ -119,7 +126,7 @@ def stored_session(options: Options, folders: Folders) -> tuple[str, Stored | No
             f"--agent {options.agent}: session {options.session} is of agent {agent}",
             remedy="leave --agent out, or give --session another name",
         )
-    return options.session, stored
+    return key, stored
 
 
 def check_summary(path: Path | None) -> None:

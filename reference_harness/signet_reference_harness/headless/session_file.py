@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, Self
 
 from signet_reference_harness import reminders
-from signet_reference_harness.errors import ConfigError
+from signet_reference_harness.errors import ConfigError, IdentityError
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.messages import Message, Role, Thinking, ToolCall
 
@@ -201,7 +201,10 @@ def _end_turn(stored: Stored, messages: Sequence[Message], entry: Mapping[str, A
 def _identity(header: Mapping[str, Any]) -> SessionIdentity:
     if header["kind"] != "header" or header["format"] != FORMAT:
         raise ValueError(f"the first line is not a header of {FORMAT}")
-    return SessionIdentity(header["session"], header["agent"], header["project"])
+    try:
+        return SessionIdentity(header["session"], header["agent"], header["project"])
+    except IdentityError as error:
+        raise ValueError(error.message) from None
 
 
 def message_json(message: Message) -> dict[str, Any]:

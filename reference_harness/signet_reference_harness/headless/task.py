@@ -62,8 +62,9 @@ def perform(options: Options, tell: Tell) -> int:
         return EXIT_STATUSES["invalid"]
     task = _Task(options)
     try:
-        task.prepare(os.environ)
-        asyncio.run(task.work())
+        with task.interrupted_by_sigterm():
+            task.prepare(os.environ)
+            asyncio.run(task.work())
     except HarnessError as failure:
         task.fail("invalid", type(failure).__name__, failure.message)
         tell(task.scrub(failure.message), failure.remedy)
@@ -109,6 +110,20 @@ class _Task:
         """Read everything that the task needs. Raises HarnessError for what cannot be used."""
         self._folders = Folders.read(self._options, environ)
         self._plan = Plan.read(self._options, environ, self._folders)
+
+    @contextlib.contextmanager
+    def interrupted_by_sigterm(self) -> Iterator[None]:
+        """While this lasts, and no turn is under way, SIGTERM does what SIGINT does: it raises KeyboardInterrupt."""
+
+        def interrupt(number: int, _frame: object) -> None:
+            self._signal = number
+            raise KeyboardInterrupt
+
+        before = signal.signal(signal.SIGTERM, interrupt)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGTERM, before)
 
     async def work(self) -> None:
         """Do the task. Raises HarnessError when it cannot be begun."""

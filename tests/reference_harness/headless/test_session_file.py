@@ -98,7 +98,15 @@ def test_a_torn_last_line_costs_that_line_alone(tmp_path: Path, cut: int) -> Non
 
 
 @pytest.mark.parametrize(
-    "damage", [b"", b"[]\n", b'{"kind":"header","format":"signet-session/2"}\n', b"\xff\n{}\n", b'{"kind":"x"}\n{}\n']
+    "damage",
+    [
+        b"",
+        b"[]\n",
+        b'{"kind":"header","format":"signet-session/2"}\n',
+        b'{"kind":"header","format":"signet-session/1","session":3,"agent":"a","project":"/p"}\n{}\n',
+        b"\xff\n{}\n",
+        b'{"kind":"x"}\n{}\n',
+    ],
 )
 def test_another_file_is_refused_by_name(tmp_path: Path, damage: bytes) -> None:
     """What is not a session file of this version says so, with the file."""

@@ -62,6 +62,35 @@ def test_a_named_session_is_gone_on_with(do: Do, daemon: RecordingDaemon, serve:
     assert "Which colour?" in daemon.bodies(END)[-1]["transcript"]
 
 
+def test_a_session_is_named_with_or_without_its_prefix(do: Do, daemon: RecordingDaemon, serve: Serve) -> None:
+    """The daemon takes `session:nightly` for `nightly`, and so does the task: it resumes."""
+    served = serve(turns=[{"content": "Blue."}, {"content": "I said blue."}])
+    done = [do(prompt="Which colour?", session="session:nightly", **model(served.url)) for _ in range(2)]
+    assert [(each.status, each.summary["session"]) for each in done] == [(0, "nightly")] * 2
+    assert [body.get("source") for body in daemon.bodies(START)] == ["startup", "resume"]
+
+
+def test_a_session_file_under_another_name_is_2(do: Do, serve: Serve) -> None:
+    """The error names the file and both sessions."""
+    served = serve(turns=[{"content": "Blue."}])
+    file = Path(do(prompt="Which colour?", session="nightly", **model(served.url)).summary["session_file"])
+    moved = file.rename(file.with_name("daily.jsonl"))
+    done = do(prompt="And now?", session="daily", **model(served.url))
+    assert (done.status, done.told[0][0]) == (2, f"{moved}: holds the session nightly, not daily")
+
+
+def test_a_task_that_is_ended_while_it_waits_for_its_prompt_has_a_summary(project: Path) -> None:
+    """SIGTERM before anything has begun: cancelled, with its usual exit status."""
+    summary, pipe = project / "cancelled.json", project / "prompt"
+    os.mkfifo(pipe)
+    command = [sys.executable, "-m", "signet_reference_harness.cli", "run", "--prompt-file", str(pipe)]
+    # The pipe opens once the task reads.
+    with subprocess.Popen([*command, "--summary", str(summary)], cwd=project) as process, pipe.open("wb"):
+        process.send_signal(signal.SIGTERM)
+        status = process.wait()
+    assert (status, json.loads(summary.read_text())["status"]) == (143, "cancelled")
+
+
 def test_a_session_whose_project_is_gone_is_2(do: Do, project: Path, serve: Serve) -> None:
     """Its tools would have no folder to work in: the error names the session and the folder."""
     served = serve(turns=[{"content": "Blue."}])
