@@ -1,106 +1,188 @@
-"""Mutation testing of the rules: changes a sample of their code, one place at a time, and asks who notices.
+"""Mutation testing of the rules and the engine: changes their code, one place at a time, and asks which test notices.
 
-`python ci/tools/mutation.py [--sample N] [--seed N] [--minutes N]` works in a copy of the repository and prints the
-changes that no test noticed, as a diff each. Only tests/rules and tests/engine count as witnesses. Needs cosmic-ray.
-What survived, and why, stands in docs/rule-mutation.md.
+`python ci/tools/mutation.py [MODULE ...] [--jobs N] [--keep FILE] [--minutes N] [--write]` prints the changes that no
+test noticed and that mutation_survivors.json does not explain; with such a change the exit status is 1. `--write` puts
+the figures of all modules into docs/rule-mutation.md. `--keep` writes down each outcome, and a run that finds the file
+tries only what survived and what is new; `--minutes 0` tries nothing and tells of the file alone. Only tests/rules and
+tests/engine count as witnesses. Needs cosmic-ray, which makes the changes.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import random
-import shutil
-import sqlite3
-import subprocess
+import hashlib
+import html
+import json
+import math
+import re
 import sys
-import tempfile
-from contextlib import closing
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fnmatch import fnmatch
 from pathlib import Path
 
+import pytest
+from mutation_changes import Change, changes_of
+from mutation_trial import NO_PYTHON, SURVIVED, Trial
+
 ROOT = Path(__file__).parents[2]
-PACKAGE = "conformance/signet_conformance"
-TIMEOUT_S = 300
-PYTEST = f"{sys.executable} -m pytest -x -q -p no:randomly -p no:cacheprovider"
-# The cases notice most, and fast; only what they let pass meets the rest.
-WITNESSES = (
-    f"{PYTEST} tests/rules/test_cases.py && {PYTEST} tests/rules tests/engine --deselect tests/rules/test_cases.py"
-)
-CONFIG = f"""
-[cosmic-ray]
-module-path = ["{PACKAGE}/rules", "{PACKAGE}/engine.py"]
-timeout = {TIMEOUT_S}
-excluded-modules = []
-test-command = "env PYTHONPATH={{folder}}/conformance:{{folder}} sh -c '{WITNESSES}'"
+PACKAGE = ROOT / "conformance" / "signet_conformance"
+MODULES = (*sorted((PACKAGE / "rules").glob("*.py")), PACKAGE / "engine.py")
+PAGE = ROOT / "docs" / "rule-mutation.md"
+EXPLAINED = Path(__file__).with_name("mutation_survivors.json")
+MARK = "<!-- figures: written by ci/tools/mutation.py --write -->"
 
-[cosmic-ray.distributor]
-name = "local"
 
-[cosmic-ray.filters.operators-filter]
-# A union in an annotation is never evaluated.
-exclude-operators = ["core/ReplaceBinaryOperator_BitOr_.*"]
-"""
-_PLANNED = """
-SELECT job_id FROM mutation_specs WHERE job_id NOT IN (SELECT job_id FROM work_results)
-ORDER BY module_path, operator_name, occurrence, operator_args
-"""
+@dataclass(frozen=True)
+class Explanation:
+    """Why some changes survive: those of `module` whose operator fits, at a line that `code` is found in.
 
-_FORGET_THE_REST = """
-DELETE FROM work_results WHERE job_id NOT IN (SELECT job_id FROM kept);
-DELETE FROM mutation_specs WHERE job_id NOT IN (SELECT job_id FROM kept);
-DELETE FROM work_items WHERE job_id NOT IN (SELECT job_id FROM kept);
-"""
+    `same` says that no verdict, message or named exchange differs, whatever the recording.
+    """
+
+    module: str
+    operator: str
+    code: str
+    why: str
+    same: bool
+
+    def fits(self, change: Change) -> bool:
+        """Whether it speaks of a change."""
+        return (
+            fnmatch(_name(change.module), self.module)
+            and any(fnmatch(change.operator.removeprefix("core/"), operator) for operator in self.operator.split())
+            and re.search(self.code, " ⇒ ".join(change.lines)) is not None
+        )
 
 
 def main() -> int:
-    """Change, run, tell; the exit status is 0 whatever survived: survivors are for a person to judge."""
+    """Change, run, tell; 1 where a change survived that nothing explains."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sample", type=int, default=60, help="how many changes are tried (default: 60)")
-    parser.add_argument("--seed", type=int, default=1, help="which ones (default: 1)")
-    parser.add_argument("--minutes", type=float, default=15, help="stop after that long, and tell (default: 15)")
+    parser.add_argument("module", nargs="*", help="only these, such as rules/end.py (default: all)")
+    parser.add_argument("--jobs", type=int, default=1, help="how many changes are tried at a time (default: 1)")
+    parser.add_argument("--keep", type=Path, help="a file of outcomes: read, so as not to try again, and written")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no trial after that long")
+    parser.add_argument("--write", action="store_true", help="write the figures into docs/rule-mutation.md")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="signet-mutation-") as temporary:
-        folder = Path(temporary) / "repository"
-        leave_out = shutil.ignore_patterns(".*", "*.egg-info", "__pycache__", "node_modules", "site")
-        shutil.copytree(ROOT, folder, ignore=leave_out)
-        (folder / "cosmic-ray.toml").write_text(CONFIG.replace("{folder}", str(folder)), "utf-8")
-        session = folder / "session.sqlite"
-        _cosmic_ray(folder, "cosmic-ray", "init", "cosmic-ray.toml", session.name)
-        _cosmic_ray(folder, "cr-filter-operators", session.name, "cosmic-ray.toml")
-        every = _sample(session, given.sample, given.seed)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            _cosmic_ray(folder, "cosmic-ray", "exec", "cosmic-ray.toml", session.name, minutes=given.minutes)
-        return _tell(session, every)
+    if unknown := set(given.module) - {_name(module) for module in MODULES}:
+        parser.error(f"no such module: {', '.join(sorted(unknown))}; they are named like rules/end.py")
+    if given.write and given.module:
+        parser.error("--write is for the figures of all modules: name none")
+    changes = [
+        change
+        for module in MODULES
+        if not given.module or _name(module) in given.module
+        for change in changes_of(module)
+    ]
+    outcomes = _kept(changes, given.keep)
+    again = [change for change in changes if outcomes.get(change, SURVIVED) == SURVIVED]
+
+    def tell(change: Change, outcome: str, by: str) -> None:
+        outcomes[change] = outcome
+        if given.keep is not None:
+            with given.keep.open("a", encoding="utf-8") as file:
+                file.write(json.dumps([_identity(change), outcome, by]) + "\n")
+
+    if given.minutes > 0:
+        trial = Trial(MODULES, again, tell, jobs=given.jobs, until=time.monotonic() + 60 * given.minutes)
+        options = ("-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", f"--rootdir={ROOT}")
+        status = pytest.main([*options, str(ROOT / "tests/rules"), str(ROOT / "tests/engine")], plugins=[trial])
+        if status != 0:
+            return int(status)
+    explanations = [Explanation(**entry) for entry in json.loads(EXPLAINED.read_text("utf-8"))]
+    untried = sum(change not in outcomes for change in changes)
+    changes = [change for change in changes if outcomes.get(change, NO_PYTHON) != NO_PYTHON]
+    survivors = [change for change in changes if outcomes[change] == SURVIVED]
+    explained = {change: next((e for e in explanations if e.fits(change)), None) for change in survivors}
+    figures = _figures(changes, explained, untried)
+    print(figures)
+    if given.write:
+        before, _, _ = PAGE.read_text("utf-8").partition(MARK)
+        PAGE.write_text(f"{before}{MARK}\n\n{figures}\n{_table(explanations, explained)}", "utf-8")
+    return _tell_unexplained(explanations, explained, whole=not given.module)
 
 
-def _cosmic_ray(folder: Path, program: str, *words: str, minutes: float | None = None) -> None:
-    command = [str(Path(sys.executable).parent / program), *words]
-    subprocess.run(command, cwd=folder, check=True, timeout=None if minutes is None else minutes * 60)
+def _identity(change: Change) -> str:
+    """What a change is known by as long as its module stays as it is."""
+    digest = hashlib.sha256(change.module.read_bytes()).hexdigest()[:16]
+    line, column = change.position
+    return f"{_name(change.module)} {digest} {change.operator} {change.occurrence} {line}:{column}"
 
 
-def _sample(session: Path, size: int, seed: int) -> int:
-    """Keep a sample of the changes that are planned; how many there were."""
-    with closing(sqlite3.connect(session)) as database, database:
-        jobs = [job for (job,) in database.execute(_PLANNED)]
-        # Seeded, so that anyone can try the same changes again: that is what the rule for secrets warns of.
-        kept = random.Random(seed).sample(jobs, min(size, len(jobs)))  # noqa: S311
-        database.execute("CREATE TEMP TABLE kept (job_id)")
-        database.executemany("INSERT INTO kept VALUES (?)", [(job,) for job in kept])
-        database.executescript(_FORGET_THE_REST)
-    return len(jobs)
+def _kept(changes: Iterable[Change], file: Path | None) -> dict[Change, str]:
+    if file is None or not file.exists():
+        return {}
+    rows = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    outcomes = {identity: outcome for identity, outcome, _ in rows}
+    return {change: outcomes[identity] for change in changes if (identity := _identity(change)) in outcomes}
 
 
-def _tell(session: Path, every: int) -> int:
-    with closing(sqlite3.connect(session)) as database:
-        rows = database.execute(
-            "SELECT m.module_path, m.start_pos_row, m.operator_name, r.test_outcome, r.diff FROM mutation_specs m"
-            " JOIN work_results r ON r.job_id = m.job_id ORDER BY 1, 2"
-        ).fetchall()
-    survived = [row for row in rows if "SURVIVED" in str(row[3]).upper()]
-    for module, line, operator, outcome, diff in survived:
-        print(f"{outcome}: {module}:{line} {operator}\n{diff}\n")
-    print(f"{len(rows) - len(survived)} of {len(rows)} changes were noticed; {every} could be made")
-    return 0
+def _name(module: Path) -> str:
+    return module.relative_to(PACKAGE).as_posix()
+
+
+def _figures(changes: Sequence[Change], explained: Mapping[Change, Explanation | None], untried: int) -> str:
+    same = Counter(_name(change.module) for change, why in explained.items() if why is not None and why.same)
+    survived = Counter(_name(change.module) for change in explained)
+    made = Counter(_name(change.module) for change in changes)
+    rows = [(name, made[name], made[name] - survived[name], same[name], survived[name] - same[name]) for name in made]
+    total = ("together", *(sum(int(row[column]) for row in rows) for column in range(1, 5)))
+    noticed, differing = total[2], total[2] + total[4]
+    not_tried = f" ({untried} more were not)" if untried else ""
+    summary = (
+        f"On {datetime.now(UTC):%Y-%m-%d}: {total[1]} changes were tried{not_tried}, {noticed} of them noticed,"
+        f" {len(explained)} not. Of these,"
+        f" {total[3]} change no behaviour. Of the {differing} that do, {noticed} were noticed:"
+        f" {100 * noticed / max(1, differing):.1f} %."
+    )
+    lines = [
+        summary,
+        "",
+        "| module | changes | noticed | survived, the same behaviour | survived, another behaviour |",
+        "|---|---|---|---|---|",
+        *("| " + " | ".join([f"`{row[0]}`", *map(str, row[1:])]) + " |" for row in rows),
+        "| " + " | ".join(map(str, total)) + " |",
+    ]
+    return "\n".join(lines)
+
+
+def _table(explanations: Iterable[Explanation], explained: Mapping[Change, Explanation | None]) -> str:
+    counts = Counter(explained.values())
+    lines = []
+    for same, heading in ((True, "Survivors of the same behaviour"), (False, "Survivors of another behaviour")):
+        lines += ["", f"## {heading}", "", "| where | line | changes | why |", "|---|---|---|---|"]
+        for entry in explanations:
+            if entry.same is same and counts[entry]:
+                lines.append(f"| {entry.module} | {_code(entry.code)} | {counts[entry]} | {entry.why} |")
+    missing = Counter((_name(change.module), change.lines[0]) for change, why in explained.items() if why is None)
+    if missing:
+        lines += ["", "## Survivors that a test should notice", "", "| where | line | changes |", "|---|---|---|"]
+        lines += [f"| {name} | {_code(line[:100])} | {count} |" for (name, line), count in missing.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _code(text: str) -> str:
+    return f"<code>{html.escape(text).replace('|', '&#124;')}</code>"
+
+
+def _tell_unexplained(
+    explanations: Iterable[Explanation], explained: Mapping[Change, Explanation | None], *, whole: bool
+) -> int:
+    by_line: dict[tuple[str, int, str], list[str]] = defaultdict(list)
+    for change, why in explained.items():
+        if why is None:
+            old, new = change.lines
+            key = _name(change.module), change.position[0], old
+            by_line[key].append(f"    {change.operator.removeprefix('core/')}: {new}")
+    for (name, line, old), changed in by_line.items():
+        print(f"{name}:{line}: {old}", *changed, sep="\n")
+    for entry in explanations:
+        if whole and entry not in explained.values():
+            print(f"explains nothing that survived: {entry.module}: {entry.code}")
+    return 1 if by_line else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,329 @@
+"""Puts changes of the rules on trial: a pytest plugin whose tests are collected once.
+
+First every test runs as it is, which shows the lines that it reaches. Then each change is made to code that is imported
+already, the tests that reach its statement run until the first of them fails, and the change is undone. A fork is given
+some changes at a time; where one of its tests fails without any change afterwards, each of them gets a fork of its own.
+"""
+
+from __future__ import annotations
+
+import gc
+import mmap
+import os
+import resource
+import shutil
+import signal
+import struct
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from math import inf
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType, ModuleType
+from typing import Any
+
+import pytest
+from _pytest.runner import runtestprotocol
+from mutation_changes import Change, statement_lines
+
+SURVIVED, KILLED, ENDLESS, NO_IMPORT, NO_PYTHON = "survived", "killed", "endless", "does not import", "no Python"
+MEMORY_BYTES = 4 * 2**30
+AT_A_TIME = 50
+MOST_WITNESSES = 200
+LONGEST_S = 300
+"""After so long, by the clock, a fork is ended that nothing else ends."""
+_OUTCOMES = ("", SURVIVED, KILLED, ENDLESS, NO_IMPORT, NO_PYTHON)
+_SLOT = struct.Struct("ii")
+_SULLIED = 7
+"""The exit status of a fork in which a test fails without any change."""
+
+
+Tell = Callable[[Change, str, str], None]
+"""Is told of each change what became of it, and by which test or why."""
+
+
+class Trial:
+    """The plugin."""
+
+    def __init__(
+        self, modules: Sequence[Path], changes: Sequence[Change], tell: Tell, *, jobs: int, until: float = inf
+    ) -> None:
+        self.modules = modules
+        self.changes = changes
+        self.tell = tell
+        self.jobs = jobs
+        self.until = until
+        self._files = {str(module) for module in modules}
+        self._folder = Path(tempfile.mkdtemp(prefix="signet-mutation-"))
+        self._calls = 0
+        self._undo: list[tuple[FunctionType, CodeType]] | None = []
+        self._caches: list[Callable[[], None]] | None = None
+        self._kills: dict[Path, Counter[int]] = defaultdict(Counter)
+        self._slots = mmap.mmap(-1, _SLOT.size * max(1, len(changes)))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """In place of the tests' own loop: once to see what they reach, then a fork for each change."""
+        if session.testsfailed:
+            raise session.Interrupted("the tests could not be collected")
+        self._items = [item for item in session.items if isinstance(item, pytest.Function)]
+        self._see_what_is_reached()
+        self._functions = self._living_functions()
+        self._compiled = {module: _compiled(module, module.read_text("utf-8")) for module in self.modules}
+        self._names = {module.__file__: module for module in self._loaded()}
+        gc.collect()
+        gc.freeze()
+        try:
+            self._try_all()
+        finally:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        return True
+
+    def _see_what_is_reached(self) -> None:
+        self._reached: dict[str, dict[int, set[int]]] = {file: defaultdict(set) for file in self._files}
+        self._durations: list[float] = []
+        self._breadth: list[int] = []
+        lines: set[tuple[str, int]] = set()
+
+        def within(frame: FrameType, *_: object) -> Any:
+            lines.add((frame.f_code.co_filename, frame.f_lineno))
+            return within
+
+        def entered(frame: FrameType, *_: object) -> Any:
+            return within(frame) if frame.f_code.co_filename in self._files else None
+
+        for number, item in enumerate(self._items):
+            self._forget()
+            lines.clear()
+            began = time.process_time()
+            sys.settrace(None if _draws(item) else entered)
+            try:
+                failed = self._fails(item)
+            finally:
+                sys.settrace(None)
+            self._durations.append(time.process_time() - began)
+            if failed:
+                raise pytest.UsageError(f"{item.nodeid} fails without any change")
+            self._breadth.append(len(lines))
+            for file, line in lines:
+                self._reached[file][line].add(number)
+
+    def _fails(self, item: pytest.Function) -> bool:
+        """Whether a test fails; where it needs nothing but its parameters and a folder, pytest is not asked."""
+        arguments = dict(item.callspec.params) if hasattr(item, "callspec") else {}
+        if "tmp_path" in item.fixturenames:
+            self._calls += 1
+            arguments["tmp_path"] = self._folder / str(os.getpid()) / str(self._calls)
+        if set(item.fixturenames) - arguments.keys() - {"request", "tmp_path_factory"}:
+            return any(report.failed for report in runtestprotocol(item, log=False, nextitem=None))
+        if "tmp_path" in arguments:
+            arguments["tmp_path"].mkdir(parents=True)
+        try:
+            item.obj(**arguments)
+        except BaseException:  # noqa: BLE001 - pytest has failures of its own that are no Exception
+            return True
+        return False
+
+    def _forget(self) -> None:
+        """Clear what the modules on trial have cached, which was made by the code before a change."""
+        if self._caches is None:
+            values = (value for module in self._loaded() for value in vars(module).values())
+            self._caches = [value.cache_clear for value in values if hasattr(value, "cache_clear")]
+        for clear in self._caches:
+            clear()
+
+    def _loaded(self) -> Iterator[ModuleType]:
+        return (module for module in list(sys.modules.values()) if getattr(module, "__file__", None) in self._files)
+
+    def _living_functions(self) -> dict[CodeType, list[FunctionType]]:
+        living: dict[CodeType, list[FunctionType]] = defaultdict(list)
+        for thing in gc.get_objects():
+            if isinstance(thing, FunctionType) and thing.__code__.co_filename in self._files:
+                living[thing.__code__].append(thing)
+        return living
+
+    def _witnesses(self, change: Change) -> list[int]:
+        """The tests that may notice a change, the likeliest and fastest first.
+
+        Of the many tests that judge by every rule, some are enough: those that reach least, and those that reach most
+        of the module, beside those of a file or folder with its name. Tests that draw their input are slow: they count
+        for the module that they are the test file of.
+        """
+        by_line = self._reached[str(change.module)]
+        lines = statement_lines(change.module, change.position)
+        reaching = set().union(*(by_line[line] for line in (by_line if lines is None else lines) if line in by_line))
+        most = MOST_WITNESSES // 2 if lines is not None else len(self._items)
+        within = Counter(n for numbers in by_line.values() for n in numbers)
+        narrow = sorted(reaching, key=lambda n: self._breadth[n])[:most]
+        here = sorted(reaching, key=lambda n: -within[n] / self._breadth[n])[:most]
+        named = (n for n in reaching if _is_named_after(self._items[n], change.module))
+        drawing = (n for n, item in enumerate(self._items) if _draws(item) and _is_twin(item, change.module))
+        kills = self._kills[change.module]
+        return sorted({*narrow, *here, *named, *drawing}, key=lambda n: (-kills[n], self._durations[n]))
+
+    def _try_all(self) -> None:
+        running: dict[int, list[int]] = {}
+        waiting = deque(range(len(self.changes)))
+        alone: set[int] = set()
+        while running or (waiting and time.monotonic() < self.until):
+            while waiting and len(running) < self.jobs and time.monotonic() < self.until:
+                size = 1 if waiting[0] in alone else AT_A_TIME
+                places = [waiting.popleft() for _ in range(min(size, len(waiting)))]
+                for place in places:
+                    _SLOT.pack_into(self._slots, place * _SLOT.size, 0, -1)
+                child = os.fork()
+                if child == 0:
+                    self._be_changed(places)
+                running[child] = places
+            child, status = os.wait()
+            places = running.pop(child)
+            shutil.rmtree(self._folder / str(child), ignore_errors=True)
+            if os.waitstatus_to_exitcode(status) == _SULLIED and len(places) > 1:
+                alone.update(places)
+                waiting.extendleft(reversed(places))
+                continue
+            waiting.extendleft(reversed(self._told(places, status)))
+
+    def _told(self, places: Sequence[int], status: int) -> list[int]:
+        """Tell what a fork wrote down; the changes that it did not come to are left."""
+        for at, place in enumerate(places):
+            outcome, by = _SLOT.unpack_from(self._slots, place * _SLOT.size)
+            change = self.changes[place]
+            if not outcome and os.WIFSIGNALED(status):
+                self.tell(change, ENDLESS, signal.Signals(os.WTERMSIG(status)).name)
+                return [*places[at + 1 :]]
+            if not outcome and not at:
+                raise RuntimeError(f"the fork for {change} ended with {status} and told nothing")
+            if not outcome:
+                return [*places[at:]]
+            if by >= 0:
+                self._kills[change.module][by] += 1
+            self.tell(change, _OUTCOMES[outcome], self._items[by].nodeid if by >= 0 else "")
+        return []
+
+    def _be_changed(self, places: Sequence[int]) -> None:
+        """A fork's whole life; it never returns."""
+        status = 1
+        try:
+            gc.disable()  # a collection would touch, and so copy, all that is shared with the parent
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+            signal.signal(signal.SIGPROF, _give_up)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            os.dup2(1, 2)
+            killers: set[int] = set()
+            for place in places:
+                signal.alarm(LONGEST_S)
+                change = self.changes[place]
+                outcome, by = self._outcome(change)
+                _SLOT.pack_into(self._slots, place * _SLOT.size, _OUTCOMES.index(outcome), by)
+                if by >= 0:
+                    self._kills[change.module][by] += 1
+                    killers.add(by)
+                if not self._is_undone():
+                    break
+            else:
+                status = _SULLIED if any(self._fails(self._items[number]) for number in killers) else 0
+        finally:
+            os._exit(status)
+
+    def _outcome(self, change: Change) -> tuple[str, int]:
+        self._undo = []
+        try:
+            new = change.compiled_statement
+        except SyntaxError:
+            return NO_PYTHON, -1
+        witnesses = self._witnesses(change)
+        try:
+            self._make(change, new)
+        except Exception:  # noqa: BLE001 - whatever a changed module raises, it cannot be imported
+            return NO_IMPORT, -1
+        self._forget()
+        try:
+            for number in witnesses:
+                # Processor time, so that a busy machine ends nothing that would have ended.
+                signal.setitimer(signal.ITIMER_PROF, 1 + 20 * self._durations[number])
+                failed = self._fails(self._items[number])
+                left, _ = signal.setitimer(signal.ITIMER_PROF, 0)
+                if failed:
+                    return (KILLED if left else ENDLESS), number
+        except _EndlessError:
+            return ENDLESS, number
+        return SURVIVED, -1
+
+    def _is_undone(self) -> bool:
+        """Undo a change; False where what was imported anew cannot be."""
+        if self._undo is None:
+            return False
+        for function, code in self._undo:
+            function.__code__ = code
+        self._forget()
+        return True
+
+    def _make(self, change: Change, new: CodeType) -> None:
+        """Put the changed code where the code was; what only an import executes is executed again."""
+        undo = []
+        for before, after in _different(self._compiled[change.module], new):
+            for function in self._functions.get(before, ()):
+                undo.append((function, function.__code__))
+                # A closure may lose a name by the change; what makes it is changed too, and makes it anew.
+                with suppress(ValueError):
+                    function.__code__ = after
+        self._undo = undo or None
+        if not undo:
+            _import_again(self._names[str(change.module)], _compiled(change.module, change.source))
+
+
+class _EndlessError(BaseException):
+    """A test took far longer than without the change; no Exception, so that nothing on the way takes it for its own."""
+
+
+def _give_up(*_: object) -> None:
+    raise _EndlessError
+
+
+def _compiled(module: Path, source: str) -> CodeType:
+    return compile(source, str(module), "exec", dont_inherit=True)
+
+
+def _different(old: CodeType, new: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
+    """The code objects that a change alters, inmost first."""
+    inner = {(code.co_qualname, code.co_firstlineno): code for code in new.co_consts if isinstance(code, CodeType)}
+    for code in old.co_consts:
+        if isinstance(code, CodeType) and (changed := inner.get((code.co_qualname, code.co_firstlineno))) is not None:
+            yield from _different(code, changed)
+    if old != new:
+        yield old, new
+
+
+def _import_again(module: ModuleType, code: CodeType) -> None:
+    """Execute a module's body anew, and give each of its names to all who imported it by that name."""
+    anew = ModuleType(module.__name__)
+    vars(anew).update({name: value for name, value in vars(module).items() if name.startswith("__")})
+    exec(code, vars(anew))  # noqa: S102 - the module's own code, changed in one place
+    for name, value in vars(anew).items():
+        before = vars(module).get(name)
+        if name.startswith("__") or before is value:
+            continue
+        if isinstance(before, FunctionType) and isinstance(value, FunctionType):
+            before.__defaults__, before.__kwdefaults__ = value.__defaults__, value.__kwdefaults__
+            continue
+        for other in list(sys.modules.values()):
+            if getattr(other, "__name__", "").startswith(("signet_conformance", "tests")) and (
+                vars(other).get(name) is before
+            ):
+                setattr(other, name, value)
+
+
+def _draws(item: pytest.Function) -> bool:
+    return hasattr(item.function, "hypothesis")
+
+
+def _is_twin(item: pytest.Function, module: Path) -> bool:
+    return item.path.name == f"test_{module.name}"
+
+
+def _is_named_after(item: pytest.Function, module: Path) -> bool:
+    return module.stem.split("_")[0] in {*item.path.stem.split("_"), item.path.parent.name}
