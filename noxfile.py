@@ -6,6 +6,7 @@ Sessions make an environment of their own. `nox --no-venv` runs them in the one 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import nox
@@ -14,6 +15,14 @@ nox.options.sessions = ["lint", "types", "tests"]
 nox.options.default_venv_backend = "venv"
 
 CODE = ("conformance", "recording_proxy", "reference_harness", "tests", "ci", "noxfile.py")
+HARNESS_TESTS = "tests/reference_harness"
+MODEL_TESTS = f"{HARNESS_TESTS}/llm_server"
+VENDORS = {
+    "lowest": ("anthropic==0.70.0", "openai==2.0.0", "ollama==0.6.2"),
+    "newest": ("anthropic>=1", "openai>=3", "ollama>=0.6.2"),
+}
+"""The vendors' packages: the lower bounds of the extra, and releases that mitmproxy keeps out below Python 3.13."""
+AIMOCK = "@copilotkit/aimock@^1.43"
 
 
 @nox.session
@@ -57,6 +66,32 @@ def extras(session: nox.Session) -> None:
 
 
 @nox.session
+@nox.parametrize("release", ["lowest", "newest"])
+def vendor_packages(session: nox.Session, release: str) -> None:
+    """Scripted model and providers with the oldest and newest packages of the vendors; `tests` has those in between."""
+    model_tests = (f"{MODEL_TESTS}/test_vendor_{name}.py" for name in ("packages", "types"))
+    without_kit(session, VENDORS[release], *model_tests, f"{HARNESS_TESTS}/providers")
+
+
+@nox.session
+def public_mock(session: nox.Session) -> None:
+    """The scripted model beside @copilotkit/aimock, a public mock server of the same interfaces; needs node and npm."""
+    folder = session.create_tmp()
+    npm = ("npm", "install", "--prefix", folder, "--no-audit", "--no-fund", "--ignore-scripts")
+    session.run(*npm, AIMOCK, external=True)
+    package = Path(folder, "node_modules", "@copilotkit", "aimock")
+    without_kit(session, VENDORS["newest"], f"{MODEL_TESTS}/test_public_mock.py", SIGNET_AIMOCK=str(package))
+
+
+def without_kit(session: nox.Session, packages: Iterable[str], *tests: str, **env: str) -> None:
+    """Run tests of the reference harness with these packages, in an environment that lacks what the kit needs."""
+    session.install(*packages, "click", "httpx", "hypothesis", "pydantic", "pytest", "pyyaml", "starlette", "uvicorn")
+    session.install("--no-deps", "-e", ".")
+    alone = ("-p", "no:signet_conformance", "-p", "no:cacheprovider", f"--confcutdir={HARNESS_TESTS}")
+    session.run("pytest", *alone, *tests, env=env)
+
+
+@nox.session
 def changelog(session: nox.Session) -> None:
     """The fragments of changes/ as a section of CHANGELOG.md: `nox -s changelog -- 0.2.0`."""
     session.install("towncrier>=24.8")
@@ -78,6 +113,13 @@ def bench(session: nox.Session) -> None:
     session.run("python", "ci/tools/bench_check.py")
     session.run("python", "ci/tools/bench_recorder.py")
     session.run("python", "ci/tools/bench_sessions.py")
+
+
+@nox.session
+def killed(session: nox.Session) -> None:
+    """The recorder killed at 40 instants under 64 connections: fails when an answered exchange is lost."""
+    session.install("-e", ".")
+    session.run("python", "ci/tools/kill_recorder.py", *session.posargs)
 
 
 @nox.session
