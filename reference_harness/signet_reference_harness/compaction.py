@@ -49,7 +49,7 @@ async def written_by_model(
     origin = ReminderOrigin.HARNESS if order == DEFAULT_ORDER else ReminderOrigin.DAEMON
     request = Message("user", "", reminders=(Reminder(kind=ReminderKind.NOTICE, origin=origin, text=order),))
     options = replace(options, system_prompt=reminders.rendered(summary_of(conversation)))
-    loop = ModelLoop(provider, options, [*conversation.messages, request], _none_is_run, most_rounds=0)
+    loop = ModelLoop(provider, options, [*conversation.messages, request], _refuse_tools, most_rounds=0)
     await loop.run()
     return loop
 
@@ -68,5 +68,5 @@ def estimated_tokens(messages: Sequence[Message], *texts: str) -> int:
     return size // CHARACTERS_A_TOKEN
 
 
-async def _none_is_run(call: ToolCall) -> ToolResult:
+async def _refuse_tools(call: ToolCall) -> ToolResult:
     return ToolResult(call.name, False, {}, "no tool runs while a summary is written")

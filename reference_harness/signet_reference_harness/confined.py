@@ -57,7 +57,7 @@ class ConfinedFolder:
         with self._opened(folders, path, make=True) as folder:
             new = _kind(folder, name) is None
             if not new and _kind(folder, name) != "file":
-                raise ConfinementError(f"{path!r} is no regular file", remedy="write to another path")
+                raise ConfinementError(f"{path!r} is not a regular file", remedy="write to another path")
             draft = f".{name[:100]}.{secrets.token_hex(6)}"
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             with _told(path):
@@ -142,7 +142,7 @@ class ConfinedFolder:
                 descriptor = os.open(name, FILE, dir_fd=folder)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise ConfinementError(f"{path!r} is no regular file")
+                raise ConfinementError(f"{path!r} is not a regular file")
             yield descriptor
         finally:
             os.close(descriptor)
@@ -176,8 +176,8 @@ def _kind_of(mode: int) -> str:
 
 
 def _entries(folder: int) -> Iterator[Entry]:
-    with os.scandir(folder) as found:
-        for entry in found:
+    with os.scandir(folder) as listed:
+        for entry in listed:
             with contextlib.suppress(OSError):
                 told = entry.stat(follow_symlinks=False)
                 yield Entry(entry.name, _kind_of(told.st_mode), told.st_size)

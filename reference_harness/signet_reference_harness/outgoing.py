@@ -62,7 +62,7 @@ def without_tokens(value: Any, own: Collection[str]) -> Any:
     """`value`, a JSON value, with every credential in its strings and names replaced by a notice.
 
     Credentials belong in the Authorization header and nowhere else; a prompt that quotes one must not
-    carry it into the daemon's store. those in `own` are removed whatever they look like.
+    carry it into the daemon's store. Those in `own` are removed whatever they look like.
     """
     if isinstance(value, str):
         for credential in own:

@@ -86,8 +86,10 @@ def read_prompt(options: Options, stdin: Callable[[], BinaryIO]) -> str:
     else:
         text = options.prompt if options.prompt is not None else " ".join(options.words)
     try:
+        # An argument comes decoded by the locale, which may be another than UTF-8; its bytes are what was typed.
+        text = os.fsencode(text).decode() if options.prompt_file is None and not options.stdin else text
         size = len(text.encode())
-    except UnicodeEncodeError:
+    except UnicodeError:
         raise ConfigError(f"{named[0]}: the prompt is not valid UTF-8", remedy="save it as UTF-8") from None
     if size > LARGEST_PROMPT:
         raise ConfigError(f"{named[0]}: the prompt is larger than {LARGEST_PROMPT} bytes", remedy="shorten it")

@@ -24,8 +24,11 @@ HOST = "127.0.0.1"
 def serve(script: Script, port: int = 0, *, until_stdin_closes: bool = False) -> None:
     """Serve until SIGTERM or SIGINT, or the end of standard input; port 0 is a free one.
 
-    Prints one JSON line, `{"url": ...}`, when requests can be sent. Raises ConfigError when the port is taken.
+    Prints one JSON line, `{"url": ...}`, when requests can be sent. Raises ConfigError when the port is taken, or when
+    there is no standard output to say where.
     """
+    if sys.stdout is None:
+        raise ConfigError("standard output is closed", remedy="leave it open: the address is printed there")
     listener = _listen(port)
     asyncio.run(_serve(script, listener, until_stdin_closes=until_stdin_closes))
 
@@ -46,8 +49,8 @@ def _listen(port: int) -> socket.socket:
 
 async def _serve(script: Script, listener: socket.socket, *, until_stdin_closes: bool) -> None:
     config = uvicorn.Config(
-        ScriptedModelApp(script), log_level="critical", access_log=False, lifespan="off", server_header=False,
-        timeout_graceful_shutdown=1, ws="none",
+        ScriptedModelApp(script), log_config=None, log_level="critical", access_log=False, lifespan="off",
+        server_header=False, timeout_graceful_shutdown=1, ws="none",
     )  # fmt: skip
     server = _QuietServer(config, json.dumps({"url": f"http://{HOST}:{listener.getsockname()[1]}"}))
 

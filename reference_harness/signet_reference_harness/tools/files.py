@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from signet_reference_harness.confined import ConfinedFolder
-from signet_reference_harness.errors import ToolInputError
+from signet_reference_harness.errors import ConfinementError, ToolInputError
 from signet_reference_harness.tools import ToolContext
 
 MOST_READ: Final = 48 * 1024
@@ -80,7 +80,11 @@ def file_search(arguments: Mapping[str, Any], context: ToolContext) -> dict[str,
         if not (fnmatch.fnmatch(path, glob) or fnmatch.fnmatch(path.rpartition("/")[2], glob)):
             continue
         looked_at += 1
-        content, _ = folder.read(path, most=MOST_SEARCHED)
+        try:
+            content, _ = folder.read(path, most=MOST_SEARCHED)
+        except (ConfinementError, OSError):
+            # A file that is gone by now, or that may not be read, holds nothing for us.
+            continue
         if b"\0" in content[:1024]:
             continue
         for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), start=1):

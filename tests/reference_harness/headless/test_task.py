@@ -355,3 +355,14 @@ def test_the_prompt_comes_from_standard_input(serve: Serve, project: Path) -> No
     done = subprocess.run(command, input="\ufeffGrüße\n".encode(), cwd=project, capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (0, b"Read.\n")
     assert own_words(served.requests()[0]["body"]["messages"][-1]) == "Grüße"
+
+
+def test_a_prompt_is_read_as_utf_8_whatever_the_locale(project: Path, serve: Serve, daemon: RecordingDaemon) -> None:
+    """An argument in another locale is the text whose bytes were typed."""
+    served = serve(turns=[{"content": "Read."}])
+    command = [sys.executable, "-m", "signet_reference_harness.cli", "run", "Grüße", "--provider", "ollama"]
+    command += ["--model", "scripted", "--base-url", served.url]
+    locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = subprocess.run(command, env={**os.environ, **locale}, cwd=project, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert daemon.bodies(PROMPT)[0]["userMessage"] == "Grüße"
