@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.drivers.hosts.hook_process import blocks, run_hook
-from signet_conformance.drivers.hosts.hook_settings import Hook, read_hooks, remarks
+from signet_conformance.drivers.hosts.hook_settings import Hook, lacking, read_hooks, remarks
 from signet_conformance.drivers.hosts.protocol import StepError
 
 TOLD = {"hook_event_name": "SessionStart", "session_id": "s-1"}
@@ -110,9 +110,10 @@ def test_remarks_on_a_configuration(tmp_path: Path) -> None:
     command = "SIGNET_TOKEN='sig_sk_0123456789abcdef' signet hook session-start"
     hook = f'{{"type": "command", "command": "{command}", "timeout": 17000}}'
     path.write_text(f'{{"hooks": {{"SessionStart": [{{"hooks": [{hook}]}}], "Nonesuch": [{{"hooks": [{hook}]}}]}}}}')
-    said = remarks(read_hooks(path, FACE), FACE, ("session-start", "session-end", "health"))
-    assert "no hook for SessionEnd or Stop, though session-end is declared" in said
-    assert not any("SessionStart, though" in text for text in said)
+    hooks = read_hooks(path, FACE)
+    unheard = lacking(hooks, ("session-start", "session-end", "health"))
+    assert unheard == ["no hook for SessionEnd or Stop, though session-end is declared"]
+    said = remarks(hooks, FACE)
     assert "SessionStart: a timeout of 17000 s, since h counts in seconds" in said
     assert "SessionStart: the command holds what looks like a secret" in said
     assert "Nonesuch: h 1 has no such event" in said

@@ -143,4 +143,4 @@ def test_registration_that_leaves_out_the_runs_is_remarked_on(runtime: str, made
     """A plugin that registers nothing in the mode of the runs is told so: it explains why nothing ever comes."""
     target = made("openclaw", mode="full-only", face="openclaw-2026.9.6", module=MODULE, runtime=runtime)
     about, _ = greeted(target, tmp_path / "home", [])
-    assert "registers nothing there" in about["remarks"][0]
+    assert "registers nothing there" in about["unheard"][0]

@@ -80,8 +80,9 @@ def test_what_was_declared_and_never_done_fails() -> None:
 
 def test_cause_that_the_driver_knows_stands_before_its_effects() -> None:
     """A message may be cut, and a list of operations leads nowhere."""
-    cause = Mark(seq=2, t=0.0, name="remark", data={"text": "the host registers nothing"}, line=2)
-    seen = [trace(exchange(1), marks=[cause, _ended()], capabilities=("session-end",))] * 2
+    cause = Mark(seq=2, t=0.0, name="remark", data={"text": "the host registers nothing", "unheard": True}, line=2)
+    beside = Mark(seq=3, t=0.0, name="remark", data={"text": "a timeout of an hour"}, line=3)
+    seen = [trace(exchange(1), marks=[cause, beside, _ended()], capabilities=("session-end",))] * 2
     message = judge_run(seen).together[COVERAGE].message
     assert message == "the host registers nothing; declared but never seen: session-end"
 
@@ -94,13 +95,23 @@ def test_what_was_done_and_not_declared_is_drift() -> None:
     assert run.together[COVERAGE].subjects == 2
 
 
-def test_what_the_driver_remarks_is_told_beside_an_absence() -> None:
-    """Of the driver's remarks the first three stand in the message of an absence."""
-    remarks = [Mark(seq=n, t=n, name="remark", data={"text": f"remark {n}"}, line=n) for n in range(90, 94)]
-    parts = [trace(exchange(1), marks=[*remarks, _ended()], capabilities=("session-end",)) for _ in range(2)]
+def test_requests_that_went_elsewhere_are_a_cause() -> None:
+    """A connector that calls another address is heard by nobody, and that is where the reader has to look."""
+    away = {"method": "POST", "path": START, "address": "[::1]:3850"}
+    stray = Mark(seq=2, t=0.0, name="stray", data=away, line=2)
+    seen = [trace(exchange(1), marks=[stray, _ended()], capabilities=("session-end",))] * 2
+    message = judge_run(seen).together[COVERAGE].message
+    assert message.startswith("requests went to [::1]:3850 instead (SIG-LOAD-003); declared but never seen")
+
+
+def test_few_causes_are_told_with_an_absence() -> None:
+    """Of the causes that the driver knows the first three stand in the message."""
+    causes = [
+        Mark(seq=n, t=n, name="remark", data={"text": f"cause {n}", "unheard": True}, line=n) for n in range(90, 94)
+    ]
+    parts = [trace(exchange(1), marks=[*causes, _ended()], capabilities=("session-end",)) for _ in range(2)]
     message = judge_run(parts).together[COVERAGE].message
-    assert "remark 90; remark 91; remark 92" in message
-    assert "remark 93" not in message
+    assert message.startswith("cause 90; cause 91; cause 92; declared but never seen: ")
 
 
 def test_many_messages_are_folded_over_a_run() -> None:

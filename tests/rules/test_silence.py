@@ -128,3 +128,13 @@ def test_an_odd_answer_of_the_daemon_itself_decides_nothing(tmp_path: Path) -> N
     skipped = hook("user-prompt-submit", 200, {"skipped": True, "inject": "", "memoryCount": 0})
     items = [*START, ON, step("prompt", 1), skipped, OFF, *GOES_ON]
     assert verdict(tmp_path, "SIG-FAIL-005", items) == "INCONCLUSIVE"
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("refuse", "INCONCLUSIVE"), ("reset", "FAIL")])
+def test_end_without_a_key_after_a_start_that_nobody_heard(kind: str, expected: str, tmp_path: Path) -> None:
+    """Where nothing listened at the start, one without a key may have been lost: its end without a key is no breach."""
+    off = mark("fault", kind=kind, on=False)
+    keyless = hook("session-end")
+    end = {**keyless, "request": {**keyless["request"], "body": {"harness": "openclaw", "reason": "idle"}}}
+    items = [mark("fault", kind=kind, on=True), step("start"), off, step("prompt", 1), hook("user-prompt-submit")]
+    assert verdict(tmp_path, "SIG-END-002", [*items, step("end", 2), end]) == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import pytest
 
 from signet_conformance import targets
 from signet_conformance.contract import document
+from signet_conformance.drivers.launch import command_line
 from signet_conformance.errors import SignetConformanceError, TargetError
+from signet_conformance.targets.files import find_file
 
 
 def settings(folder: Path, text: str, name: str = "signet-conformance.toml") -> Path:
@@ -201,3 +204,50 @@ def test_agents_of_a_shipped_profile_are_given_to_driven_connectors_alone(
     assert target.declared.agents == (agents or ("atlas-agent", "beacon-agent"))
     assert target.declared_of_recordings.agents == agents
     assert target.declared_of_recordings.harness == "codex"
+
+
+def released(folder: Path, place: str, version: str) -> Path:
+    """A connector's file of a release, in a repository with nothing else."""
+    file = folder / place
+    file.parent.mkdir(parents=True)
+    file.write_text("")
+    (file.parents[1] / "package.json").write_text(json.dumps({"name": "x", "version": version}))
+    settings(folder, "[targets]\n")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("version", "place", "lacks", "token"),
+    [
+        ("0.58.1", "packages/connector-claude-code/dist/index.js", {"health"}, False),
+        ("0.109.15", "integrations/claude-code/connector/dist/index.js", set(), False),
+        ("0.145.7", "integrations/claude-code/connector/dist/index.js", set(), True),
+        ("0.161.2", "integrations/claude-code/connector/dist/index.js", set(), True),
+    ],
+)
+def test_earlier_release_declares_what_it_can_do(
+    version: str, place: str, lacks: set[str], token: bool, tmp_path: Path
+) -> None:
+    """The connector is found where that release has it, and its package tells which release it is."""
+    file = released(tmp_path, place, version)
+    target = targets.load("claude-code", tmp_path)
+    assert find_file(target) == file
+    assert target.release == version
+    assert set(target.profile.declared.capabilities or ()) - set(target.declared.capabilities or ()) == lacks
+    assert target.declared.token is token
+
+
+def test_own_settings_count_before_those_of_an_earlier_release(tmp_path: Path) -> None:
+    """Who says that a connector takes a token is held to it, whatever is known of its release."""
+    released(tmp_path, "integrations/codex/connector/dist/index.js", "0.109.15")
+    settings(tmp_path, "[targets.codex]\ntoken = true\n")
+    assert targets.load("codex", tmp_path).declared.token is True
+
+
+def test_release_that_the_kit_cannot_drive(tmp_path: Path) -> None:
+    """It is refused with the reason; a file of hooks of one's own is driven all the same."""
+    released(tmp_path, "packages/connector-codex/dist/index.js", "0.58.1")
+    with pytest.raises(TargetError, match=r"cannot drive codex 0\.58\.1: the connector of 0\.58\.1 installs a program"):
+        command_line(targets.load("codex", tmp_path))
+    settings(tmp_path, '[targets.codex]\nconfig = "hooks.json"\n')
+    assert targets.load("codex", tmp_path).undriven is None

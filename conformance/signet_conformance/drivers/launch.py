@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from signet_conformance.drivers.pool import Fleet
 from signet_conformance.drivers.process import DriverProcess, OnEvent
+from signet_conformance.errors import TargetError
 from signet_conformance.targets import Target
 
 
@@ -38,4 +39,10 @@ def launch(target: Target, env: Mapping[str, str], cwd: str, step_timeout_s: flo
 
 def command_line(target: Target) -> tuple[str, ...]:
     """The program that speaks signet-driver/1 for a target. Raises TargetError naming what this machine lacks."""
+    if target.undriven is not None:
+        raise TargetError(
+            f"the kit cannot drive {target.name} {target.release}: {target.undriven}",
+            where=target.where,
+            remedy="drive a later release, or name a file of hooks with the setting config",
+        )
     return target.kind.command_line(target)

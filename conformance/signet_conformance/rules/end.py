@@ -17,6 +17,7 @@ from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.rules.steps import (
     broken_off,
+    closed_between,
     end_is_owed,
     end_may_be_lost,
     outage_lasts,
@@ -49,6 +50,8 @@ def end_names_the_started_session(recording: Recording) -> Iterator[Outcome]:
             if first_keyless is not None and first_keyless < call.seq:
                 if any_started:
                     yield undecided(call, message="an end without a key, after a start without one")
+            elif recording.any_open(call.seq) and closed_between(recording, 0, call.seq):
+                yield undecided(call, message="an end without a key, and a start without one may have met a refusal")
             elif recording.any_open(call.seq):
                 yield fail(
                     call,

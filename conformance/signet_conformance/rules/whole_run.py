@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from signet_conformance.contract import routes_of
 from signet_conformance.trace import Declared, Trace
-from signet_conformance.trace.marks import LoadedMark, RemarkMark, ScenarioEndMark, marks_of
+from signet_conformance.trace.marks import LoadedMark, RemarkMark, ScenarioEndMark, StrayMark, marks_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +28,14 @@ class WholeRun:
         return len(self.traces) > 1 and all(map(_is_whole, self.traces))
 
     @property
-    def remarks(self) -> Sequence[str]:
-        """What the driver remarks of the connector's installation, or of a connector that does not load."""
+    def causes(self) -> Sequence[str]:
+        """Why the connector hears nothing, or not all, of its harness, as far as the driver knows."""
         told: dict[str, None] = {}
         for trace in self.traces:
-            told.update(dict.fromkeys(mark.text for mark in marks_of(trace, RemarkMark) if mark.text))
+            strays = (mark.address for mark in marks_of(trace, StrayMark))
+            told.update(dict.fromkeys(f"requests went to {address} instead (SIG-LOAD-003)" for address in strays))
+            remarks = (mark for mark in marks_of(trace, RemarkMark) if mark.text and mark.unheard)
+            told.update(dict.fromkeys(str(mark.text) for mark in remarks))
             told.update(dict.fromkeys(m.words for m in marks_of(trace, LoadedMark) if m.ok is False and m.words))
         return list(told)
 

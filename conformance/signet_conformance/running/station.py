@@ -183,6 +183,7 @@ class Station:
                 told: dict[str, Any] = {name: str(row[name])[:600] for name in ("file", "words") if name in row}
                 told |= {name: played[name] for name in ("host", "release") if name in played}
                 marks.append(InstalledMark(accepted=row["accepted"], **told))
+        marks += [RemarkMark(text=str(text), unheard=True) for text in _rows(about.get("unheard"))]
         marks += [RemarkMark(text=str(text)) for text in _rows(about.get("remarks"))]
         self._recorder.ask(*map(mark, marks))
 

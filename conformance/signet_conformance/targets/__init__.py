@@ -6,14 +6,16 @@ import dataclasses
 import difflib
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from signet_conformance.errors import TargetError, printable
+from signet_conformance.targets.files import find_file, release_of
 from signet_conformance.targets.kinds import DEFAULT, KINDS
 from signet_conformance.targets.kinds.kind import Kind
+from signet_conformance.targets.parts import numbers
 from signet_conformance.targets.reads import demand_read
 from signet_conformance.targets.settings import Settings, read_settings
 from signet_conformance.trace import Declared
@@ -47,6 +49,12 @@ class Target:
     root: Path = field(default_factory=Path.cwd)
     folder: Path = field(default_factory=Path.cwd)
     where: str = "--target"
+    release: str | None = None
+    """The connector's release, where the profile tells releases apart and it is known."""
+    notes: Sequence[str] = ()
+    """What is known of that release."""
+    undriven: str | None = None
+    """Why the kit cannot drive that release; None where it can."""
     own_agents: bool = False
     """Whether the repository's own settings name the agents: those of a shipped profile are made up, for driving."""
 
@@ -124,7 +132,7 @@ def _made(name: str, data: Mapping[str, Any], settings: Settings, root: Path) ->
     if KINDS[profile.driver].own_program and not profile.command and profile.build is None:
         raise TargetError("no command", where=where, remedy='such as command = ["node", "{root}/driver.mjs"]')
     folder = settings.folder or root
-    return Target(
+    target = Target(
         name=name,
         title=profile.title,
         driver=profile.driver,
@@ -139,6 +147,29 @@ def _made(name: str, data: Mapping[str, Any], settings: Settings, root: Path) ->
         folder=folder,
         where=where,
         own_agents="agents" in own or "agents" in own.get("declared", {}),
+    )
+    return _as_released(target, {*own, *own.get("declared", {})}) if profile.earlier else target
+
+
+def _as_released(target: Target, own: Collection[str]) -> Target:
+    """The target with what the release of its connector declares; the `own` members of the settings stay."""
+    try:
+        file = find_file(target)
+    except TargetError:
+        return target  # a run tells what is missing
+    release = release_of(file)
+    if release is None:
+        return target
+    row = next((row for row in target.profile.earlier if numbers(release) < numbers(row.before)), None)
+    if row is None:
+        return dataclasses.replace(target, release=release)
+    differing = row.declared.model_dump(exclude_unset=True)
+    kept = {name: value for name, value in differing.items() if name not in own}
+    declared = target.profile.declared.model_copy(update=kept)
+    # A file of hooks of one's own is played whatever the installer of that release writes.
+    undriven = row.undriven if target.profile.config is None else None
+    return dataclasses.replace(
+        target, declared=_declared(declared), release=release, notes=row.notes, undriven=undriven
     )
 
 

@@ -19,7 +19,11 @@ def examine(target: Target) -> Iterator[Need]:
     """Every need of a target, in the order in which they are met; at least one."""
     yield from target.kind.needs(target)
     yield from _installed(target)
-    for fact in target.profile.notes:
+    if target.release is not None:
+        yield Need("the connector's release", target.release, note=True)
+    if target.undriven is not None:
+        yield Need("a release that the kit drives", None, target.undriven)
+    for fact in (*target.notes, *target.profile.notes):
         yield Need("known of the connector", fact, note=True)
     if target.kind.has_face:
         yield from _face(target)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from signet_conformance.errors import TargetError, printable
 from signet_conformance.files.json_file import read_json
+from signet_conformance.targets.parts import numbers
 
 if TYPE_CHECKING:
     from signet_conformance.targets import Target
@@ -39,7 +39,7 @@ class Face:
     def newer(self) -> Sequence[str]:
         """The releases of the harness after this one that the kit knows, oldest first, played or not."""
         known = (*_playing_it(self.data.harness).values(), *_not_played(self.data.harness))
-        return sorted({release for release in known if _parts(release) > _parts(self.data.version)}, key=_parts)
+        return sorted({release for release in known if numbers(release) > numbers(self.data.version)}, key=numbers)
 
     def told(self, option: str) -> str:
         """What is played and what newer is known, in words; `option` chooses another face."""
@@ -95,7 +95,7 @@ def with_faces(target: Target, choice: str | None, option: str) -> Sequence[Targ
         )
     releases = _playing_it(find_face(target).data.harness)
     if choice == EVERY:
-        every = sorted(releases, key=lambda name: _parts(releases[name]))
+        every = sorted(releases, key=lambda name: numbers(releases[name]))
         return tuple(_playing(target, name) for name in every) or (target,)
     if choice.endswith(".json"):
         return (_playing(target, str(Path(choice).absolute())),)
@@ -134,7 +134,3 @@ def _not_played(harness: str) -> Mapping[str, str]:
     """The releases of a harness that no face of the kit plays, each with what is known of it."""
     faces = (face for face in _documents().values() if face["harness"] == harness)
     return {row["release"]: row["known"] for face in faces for row in face.get("newer", ())}
-
-
-def _parts(release: str) -> list[int]:
-    return [int(part) for part in re.findall(r"\d+", release)]

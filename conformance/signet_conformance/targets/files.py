@@ -106,14 +106,28 @@ def _candidates(root: Path, places: Sequence[Place]) -> Iterator[Path]:
                 yield folder / place.path
 
 
+def release_of(path: Path) -> str | None:
+    """The version in the nearest package.json above a file; None where there is none that can be read."""
+    for folder in path.parents:
+        data = _package(folder)
+        if data is not None:
+            version = data.get("version")
+            return version if isinstance(version, str) else None
+    return None
+
+
 def package_name(folder: Path) -> str | None:
     """What the package.json of a folder calls it; None where there is none that can be read."""
+    name = (_package(folder) or {}).get("name")
+    return name if isinstance(name, str) else None
+
+
+def _package(folder: Path) -> Mapping[str, Any] | None:
     try:
         data: Any = json.loads((folder / "package.json").read_bytes())
     except (OSError, ValueError, RecursionError):
         return None
-    name = data.get("name") if isinstance(data, dict) else None
-    return name if isinstance(name, str) else None
+    return data if isinstance(data, dict) else None
 
 
 def find_runtime(target: Target, module: Path | None = None) -> str:

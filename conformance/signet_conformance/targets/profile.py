@@ -159,6 +159,17 @@ class Settable(Part):
     ] = None
 
 
+class Earlier(Part):
+    """What earlier releases of the connector declare in place of the profile."""
+
+    before: Annotated[
+        str, Field(pattern=r"^[0-9]+(\.[0-9]+)*$", description="the first release of which this does not hold")
+    ]
+    declared: Annotated[Declarations, Field(description="What differs; the rest is that of the profile.")]
+    undriven: Annotated[Maybe[Text], Field(description="a sentence: why the kit cannot drive it")] = None
+    notes: Annotated[Items[str], Field(description="What a reader of a verdict on it should know, as sentences.")] = ()
+
+
 class Profile(Document, Settable):
     """A named connector: which driver performs scenarios with it, how its files are found, what it declares.
 
@@ -176,6 +187,10 @@ class Profile(Document, Settable):
     title: Text
     driver: DriverKind
     declared: Declarations
+    earlier: Annotated[
+        Items[Earlier],
+        Field(description="The first that a connector's release is before counts, so the earliest stands first."),
+    ] = ()
 
 
 class OwnTarget(Settable, Declarations):

@@ -202,11 +202,15 @@ class StrayMark(KitMark, frozen=True, kw_only=True):
 
 
 class RemarkMark(KitMark, frozen=True, kw_only=True):
-    """What the driver remarks of the connector's installation."""
+    """What the driver remarks of the connector's installation.
+
+    `unheard` tells that it is why the connector hears nothing, or not all, of its harness.
+    """
 
     NAME = "remark"
 
     text: str | None
+    unheard: bool = False
 
 
 class RefusedMark(KitMark, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.drivers.hosts.hook_process import HookRun, blocks, run_hook
-from signet_conformance.drivers.hosts.hook_settings import read_hooks, refusal, remarks
+from signet_conformance.drivers.hosts.hook_settings import lacking, read_hooks, refusal, remarks
 from signet_conformance.drivers.hosts.installed import install, mcp_command
 from signet_conformance.drivers.hosts.mcp_server import McpServer
 from signet_conformance.drivers.hosts.places import Projects, with_programs
@@ -91,7 +91,8 @@ class CommandHooks:
             "face": self._name,
             "events": sorted(self._hooks),
             "installed": [installed],
-            "remarks": [*said, *remarks(self._hooks, self._face, self._options.get("capabilities", ()))],
+            "unheard": [*said, *lacking(self._hooks, self._options.get("capabilities", ()))],
+            "remarks": remarks(self._hooks, self._face),
         }
 
     def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:

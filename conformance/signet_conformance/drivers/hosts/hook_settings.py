@@ -106,18 +106,18 @@ def _configured(given: Any, path: Path) -> Iterator[tuple[str, str | None, Mappi
                     yield event, row.get("matcher"), hook
 
 
-def remarks(
-    hooks: Mapping[str, Sequence[Hook]], face: Mapping[str, Any], capabilities: Collection[str] = ()
-) -> Sequence[str]:
-    """Problems of an installed configuration: hooks that lack, unknown events, odd timeouts, secrets.
-
-    `capabilities` are the operations that the target declares.
-    """
-    said = [
+def lacking(hooks: Mapping[str, Sequence[Hook]], capabilities: Collection[str]) -> Sequence[str]:
+    """The hooks that are not installed though the target declares the operations (`capabilities`) that need them."""
+    return [
         f"no hook for {' or '.join(events)}, though {operation} is declared"
         for operation, events in _CALLED_BY.items()
         if operation in capabilities and not any(event in hooks for event in events)
     ]
+
+
+def remarks(hooks: Mapping[str, Sequence[Hook]], face: Mapping[str, Any]) -> Sequence[str]:
+    """Problems of an installed configuration: unknown events, odd timeouts, secrets."""
+    said = []
     for event, configured in hooks.items():
         if event not in face["events"]:
             said.append(f"{event}: {face['harness']} {face['version']} has no such event")

@@ -79,6 +79,8 @@ class McpHarness:
         if agent == self._installed_for and agent is not None:
             return
         told = {"SIGNET_AGENT_ID": agent} if isinstance(agent, str) else {}
+        # The harness has been used before: where its folder is, the connector may look.
+        (Path.home() / self._face["mcp"]["file"]).parent.mkdir(parents=True, exist_ok=True)
         install(self._options["install"], self._options["module"], {**self._env, **told})
         self._installed_for = agent
 

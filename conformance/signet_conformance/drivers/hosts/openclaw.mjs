@@ -19,7 +19,7 @@ class Gateway {
   #services = [];
   #sessions = new Sessions();
   #options;
-  #remarks = [];
+  #unheard = [];
   #installed = [];
 
   constructor(face, options) {
@@ -34,7 +34,7 @@ class Gateway {
       face: `openclaw-${this.#face.version}`,
       tools: [...this.#tools.keys()],
       events: [...new Set(this.#handlers.map((one) => one.event))],
-      remarks: this.#remarks,
+      unheard: this.#unheard,
       installed: this.#installed,
     };
   }
@@ -52,7 +52,7 @@ class Gateway {
     const [first, ...later] = this.#face.registration_modes;
     const heard = this.#handlers.some((one) => !one.event.startsWith("gateway_"));
     if (later.length > 0 && !heard) {
-      this.#remarks.push(
+      this.#unheard.push(
         `OpenClaw ${this.#face.version} registers a plugin for its runs in the mode ${later.join(", ")}, and this one ` +
           `registers nothing there (${first} alone is not enough): no event of a run reaches it, and it offers no tool`,
       );
