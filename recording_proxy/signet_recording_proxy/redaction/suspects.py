@@ -69,9 +69,11 @@ def suspects(encoded: bytes, known: KnownSecrets) -> Suspects | None:
     lowered = encoded.lower()
     plain = _ESCAPE.sub(b" ", encoded) if b"\\" in encoded else encoded
     issued, hides = _in_runs(_long_runs(plain))
-    patterns: list[Pattern] = [*issued, *_shapes(lowered), *suspected(lowered)]
+    shaped = _shapes(lowered)
+    patterns: list[Pattern] = [*issued, *shaped, *suspected(lowered)]
     patterns += _assigned(lowered, _ASSIGNED_IN_LINE)
-    if hides or shows_escapes(plain):
+    # A secret that is taken out may leave encoded text behind that it was glued to.
+    if hides or issued or shaped or shows_escapes(plain):
         patterns.append(HIDDEN)
     forms = known.in_line(encoded)
     return Suspects(patterns, forms) if patterns or forms or b"agentsdir" in lowered else None

@@ -6,7 +6,7 @@ import base64
 from typing import Any
 from urllib.parse import quote
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from signet_recording_proxy.redaction import named_values
@@ -53,6 +53,7 @@ ALL = Suspects(EVERYTHING, ())
 
 @settings(max_examples=400)
 @given(parts=TEXTS, wrapped=WRAPPED)
+@example(parts=["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", "cGFzc3dvcmQ9aHVudGVyMkNvcnJlY3Q="], wrapped=str)
 def test_nothing_is_spared_that_holds_a_secret(parts: list[str], wrapped: Any) -> None:
     """Whatever stands around it, and however it is encoded."""
     value = {"said": [wrapped("".join(parts))]}
