@@ -28,8 +28,11 @@ pytestmark = pytest.mark.skipif(not forks.POSSIBLE, reason="this system is not k
 
 
 @pytest.fixture(autouse=True)
-def _nothing_left() -> Iterator[None]:
-    """No thread, descriptor or child is left once nobody holds the server."""
+def _nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No thread, descriptor or child is left once nobody holds the server, which no other test holds."""
+    own = forks._Forks()
+    monkeypatch.setattr(forks, "_forks", own)
+    monkeypatch.setattr(forks, "held", own.held)
     watchdog.marked_environment({})  # it stays for as long as this process
     before = set(threading.enumerate()), open_descriptors(), children_of(os.getpid())
     yield

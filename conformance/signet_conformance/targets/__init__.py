@@ -15,8 +15,8 @@ from signet_conformance.errors import TargetError, printable
 from signet_conformance.targets.files import find_file, release_of
 from signet_conformance.targets.kinds import DEFAULT, KINDS
 from signet_conformance.targets.kinds.kind import Kind
-from signet_conformance.targets.parts import numbers
 from signet_conformance.targets.reads import demand_read
+from signet_conformance.targets.releases import numbers
 from signet_conformance.targets.settings import Settings, read_settings
 from signet_conformance.trace import Declared
 

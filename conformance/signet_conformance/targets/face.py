@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from signet_conformance.errors import TargetError, printable
 from signet_conformance.files.json_file import read_json
-from signet_conformance.targets.parts import numbers
+from signet_conformance.targets.releases import numbers
 
 if TYPE_CHECKING:
     from signet_conformance.targets import Target

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated
 
 from pydantic import Field
@@ -17,8 +16,3 @@ class Place(Part):
 
     path: Annotated[Text, Field(description="a path below the package, or below any folder upwards")]
     package: Annotated[Maybe[Text], Field(description="the name in a package.json")] = None
-
-
-def numbers(release: str) -> list[int]:
-    """The numbers of a release, by which releases are in order."""
-    return [int(part) for part in re.findall(r"\d+", release)]
