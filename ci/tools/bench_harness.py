@@ -53,13 +53,13 @@ class FirstToken(TurnListener):
         self.at: list[float] = []
         self._waits = True
 
-    def chunk(self, chunk: CompletionChunk) -> None:  # noqa: ARG002 - its time is all that counts
+    def chunk(self, chunk: CompletionChunk) -> None:  # noqa: ARG002 - only the time of its arrival counts
         """The time of the first piece."""
         if self._waits:
             self.at.append(time.time())
         self._waits = False
 
-    def message(self, message: object) -> None:  # noqa: ARG002 - any message ends an answer
+    def message(self, message: object) -> None:  # noqa: ARG002 - any message ends an answer, whatever it says
         """The next piece is again a first one."""
         self._waits = True
 

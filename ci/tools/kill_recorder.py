@@ -70,6 +70,12 @@ async def _whole_answer(reader: asyncio.StreamReader) -> None:
     await reader.readexactly(int(length.partition(b":")[2]))
 
 
+async def _first_line(process: asyncio.subprocess.Process) -> bytes:
+    if process.stdout is None:
+        raise RuntimeError("the recorder was started without a pipe for its output")
+    return await process.stdout.readline()
+
+
 async def _killed_once(upstream: int, connections: int, after_s: float, out: Path) -> set[str]:
     """The paths that were answered before the recorder was killed."""
     process = await asyncio.create_subprocess_exec(
@@ -77,8 +83,7 @@ async def _killed_once(upstream: int, connections: int, after_s: float, out: Pat
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
     )  # fmt: skip
     try:
-        assert process.stdout is not None  # noqa: S101 - it was asked for
-        port = int(json.loads(await process.stdout.readline())["url"].rpartition(":")[2])
+        port = int(json.loads(await _first_line(process))["url"].rpartition(":")[2])
         answered: set[str] = set()
         first = asyncio.Event()
         clients = [asyncio.create_task(_client(port, n, answered, first)) for n in range(connections)]
@@ -92,7 +97,7 @@ async def _killed_once(upstream: int, connections: int, after_s: float, out: Pat
 
 
 async def _main(instants: int, connections: int, seed: int) -> int:
-    drawn = random.Random(seed)  # noqa: S311 - instants, no secrets
+    drawn = random.Random(seed)  # noqa: S311 - a seed must repeat the instants, and nothing here is secret
     server = await asyncio.start_server(_answer, "127.0.0.1", 0)
     upstream: int = server.sockets[0].getsockname()[1]
     answered_in_all = lost_in_all = torn = 0

@@ -38,7 +38,7 @@ class Change:
         """The top-level statement with the change made."""
         visitor = MutationVisitor(self.occurrence, get_operator(self.operator)())
         # Read anew for each change it would cost ten times as much.
-        changed = visitor.walk(pickle.loads(_pickled(self.module, self.first, self.last)))  # noqa: S301 - our own
+        changed = visitor.walk(pickle.loads(_pickled(self.module, self.first, self.last)))  # noqa: S301 - bytes that this process pickled itself
         if not visitor.mutation_applied:
             raise ValueError(f"{self.module}: {self.operator} has no occurrence {self.occurrence}")
         return str(changed.get_code())

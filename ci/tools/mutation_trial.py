@@ -123,7 +123,7 @@ class Trial:
             arguments["tmp_path"].mkdir(parents=True)
         try:
             item.obj(**arguments)
-        except BaseException:  # noqa: BLE001 - pytest has failures of its own that are no Exception
+        except BaseException:  # noqa: BLE001 - pytest.fail and pytest.skip raise a BaseException
             return True
         return False
 
@@ -238,7 +238,7 @@ class Trial:
         witnesses = self._witnesses(change)
         try:
             self._make(change, new)
-        except Exception:  # noqa: BLE001 - whatever a changed module raises, it cannot be imported
+        except Exception:  # noqa: BLE001 - changed code may raise anything while it is imported
             return NO_IMPORT, -1
         self._forget()
         try:
@@ -302,7 +302,7 @@ def _import_again(module: ModuleType, code: CodeType) -> None:
     """Execute a module's body anew, and give each of its names to all who imported it by that name."""
     anew = ModuleType(module.__name__)
     vars(anew).update({name: value for name, value in vars(module).items() if name.startswith("__")})
-    exec(code, vars(anew))  # noqa: S102 - the module's own code, changed in one place
+    exec(code, vars(anew))  # noqa: S102 - running the changed code is what a mutation test does
     for name, value in vars(anew).items():
         before = vars(module).get(name)
         if name.startswith("__") or before is value:

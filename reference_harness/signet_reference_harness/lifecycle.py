@@ -143,7 +143,7 @@ class Lifecycle:
             await self._tell_unsent_end(overtaken=overtaken)
 
     async def repeat_lost_end(self) -> None:
-        """Send once more an end that went out and was not accepted; at most once, and nothing if there is none."""
+        """Repeat an end that was sent and not accepted. Does nothing the second time, or if there was no such end."""
         reason, self._daemon.lost_end = self._daemon.lost_end, None
         if reason is not None and not self.is_open and self._daemon.unsent_end is None:
             await self._send_end(reason)

@@ -37,7 +37,7 @@ def test_an_unknown_command_is_answered_with_the_nearest(invoke: Invoke) -> None
     """A typing error ends with 2 and names the command that was meant."""
     done = invoke("chek")
     assert done.exit_code == 2
-    assert done.stderr == "error: there is no command 'chek'\ntry: signet-conformance check --help\n"
+    assert done.stderr == "error: unknown command 'chek'\ntry: signet-conformance check --help\n"
 
 
 def test_a_missing_argument_is_wrong_usage(invoke: Invoke) -> None:

@@ -94,7 +94,7 @@ def test_target_that_is_not_known_is_a_name(process: Process, tmp_path: Path) ->
     words = ("--target", "theirs", "--no-check", "--out", "run.jsonl", "--", sys.executable, "-c")
     done = process("record", *words, TELLS_ITS_AGENT)
     assert done.stdout == "agent None\n"
-    assert "theirs is no known target: the header names it, and no profile" in done.stderr
+    assert "theirs is not a known target: the recording is named after it, and no profile is used" in done.stderr
     header = read(tmp_path / "run.jsonl").header
     assert (header.target, header.declared.agents) == ("theirs", ())
 

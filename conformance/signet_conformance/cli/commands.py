@@ -64,7 +64,7 @@ class Commands(click.Group):
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             near = get_close_matches(args[0], COMMANDS, 1)
             raise UsageError(
-                f"there is no command {printable(args[0], 60)!r}",
+                f"unknown command {printable(args[0], 60)!r}",
                 remedy=f"signet-conformance {near[0]} --help" if near else "signet-conformance --help",
             )
         return super().resolve_command(ctx, args)

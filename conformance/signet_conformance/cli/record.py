@@ -143,7 +143,10 @@ def _declared(options: Declared, target: str | None, environment: Mapping[str, s
     if target is None:
         return options
     if target not in targets.known():
-        print(f"{printable(target, 60)} is no known target: the header names it, and no profile", file=sys.stderr)
+        print(
+            f"{printable(target, 60)} is not a known target: the recording is named after it, and no profile is used",
+            file=sys.stderr,
+        )
         return options
     profile = targets.load(target).declared
     agent = environment.get("SIGNET_AGENT_ID", "").strip()

@@ -103,9 +103,9 @@ class Request:
             tell(Noted(note))
 
     def played(self, option: str) -> str:
-        """The host release that is played, and the newer ones that the kit knows, in words; empty where there is none.
+        """The host release that is played, and the newer ones that the kit knows, in words.
 
-        `option` chooses another one.
+        Empty when no host is played. `option` chooses another one.
         """
         target = self.target
         return find_face(target).told(option) if target is not None and target.kind.has_face else ""

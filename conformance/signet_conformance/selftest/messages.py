@@ -52,7 +52,7 @@ class Outgoing:
 
     @property
     def json(self) -> Any:
-        """The body's JSON value, a new one each time; None when there is none."""
+        """The body's JSON value, a new one each time, or None without a body."""
         return _parsed(self.content)
 
 
@@ -86,7 +86,7 @@ class Heard:
 
     @property
     def json(self) -> Any:
-        """The body's JSON value, a new one each time; None when there is none."""
+        """The body's JSON value, a new one each time, or None without a body."""
         return _parsed(self.content)
 
 

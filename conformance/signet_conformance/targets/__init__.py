@@ -105,7 +105,7 @@ def load(name: str, root: Path | None = None, option: str = "--target") -> Targe
 
 
 def _shipped(name: str) -> Mapping[str, Any]:
-    """The profile of a name that comes with the kit; empty where there is none."""
+    """The profile that the kit ships under a name; empty if it ships none."""
     profile: dict[str, Any] = json.loads((_FOLDER / f"{name}.json").read_bytes()) if name in names() else {}
     return profile
 

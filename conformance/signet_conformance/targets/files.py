@@ -94,7 +94,7 @@ def find_program(target: Target) -> str:
 
 
 def first_of(target: Target, places: Sequence[Place]) -> Path | None:
-    """The first of some places that exists, from the target's root upwards; None when there is none."""
+    """The first of some places that exists, from the target's root upwards, or None."""
     return next((path.resolve() for path in _candidates(target.root, places) if path.exists()), None)
 
 
@@ -107,7 +107,7 @@ def _candidates(root: Path, places: Sequence[Place]) -> Iterator[Path]:
 
 
 def release_of(path: Path) -> str | None:
-    """The version in the nearest package.json above a file; None where there is none that can be read."""
+    """The version in the nearest package.json above a file, or None if no such file can be read."""
     for folder in path.parents:
         data = _package(folder)
         if data is not None:
@@ -117,7 +117,7 @@ def release_of(path: Path) -> str | None:
 
 
 def package_name(folder: Path) -> str | None:
-    """What the package.json of a folder calls it; None where there is none that can be read."""
+    """What the package.json of a folder calls it, or None if that file cannot be read."""
     name = (_package(folder) or {}).get("name")
     return name if isinstance(name, str) else None
 

@@ -50,7 +50,7 @@ class Commands(click.Group):
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             near = get_close_matches(args[0], COMMANDS, 1)
             remedy = f"{PROGRAM} {near[0]} --help" if near else f"{PROGRAM} --help"
-            raise HarnessError(f"there is no command {args[0][:60]!r}", remedy=remedy)
+            raise HarnessError(f"unknown command {args[0][:60]!r}", remedy=remedy)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  the base class names it

@@ -60,7 +60,7 @@ class AgentFile:
 
 
 def read_agent_file(workspace: Path) -> AgentFile | None:
-    """The agent's file in `workspace`; None when there is none. Raises ConfigError when it cannot be used."""
+    """The agent's file in `workspace`, or None if it does not exist. Raises ConfigError when it cannot be used."""
     for name in NAMES:
         path = workspace / name
         try:

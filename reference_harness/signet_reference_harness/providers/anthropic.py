@@ -28,6 +28,13 @@ class AnthropicProvider(VendorProvider):
     api = "anthropic-messages"
     package = "anthropic"
 
+    @staticmethod
+    def import_package() -> Any:
+        """Anthropic's own package."""
+        import anthropic
+
+        return anthropic
+
     def _connect(self) -> Any:
         key = self._settings.key
         return self._sdk.AsyncAnthropic(

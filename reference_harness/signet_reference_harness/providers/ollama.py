@@ -19,6 +19,13 @@ class OllamaProvider(VendorProvider):
     api = "ollama-chat"
     package = "ollama"
 
+    @staticmethod
+    def import_package() -> Any:
+        """Ollama's own package."""
+        import ollama
+
+        return ollama
+
     def _connect(self) -> Any:
         key = self._settings.key
         return self._sdk.AsyncClient(

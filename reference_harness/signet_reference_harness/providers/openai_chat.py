@@ -27,6 +27,13 @@ class OpenAIChatProvider(VendorProvider):
     api = "openai-completions"
     package = "openai"
 
+    @staticmethod
+    def import_package() -> Any:
+        """OpenAI's own package."""
+        import openai
+
+        return openai
+
     def _connect(self) -> Any:
         return client(self._sdk, self._settings)
 

@@ -23,6 +23,13 @@ class OpenAIResponsesProvider(VendorProvider):
     api = "openai-responses"
     package = "openai"
 
+    @staticmethod
+    def import_package() -> Any:
+        """OpenAI's own package."""
+        import openai
+
+        return openai
+
     def _connect(self) -> Any:
         return client(self._sdk, self._settings)
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
-from importlib import import_module
 from inspect import isawaitable
 from typing import Any, ClassVar, Final
 
@@ -33,7 +32,7 @@ class VendorProvider(ABC):
         self.id = settings.provider
         self._settings = settings
         self._timing = timing or Timing()
-        self._sdk = import_package(self.package, self.id)
+        self._sdk = imported(self.import_package, self.package, self.id)
         self._caller = Caller(
             name=self.id,
             api=self.api,
@@ -43,6 +42,14 @@ class VendorProvider(ABC):
             policy=settings.retry,
             timing=self._timing,
         )
+
+    @staticmethod
+    @abstractmethod
+    def import_package() -> Any:
+        """Import the vendor's package, when a provider of it is made and no sooner.
+
+        It is untyped on purpose: the releases that this works with differ in the HTTP library that they name.
+        """
 
     async def complete(self, messages: Sequence[Message], options: CompletionOptions) -> CompletionResult:
         """The model's next message, in one answer that is not streamed."""
@@ -105,13 +112,10 @@ def function_tools(tools: Sequence[ToolDefinition]) -> list[dict[str, Any]]:
     ]
 
 
-def import_package(name: str, provider: str) -> Any:
-    """The vendor's package. Raises ConfigError when it cannot be imported.
-
-    It is untyped on purpose: the releases that this works with differ in the HTTP library that they name.
-    """
+def imported(load: Callable[[], Any], name: str, provider: str) -> Any:
+    """The package that `load` imports. Raises ConfigError when it cannot be imported."""
     try:
-        return import_module(name)
+        return load()
     except ImportError as error:
         missing = f"is not installed ({error})" if error.name == name else f"cannot be imported: {error}"
         raise ConfigError(

@@ -171,7 +171,7 @@ def test_a_script_that_cannot_be_read_is_an_error_with_its_place(tmp_path: Path,
         (["llm", "no/such.json"], "error: no/such.json: No such file or directory\ntry: "),
         (["llm", "/"], "error: /: Is a directory\ntry: "),
         (["llm", "s.json", "--port", "99999"], "error: Invalid value for '--port'"),
-        (["lml"], "error: there is no command 'lml'\ntry: signet-harness llm --help"),
+        (["lml"], "error: unknown command 'lml'\ntry: signet-harness llm --help"),
     ],
 )
 def test_a_command_line_that_is_wrong_is_an_error(arguments: list[str], message: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from signet_reference_harness.errors import ConfigError
 from signet_reference_harness.providers.completion import StopReason
 from signet_reference_harness.providers.failures import CallDeferredError, CallError, FailureKind
 from signet_reference_harness.providers.retry import RetryPolicy
-from signet_reference_harness.providers.vendor import import_package
+from signet_reference_harness.providers.vendor import imported
 from tests.reference_harness.llm_server.served import Serve
 from tests.reference_harness.providers.asking import APIS, KEY, ask
 
@@ -198,5 +199,5 @@ def test_a_server_that_forbids_it_is_not_asked_again(serve: Serve) -> None:
 def test_a_package_that_is_missing_names_the_extra() -> None:
     """Absence is a matter of configuration, and ends in the command that installs it."""
     with pytest.raises(ConfigError, match="no_such_vendor") as told:
-        import_package("no_such_vendor", "anthropic")
+        imported(lambda: import_module("no_such_vendor"), "no_such_vendor", "anthropic")
     assert told.value.remedy == "pip install 'signet-conformance[harness]'"

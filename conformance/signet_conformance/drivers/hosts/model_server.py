@@ -53,7 +53,7 @@ class ModelServer:
         self._seen = 0
 
     def asked(self, timeout_s: float) -> Asked | None:
-        """The next request; None when there is none in time."""
+        """The next request, or None if none arrives in time."""
         asked = {"after": self._seen, "wait_s": timeout_s}
         for kept in self._http.get("/requests", params=asked).raise_for_status().json()["requests"]:
             self._seen = kept["number"]

@@ -75,7 +75,7 @@ class _WithoutTrailer:
         self._reader = reader
 
     def __call__(self, buffer: ReceiveBuffer) -> object:
-        """The next event of the body, None when there is none yet."""
+        """The next event of the body, or None if more bytes are needed."""
         event = self._reader(buffer)
         return EndOfMessage() if isinstance(event, EndOfMessage) else event
 
