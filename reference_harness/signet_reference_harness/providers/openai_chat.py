@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Awaitable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from typing import Any
 
 from signet_reference_harness.messages import Message, Thinking
 from signet_reference_harness.providers.answer import Answer
 from signet_reference_harness.providers.completion import CompletionChunk, CompletionOptions, Usage
-from signet_reference_harness.providers.settings import ProviderSettings
+from signet_reference_harness.providers.openai_client import OpenAIProvider
 from signet_reference_harness.providers.vendor import (
-    NO_KEY,
-    VendorProvider,
     clean,
     function_tools,
     plain,
@@ -21,25 +19,10 @@ from signet_reference_harness.providers.vendor import (
 )
 
 
-class OpenAIChatProvider(VendorProvider):
+class OpenAIChatProvider(OpenAIProvider):
     """Completes through the chat completions of OpenAI, or of a server that speaks them."""
 
     api = "openai-completions"
-    package = "openai"
-
-    @staticmethod
-    def import_package() -> Any:
-        """OpenAI's own package."""
-        import openai
-
-        return openai
-
-    def _connect(self) -> Any:
-        return client(self._sdk, self._settings)
-
-    def _models(self) -> Awaitable[Any]:
-        request: Awaitable[Any] = self._client.models.list()
-        return request
 
     def _request(self, messages: Sequence[Message], options: CompletionOptions) -> dict[str, Any]:
         system = [{"role": "system", "content": clean(options.system_prompt)}] if options.system_prompt else []
@@ -97,16 +80,6 @@ class OpenAIChatProvider(VendorProvider):
     def _keep_thinking(self, answer: Answer, text: str) -> None:
         if text:
             answer.thinking.append(Thinking(text, self.id, {"reasoning_content": text}))
-
-
-def client(openai: Any, settings: ProviderSettings) -> Any:
-    """A client of OpenAI's package, which does not retry."""
-    return openai.AsyncOpenAI(
-        api_key=settings.key.reveal() if settings.key else NO_KEY,
-        base_url=settings.base_url,
-        max_retries=0,
-        timeout=settings.timeout_s,
-    )
 
 
 def _message(message: Message) -> dict[str, Any]:

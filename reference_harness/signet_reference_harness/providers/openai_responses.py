@@ -3,39 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Awaitable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from signet_reference_harness.messages import Message, Thinking
 from signet_reference_harness.providers.answer import Answer
 from signet_reference_harness.providers.completion import CompletionChunk, CompletionOptions, Usage
 from signet_reference_harness.providers.failures import failure_of_words
-from signet_reference_harness.providers.openai_chat import client
-from signet_reference_harness.providers.vendor import VendorProvider, clean, plain, plain_events, unchecked
+from signet_reference_harness.providers.openai_client import OpenAIProvider
+from signet_reference_harness.providers.vendor import clean, plain, plain_events, unchecked
 
 UNENDED: Final = frozenset({None, "queued", "in_progress"})
 THOUGHTS: Final = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
 
 
-class OpenAIResponsesProvider(VendorProvider):
+class OpenAIResponsesProvider(OpenAIProvider):
     """Completes through the responses API of OpenAI, or of a server that speaks it."""
 
     api = "openai-responses"
-    package = "openai"
-
-    @staticmethod
-    def import_package() -> Any:
-        """OpenAI's own package."""
-        import openai
-
-        return openai
-
-    def _connect(self) -> Any:
-        return client(self._sdk, self._settings)
-
-    def _models(self) -> Awaitable[Any]:
-        request: Awaitable[Any] = self._client.models.list()
-        return request
 
     def _request(self, messages: Sequence[Message], options: CompletionOptions) -> dict[str, Any]:
         request: dict[str, Any] = {

@@ -1,0 +1,34 @@
+"""What OpenAI's two APIs share: the package, its client, and the list of models."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any
+
+from signet_reference_harness.providers.vendor import NO_KEY, VendorProvider
+
+
+class OpenAIProvider(VendorProvider):
+    """A provider that asks through OpenAI's package, which does not retry on its own here."""
+
+    package = "openai"
+
+    @staticmethod
+    def import_package() -> Any:
+        """OpenAI's own package."""
+        import openai
+
+        return openai
+
+    def _connect(self) -> Any:
+        settings = self._settings
+        return self._sdk.AsyncOpenAI(
+            api_key=settings.key.reveal() if settings.key else NO_KEY,
+            base_url=settings.base_url,
+            max_retries=0,
+            timeout=settings.timeout_s,
+        )
+
+    def _models(self) -> Awaitable[Any]:
+        request: Awaitable[Any] = self._client.models.list()
+        return request
