@@ -255,6 +255,8 @@ class Recording:
         self.memo: dict[object, Any] = {}
         self._marks: dict[type[KitMark], Any] = {}
         self.declared = trace.header.declared
+        self.model = trace.model
+        """The recording of the harness and its model; None where no model server was recorded."""
         self.daemon_version = daemon_version or _known_version(trace.header.daemon_version)
         self.routes = routes_of(self.daemon_version)
         operations = operation_table()

@@ -40,6 +40,7 @@ from typing import Any
 from signet_conformance.errors import KitError, SignetConformanceError, UsageError, printable
 from signet_conformance.trace import Declared, Header
 from signet_conformance.trace.fault_kinds import fault_page
+from signet_conformance.trace.sides import MODEL
 from signet_recording_proxy.engines import ENGINES
 from signet_recording_proxy.health import ask
 from signet_recording_proxy.redaction.redactor import Redactor
@@ -86,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--capability", action="append", metavar="OPERATION", help="an operation the connector declares")
     add("--prompt-chars", type=int, metavar="N", help="after how many characters the connector cuts a prompt")
     add("--bypass", choices=("connector", "application"), help="who heeds the user's bypass")
+    add("--side", choices=(MODEL,), help="what stands upstream, where it is no daemon")
     add("--token-declared", action="store_true", help="the connector was given a token")
     add("--canary-env", action="append", default=[], metavar="NAME", help="redact the value of this variable anywhere")
     add("--engine", choices=ENGINES, default=ENGINES[0], help="what carries the bytes (default: %(default)s)")
@@ -164,7 +166,7 @@ async def _record(options: argparse.Namespace) -> int:
     daemon = await probe
     if not daemon.answered:
         _tell_upstream_is_down(upstream, required=options.require_upstream)
-    header = Header(None, options.target, upstream.url, daemon.version, declared)
+    header = Header(None, options.target, upstream.url, daemon.version, declared, options.side)
     reserved = reserve(options.host, options.port)
     recorder = Recorder(TraceFile(options.out, redactor.header(header)), redactor, options.body_limit)
     listener = Listener(upstream, recorder, reserved, rewrite_any_host=options.allow_non_loopback)

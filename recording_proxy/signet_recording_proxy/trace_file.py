@@ -31,7 +31,7 @@ class TraceFile:
         self._fd = _create(path)
         self._zero = time.monotonic()
         created = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        self.header = replace(header, created=created)
+        self.header = replace(header, created=created, clock_s=round(self._zero, 6))
         self._append(encode(self.header.to_json()))
 
     def number(self) -> int:

@@ -38,9 +38,20 @@ def refused(result: subprocess.CompletedProcess[str], complaint: str) -> bool:
 
 def test_the_header_holds_what_was_declared(upstream: Upstream, tmp_path: Path) -> None:
     """Options become the header; the daemon's version comes from GET /health, which is not recorded."""
+    began = time.monotonic()
     recorder = RecorderProcess(
         *("--upstream", upstream.url, "--target", "pi", "--agent", "a", "--agent", "b", "--harness", "pi"),
-        *("--bound", "start=5", "--bound", "prompt=2.5", "--capability", "session-start", "--token-declared"),
+        *(
+            "--bound",
+            "start=5",
+            "--bound",
+            "prompt=2.5",
+            "--capability",
+            "session-start",
+            "--token-declared",
+            "--side",
+            "model",
+        ),
         out=tmp_path / "t.jsonl",
     )
     recorder.close()
@@ -50,6 +61,9 @@ def test_the_header_holds_what_was_declared(upstream: Upstream, tmp_path: Path) 
     assert (declared.agents, declared.harness, declared.token) == (("a", "b"), "pi", True)
     assert (declared.bounds_s, declared.capabilities) == ({"start": 5.0, "prompt": 2.5}, ("session-start",))
     assert read.exchanges == ()
+    assert read.header.side == "model"
+    assert read.header.clock_s is not None
+    assert began < read.header.clock_s < time.monotonic()
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])

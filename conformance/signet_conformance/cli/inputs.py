@@ -10,8 +10,8 @@ from pathlib import Path
 
 from signet_conformance.cli.recordings import is_special, recognised
 from signet_conformance.errors import TraceError, printable
+from signet_conformance.trace.sides import SUFFIX, is_model_side
 
-SUFFIX = ".jsonl"
 _REMEDY = "record one with: signet-conformance record --upstream URL --out FILE"
 
 
@@ -63,6 +63,8 @@ def _traces(files: Iterator[str], notes: list[str]) -> list[str]:
     """The files that may be traces, sorted: what says in its first line that it is something else is passed over."""
     kept = []
     for file in sorted(files):
+        if is_model_side(file):
+            continue  # read with the recording that it stands beside
         other = recognised(file)
         if is_special(file):
             notes.append(f"{printable(file, 400)} is not a plain file: passed over")

@@ -11,6 +11,7 @@ from pathlib import Path
 from signet_conformance.errors import TraceError, printable
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.trace import FORMAT, Trace, read
+from signet_conformance.trace.sides import MODEL_SUFFIX, SUFFIX, is_model_side
 
 _FAMILY = FORMAT.partition("/")[0]
 _BEGINNING_BYTES = 4096
@@ -39,6 +40,12 @@ def read_recording(path: str) -> Trace:
             "is not a plain file: the program that writes into it may never end",
             where=printable(path, 400),
             remedy="write it to a file first",
+        )
+    if is_model_side(path):
+        raise TraceError(
+            "is one side of a recording: what the harness and its model said to each other",
+            where=printable(path, 400),
+            remedy=f"name the daemon's side, both are read: {printable(path.removesuffix(MODEL_SUFFIX), 400)}{SUFFIX}",
         )
     try:
         return read(path)

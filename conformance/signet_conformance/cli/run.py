@@ -24,6 +24,7 @@ from signet_conformance.running import request
 from signet_conformance.running.performance import Performance
 from signet_conformance.running.plan import Invocation
 from signet_conformance.running.request import DEFAULT_SESSIONS, Given, Request, worst
+from signet_conformance.trace.sides import recordings_in
 
 _EPILOG = """\b
 Examples:
@@ -246,7 +247,7 @@ def run_lines(
 
 
 def _has_traces(asked: Request) -> bool:
-    return any(asked.folder.glob("*.jsonl"))
+    return bool(recordings_in(asked.folder))
 
 
 def _keeps_traces(performance: Performance) -> bool:

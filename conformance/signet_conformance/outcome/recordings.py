@@ -9,6 +9,7 @@ from signet_conformance import trace
 from signet_conformance.contract import daemon_requirements, requirements
 from signet_conformance.outcome.broken_off import Shortfall
 from signet_conformance.outcome.generated_summary import Summary
+from signet_conformance.trace.sides import recordings_in
 
 
 class Recordings:
@@ -32,7 +33,7 @@ class Recordings:
     def traces(self) -> Sequence[trace.Trace]:
         """All of them. Raises TraceError for one that cannot be read."""
         if self._traces is None:
-            driven = sorted(self._folder.glob("*.jsonl"), key=_place)
+            driven = sorted(recordings_in(self._folder), key=_place)
             read = [trace.read(path) for path in self._named or driven]
             shortfall = self.shortfall()
             self._traces = read if shortfall is None else shortfall.judged(read)

@@ -30,6 +30,7 @@ from signet_conformance.reports.folder import write_reports
 from signet_conformance.running.performance import Performance
 from signet_conformance.running.request import Request
 from signet_conformance.targets.face import find_face
+from signet_conformance.trace.sides import recordings_in
 
 _SETTLED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
 """The statuses of a run that came to its end; any other one is left as pytest gave it."""
@@ -226,7 +227,7 @@ class ConformanceRun:
     @property
     def keeps_traces(self) -> bool:
         """Whether the traces of a driven run stay where they are: a failure names them, and nobody could replay it."""
-        if self.asked.recordings or not any(self.folder.glob("*.jsonl")):
+        if self.asked.recordings or not recordings_in(self.folder):
             return False
         generated = self.recordings.generated()
         if generated is not None and not all(breach.confirmed for breach in generated.breaches):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,38 +11,34 @@ from signet_conformance.children.environment import clean_environment
 from signet_conformance.children.processes import LineProcess
 from signet_conformance.errors import KitError, printable
 from signet_conformance.trace.marks import KitMark
+from signet_conformance.trace.sides import MODEL, MODEL_SUFFIX, model_side
 
 READY_TIMEOUT_S = 60.0
 CONTROL_TIMEOUT_S = 30.0
 CANARY_VARIABLE = "SIGNET_CONFORMANCE_CANARY"
 
 
-class Recorder:
-    """The recorder process and its control channel."""
+_BOTH = ("trace", "mark", "idle")
+"""The commands that the recorder of the model's side is given too."""
 
-    def __init__(self, upstream: str, folder: Path, canary: str) -> None:
-        command = [
-            sys.executable, "-P", "-m", "signet_recording_proxy",
-            "--upstream", upstream, "--out", str(folder / "before.jsonl"), "--control", "--canary-env", CANARY_VARIABLE,
-        ]  # fmt: skip
-        env = clean_environment(folder, **{CANARY_VARIABLE: canary})
-        self._process = LineProcess("the recorder", command, env=env)
+
+class Recorder:
+    """The recorder process and its control channel.
+
+    `model`, where one stands, records the harness's model: each file that is begun here is begun there, beside it, and
+    each mark stands in both.
+    """
+
+    def __init__(self, upstream: str, folder: Path, canary: str, model: ModelRecorder | None = None) -> None:
+        self._model = model
+        self._process = _process("the recorder", upstream, folder / "before.jsonl", canary)
         self.url = str(self._process.receive(READY_TIMEOUT_S)["url"])
 
     def ask(self, *commands: Mapping[str, Any], timeout_s: float = CONTROL_TIMEOUT_S) -> None:
         """Send commands at once and wait for all answers; raise KitError when the recorder refuses one."""
-        for command in commands:
-            self._process.send(command)
-        refused: KitError | None = None
-        for command in commands:
-            answer = self._process.receive(timeout_s)
-            if answer.get("ok") is not True and refused is None:
-                refused = KitError(
-                    f"the recorder refused {command['op']}: {printable(answer.get('error'), 300)}",
-                    remedy=answer.get("remedy"),
-                )
-        if refused is not None:
-            raise refused
+        _ask(self._process, commands, timeout_s)
+        if self._model is not None:
+            self._model.follow(commands, timeout_s)
 
     def mark(self, says: KitMark) -> None:
         """Write a mark into the trace."""
@@ -51,6 +47,50 @@ class Recorder:
     def close(self) -> None:
         """End it."""
         self._process.close()
+
+
+class ModelRecorder:
+    """The recorder in front of the harness's model at `upstream`; it follows the daemon's recorder."""
+
+    def __init__(self, upstream: str, folder: Path, canary: str) -> None:
+        out = folder / f"before{MODEL_SUFFIX}"
+        self._process = _process("the recorder of the model", upstream, out, canary, "--side", MODEL)
+        self.url = str(self._process.receive(READY_TIMEOUT_S)["url"])
+
+    def follow(self, commands: Iterable[Mapping[str, Any]], timeout_s: float) -> None:
+        """Do what concerns both sides: begin a file beside the one that was begun, take each mark, wait for the end."""
+        _ask(self._process, [_beside(command) for command in commands if command["op"] in _BOTH], timeout_s)
+
+    def close(self) -> None:
+        """End it."""
+        self._process.close()
+
+
+def _process(name: str, upstream: str, out: Path, canary: str, *more: str) -> LineProcess:
+    command = [
+        sys.executable, "-P", "-m", "signet_recording_proxy",
+        "--upstream", upstream, "--out", str(out), "--control", "--canary-env", CANARY_VARIABLE, *more,
+    ]  # fmt: skip
+    return LineProcess(name, command, env=clean_environment(out.parent, **{CANARY_VARIABLE: canary}))
+
+
+def _beside(command: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**command, "out": model_side(command["out"])} if command["op"] == "trace" else command
+
+
+def _ask(process: LineProcess, commands: Sequence[Mapping[str, Any]], timeout_s: float) -> None:
+    for command in commands:
+        process.send(command)
+    refused: KitError | None = None
+    for command in commands:
+        answer = process.receive(timeout_s)
+        if answer.get("ok") is not True and refused is None:
+            refused = KitError(
+                f"{process.name} refused {command['op']}: {printable(answer.get('error'), 300)}",
+                remedy=answer.get("remedy"),
+            )
+    if refused is not None:
+        raise refused
 
 
 def mark(says: KitMark) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from signet_conformance.scenarios.deciding import deciding
 from signet_conformance.scenarios.script import Scenario, scripted
 from signet_conformance.scenarios.steps import SwitchFaultOn
 from signet_conformance.trace.fault_kinds import SLOW
+from signet_conformance.trace.sides import recordings_in
 
 FAILURES = "signet-failures"
 """The folder, where one stands, for scenarios that show a breach in a run without a report."""
@@ -162,7 +163,7 @@ def _saved(scenario: Scenario, folder: Path) -> Path:
 
 def _verdicts(folder: Path, cut_short: Sequence[_Performed], only: frozenset[str] | None) -> dict[str, Verdict]:
     left_out = {each.scenario.name for each in cut_short}
-    paths = (path for path in sorted(folder.glob("*.jsonl")) if path.stem not in left_out)
+    paths = (path for path in recordings_in(folder) if path.stem not in left_out)
     judged = engine.judge_run([trace.read(path) for path in paths], only)
     verdicts = {name: judgement.verdict for name, judgement in judged.together.items()}
     for each in judged.traces:
@@ -174,7 +175,7 @@ def _raise_for(plan: Plan, cut_short: Sequence[_Performed], count: int, why: str
     """Say why no scenario at all could be performed, by the first that was tried."""
     first = cut_short[0]
     failure = first.watched.failure
-    silent = not any(trace.read(path).exchanges for path in folder.glob("*.jsonl"))
+    silent = not any(trace.read(path).exchanges for path in recordings_in(folder))
     if isinstance(failure, NothingTestedError) and silent:
         raise failure
     told = first.watched.told(first.scenario, first.error or "", plan.target, "")

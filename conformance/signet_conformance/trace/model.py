@@ -232,16 +232,22 @@ class Declared:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The first line of a trace."""
+    """The first line of a trace.
+
+    `side` is what stood upstream of the recorder: None for a daemon, `model` for a model server. `clock_s` is what the
+    machine's monotonic clock showed at `created`: by it the times of two recordings of one run compare.
+    """
 
     created: str | None = None
     target: str | None = None
     upstream: str | None = None
     daemon_version: str | None = None
     declared: Declared = field(default_factory=Declared)
+    side: str | None = None
+    clock_s: float | None = None
 
     def to_json(self) -> dict[str, JSONValue]:
-        """The header as the object of its line."""
+        """The header as the object of its line; `side` and `clock_s` are left out where they say nothing."""
         return {
             "kind": "header",
             "format": FORMAT,
@@ -250,6 +256,8 @@ class Header:
             "upstream": self.upstream,
             "daemon_version": self.daemon_version,
             "declared": self.declared.to_json(),
+            **({} if self.side is None else {"side": self.side}),
+            **({} if self.clock_s is None else {"clock_s": self.clock_s}),
         }
 
 
@@ -258,7 +266,8 @@ class Trace:
     """A whole recording: exchanges and marks in the order of their numbers.
 
     `warnings` names what was passed over (a torn last line); the rest still counts. `part` tells that the run which
-    made it lacks the recordings of other scenarios, whatever its own marks say.
+    made it lacks the recordings of other scenarios, whatever its own marks say. `model` is what was recorded meanwhile
+    between the harness and its model; None where nothing stood there.
     """
 
     header: Header
@@ -267,6 +276,14 @@ class Trace:
     path: str | None = None
     warnings: tuple[str, ...] = ()
     part: bool = False
+    model: Trace | None = None
+
+    def instant(self, other: Trace, t: float) -> float:
+        """The instant `t` of `other` in this recording's time; both headers have `clock_s`, as in two sides."""
+        ours, theirs = self.header.clock_s, other.header.clock_s
+        if ours is None or theirs is None:
+            raise ValueError("the two recordings have no clock in common")
+        return t + theirs - ours
 
 
 def is_seconds(value: object) -> bool:

@@ -8,13 +8,15 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
 from signet_conformance.errors import TraceError, printable
 from signet_conformance.trace.lines import BrokenLineError, Lines, parsed
-from signet_conformance.trace.model import FORMAT, Declared, Exchange, Header, Mark, Trace
+from signet_conformance.trace.model import FORMAT, Declared, Exchange, Header, Mark, Trace, is_seconds
 from signet_conformance.trace.parsing import JSONValue
+from signet_conformance.trace.sides import MODEL, model_side
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 _REMEDY_RECORD = "record it again with: signet-conformance record --upstream URL --out FILE"
@@ -41,9 +43,11 @@ def _header(data: JSONValue, where: str) -> Header:
         value = data.get(member)
         return value if isinstance(value, str) else None
 
+    clock_s = data.get("clock_s")
     return Header(
-        text("created"), text("target"), text("upstream"), text("daemon_version"), Declared.from_json(declared, where)
-    )
+        text("created"), text("target"), text("upstream"), text("daemon_version"), Declared.from_json(declared, where),
+        text("side"), clock_s if is_seconds(clock_s) else None,
+    )  # fmt: skip
 
 
 @contextmanager
@@ -59,12 +63,28 @@ def _collector_paused() -> Iterator[None]:
 
 
 def read(path: str | os.PathLike[str]) -> Trace:
-    """Read a trace file.
+    """Read a trace file, and the model's side where NAME.model.jsonl stands beside NAME.jsonl.
 
-    Raises TraceError when the file cannot be opened, is not signet-trace/1, or is damaged before its
-    last line. A torn last line (a recorder that was killed) is named in `Trace.warnings` instead.
+    Raises TraceError when a file cannot be opened, is not signet-trace/1, or is damaged before its
+    last line, and when the two sides have no clock in common. A torn last line (a recorder that was killed) is
+    named in `Trace.warnings` instead.
     """
     name = os.fspath(path)
+    whole = _read_file(name)
+    beside = model_side(name)
+    if beside is None or not Path(beside).is_file():
+        return whole
+    model = _read_file(beside)
+    if model.header.side != MODEL or model.header.clock_s is None or whole.header.clock_s is None:
+        raise TraceError(
+            f"cannot be laid beside {printable(name, 400)}: both headers need clock_s, and this one's side is {MODEL}",
+            where=_place(beside, 1),
+            remedy="record both again in one run, or move this file away",
+        )
+    return replace(whole, model=model, warnings=whole.warnings + model.warnings)
+
+
+def _read_file(name: str) -> Trace:
     try:
         with Path(name).open("rb") as stream, _collector_paused():
             return _read(stream, name)
