@@ -61,10 +61,10 @@ def draw(features: Features, seed: int, chunk: int) -> Sequence[Scenario]:
 
 def _drawn(features: Features, seed: int, chunk: int) -> Sequence[tuple[Scenario, _Origin]]:
     by_chance = _Origin(seed, chunk)
-    others = iter(_different(features, by_chance))
+    outages = [outage_of(features, chunk * CHUNK + place) for place in range(CHUNK)]
+    others = iter(_different(features, by_chance, outages.count(None)))
     drawn: dict[str, tuple[Scenario, _Origin]] = {}
-    for place in range(CHUNK):
-        outage = outage_of(features, chunk * CHUNK + place)
+    for place, outage in enumerate(outages):
         origin = by_chance if outage is None else _Origin(seed, chunk, place, outage)
         scenario = next(others, None) if outage is None else _holding(outage, features, origin)
         if scenario is not None:
@@ -72,17 +72,28 @@ def _drawn(features: Features, seed: int, chunk: int) -> Sequence[tuple[Scenario
     return list(drawn.values())
 
 
-def _different(features: Features, origin: _Origin) -> Sequence[Scenario]:
+def _different(features: Features, origin: _Origin, enough: int) -> Sequence[Scenario]:
+    """The first scenarios drawn that differ and, where an outage is asked for, hold it: at most `enough`."""
     drawn: dict[str, Scenario] = {}
-    _run(features, origin, (Phase.generate,), lambda scenario: drawn.setdefault(identity(scenario), scenario))
+
+    class EnoughError(Exception):
+        """Ends the drawing: Hypothesis goes on until something is raised, or for as long as it was allowed."""
+
+    def keep(scenario: Scenario) -> None:
+        if len(drawn) < enough and (origin.outage is None or holds(scenario, origin.outage)):
+            drawn.setdefault(identity(scenario), scenario)
+        if len(drawn) >= enough:
+            raise EnoughError
+
+    with contextlib.suppress(EnoughError):
+        _run(features, origin, (Phase.generate,), keep)
     return list(drawn.values())
 
 
 def _holding(outage: Outage, features: Features, origin: _Origin) -> Scenario:
     """The first scenario drawn that holds an outage; one of the outage alone where chance brought none."""
-    drawn = (scenario for scenario in _different(features, origin) if holds(scenario, outage))
-    alone = write(features, Digits(0), [("outage", 0, (outage, Digits(0)))], "generated")
-    return next(drawn, alone)
+    drawn = _different(features, origin, 1)
+    return drawn[0] if drawn else write(features, Digits(0), [("outage", 0, (outage, Digits(0)))], "generated")
 
 
 def smallest(
