@@ -23,7 +23,8 @@ def hook(operation: str, key: str, **more: Any) -> Item:
     """A hook of a session."""
     body = {**KEYED, "sessionKey": key, "userMessage": "next", **more}
     request = {"method": "POST", "path": f"/api/hooks/{operation}", "body": body}
-    return {"request": request, "response": {"status": 200, "body": {}}}
+    answer = {"inject": "", "memories": []} if operation == "session-start" else {"inject": "", "memoryCount": 0}
+    return {"request": request, "response": {"status": 200, "body": answer}}
 
 
 def step(kind: str, session: str, index: int) -> Item:
@@ -69,3 +70,19 @@ def test_end_that_met_nobody_listening_is_told_at_a_clear(tmp_path: Path, away: 
     made_up = [hook("session-end", "k-1", reason="exit"), hook("session-start", "k-1", source="resume")]
     cleared = [hook("session-end", "k-1", reason="clear"), hook("session-start", "k-1", source="clear")]
     assert verdict(tmp_path, "SIG-START-006", *STARTED, *owed, step("clear", "s1", 3), *made_up, *cleared) == expected
+
+
+@pytest.mark.parametrize(("away", "expected"), [(True, "INCONCLUSIVE"), (False, "WARN")])
+def test_end_that_met_nobody_listening_may_never_be_told(tmp_path: Path, away: bool, expected: str) -> None:
+    """Whether the old session was ended before the new one began cannot be seen where nothing listened between."""
+    between = [AWAY, step("end", "s1", 1), BACK] if away else [step("end", "s1", 1)]
+    new = [step("start", "s2", 2), hook("session-start", "k-2"), step("end", "s2", 3), hook("session-end", "k-2")]
+    assert verdict(tmp_path, "SIG-END-010", *STARTED, *between, *new) == expected
+
+
+@pytest.mark.parametrize(("away", "expected"), [(True, "INCONCLUSIVE"), (False, "FAIL")])
+def test_prompt_without_a_key_may_be_of_a_start_that_met_nobody(tmp_path: Path, away: bool, expected: str) -> None:
+    """A start without a key that fell into an outage was not recorded, so what its prompt owes cannot be seen."""
+    begun = [AWAY, step("start", "s2", 1), BACK] if away else [step("start", "s2", 1)]
+    said = [step("prompt", "s2", 2), hook("user-prompt-submit", "")]
+    assert verdict(tmp_path, "SIG-PROMPT-005", *STARTED, *begun, *said) == expected

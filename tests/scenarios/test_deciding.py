@@ -28,7 +28,7 @@ COMPACTIONS = {"compaction", "other-agent", "after-compaction", "slow-after-comp
         (
             "SIG-SEC-001",
             {"tools", "secret", "feedback", "interleaved", "other-agent", "daemon-refuses-save"}
-            | {"many-rows", "skill"},
+            | {"many-rows", "skill", "daemon-limits"},
         ),
     ],
 )

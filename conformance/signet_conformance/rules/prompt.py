@@ -153,6 +153,8 @@ def _keyless(recording: Recording, call: Call, any_started: bool, first_keyless:
     if first_keyless is not None and first_keyless < call.seq:
         if any_started:
             yield undecided(call, message="without a key, after a start without one: whose it is cannot be seen")
+    elif recording.any_open(call.seq) and start_may_be_lost(recording, call):
+        yield undecided(call, message="without a key, and a start without one may have met nobody listening")
     elif recording.any_open(call.seq):
         yield fail(
             call,

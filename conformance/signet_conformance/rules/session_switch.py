@@ -56,7 +56,10 @@ def _switches(recording: Recording) -> Iterator[Outcome]:
                     continue
                 first_end = next((c for c in recording.later(turn) if c.seq > call.seq), None)
                 if first_end is None:
-                    yield _never_ended(turn, call)
+                    # An end that met nobody listening was never recorded: that it is not made up for is SIG-END-005's.
+                    yield (
+                        _lost(turn, call) if closed_between(recording, turn.seq, call.seq) else _never_ended(turn, call)
+                    )
                     # Never seen again: each later start would say the same of it.
                     del open_turns[old]
                 elif (
@@ -85,6 +88,12 @@ def _any_between(seqs: Sequence[int], low: int, high: int) -> bool:
     """Whether one of some ascending numbers is at least `low` and below `high`."""
     at = bisect_left(seqs, low)
     return at < len(seqs) and seqs[at] < high
+
+
+def _lost(turn: Call, start: Call) -> Outcome:
+    return undecided(
+        turn, start, message="nothing listened for a while before the new start: an end may have been lost"
+    )
 
 
 def _never_ended(turn: Call, start: Call) -> Outcome:
