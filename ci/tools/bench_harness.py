@@ -167,10 +167,12 @@ def main() -> None:
                 each = len(answers)
                 kept = model.send("GET", "/requests")["requests"][-each * count :]
                 server = [
-                    sum(one["ended"] - one["began"] for one in kept[at : at + each]) for at in range(0, len(kept), each)
+                    sum(request["ended"] - request["began"] for request in kept[at : at + each])
+                    for at in range(0, len(kept), each)
                 ]
                 added = [turn - own - bare for turn, own in zip(taken, server, strict=True)]
-                late = [came - one["first_chunk"] for came, one in zip(firsts, kept[each - 1 :: each], strict=True)]
+                asked = kept[each - 1 :: each]
+                late = [came - request["first_chunk"] for came, request in zip(firsts, asked, strict=True)]
                 print(
                     row(kind, name, added, worked, bare),
                     f"first token {figures(late)} after the server sent it",

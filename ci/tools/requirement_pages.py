@@ -165,7 +165,7 @@ def selftest() -> str:
         "",
         "| variant | it … | why it conforms |",
         "|---|---|---|",
-        *(f"| `{one['id']}` | {_plain(one['title'])} | {_plain(one['because'])} |" for one in variants),
+        *(f"| `{row['id']}` | {_plain(row['title'])} | {_plain(row['because'])} |" for row in variants),
     ]
     return told + _LIST + "\n".join(lines) + "\n"
 

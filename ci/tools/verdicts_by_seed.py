@@ -60,9 +60,9 @@ def main() -> int:
         for loops in given.loops:
             for seed in range(1, given.seeds + 1):
                 with busy(loops), tempfile.TemporaryDirectory(prefix="signet-seeds-") as folder:
-                    found = verdicts(target, seed, given.sessions, Path(folder) / "report")
+                    of_seed = verdicts(target, seed, given.sessions, Path(folder) / "report")
                 run = f"{seed}" if given.loops == [0] else f"{seed}+{loops}"
-                for name, verdict in found.items():
+                for name, verdict in of_seed.items():
                     seen[name][verdict].append(run)
                 print(f"{target}: seed {seed}, {loops} busy loops: done", file=sys.stderr, flush=True)
         differing = {name: rows for name, rows in seen.items() if len(rows) > 1}

@@ -27,7 +27,7 @@ def printable(value: object, limit: int = 120) -> str:
     shown = "".join(
         c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode("ascii") for c in text
     )
-    return _CI_COMMAND.sub(lambda found: f"\\x{ord(found[0]):02x}", shown) if "::" in shown or "##" in shown else shown
+    return _CI_COMMAND.sub(lambda match: f"\\x{ord(match[0]):02x}", shown) if "::" in shown or "##" in shown else shown
 
 
 def printable_json(text: str) -> str:

@@ -72,7 +72,7 @@ def test_no_secret_is_left_on_the_disk(recorded: Path) -> None:
     texts = {file: file.read_bytes().decode("latin-1") for file in recorded.rglob("*") if file.is_file()}
     assert {file.name for file in texts} >= {"a.jsonl", "b.jsonl"}
     assert texts[recorded / "a.jsonl"].count("<redacted:") > 2 * len(SAID)
-    assert {file.name: found for file, text in texts.items() if (found := found_in(text))} == {}
+    assert {file.name: planted for file, text in texts.items() if (planted := found_in(text))} == {}
 
 
 def test_no_secret_is_in_what_is_made_of_it(recorded: Path, invoke: Invoke, tmp_path: Path) -> None:
@@ -85,4 +85,4 @@ def test_no_secret_is_in_what_is_made_of_it(recorded: Path, invoke: Invoke, tmp_
         assert found_in(done.output) == [], words
     made = [file for file in tmp_path.iterdir() if file.suffix != ".jsonl"]
     assert len(made) >= 8
-    assert {file.name: found for file in made if (found := found_in(file.read_bytes().decode("latin-1")))} == {}
+    assert {file.name: planted for file in made if (planted := found_in(file.read_bytes().decode("latin-1")))} == {}

@@ -29,14 +29,14 @@ def test_a_folder_stands_for_the_traces_below_it(invoke: Invoke, tmp_path: Path)
         write(tmp_path / "runs" / name, CONFORMING)
     (tmp_path / "runs" / "notes.txt").write_text("no trace")
     document = json.loads(invoke("check", "runs", "--json").stdout)
-    assert [one["file"] for one in document["traces"]] == ["runs/a.jsonl", "runs/b.jsonl", "runs/deep/c.jsonl"]
+    assert [listed["file"] for listed in document["traces"]] == ["runs/a.jsonl", "runs/b.jsonl", "runs/deep/c.jsonl"]
 
 
 def test_a_glob_is_expanded_and_a_file_counts_once(invoke: Invoke, tmp_path: Path) -> None:
     """A pattern that the shell left alone is expanded; a file that is named twice is judged once."""
     write(tmp_path / "a.jsonl", CONFORMING)
     document = json.loads(invoke("check", "*.jsonl", "a.jsonl", "--json").stdout)
-    assert [one["file"] for one in document["traces"]] == ["a.jsonl"]
+    assert [listed["file"] for listed in document["traces"]] == ["a.jsonl"]
 
 
 def test_a_name_with_brackets_is_a_file_before_it_is_a_glob(invoke: Invoke, tmp_path: Path) -> None:
@@ -118,8 +118,8 @@ def test_a_wrong_option_exits_2_with_value_and_remedy(
 def test_only_takes_a_family(invoke: Invoke, tmp_path: Path, family: str) -> None:
     """-k SIG-AGENT judges by every requirement of that name, as it does in pytest."""
     done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING), "-k", family, "--json")
-    found = set(json.loads(done.stdout)["together"])
-    assert found == {name for name in requirements() if name.startswith("SIG-AGENT-")}
+    judged = set(json.loads(done.stdout)["together"])
+    assert judged == {name for name in requirements() if name.startswith("SIG-AGENT-")}
 
 
 def test_an_unknown_requirement_is_told_by_the_options_that_name_one(invoke: Invoke, tmp_path: Path) -> None:

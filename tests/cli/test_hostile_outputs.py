@@ -60,7 +60,7 @@ def harmless_sarif(text: str) -> None:
     harmless_json(text)
     messages = re.findall(r'"text":"((?:[^"\\]|\\.)*)"', text)
     assert messages
-    assert not [one for one in messages if "](" in one or re.search(r"(?<!\{)(\{\{)*\{\d", one)]
+    assert not [message for message in messages if "](" in message or re.search(r"(?<!\{)(\{\{)*\{\d", message)]
 
 
 def harmless_markdown(text: str) -> None:

@@ -21,8 +21,8 @@ WORKFLOW = Path(".github", "workflows", "signet-conformance.yml")
 
 def files(folder: Path) -> set[str]:
     """The files below a folder, git's own left out."""
-    found = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    return {path for path in found if not path.startswith(".git/") and "__pycache__" not in path}
+    paths = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return {path for path in paths if not path.startswith(".git/") and "__pycache__" not in path}
 
 
 @pytest.fixture(name="forgetful")
@@ -63,8 +63,8 @@ def test_the_lane_is_clean_to_actionlint(tmp_path: Path, invoke: Invoke, kit: tu
     (tmp_path / ".git").mkdir()
     (tmp_path / "package-lock.json").touch()
     assert invoke("init", "--no-run", *kit).exit_code == 0
-    found = subprocess.run([actionlint], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (found.returncode, found.stdout) == (0, "")
+    linted = subprocess.run([actionlint], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (linted.returncode, linted.stdout) == (0, "")
     assert "npm ci" in (tmp_path / WORKFLOW).read_text()
 
 

@@ -82,13 +82,13 @@ def test_a_known_warning_passes_a_strict_run(invoke: Invoke, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("written", "found", "passes"),
+    ("written", "verdict", "passes"),
     [("WARN", Verdict.WARN, True), ("WARN", Verdict.FAIL, False), ("FAIL", Verdict.WARN, True)],
 )
-def test_a_warning_that_becomes_a_failure_is_not_known(written: str, found: Verdict, passes: bool) -> None:
+def test_a_warning_that_becomes_a_failure_is_not_known(written: str, verdict: Verdict, passes: bool) -> None:
     """An entry covers what is as bad as it says or better, and is not stale while anything fails."""
     entry = Entry("SIG-END-003", "*", "ada", "r", BEFORE, LATER, Verdict(written))
-    held = baseline.held({"openclaw": {"SIG-END-003": found}}, [Known("f", [entry])], TODAY)
+    held = baseline.held({"openclaw": {"SIG-END-003": verdict}}, [Known("f", [entry])], TODAY)
     assert held.covers("SIG-END-003", ["openclaw"]) is passes
     assert not held.fails
 

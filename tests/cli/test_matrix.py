@@ -115,7 +115,7 @@ def test_a_folder_stands_for_the_report_in_it(invoke: Invoke, tmp_path: Path) ->
     refused(invoke("matrix", "run"))
     report(tmp_path / "run" / "report.json", observed=surface())
     whole = connectors(invoke("matrix", "run", "--json"))
-    assert [one["report"] for one in whole] == ["run/report.json"]
+    assert [row["report"] for row in whole] == ["run/report.json"]
     refused(invoke("matrix", "run", "--html", "run/report.json", "--force"))
 
 

@@ -102,7 +102,7 @@ def test_some_requirements_have_the_verdicts_of_the_whole_run(drive: Drive) -> N
     traces = {path.stem: trace.read(path) for path in (drive.folder / "whole").glob("*.jsonl")}
     whole = judge_run(list(traces.values())).together
     for name, judgement in whole.items():
-        chosen = [traces[one.name] for one in deciding(scripted(), [name]) if one.name in traces]
+        chosen = [traces[scenario.name] for scenario in deciding(scripted(), [name]) if scenario.name in traces]
         if judgement.verdict in (Verdict.FAIL, Verdict.WARN):
             assert judge_run(chosen, frozenset({name})).together[name].verdict is judgement.verdict, name
     assert whole["SIG-CMP-002"].verdict is Verdict.FAIL

@@ -73,7 +73,7 @@ def test_details_lose_nothing(ours: list[str], theirs: list[str]) -> None:
     few, many = sorted((ours, theirs), key=len)
     if len(few) < len(many):
         assert met == max(
-            sum(one == many[at] for one, at in zip(few, places, strict=True))
+            sum(item == many[at] for item, at in zip(few, places, strict=True))
             for places in combinations(range(len(many)), len(few))
         )
 

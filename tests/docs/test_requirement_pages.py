@@ -18,7 +18,7 @@ pages = tool("requirement_pages")
 
 def entry(name: str) -> dict[str, Any]:
     """The catalogue's entry of a requirement."""
-    return next(one for one in pages.catalogue() if one["id"] == name)
+    return next(requirement for requirement in pages.catalogue() if requirement["id"] == name)
 
 
 def test_the_index_is_current() -> None:
@@ -31,18 +31,18 @@ def test_the_list_of_variants_is_current() -> None:
     assert pages.SELFTEST.read_text("utf-8") == pages.selftest(), "try: python ci/tools/requirement_pages.py"
 
 
-@pytest.mark.parametrize("name", [one["id"] for one in pages.catalogue()])
+@pytest.mark.parametrize("name", [requirement["id"] for requirement in pages.catalogue()])
 def test_a_page_tells_the_whole_requirement(name: str) -> None:
     """Sentence, level, verdict, why, remedy, example and proof stand on every page."""
-    page, one = pages.page(entry(name)), entry(name)
+    page, requirement = pages.page(entry(name)), entry(name)
     for member in ("title", "subject", "verdict", "why", "fix", "source"):
-        assert pages._plain(one[member]) in page
-    assert f"| level | {one['level']}" in page
+        assert pages._plain(requirement[member]) in page
+    assert f"| level | {requirement['level']}" in page
     assert f"signet-conformance explain {name}" in page
     for heading in ("## Verdict", "## Why it matters", "## What to change", "## Proven by", "## In a terminal"):
         assert heading in page
-    if "example" in one:
-        assert json.dumps(one["example"], indent=2, ensure_ascii=False) in page
+    if "example" in requirement:
+        assert json.dumps(requirement["example"], indent=2, ensure_ascii=False) in page
 
 
 def test_a_page_names_its_mutants() -> None:
@@ -67,4 +67,4 @@ def test_the_catalogues_text_is_no_markup() -> None:
 def test_every_area_has_a_heading() -> None:
     """No requirement is left out of the index."""
     listed = [entry["id"] for area in pages.areas() if area["heading"] for entry in area["requirements"]]
-    assert sorted(listed) == sorted(one["id"] for one in pages.catalogue())
+    assert sorted(listed) == sorted(requirement["id"] for requirement in pages.catalogue())

@@ -60,5 +60,5 @@ def test_a_link_out_of_the_site_is_a_path(site: Path) -> None:
 def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
     """No page names a script, style, font or image of another host."""
     loaded = re.compile(r"<(?:script|link|img|iframe)[^>]*(?:src|href)=\"?https?://[^\s>]+")
-    found = {hit for page in site.rglob("*.html") for hit in loaded.findall(page.read_text("utf-8"))}
-    assert found == set()
+    outside = {hit for page in site.rglob("*.html") for hit in loaded.findall(page.read_text("utf-8"))}
+    assert outside == set()

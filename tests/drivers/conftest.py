@@ -62,10 +62,10 @@ def recordings(station: Station, folder: Path, scenarios: Sequence[Scenario]) ->
 @pytest.fixture(params=["node", "bun"])
 def runtime(request: pytest.FixtureRequest) -> str:
     """Where a program that runs JavaScript is, each in turn; a test is skipped by name where there is none."""
-    found = shutil.which(request.param)
-    if found is None:
+    program = shutil.which(request.param)
+    if program is None:
         pytest.skip(f"{request.param} is not on PATH")
-    return found
+    return program
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def recorded(_shared: tuple[Station, Path], tmp_path: Path) -> Recorded:
         shutil.rmtree(home, ignore_errors=True)
         home.mkdir()
         station.target = target
-        return recordings(station, tmp_path / "traces", [one for one in scripted() if one.name in names])
+        return recordings(station, tmp_path / "traces", [scenario for scenario in scripted() if scenario.name in names])
 
     return drive
 

@@ -33,8 +33,8 @@ def test_greeting_and_quitting_belong_to_no_scenario(made: Made, tmp_path: Path)
             assert station.perform(plain, driver, out, apart=f"x{number}") is None
             driver.close()
     traces = [trace.read(path) for path in sorted((tmp_path / "traces").glob("*.jsonl"))]
-    assert [len(one.exchanges) for one in traces] == [len(plain.steps)] * 2
-    assert [after_the_end(one) for one in traces] == [0, 0]
+    assert [len(recording.exchanges) for recording in traces] == [len(plain.steps)] * 2
+    assert [after_the_end(recording) for recording in traces] == [0, 0]
 
 
 def test_greeting_and_quitting_of_one_s_own_process(made: Made, tmp_path: Path) -> None:

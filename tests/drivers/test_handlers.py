@@ -100,7 +100,7 @@ def test_text_is_cut_between_words() -> None:
 def test_handler_that_the_user_waits_for(ms: object, bound_s: float | None, outcomes: list[str]) -> None:
     """One that went well is told where it took longer than the target declares, and a second to start in."""
     entry = {"event": "UserPromptSubmit", "status": 0, "ms": ms}
-    assert [one.outcome for one in troubled(1, {"hooks": [entry]}, bound_s)] == outcomes
+    assert [call.outcome for call in troubled(1, {"hooks": [entry]}, bound_s)] == outcomes
 
 
 def test_marks_of_a_step_are_bounded() -> None:

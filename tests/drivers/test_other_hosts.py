@@ -50,8 +50,8 @@ def settings(folder: Path, prompt_timeout_s: float = 30) -> str:
 def test_command_hooks(mode: str, made: Made, broken: Broken, tmp_path: Path) -> None:
     """Hooks are run with the harness's JSON; one that sends the prompt under a wrong name is found out."""
     target = made("claude-code", mode=mode, config=settings(tmp_path), capabilities=["session-start"])
-    found = broken(target, ("plain", "two-tasks"))
-    assert found == ({} if mode == "conforming" else PROMPT_TEXT)
+    breached = broken(target, ("plain", "two-tasks"))
+    assert breached == ({} if mode == "conforming" else PROMPT_TEXT)
 
 
 def test_hooks_are_told_their_session_s_agent_where_a_user_tells_it(made: Made, broken: Broken, tmp_path: Path) -> None:
@@ -90,8 +90,8 @@ def model_marks(folder: Path) -> int:
 def test_hook_that_blocks_when_the_daemon_is_away(made: Made, broken: Broken, tmp_path: Path) -> None:
     """It stops the user's work with the daemon: a breach, and a note that says when."""
     target = made("claude-code", mode="blocks-when-away", config=settings(tmp_path), capabilities=["session-start"])
-    found = broken(target, ("plain", "daemon-refuses", "daemon-resets"))
-    assert found == {"SIG-FAIL-001": Verdict.FAIL}
+    breached = broken(target, ("plain", "daemon-refuses", "daemon-resets"))
+    assert breached == {"SIG-FAIL-001": Verdict.FAIL}
     blocked = "UserPromptSubmit: ended with status 2 and blocked the user's turn, in 2 steps of 2 scenarios"
     where = "only while a fault was on; the first: daemon-refuses, step 2 prompt: memory is away"
     assert notes(tmp_path / "traces") == [f"{blocked}, {where}"]
@@ -201,16 +201,16 @@ def test_installer_that_forgets_the_address(runtime: str, made: Made, tmp_path: 
 @pytest.mark.parametrize("mode", ["conforming", "drops-agent"])
 def test_python_provider(mode: str, made: Made, broken: Broken) -> None:
     """A provider that leaves its agent out of pre-compaction breaks the agent requirements, a whole one none."""
-    found = broken(made("hermes-agent", mode=mode, module=str(FIXTURES / "hermes_conforming" / "__init__.py")))
+    breached = broken(made("hermes-agent", mode=mode, module=str(FIXTURES / "hermes_conforming" / "__init__.py")))
     expected = {} if mode == "conforming" else {"SIG-AGENT-001": Verdict.FAIL, "SIG-AGENT-002": Verdict.FAIL}
-    assert found == expected
+    assert breached == expected
 
 
 def test_provider_that_throws_stops_no_turn(made: Made, tmp_path: Path) -> None:
     """The turn goes on, and the answer tells which method raised what, and where."""
     target = made("hermes-agent", mode="throws", module=str(FIXTURES / "hermes_conforming" / "__init__.py"))
     _, turn = performed(target, tmp_path / "home", [START, PROMPT])
-    (told,) = [one for one in troubled(1, turn) if one.event == "prefetch"]
+    (told,) = [call for call in troubled(1, turn) if call.event == "prefetch"]
     assert (turn["turn"], told.outcome) == (True, "thrown")
     assert re.fullmatch(r"LookupError\('no recall'\) at .*__init__\.py:\d+", told.text or "")
 
@@ -235,8 +235,8 @@ def test_memory_server_in_javascript(mode: str, runtime: str, made: Made, broken
 def test_memory_server(mode: str, made: Made, broken: Broken) -> None:
     """A memory server that drops the agent of its calls is found out, one that sends it passes."""
     target = made("mcp", mode=mode, module=str(FIXTURES / "mcp_server.py"), runtime=sys.executable)
-    found = broken(target, ("tools", "interleaved"))
-    assert found == ({} if mode == "conforming" else {"SIG-AGENT-002": Verdict.FAIL})
+    breached = broken(target, ("tools", "interleaved"))
+    assert breached == ({} if mode == "conforming" else {"SIG-AGENT-002": Verdict.FAIL})
 
 
 def installs(made: Made, runtime: str, mode: str = "conforming", server_mode: str = "conforming") -> Target:
@@ -251,8 +251,8 @@ def test_memory_server_is_the_one_that_the_connector_installs(
     mode: str, runtime: str, made: Made, broken: Broken
 ) -> None:
     """It is started as the harness's file says, for each session's own agent, and finds the daemon where it runs."""
-    found = broken(installs(made, runtime, server_mode=mode), ("tools", "interleaved"))
-    assert found == ({} if mode == "conforming" else {"SIG-AGENT-002": Verdict.FAIL})
+    breached = broken(installs(made, runtime, server_mode=mode), ("tools", "interleaved"))
+    assert breached == ({} if mode == "conforming" else {"SIG-AGENT-002": Verdict.FAIL})
 
 
 def test_installer_that_names_no_server_is_told(runtime: str, made: Made, recorded: Recorded) -> None:

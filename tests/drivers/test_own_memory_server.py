@@ -39,9 +39,9 @@ def test_the_documented_server_is_driven_as_documented(forgets: bool, tmp_path: 
         server = tmp_path / "server.mjs"
         server.write_text(server.read_text().replace("{ query, agentId }", "{ query }"))
     (tools,) = recorded(targets.load("mem", tmp_path), ["tools"])  # the scenario that calls every tool
-    found = engine.judge(trace.read(tools))
-    assert {"/api/memory/remember", "/api/memory/recall"} <= {one.request.path for one in found.trace.exchanges}
-    assert found.judgements["SIG-AGENT-002"].verdict is (Verdict.FAIL if forgets else Verdict.PASS)
+    judged = engine.judge(trace.read(tools))
+    assert {"/api/memory/remember", "/api/memory/recall"} <= {call.request.path for call in judged.trace.exchanges}
+    assert judged.judgements["SIG-AGENT-002"].verdict is (Verdict.FAIL if forgets else Verdict.PASS)
 
 
 def test_each_page_shows_the_same_settings() -> None:

@@ -193,9 +193,9 @@ def test_a_registered_rule_is_given_back() -> None:
 )
 def test_the_exit_status(verdicts: list[str], status: int, strict: int) -> None:
     """0 conforming, 1 a breach (a WARN too when strict), 3 nothing was tested, 4 the kit failed."""
-    found = [Verdict(verdict) for verdict in verdicts]
-    assert exit_status(found) == status
-    assert exit_status(found, strict=True) == strict
+    yielded = [Verdict(verdict) for verdict in verdicts]
+    assert exit_status(yielded) == status
+    assert exit_status(yielded, strict=True) == strict
 
 
 @pytest.mark.parametrize(

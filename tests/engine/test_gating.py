@@ -70,9 +70,9 @@ def test_a_gated_breach_is_told_but_not_scored() -> None:
 
 def test_a_contract_version_may_be_asked_for() -> None:
     """The contract asked for decides what is in force, not the daemon that the trace met."""
-    one = trace(exchange(1, harness="openclaw", agentId=" "), daemon_version="0.205.0")
-    assert judge(one).judgements["SIG-AGENT-005"].verdict is Verdict.WARN
-    judged = judge(one, contract="0.145")
+    recording = trace(exchange(1, harness="openclaw", agentId=" "), daemon_version="0.205.0")
+    assert judge(recording).judgements["SIG-AGENT-005"].verdict is Verdict.WARN
+    judged = judge(recording, contract="0.145")
     assert judged.daemon_version == "0.145.7"
     assert judged.judgements["SIG-AGENT-005"].reason is Reason.GATED
 

@@ -39,7 +39,7 @@ def test_the_highest_verdict_of_any_trace_counts() -> None:
     together = run.together[NAME]
     assert (together.verdict, together.reason, together.subjects) == (Verdict.FAIL, Reason.BREACH, 3)
     assert len(together.findings) == 2
-    assert [one.judgements[NAME].verdict for one in run.traces] == [Verdict.PASS, Verdict.FAIL, Verdict.FAIL]
+    assert [judged.judgements[NAME].verdict for judged in run.traces] == [Verdict.PASS, Verdict.FAIL, Verdict.FAIL]
 
 
 def test_passes_are_counted_together() -> None:
@@ -68,7 +68,7 @@ def test_what_was_declared_and_done_passes() -> None:
     """COV-001 passes over a whole run in which exactly the declared operations were seen."""
     run = _run(_performed(START), _performed(PROMPT), capabilities=("session-start", "user-prompt-submit"))
     assert run.together[COVERAGE].verdict is Verdict.PASS
-    assert [one.judgements[COVERAGE].verdict for one in run.traces] == [Verdict.INCONCLUSIVE] * 2
+    assert [judged.judgements[COVERAGE].verdict for judged in run.traces] == [Verdict.INCONCLUSIVE] * 2
 
 
 def test_what_was_declared_and_never_done_fails() -> None:
@@ -156,7 +156,7 @@ def test_polling_a_job_comes_with_running_it() -> None:
 )
 def test_anything_but_a_whole_run_is_left_to_its_traces(traces: list[Trace]) -> None:
     """Equality with the manifest is judged only where every trace holds a scenario performed to its end."""
-    assert run_judgements([judge(one) for one in traces]) == {}
+    assert run_judgements([judge(recording) for recording in traces]) == {}
 
 
 def test_one_broken_scenario_leaves_the_run_undecided() -> None:

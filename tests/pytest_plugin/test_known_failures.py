@@ -28,9 +28,9 @@ def listed(repository: Repository, *names: str, expires: date = LATER, flaky: bo
 def test_a_known_failure_is_expected(repository: Repository, breaching: Path, workers: tuple[str, ...]) -> None:
     """It is an xfail with owner, day and reason, the run ends with 0, and every report says that it is known."""
     known = listed(repository, FAILING)
-    done, found = repository.judge(breaching, "--signet-baseline", known, "--signet-report", "report", "-ra", *workers)
+    done, cases = repository.judge(breaching, "--signet-baseline", known, "--signet-report", "report", "-ra", *workers)
     assert done.status == 0, done.everything
-    assert (found[FAILING].outcome, found[FAILING].verdict) == ("skipped", "FAIL")
+    assert (cases[FAILING].outcome, cases[FAILING].verdict) == ("skipped", "FAIL")
     assert f"known: ada, until {LATER.isoformat()}: next release" in done.out
     assert f"KNOWN {FAILING} at unnamed" in done.out
     (line,) = (repository.folder / "known.json.audit.jsonl").read_text().splitlines()
@@ -46,16 +46,16 @@ def test_a_failure_that_is_not_known_fails(repository: Repository, breaching: Pa
     """An entry of another requirement, or one whose target did not run, lets nothing pass."""
     elsewhere = Entry(FAILING, "elsewhere", "ada", "next release", BEFORE, LATER).to_json()
     known = repository.write("known.json", json.dumps({"format": BASELINE, "entries": [elsewhere]}))
-    done, found = repository.judge(breaching, "--signet-baseline", known)
-    assert (done.status, found[FAILING].outcome) == (1, "failure")
+    done, cases = repository.judge(breaching, "--signet-baseline", known)
+    assert (done.status, cases[FAILING].outcome) == (1, "failure")
     assert not (repository.folder / "known.json.audit.jsonl").exists()
 
 
 def test_a_known_warning_passes_a_strict_run(repository: Repository, imperfect: Path) -> None:
     """With --signet-strict a WARN fails the run, unless it is known; then it does not warn either."""
     known = listed(repository, WARNING)
-    done, found = repository.judge(imperfect, "--signet-strict", "--signet-baseline", known)
-    assert (done.status, found[WARNING].outcome) == (0, "passed")
+    done, cases = repository.judge(imperfect, "--signet-strict", "--signet-baseline", known)
+    assert (done.status, cases[WARNING].outcome) == (0, "passed")
     assert "ConformanceWarning" not in done.everything
     assert repository.judge(imperfect, "--signet-strict")[0].status == 1
 
@@ -91,8 +91,8 @@ def test_a_flaky_requirement_may_pass(repository: Repository, breaching: Path, c
 def test_runxfail_looks_past_what_is_known(repository: Repository, breaching: Path) -> None:
     """Pytest's own way to see expected failures fail works for these too."""
     known = listed(repository, FAILING)
-    done, found = repository.judge(breaching, "--signet-baseline", known, "--runxfail")
-    assert (done.status, found[FAILING].outcome) == (1, "failure")
+    done, cases = repository.judge(breaching, "--signet-baseline", known, "--runxfail")
+    assert (done.status, cases[FAILING].outcome) == (1, "failure")
 
 
 def test_a_baseline_that_is_written_lets_the_next_run_pass(repository: Repository, breaching: Path) -> None:

@@ -55,8 +55,8 @@ def test_fail_is_a_failure_that_can_be_acted_on(breaching_run: JudgedRun) -> Non
 
 def test_fail_shows_no_traceback_of_the_kit(repository: Repository, breaching: Path) -> None:
     """A breach is told without a line of the kit's own code, also at --tb=long -vv."""
-    done, found = repository.judge(breaching, "--tb=long", "-vv")
-    shown = done.everything + found["SIG-END-001"].text
+    done, cases = repository.judge(breaching, "--tb=long", "-vv")
+    shown = done.everything + cases["SIG-END-001"].text
     assert "FAIL SIG-END-001 MUST" in shown
     assert "Traceback" not in shown
     assert "pytest_run.py" not in shown
@@ -65,15 +65,15 @@ def test_fail_shows_no_traceback_of_the_kit(repository: Repository, breaching: P
 
 def test_replay_repeats_the_declarations_of_the_target(repository: Repository, breaching: Path) -> None:
     """A recording judged with a target is replayed with it, for what the target declares counts."""
-    _, found = repository.judge(breaching, "--target=reference", "-k", "SIG-END-001")
-    assert f"signet-conformance check {breaching} --target=reference -k SIG-END-001" in found["SIG-END-001"].text
+    _, cases = repository.judge(breaching, "--target=reference", "-k", "SIG-END-001")
+    assert f"signet-conformance check {breaching} --target=reference -k SIG-END-001" in cases["SIG-END-001"].text
 
 
 def test_target_s_declaration_counts_for_a_recording(repository: Repository, conforming: Path) -> None:
     """What the target declares counts for a recording; that it takes a token says not that it was given one here."""
-    _, found = repository.judge(conforming, "--target=reference")
-    assert found["SIG-SESS-003"].verdict == "WARN"
-    assert found["SIG-HTTP-013"].verdict == "NOT-APPLICABLE"
+    _, cases = repository.judge(conforming, "--target=reference")
+    assert cases["SIG-SESS-003"].verdict == "WARN"
+    assert cases["SIG-HTTP-013"].verdict == "NOT-APPLICABLE"
 
 
 def test_warn_passes_with_a_warning(imperfect_run: JudgedRun) -> None:
@@ -96,17 +96,17 @@ def test_warn_survives_warnings_as_errors(repository: Repository, imperfect: Pat
     """A repository that turns warnings into errors has not asked for this one to fail."""
     if how == "ini":
         repository.write("pytest.ini", "[pytest]\nfilterwarnings = error\n")
-    done, found = repository.judge(imperfect, *(["-W", "error"] if how == "option" else []))
+    done, cases = repository.judge(imperfect, *(["-W", "error"] if how == "option" else []))
     assert done.status == 0, done.everything
-    assert (found["SIG-START-003"].outcome, found["SIG-START-003"].verdict) == ("passed", "WARN")
+    assert (cases["SIG-START-003"].outcome, cases["SIG-START-003"].verdict) == ("passed", "WARN")
     assert "ConformanceWarning: SIG-START-003" in done.out
 
 
 def test_strict_fails_the_run_for_a_warn(repository: Repository, imperfect: Path) -> None:
     """--signet-strict ends a run with a WARN with 1; the requirement itself still passes with a warning."""
-    done, found = repository.judge(imperfect, "--signet-strict")
+    done, cases = repository.judge(imperfect, "--signet-strict")
     assert done.status == 1
-    assert found["SIG-START-003"].outcome == "passed"
+    assert cases["SIG-START-003"].outcome == "passed"
     assert "1 WARN; " in done.out
     assert "(exit 1)" in done.out
 
@@ -118,20 +118,20 @@ def test_strict_passes_what_conforms(repository: Repository, conforming: Path) -
 
 def test_not_applicable_is_skipped_with_its_reason(repository: Repository, conforming: Path) -> None:
     """NOT-APPLICABLE skips, and -rs lists each with the id and the reason, not with a line of the kit's code."""
-    done, found = repository.judge(conforming, "-rs")
-    case = found["SIG-CMP-001"]
+    done, cases = repository.judge(conforming, "-rs")
+    case = cases["SIG-CMP-001"]
     assert (case.outcome, case.verdict) == ("skipped", "NOT-APPLICABLE")
     assert "nothing in the trace is subject to it" in case.text
     assert "SKIPPED [1] SIG-CMP-001: nothing in the trace is subject to it" in done.out
-    assert "in force since daemon" in found["SIG-END-011"].text
+    assert "in force since daemon" in cases["SIG-END-011"].text
     assert "pytest_run.py" not in done.out
 
 
 def test_inconclusive_is_an_outcome_of_its_own(repository: Repository, conforming: Path) -> None:
     """INCONCLUSIVE is counted and listed with its reason, and is neither passed, failed nor skipped."""
-    done, found = repository.judge(conforming, "-k", "SIG-COV-001 or SIG-START-001", "-rA")
+    done, cases = repository.judge(conforming, "-k", "SIG-COV-001 or SIG-START-001", "-rA")
     assert done.status == 0
-    assert found["SIG-COV-001"].verdict == "INCONCLUSIVE"
+    assert cases["SIG-COV-001"].verdict == "INCONCLUSIVE"
     assert "SIG-COV-001 INCONCLUSIVE: no coverage manifest is declared" in done.out
     counts = done.out.splitlines()[-1]
     assert "1 passed" in counts
@@ -144,31 +144,31 @@ def test_inconclusive_is_an_outcome_of_its_own(repository: Repository, conformin
 def test_raising_rule_is_the_kit_s_error(repository: Repository, breaching: Path, distributed: tuple[str, ...]) -> None:
     """A rule that raises is ERROR: its item fails and the status is 4, although another requirement FAILs."""
     repository.write("conftest.py", RAISING_RULE)
-    done, found = repository.judge(breaching, *distributed)
+    done, cases = repository.judge(breaching, *distributed)
     assert done.status == 4, done.everything
-    case = found["ACME-HTTP-001"]
+    case = cases["ACME-HTTP-001"]
     assert (case.outcome, case.verdict) == ("failure", "ERROR")
     assert "ERROR ACME-HTTP-001" in case.text
     assert "the kit's rule raised ZeroDivisionError: a bug in a rule" in case.text
-    assert found["SIG-END-001"].verdict == "FAIL"
-    assert found["SIG-START-001"].verdict == "PASS"
+    assert cases["SIG-END-001"].verdict == "FAIL"
+    assert cases["SIG-START-001"].verdict == "PASS"
 
 
 def test_rule_of_the_repository_is_an_item_like_the_others(repository: Repository, conforming: Path) -> None:
     """A rule registered in a conftest is judged and told like one of the kit."""
     repository.write("conftest.py", BREACHED_RULE)
-    done, found = repository.judge(conforming)
+    done, cases = repository.judge(conforming)
     assert done.status == 1
-    assert found["ACME-HTTP-001"].verdict == "FAIL"
-    assert "no header x-acme" in found["ACME-HTTP-001"].text
-    assert list(found)[-1] == "ACME-HTTP-001"
+    assert cases["ACME-HTTP-001"].verdict == "FAIL"
+    assert "no header x-acme" in cases["ACME-HTTP-001"].text
+    assert list(cases)[-1] == "ACME-HTTP-001"
 
 
 def test_nothing_tested_is_never_green(repository: Repository, silent: Path) -> None:
     """A recording without an exchange ends with 3 and asks whether the connector was pointed at the recorder."""
-    done, found = repository.judge(silent)
+    done, cases = repository.judge(silent)
     assert done.status == 3
-    assert {case.verdict for case in found.values()} <= {"NOT-APPLICABLE", "INCONCLUSIVE"}
+    assert {case.verdict for case in cases.values()} <= {"NOT-APPLICABLE", "INCONCLUSIVE"}
     assert "nothing was tested in 1 trace (exit 3)" in done.out
     assert "no request was recorded" in done.out
     assert "SIGNET_DAEMON_URL" in done.out
@@ -181,8 +181,8 @@ def test_silence_that_meets_a_requirement_is_no_test_passed(repository: Reposito
     marks += ('{"kind":"mark","seq":3,"name":"step","data":{"index":0,"step":"start","session":"s1"}}',)
     with silent.open("a") as stream:
         stream.writelines(f"{mark}\n" for mark in marks)
-    done, found = repository.judge(silent, "--signet-report=report")
-    assert found["SIG-FAIL-004"].verdict == "PASS"
+    done, cases = repository.judge(silent, "--signet-report=report")
+    assert cases["SIG-FAIL-004"].verdict == "PASS"
     assert done.status == 3, done.everything
     assert "nothing was tested: no hook or memory request was accepted in 1 trace (exit 3)" in done.out
     assert json.loads((repository.folder / "report" / "report.json").read_bytes())["exit"] == 3
@@ -192,16 +192,16 @@ def test_torn_last_line_is_told_and_the_rest_counts(repository: Repository, conf
     """A recorder that was killed leaves a torn last line: it is named with its place, and the rest is judged."""
     with conforming.open("ab") as stream:
         stream.write(b'{"kind":"exchange","seq":5,')
-    done, found = repository.judge(conforming)
+    done, cases = repository.judge(conforming)
     assert done.status == 0
     assert f"note: {conforming}:6: the last line is torn" in done.out
-    assert found["SIG-END-001"].verdict == "PASS"
+    assert cases["SIG-END-001"].verdict == "PASS"
 
 
 def test_several_recordings_are_judged_together(repository: Repository, conforming: Path, breaching: Path) -> None:
     """A requirement that one recording breaches and another meets is breached, and the text names the one."""
-    done, found = repository.judge(conforming, "--signet-trace", str(breaching))
+    done, cases = repository.judge(conforming, "--signet-trace", str(breaching))
     assert done.status == 1
     assert "tested in 2 traces" in done.out
-    assert str(breaching) in found["SIG-END-001"].text
-    assert str(conforming) not in found["SIG-END-001"].text
+    assert str(breaching) in cases["SIG-END-001"].text
+    assert str(conforming) not in cases["SIG-END-001"].text

@@ -30,8 +30,8 @@ def test_report_says_what_the_items_said(distributed_run: JudgedRun) -> None:
     folder = distributed_run.repository.folder / "report"
     report = report_in(folder)
     assert report["exit"] == distributed_run.done.status == 1
-    assert [one["file"] for one in report["traces"]] == [str(distributed_run.recording)]
-    assert {name: one["verdict"] for name, one in report["together"].items()} == {
+    assert [listed["file"] for listed in report["traces"]] == [str(distributed_run.recording)]
+    assert {name: judgement["verdict"] for name, judgement in report["together"].items()} == {
         name: case.verdict for name, case in distributed_run.found.items()
     }
     assert f"report: {folder / 'report.json'}" in distributed_run.done.out

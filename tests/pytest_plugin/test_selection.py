@@ -33,24 +33,24 @@ def test_one_item_a_requirement(repository: Repository, conforming: Path) -> Non
 @pytest.mark.parametrize(
     ("wanted", "expected"),
     [
-        ("SIG-AGENT", lambda found: found.id.startswith("SIG-AGENT-")),
-        ("SHOULD", lambda found: found.level == "SHOULD"),
-        ("MUST and compaction", lambda found: found.level == "MUST" and found.area == "compaction"),
+        ("SIG-AGENT", lambda requirement: requirement.id.startswith("SIG-AGENT-")),
+        ("SHOULD", lambda requirement: requirement.level == "SHOULD"),
+        ("MUST and compaction", lambda requirement: requirement.level == "MUST" and requirement.area == "compaction"),
     ],
 )
 def test_k_selects_by_id_level_and_area(
     repository: Repository, conforming: Path, wanted: str, expected: Callable[[Requirement], bool]
 ) -> None:
     """-k takes a requirement's id or the beginning of it, its level, and its area."""
-    names = [name for name, found in requirements().items() if expected(found)]
+    names = [name for name, requirement in requirements().items() if expected(requirement)]
     assert names
     assert listed(repository, conforming, "-k", wanted) == names
 
 
 def test_deselect_takes_an_item_out_by_its_node_id(repository: Repository, breaching: Path) -> None:
     """A node id as pytest prints it takes its requirement out of the run."""
-    _, found = repository.judge(breaching, "--deselect", f"{ITEM}SIG-END-001")
-    assert set(requirements()) - set(found) == {"SIG-END-001"}
+    _, cases = repository.judge(breaching, "--deselect", f"{ITEM}SIG-END-001")
+    assert set(requirements()) - set(cases) == {"SIG-END-001"}
 
 
 def test_listing_performs_nothing(repository: Repository) -> None:
@@ -75,22 +75,22 @@ def test_x_stops_at_the_first_failure(repository: Repository, tmp_path: Path) ->
     """With -x no requirement is judged after the first that fails, and the status is that of the failure."""
     unkeyed = (*PROMPT[:2], {**PROMPT[2], "userPrompt": 7}, *PROMPT[3:])
     recording = write(tmp_path / "twice.jsonl", (START, unkeyed, NAMELESS_END))
-    every, found = repository.judge(recording)
-    failed = [name for name, case in found.items() if case.verdict == "FAIL"]
+    every, cases = repository.judge(recording)
+    failed = [name for name, case in cases.items() if case.verdict == "FAIL"]
     assert every.status == 1
     assert len(failed) > 1
-    stopped, found = repository.judge(recording, "-x")
+    stopped, cases = repository.judge(recording, "-x")
     assert stopped.status == 1
-    assert [name for name, case in found.items() if case.verdict == "FAIL"] == failed[:1]
-    assert list(found)[-1] == failed[0]
+    assert [name for name, case in cases.items() if case.verdict == "FAIL"] == failed[:1]
+    assert list(cases)[-1] == failed[0]
 
 
 def test_lf_repeats_only_what_failed(repository: Repository, breaching: Path) -> None:
     """--lf judges the requirements that failed in the last run, and the verdict is theirs."""
     assert repository.judge(breaching)[0].status == 1
-    again, found = repository.judge(breaching, "--lf")
+    again, cases = repository.judge(breaching, "--lf")
     assert again.status == 1
-    assert list(found) == ["SIG-END-001"]
+    assert list(cases) == ["SIG-END-001"]
 
 
 def test_xdist_changes_neither_verdicts_nor_outcomes(distributed_run: JudgedRun, breaching_run: JudgedRun) -> None:
@@ -122,10 +122,10 @@ def test_without_file_arguments_only_the_kit_s_items_run(
     """A repository's own failing tests take no part, whether or not it has testpaths."""
     repository.write("pytest.ini", f"[pytest]\n{configured}")
     repository.write("tests/test_own.py", FAILING)
-    done, found = repository.judge(conforming, "-k", "SIG-HTTP or test_own")
+    done, cases = repository.judge(conforming, "-k", "SIG-HTTP or test_own")
     assert done.status == 0, done.everything
-    assert found
-    assert {name.rpartition("-")[0] for name in found} == {"SIG-HTTP"}
+    assert cases
+    assert {name.rpartition("-")[0] for name in cases} == {"SIG-HTTP"}
 
 
 def test_without_file_arguments_xdist_s_workers_run_only_the_kit_s_items(distributed_run: JudgedRun) -> None:
@@ -136,10 +136,10 @@ def test_without_file_arguments_xdist_s_workers_run_only_the_kit_s_items(distrib
 def test_with_file_arguments_both_run(repository: Repository, conforming: Path) -> None:
     """File arguments bring the repository's own tests in; one that fails makes the status 1."""
     repository.write("test_own.py", FAILING)
-    done, found = repository.judge(conforming, "test_own.py")
+    done, cases = repository.judge(conforming, "test_own.py")
     assert done.status == 1
-    assert found["test_own"].outcome == "failure"
-    assert set(found) == {"test_own", *requirements()}
+    assert cases["test_own"].outcome == "failure"
+    assert set(cases) == {"test_own", *requirements()}
 
 
 def test_own_failure_counts_when_nothing_was_tested(repository: Repository, silent: Path) -> None:
@@ -151,9 +151,9 @@ def test_own_failure_counts_when_nothing_was_tested(repository: Repository, sile
 def test_broken_test_file_does_not_break_the_kit_s_items(repository: Repository, conforming: Path) -> None:
     """Where pytest goes on after a file that cannot be collected, the requirements are judged as ever."""
     repository.write("test_own.py", "import no_such_module\n")
-    done, found = repository.judge(conforming, "--continue-on-collection-errors", "test_own.py")
+    done, cases = repository.judge(conforming, "--continue-on-collection-errors", "test_own.py")
     assert done.status == 1
-    assert {case.outcome for name, case in found.items() if name in requirements()} == {"passed", "skipped"}
+    assert {case.outcome for name, case in cases.items() if name in requirements()} == {"passed", "skipped"}
     assert "INTERNALERROR" not in done.everything
 
 

@@ -81,9 +81,9 @@ def peer(daemon: RecordingDaemon) -> Iterator[Callable[..., Peer]]:
         return started[-1]
 
     yield begin
-    for one in started:
-        one.process.kill()
-        one.process.communicate()
+    for driver in started:
+        driver.process.kill()
+        driver.process.communicate()
 
 
 Begin = Callable[..., Peer]

@@ -146,7 +146,7 @@ def test_same_words_twice_are_told_apart(daemon: RecordingDaemon, hosted: Hosted
     hosted(work)
     sent = [(body["userMessage"], body.get("lastAssistantMessage")) for body in daemon.bodies(PROMPT)]
     assert len(sent) == 4
-    assert all(one != other for one, other in pairwise(sent))
+    assert all(earlier != other for earlier, other in pairwise(sent))
 
 
 def test_turn_that_the_model_failed_leaves_no_trace(daemon: RecordingDaemon, hosted: Hosted) -> None:
@@ -191,7 +191,7 @@ def test_tool_calls_of_the_model_are_run_and_answered(daemon: RecordingDaemon, h
             ]
         )
         result = await session.turn("which port?", provider)
-        assert [one.ok for one in result.tool_results] == [True]
+        assert [tool_result.ok for tool_result in result.tool_results] == [True]
         await session.end()
         return provider
 

@@ -43,10 +43,10 @@ def written(kind: type[Any], judged: list[Judged], known: Mapping[str, str] | No
     """A report of these traces, which it gets in essence when it ends; what is known is known of the whole run too."""
     stream = io.StringIO()
     made: Report = kind(stream)
-    for one in judged:
-        made.add(one, known or {})
+    for recording in judged:
+        made.add(recording, known or {})
     status = exit_status(list(verdicts_of(judged).values()))
-    made.close(Ending([essence(one) for one in judged], status, known=known or {}, **more))
+    made.close(Ending([essence(recording) for recording in judged], status, known=known or {}, **more))
     return stream.getvalue()
 
 
@@ -90,8 +90,8 @@ def test_markdown_fits_a_step_summary() -> None:
     many = [Judged(trace, "0.145.7", every) for _ in range(3)]
     stream = io.StringIO()
     made = MarkdownReport(stream)
-    for one in many * 3:
-        made.add(one, {})
+    for recording in many * 3:
+        made.add(recording, {})
     made.close(Ending(many, 1, [f"{number} a note" * 60 for number in range(3000)]))
     assert MAX_BYTES // 2 < len(stream.getvalue().encode()) < 1 << 20
     assert "more blocks do not fit here" in stream.getvalue()
@@ -112,12 +112,12 @@ def test_text_that_markdown_would_read_is_code(text: str) -> None:
 
 def test_sarif_points_at_the_line_of_the_trace(judged: list[Judged]) -> None:
     """A result a kind of breach: its rule, level and line; repeats are counted; the address is a relative one."""
-    (found,) = [one for one in results(judged) if one["ruleId"] == AGENT]
-    place = found["locations"][0]["physicalLocation"]
-    assert (found["level"], found["occurrenceCount"]) == ("error", 2)
+    (result,) = [result for result in results(judged) if result["ruleId"] == AGENT]
+    place = result["locations"][0]["physicalLocation"]
+    assert (result["level"], result["occurrenceCount"]) == ("error", 2)
     assert place == {"artifactLocation": {"uri": "a%20b.jsonl"}, "region": {"startLine": 4}}
-    assert f"signet-conformance explain {AGENT}" in found["message"]["text"]
-    (other,) = [one for one in results(judged) if one["ruleId"] == "SIG-AGENT-001"]
+    assert f"signet-conformance explain {AGENT}" in result["message"]["text"]
+    (other,) = [result for result in results(judged) if result["ruleId"] == "SIG-AGENT-001"]
     assert other["relatedLocations"][0]["physicalLocation"]["region"] == {"startLine": 3}
 
 
@@ -130,17 +130,17 @@ def test_sarif_holds_what_the_standard_asks_for(judged: list[Judged]) -> None:
     assert [rule["id"] for rule in rules][: len(requirements())] == list(requirements())
     assert {rule["id"] for rule in rules} >= set(daemon_requirements())
     assert all(rule["help"]["text"] and rule["shortDescription"]["text"] for rule in rules)
-    assert all(rules[one["ruleIndex"]]["id"] == one["ruleId"] for one in run["results"])
-    assert {one["level"] for one in run["results"]} <= {"error", "warning", "note"}
+    assert all(rules[result["ruleIndex"]]["id"] == result["ruleId"] for result in run["results"])
+    assert {result["level"] for result in run["results"]} <= {"error", "warning", "note"}
     assert run["invocations"] == [{"executionSuccessful": True, "exitCode": 1, "toolExecutionNotifications": []}]
-    again = [one["partialFingerprints"] for one in results(judged)]
-    assert again == [one["partialFingerprints"] for one in run["results"]]
+    again = [result["partialFingerprints"] for result in results(judged)]
+    assert again == [result["partialFingerprints"] for result in run["results"]]
 
 
 def test_sarif_tells_known_failures_and_the_kits_own(judged: list[Judged]) -> None:
     """A known failure is suppressed with its reason; a crash of the kit is a notification, no result."""
-    (found,) = [one for one in results(judged, known=KNOWN) if one["ruleId"] == AGENT]
-    assert found["suppressions"] == [{"kind": "external", "status": "accepted", "justification": KNOWN[AGENT]}]
+    (result,) = [result for result in results(judged, known=KNOWN) if result["ruleId"] == AGENT]
+    assert result["suppressions"] == [{"kind": "external", "status": "accepted", "justification": KNOWN[AGENT]}]
     crash = Judgement(AGENT, Verdict.ERROR, Reason.CRASHED, "the kit's rule raised ValueError")
     crashed = Judged(judged[0].trace, "0.145.7", {AGENT: crash})
     (run,) = json.loads(written(SarifReport, [crashed]))["runs"]
@@ -163,16 +163,16 @@ def test_a_whole_runs_breach_is_in_every_report(tmp_path: Path) -> None:
     said = "declared but never seen: secrets-exec"
     assert said in written(MarkdownReport, judged)
     assert said in written(HtmlReport, judged)
-    (found,) = [one for one in results(judged) if one["ruleId"] == "SIG-COV-001"]
-    assert found["message"]["text"].startswith(said)
-    assert found["locations"][0]["physicalLocation"]["artifactLocation"]["uri"].endswith("a.jsonl")
+    (result,) = [result for result in results(judged) if result["ruleId"] == "SIG-COV-001"]
+    assert result["message"]["text"].startswith(said)
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"].endswith("a.jsonl")
 
 
 def test_the_page_shows_coverage_and_a_kill_matrix(judged: list[Judged]) -> None:
     """Coverage that was measured and a selftest that was given each have a section."""
     meter = Meter()
-    for one in judged:
-        meter.add(one)
+    for recording in judged:
+        meter.add(recording)
     page = written(HtmlReport, judged, coverage=meter.coverage())
     assert "of the contract was exercised" in page
     stream = io.StringIO()
@@ -203,8 +203,8 @@ def test_a_long_body_is_cut_and_says_so(tmp_path: Path) -> None:
     judged = Judged(read(write(tmp_path / "a.jsonl", lines)), "0.145.7", {})
     bodies = json.loads(exchange_data(judged, Budget()))["bodies"]
     kept = [bodies[str(number)][0] for number in (1, 2, 3)]
-    assert all(len(one["body"]) <= MAX_BODY for one in kept)
-    assert [one["note"] for one in kept] == [
+    assert all(len(exchange["body"]) <= MAX_BODY for exchange in kept)
+    assert [exchange["note"] for exchange in kept] == [
         "long values are cut",
         f"200000 characters, the first {MAX_BODY} of them shown",
         "recorded in part only: 99 bytes",
@@ -229,8 +229,8 @@ def test_a_failure_of_the_whole_run_is_known_too() -> None:
     run = [judge(trace) for trace in traces]
     for known, marked in (({}, False), ({COVERAGE: "ada, until 2027-01-31: next release"}, True)):
         assert (f"### FAIL, known {COVERAGE}" in written(MarkdownReport, run, known=known)) is marked
-        (one,) = results(run, known=known)
-        assert ("suppressions" in one) is marked
+        (result,) = results(run, known=known)
+        assert ("suppressions" in result) is marked
 
 
 def test_a_breach_is_known_only_where_every_trace_of_it_is(judged: list[Judged]) -> None:
@@ -238,5 +238,5 @@ def test_a_breach_is_known_only_where_every_trace_of_it_is(judged: list[Judged])
     gathered = Breaches()
     for number in range(MAX_TRACES + 1):
         gathered.add(judged[0], KNOWN if number < MAX_TRACES else {})
-    found = {one.requirement: one for one in gathered.connector()}[AGENT]
-    assert (found.is_known, len(found.shown)) == (False, MAX_TRACES)
+    breached = {row.requirement: row for row in gathered.connector()}[AGENT]
+    assert (breached.is_known, len(breached.shown)) == (False, MAX_TRACES)

@@ -55,9 +55,9 @@ def test_writing_trace_by_trace_gives_the_same_document(traces: list[Judged]) ->
     """The writer's text, with only the essence of each trace kept, equals the document made at once."""
     stream = io.StringIO()
     writer = JsonReport(stream)
-    for one in traces:
-        writer.add(one, {})
-    writer.close(Ending([essence(one) for one in traces], 1))
+    for recording in traces:
+        writer.add(recording, {})
+    writer.close(Ending([essence(recording) for recording in traces], 1))
     assert checked(stream.getvalue()) == json_report(traces)
 
 
@@ -143,6 +143,8 @@ def test_the_essence_of_a_trace_still_tells_the_whole_run(tmp_path: Path) -> Non
         )
         for name in ("a.jsonl", "b.jsonl")
     ]
-    whole, kept = (json_report(run)["together"]["SIG-COV-001"] for run in (judged, [essence(one) for one in judged]))
+    whole, kept = (
+        json_report(run)["together"]["SIG-COV-001"] for run in (judged, [essence(trace) for trace in judged])
+    )
     assert whole == kept
     assert whole["verdict"] == "FAIL"

@@ -54,11 +54,11 @@ def parsed(html: str) -> _Parsed:
 @given(st.text(min_size=1, max_size=200))
 def test_text_stays_text(value: str) -> None:
     """Whatever an element is given as content or attribute is read as that text, made printable."""
-    found = parsed(element("p", value, title=value))
+    element_read = parsed(element("p", value, title=value))
     shown = printable(value, MAX_TEXT)
-    assert found.seen[0] == "p"
-    assert "".join(found.seen[1:]) == shown
-    assert found.given == {"title": shown}
+    assert element_read.seen[0] == "p"
+    assert "".join(element_read.seen[1:]) == shown
+    assert element_read.given == {"title": shown}
 
 
 @given(st.text(max_size=200))

@@ -67,8 +67,8 @@ return seen.reduce((sum, n) => sum + n, 0);
 @pytest.fixture(scope="module")
 def window() -> Iterator[Browser]:
     """A browser for all facts here."""
-    with browser() as found:
-        yield found
+    with browser() as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -181,14 +181,14 @@ def test_hostile_content_does_not_run(window: Browser, pages: Path) -> None:
     window.open(pages / "hostile.html")
     window.script("window.ran = 0; window.owned = () => { window.ran += 1; };")
     assert window.script(OPEN_ALL) > 0
-    found: dict[str, Any] = window.script("""
+    shown: dict[str, Any] = window.script("""
         return {ran: window.ran, title: document.title,
             strange: document.querySelectorAll("img,iframe,svg[onload],a[href^=javascript],a[href^=http]").length,
             scripts: [...document.scripts].filter((s) => s.type !== "application/json").length,
             shown: document.body.innerText.includes("<script>owned()"),
             turned: /[\\u202e\\u2066\\u200f\\u061c]/.test(document.body.innerText)};
     """)
-    assert found == {
+    assert shown == {
         "ran": 0,
         "title": "Signet conformance",
         "strange": 0,

@@ -63,9 +63,9 @@ def judged(folder: Path, items: Iterable[Item]) -> Judged:
 def test_turn_that_is_blocked_while_the_daemon_is_away(kind: str, path: str | None, tmp_path: Path) -> None:
     """The breach names the step, what blocked it and why, even where the connector goes on afterwards."""
     items = [*START, fault(kind, on=True, path=path), step("prompt", 1), handler("blocked")]
-    found = judged(tmp_path, [*items, fault(kind, on=False, path=path), *AFTER]).judgements["SIG-FAIL-001"]
-    (finding,) = found.findings
-    assert found.verdict == "FAIL"
+    judgement = judged(tmp_path, [*items, fault(kind, on=False, path=path), *AFTER]).judgements["SIG-FAIL-001"]
+    (finding,) = judgement.findings
+    assert judgement.verdict == "FAIL"
     assert finding.message == "step 1: the daemon was unreachable, and UserPromptSubmit blocked the user's turn"
     assert finding.received == "memory is away"
 
@@ -108,7 +108,6 @@ def test_marks_of_handlers_decide_nothing_else(tmp_path: Path) -> None:
     items = [*START, ON, *GIVEN, handler("blocked"), OFF, *AFTER]
     with_marks = judged(tmp_path, items)
     without = judged(tmp_path, [item for item in items if item.get("mark") != "handler"])
-    differing = {
-        name for name, found in with_marks.judgements.items() if found.verdict != without.judgements[name].verdict
-    }
+    before = without.judgements
+    differing = {name for name, now in with_marks.judgements.items() if now.verdict != before[name].verdict}
     assert differing == {"SIG-FAIL-001"}

@@ -28,9 +28,9 @@ def test_the_example_of_a_requirement_breaches_it(requirement: str, tmp_path: Pa
     """A requirement's own example is found in breach, naming an exchange of the example where it is one."""
     entry = requirements()[requirement]
     trace = build(tmp_path / "example.jsonl", _items(entry.example), entry.example_context)
-    found = judge(trace).judgements[requirement]
+    judgement = judge(trace).judgements[requirement]
     if requirement in UNDECIDED_ALONE:
-        assert found.verdict is Verdict.INCONCLUSIVE, found.message
+        assert judgement.verdict is Verdict.INCONCLUSIVE, judgement.message
     else:
-        assert found.verdict in (Verdict.FAIL, Verdict.WARN), found.message
-        assert found.findings[0].exchanges or requirement in TOLD_BY_MARKS
+        assert judgement.verdict in (Verdict.FAIL, Verdict.WARN), judgement.message
+        assert judgement.findings[0].exchanges or requirement in TOLD_BY_MARKS

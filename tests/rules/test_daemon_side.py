@@ -184,11 +184,11 @@ def judged(folder: Path, items: Sequence[Item], **header: Any) -> Judged:
 def test_a_case_has_its_verdict(number: str, verdict: str, items: Sequence[Item], tmp_path: Path) -> None:
     """The requirement has the verdict of its case, and a breach names the answer on the daemon's side."""
     name = f"SIG-DAEMON-{number}"
-    found = judged(tmp_path, items, **CANARY).daemon[name]
-    assert (found.verdict, found.message) == (Verdict(verdict), found.message)
+    judgement = judged(tmp_path, items, **CANARY).daemon[name]
+    assert (judgement.verdict, judgement.message) == (Verdict(verdict), judgement.message)
     if verdict == "FAIL":
-        assert {finding.side for finding in found.findings} == {Side.DAEMON}
-        assert found.findings[0].exchanges[0] == len(items)
+        assert {finding.side for finding in judgement.findings} == {Side.DAEMON}
+        assert judgement.findings[0].exchanges[0] == len(items)
 
 
 PLACES: Sequence[tuple[str, Sequence[Item], str, str]] = [
@@ -231,8 +231,8 @@ def test_every_requirement_has_both_cases() -> None:
 
 def test_a_daemon_between_two_contracts_has_no_known_shape(tmp_path: Path) -> None:
     """Where nobody wrote down when a member came, its absence is no breach."""
-    found = judged(tmp_path, [prompt({"inject": ""})], daemon_version="0.170.0").daemon["SIG-DAEMON-001"]
-    assert found.verdict is Verdict.NOT_APPLICABLE
+    judgement = judged(tmp_path, [prompt({"inject": ""})], daemon_version="0.170.0").daemon["SIG-DAEMON-001"]
+    assert judgement.verdict is Verdict.NOT_APPLICABLE
     assert version_key("0.145") < version_key("0.170.0") < version_key("0.205")
 
 
@@ -247,9 +247,9 @@ def test_a_conflict_was_409_before(tmp_path: Path) -> None:
 def test_the_connector_is_not_blamed_for_what_rests_on_a_broken_answer(tmp_path: Path) -> None:
     """A prompt after a wrong sessionKnown:false is undecided, and says whose breach it is."""
     forgotten = prompt({**PROMPTED, "sessionKnown": False})
-    found = judged(tmp_path, [STEP, start(), forgotten, prompt()])
-    assert found.judgements["SIG-PROMPT-006"].verdict is Verdict.INCONCLUSIVE
-    assert "SIG-DAEMON-011" in found.judgements["SIG-PROMPT-006"].message
+    whole = judged(tmp_path, [STEP, start(), forgotten, prompt()])
+    assert whole.judgements["SIG-PROMPT-006"].verdict is Verdict.INCONCLUSIVE
+    assert "SIG-DAEMON-011" in whole.judgements["SIG-PROMPT-006"].message
     known = judged(tmp_path, [STEP, start(), RESTART, forgotten, prompt()])
     assert known.judgements["SIG-PROMPT-006"].verdict is Verdict.WARN
 
@@ -276,8 +276,8 @@ def test_a_recording_without_step_marks_is_judged_by_the_letter(tmp_path: Path) 
 
 def test_no_exit_status_changes(tmp_path: Path) -> None:
     """The daemon's breaches stand apart from the verdicts that the exit status follows from."""
-    found = judged(tmp_path, [start({}), prompt({}), end({})])
-    assert found.daemon["SIG-DAEMON-001"].verdict is Verdict.FAIL
-    verdicts = [one.verdict for one in found.judgements.values()]
+    whole = judged(tmp_path, [start({}), prompt({}), end({})])
+    assert whole.daemon["SIG-DAEMON-001"].verdict is Verdict.FAIL
+    verdicts = [judgement.verdict for judgement in whole.judgements.values()]
     assert Verdict.FAIL not in verdicts
     assert exit_status(verdicts) == 0

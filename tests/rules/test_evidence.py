@@ -21,7 +21,7 @@ def hook(name: str, **body: Any) -> Mapping[str, Any]:
 def findings(requirement: str, items: Sequence[Mapping[str, Any]], tmp_path: Path) -> list[Finding]:
     """What a rule finds in a recording of these items."""
     recording = Recording(build(tmp_path / "trace.jsonl", items))
-    return [one for one in rules()[requirement](recording) if isinstance(one, Finding)]
+    return [finding for finding in rules()[requirement](recording) if isinstance(finding, Finding)]
 
 
 def test_a_prompt_submitted_twice_is_told_once(tmp_path: Path) -> None:
@@ -29,21 +29,21 @@ def test_a_prompt_submitted_twice_is_told_once(tmp_path: Path) -> None:
     turn = {"mark": "step", "data": {"step": "prompt", "session": "s1", "text": "Which window?"}}
     model = {"mark": "model", "data": {"session": "s1"}}
     prompt = hook("user-prompt-submit", userMessage="Which window?")
-    found = findings("SIG-PROMPT-003", [hook("session-start"), turn, prompt, prompt, model], tmp_path)
-    assert [one.exchanges for one in found] == [(4, 3)]
+    repeats = findings("SIG-PROMPT-003", [hook("session-start"), turn, prompt, prompt, model], tmp_path)
+    assert [repeat.exchanges for repeat in repeats] == [(4, 3)]
 
 
 def test_a_shared_key_names_what_shares_it(tmp_path: Path) -> None:
     """The message has both ids, and the exchanges are those that sent them, the later one first."""
     ends = [hook("session-end", sessionId=name, cwd="/srv/atlas") for name in ("native-1", "native-1", "native-2")]
-    (found,) = findings("SIG-SESS-001", [hook("session-start", project="/srv/atlas"), *ends], tmp_path)
-    assert "'native-1' and 'native-2'" in found.message
-    assert found.exchanges == (4, 2)
+    (finding,) = findings("SIG-SESS-001", [hook("session-start", project="/srv/atlas"), *ends], tmp_path)
+    assert "'native-1' and 'native-2'" in finding.message
+    assert finding.exchanges == (4, 2)
 
 
 def test_projects_that_share_a_key_are_named(tmp_path: Path) -> None:
     """Of more than two the first two are named."""
     starts = [hook("session-start", project=f"/srv/{name}") for name in ("atlas", "beacon", "comet")]
-    (found,) = findings("SIG-SESS-001", starts, tmp_path)
-    assert "3 projects, '/srv/atlas' and '/srv/beacon' …" in found.message
-    assert found.exchanges == (3, 2, 1)
+    (finding,) = findings("SIG-SESS-001", starts, tmp_path)
+    assert "3 projects, '/srv/atlas' and '/srv/beacon' …" in finding.message
+    assert finding.exchanges == (3, 2, 1)

@@ -40,9 +40,9 @@ def test_a_needle_is_found_where_a_plain_search_finds_it(
 ) -> None:
     """Something is found exactly where a needle known before the number occurs, and it is such a needle's number."""
     text = "".join(pieces)
-    found = Needles(needles).first_in(text, before)
+    number = Needles(needles).first_in(text, before)
     right = {since for needle, since in needles.items() if since < before and needle in text}
-    assert (found in right) if right else found is None
+    assert (number in right) if right else number is None
 
 
 @given(needles=st.sets(st.text("abcd", min_size=40, max_size=60), min_size=13, max_size=16), data=st.data())
@@ -68,6 +68,6 @@ def test_prose_is_found_where_a_plain_search_finds_it(
     near = data.draw(st.sampled_from(sorted(needles)), label="near")
     start, end = data.draw(st.integers(0, 2), label="start"), data.draw(st.integers(0, 2), label="end")
     text = "".join([*pieces[:1], near[start : len(near) - end], *pieces[1:]])
-    found = Needles(needles).first_in(text, before)
+    number = Needles(needles).first_in(text, before)
     right = {since for needle, since in needles.items() if since < before and needle in text}
-    assert (found in right) if right else found is None
+    assert (number in right) if right else number is None

@@ -66,9 +66,9 @@ def test_silence_while_nobody_listened_is_a_breach(tmp_path: Path) -> None:
     """A closed listener leaves no exchange: the step given meanwhile stands for the attempt."""
     on, off = mark("fault", kind="refuse", on=True), mark("fault", kind="refuse", on=False)
     items = [*START, on, step("prompt", 1), off, *GOES_ON]
-    found = judge(build(tmp_path / "trace.jsonl", items)).judgements["SIG-FAIL-001"]
-    assert found.verdict == "FAIL"
-    assert found.findings[0].exchanges == (2,)
+    judgement = judge(build(tmp_path / "trace.jsonl", items)).judgements["SIG-FAIL-001"]
+    assert judgement.verdict == "FAIL"
+    assert judgement.findings[0].exchanges == (2,)
 
 
 @pytest.mark.parametrize(("began", "expected"), [("meanwhile", "INCONCLUSIVE"), ("afterwards", "FAIL")])

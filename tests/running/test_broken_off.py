@@ -87,7 +87,7 @@ def test_what_could_be_performed_is_judged(drive_unruly: Drive, distributed: tup
     written = json.loads((report / "report.json").read_bytes())
     jsonschema.Draft202012Validator(document("report/signet-report-1.schema.json")).validate(written)
     assert written["exit"] == 4
-    assert [Path(one["file"]).name for one in written["traces"]] == ["plain.jsonl"]
+    assert [Path(written_trace["file"]).name for written_trace in written["traces"]] == ["plain.jsonl"]
     assert written["together"]["SIG-START-001"]["verdict"] == "PASS"
     for page in ("report.json", "report.md", "report.html"):
         assert "ended broke off, step 1 (prompt)" in (report / page).read_text("utf-8"), page
@@ -161,7 +161,7 @@ def test_coverage_of_a_run_that_lacks_scenarios_stays_open(tmp_path: Path) -> No
     assert judge_run(performed).together[COVERAGE].verdict == "FAIL"
     shortfall = Shortfall((), 3)
     kept = shortfall.judged([*performed, ended(tmp_path / "switch.jsonl", "target mine ended with status 1")])
-    assert [one.path for one in kept] == [one.path for one in performed]
+    assert [recording.path for recording in kept] == [recording.path for recording in performed]
     assert judge_run(kept).together[COVERAGE].verdict == "INCONCLUSIVE"
 
 

@@ -45,8 +45,8 @@ def test_driven_run_performs_its_scenario_once_and_leaves_nothing_running(drive:
     written = json.loads((report / "report.json").read_bytes())
     jsonschema.Draft202012Validator(document("report/signet-report-1.schema.json")).validate(written)
     assert written["exit"] == 0
-    assert [one["file"] for one in written["traces"]] == [str(report / "plain.jsonl")]
-    assert {one["verdict"] for one in written["together"].values()} <= {"PASS", "NOT-APPLICABLE", "INCONCLUSIVE"}
+    assert [listed["file"] for listed in written["traces"]] == [str(report / "plain.jsonl")]
+    assert {row["verdict"] for row in written["together"].values()} <= {"PASS", "NOT-APPLICABLE", "INCONCLUSIVE"}
 
 
 def test_traces_that_a_failure_names_stay(drive: Drive) -> None:

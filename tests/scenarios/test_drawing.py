@@ -59,14 +59,14 @@ def test_smallest_scenario_is_found_from_what_is_known() -> None:
         return clears(scenario)
 
     drawn = draw(FEATURES, 1, 0)
-    found, tried = smallest(FEATURES, 1, 0, [clears(scenario) for scenario in drawn], shows)
-    assert found is not None
-    assert [step.step for step in found.steps] == ["start", "clear", "end"]
+    scenario, tried = smallest(FEATURES, 1, 0, [clears(scenario) for scenario in drawn], shows)
+    assert scenario is not None
+    assert [step.step for step in scenario.steps] == ["start", "clear", "end"]
     assert len(asked) == len(set(asked)) == tried
     assert not set(asked) & {identity(scenario) for scenario in drawn}
 
 
 def test_nothing_known_is_nothing_found() -> None:
     """Without a scenario that shows it, nothing is tried."""
-    found, tried = smallest(FEATURES, 1, 0, [False] * CHUNK, lambda scenario: bool(scenario.steps))
-    assert (found, tried) == (None, 0)
+    scenario, tried = smallest(FEATURES, 1, 0, [False] * CHUNK, lambda scenario: bool(scenario.steps))
+    assert (scenario, tried) == (None, 0)

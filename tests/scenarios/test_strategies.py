@@ -177,14 +177,14 @@ def fault_inside_compaction(steps: Steps) -> bool:
 
 def faults_at(steps: Steps, *kinds_of_step: str) -> set[tuple[object, object]]:
     """Kind and status of the faults that are on while steps of these kinds are performed."""
-    found: set[tuple[object, object]] = set()
+    faults_seen: set[tuple[object, object]] = set()
     fault: Mapping[str, Any] | None = None
     for step in steps:
         if step["step"] in ("fault", "fault_off"):
             fault = step.get("fault")
         elif fault is not None and step["step"] in kinds_of_step:
-            found.add((fault["kind"], fault.get("status")))
-    return found
+            faults_seen.add((fault["kind"], fault.get("status")))
+    return faults_seen
 
 
 def resumed_after_a_refused_end(steps: Steps) -> bool:

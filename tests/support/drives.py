@@ -70,9 +70,9 @@ class Drive:
 
     def processes(self) -> Mapping[int, str]:
         """The processes that belong to this drive, with their command lines; none that is a mere zombie."""
-        found = {}
+        alive = {}
         for entry in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
                 if os.fsencode(self.temporary) in (entry / "environ").read_bytes():
-                    found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-        return found
+                    alive[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        return alive

@@ -53,13 +53,13 @@ class Repository:
 
 def cases(file: Path) -> Mapping[str, Case]:
     """The test cases of a JUnit file, by name."""
-    found = {}
+    by_name = {}
     for case in ET.parse(file).iter("testcase"):  # noqa: S314 - pytest has just written it
         verdict = case.find("properties/property[@name='signet_verdict']")
         endings = [child for child in case if child.tag in ("skipped", "failure", "error")]
-        found[case.attrib["name"]] = Case(
+        by_name[case.attrib["name"]] = Case(
             outcome=endings[0].tag if endings else "passed",
             verdict=verdict.attrib["value"] if verdict is not None else None,
             text="".join(f"{ending.attrib['message']}\n{ending.text}" for ending in endings),
         )
-    return found
+    return by_name

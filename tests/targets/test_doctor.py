@@ -23,10 +23,10 @@ def needs(name: str, folder: Path, text: str = "") -> list[Need]:
 @pytest.mark.parametrize("name", targets.names())
 def test_every_target_can_be_examined(name: str, tmp_path: Path) -> None:
     """Whatever the machine has, each need is found or comes with a remedy; only the reference is whole everywhere."""
-    found = needs(name, tmp_path)
-    assert found
-    assert all(need.found is not None or need.remedy for need in found)
-    assert any(need.found is None for need in found) is (name != "reference")
+    listed = needs(name, tmp_path)
+    assert listed
+    assert all(need.found is not None or need.remedy for need in listed)
+    assert any(need.found is None for need in listed) is (name != "reference")
 
 
 def test_connector_that_is_not_there(tmp_path: Path) -> None:
@@ -119,21 +119,21 @@ def test_server_that_runs_already(driver: str, tmp_path: Path) -> None:
 
 def test_server_of_the_daemon_is_a_note(tmp_path: Path) -> None:
     """The daemon's own server is there once the run has a daemon: nothing can be missing before."""
-    found = needs("mine", tmp_path, '[targets.mine]\ndriver = "mcp"\nurl = "{daemon}/mcp"\n')[0]
-    assert (found.found, found.note) == ("{daemon}/mcp", True)
+    need = needs("mine", tmp_path, '[targets.mine]\ndriver = "mcp"\nurl = "{daemon}/mcp"\n')[0]
+    assert (need.found, need.note) == ("{daemon}/mcp", True)
 
 
 def test_program_that_a_connector_installs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A program that is neither built nor on PATH is missing; one on PATH is found with its place."""
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    (found,) = [need for need in needs("codex", tmp_path) if need.what == "the program signet"]
-    assert "signet is neither built nor on PATH" in str(found.remedy if found.found is None else "")
+    (need,) = [need for need in needs("codex", tmp_path) if need.what == "the program signet"]
+    assert "signet is neither built nor on PATH" in str(need.remedy if need.found is None else "")
     program = tmp_path / "bin" / "signet"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
-    (found,) = [need for need in needs("codex", tmp_path) if need.what == "the program signet"]
-    assert found.found == str(program)
+    (need,) = [need for need in needs("codex", tmp_path) if need.what == "the program signet"]
+    assert need.found == str(program)
 
 
 @pytest.mark.parametrize(("ending", "runtimes"), [(".js", "bun or node"), (".ts", "bun")])

@@ -49,8 +49,8 @@ def test_shipped_face_fits_its_schema(path: Path) -> None:
     assert jsonschema_rs.validator_for(document(FaceDocument.schema_file)).is_valid(data)
     assert path.stem.startswith(f"{data['harness']}-")
     assert "code" not in data or (HOSTS / data["code"]).is_file()
-    fired = [one["event"] for actions in (*data.get("steps", {}).values(), data.get("turn_end", [])) for one in actions
-             if "event" in one]  # fmt: skip
+    lists = (*data.get("steps", {}).values(), data.get("turn_end", []))
+    fired = [action["event"] for actions in lists for action in actions if "event" in action]
     assert set(fired) <= set(data.get("events", ()))
 
 

@@ -159,7 +159,7 @@ def last_opening(recording: Recording, step: StepMark) -> tuple[int, int] | None
 
 def of_another_step(recording: Recording, earlier: Call, call: Call) -> bool:
     """Whether marks tell that the user asked for the same once more: two steps of one kind, a call in each."""
-    before, after = (step_before(recording, one.seq) for one in (earlier, call))
+    before, after = (step_before(recording, each.seq) for each in (earlier, call))
     return before is not None and after is not None and before.seq != after.seq and before.step == after.step
 
 

@@ -121,7 +121,7 @@ def _home_of_peer(client_port: int, port: int) -> str | None:
 
     None where the system does not tell, as others than Linux do not: then nothing is blamed on anybody.
     """
-    inode = next((found for found in _inodes(client_port, port)), None)
+    inode = next(iter(_inodes(client_port, port)), None)
     pid = None if inode is None else _owner(inode)
     for _ in range(_DEEPEST):
         if pid is None or pid <= 1:

@@ -310,10 +310,10 @@ class _Performance:
                 # Where a harness gives no session a key, the model can only make one up.
                 return self._keys.setdefault(str(value["key"]), str(uuid.uuid4()))
             if set(value) == {"from", "pointer"}:
-                found: Any = self._results.get(value["from"], {})
+                result: Any = self._results.get(value["from"], {})
                 for part in str(value["pointer"]).strip("/").split("/"):
-                    found = found.get(part) if isinstance(found, Mapping) else None
-                return found if found is not None else UNKNOWN_MEMORY
+                    result = result.get(part) if isinstance(result, Mapping) else None
+                return result if result is not None else UNKNOWN_MEMORY
             return {k: self._resolve(v) for k, v in value.items()}
         if isinstance(value, list):
             return [self._resolve(v) for v in value]

@@ -101,14 +101,14 @@ class _Markup:
         """`text` with each secret replaced by what `token` gives for it."""
         if "<" not in text:
             return text
-        text = _ELEMENT.sub(lambda found: self._element(found, token), text)
-        return _INPUT.sub(lambda found: self._input(found[0], token), text) if "value=" in text else text
+        text = _ELEMENT.sub(lambda match: self._element(match, token), text)
+        return _INPUT.sub(lambda match: self._input(match[0], token), text) if "value=" in text else text
 
-    def _element(self, found: re.Match[str], token: Token) -> str:
-        name, value = found[1].rpartition(":")[2], found[2].strip()
+    def _element(self, match: re.Match[str], token: Token) -> str:
+        name, value = match[1].rpartition(":")[2], match[2].strip()
         if not is_secret_member(name, value) or len(value.split()) > 1:
-            return found[0]
-        return found[0].replace(value, token(value))
+            return match[0]
+        return match[0].replace(value, token(value))
 
     def _input(self, element: str, token: Token) -> str:
         name, value = _NAMED.search(element), _VALUED.search(element)
@@ -128,15 +128,15 @@ class _Commands:
         if not any(stem in lowered for stem in self.STEMS):
             return text
         for pattern in _COMMANDS:
-            text = pattern.sub(lambda found: self._replaced(found, token), text)
+            text = pattern.sub(lambda match: self._replaced(match, token), text)
         return text
 
     @staticmethod
-    def _replaced(found: re.Match[str], token: Token) -> str:
-        if not is_value(found[1]):
-            return found[0]
-        start, end = found.start(1) - found.start(), found.end(1) - found.start()
-        return found[0][:start] + token(found[1]) + found[0][end:]
+    def _replaced(match: re.Match[str], token: Token) -> str:
+        if not is_value(match[1]):
+            return match[0]
+        start, end = match.start(1) - match.start(), match.end(1) - match.start()
+        return match[0][:start] + token(match[1]) + match[0][end:]
 
 
 ASSIGNMENTS, MARKUP, COMMANDS = _Assignments(), _Markup(), _Commands()

@@ -46,7 +46,7 @@ class Hidden:
     def replace(self, text: str, token: Token) -> str:
         """`text` with the encoded text that hides a secret replaced by what `token` gives for it."""
         if "%" in text and self._hides_escaped(" ".join([word for word in _WORD.findall(text) if "%" in word])):
-            text = _WORD.sub(lambda found: self._unescaped(found[0], token), text)
+            text = _WORD.sub(lambda match: self._unescaped(match[0], token), text)
         for pattern, decode in _CODINGS:
             text = pattern.sub(partial(self._decoded, decode, token), text)
         return text
@@ -67,7 +67,7 @@ class Hidden:
 
     def _hides_coded(self, text: str) -> bool:
         """Whether what stood between escapes decodes to a secret: `%20` before it would be taken for a part of it."""
-        runs = ((found[0], decode) for pattern, decode in _CODINGS for found in pattern.finditer(text))
+        runs = ((match[0], decode) for pattern, decode in _CODINGS for match in pattern.finditer(text))
         return any((plain := _legible(*run)) is not None and self.shows_secret(plain) for run in runs)
 
     def _decoded(self, decode: Callable[[str], bytes], token: Token, run: re.Match[str]) -> str:

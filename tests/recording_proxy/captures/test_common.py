@@ -76,7 +76,7 @@ def test_what_the_recorder_made_of_a_raw_byte_converts(recorder: RecorderProcess
 def test_a_path_that_is_odd_in_a_url(tmp_path: Path, kind: str, path: str) -> None:
     """What a client may ask for in place of a path names no other host in the capture."""
     trace = trace_of(tmp_path / "a.jsonl", path=path)
-    assert next(one.url for one in captured_of(trace)).startswith("http://127.0.0.1:3850/")
+    assert next(exchange.url for exchange in captured_of(trace)).startswith("http://127.0.0.1:3850/")
     assert there_and_back(trace, tmp_path, kind).path.startswith("/")
 
 
@@ -106,8 +106,8 @@ def test_an_instant_that_no_date_names_is_refused(tmp_path: Path, kind: str, cre
 @pytest.mark.parametrize("created", ["0001-01-01T00:00:00", "soon"])
 def test_a_beginning_that_cannot_be_told_is_1970(tmp_path: Path, created: str) -> None:
     """The durations hold all the same."""
-    (one,) = captured_of(trace_of(tmp_path / "a.jsonl", {"created": created}))
-    assert one.ended - one.begun == 1.0
+    (exchange,) = captured_of(trace_of(tmp_path / "a.jsonl", {"created": created}))
+    assert exchange.ended - exchange.begun == 1.0
 
 
 @pytest.mark.parametrize("started", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])

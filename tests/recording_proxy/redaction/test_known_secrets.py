@@ -13,13 +13,13 @@ from signet_recording_proxy.redaction.known_secrets import REMEMBERED, KnownSecr
 
 def test_the_forms_of_a_secret() -> None:
     """As it is, JSON-escaped, URL-encoded in either case, in hexadecimal; the longest first."""
-    found = forms('p"ä/x y')
-    assert {'p"ä/x y', 'p\\"ä/x y', 'p\\\\\\"ä/x y', 'p\\"\\u00e4/x y', "p%22%C3%A4%2Fx%20y"} <= set(found)
-    assert {"p%22%C3%A4%2Fx+y", "p%22%c3%a4%2fx+y", "p%22%C3%A4/x%20y"} <= set(found)
+    spellings = forms('p"ä/x y')
+    assert {'p"ä/x y', 'p\\"ä/x y', 'p\\\\\\"ä/x y', 'p\\"\\u00e4/x y', "p%22%C3%A4%2Fx%20y"} <= set(spellings)
+    assert {"p%22%C3%A4%2Fx+y", "p%22%c3%a4%2fx+y", "p%22%C3%A4/x%20y"} <= set(spellings)
     assert {"%70%22%C3%A4%2F%78%20%79", "7022c3a42f782079", "7022C3A42F782079", "\\u0070\\u0022\\u00e4"} <= {
-        form[:24] if form[0] == "%" else form[:18] if form[0] == "\\" else form for form in found
+        form[:24] if form[0] == "%" else form[:18] if form[0] == "\\" else form for form in spellings
     }
-    assert [len(form) for form in found] == sorted((len(form) for form in found), reverse=True)
+    assert [len(form) for form in spellings] == sorted((len(form) for form in spellings), reverse=True)
 
 
 @given(st.text(min_size=8, max_size=40), st.binary(max_size=7), st.binary(max_size=7))
@@ -63,8 +63,8 @@ def test_the_oldest_that_was_learned_is_given_up() -> None:
         known.add(f"secret-{number:05d}", f"<{number}>")
     assert "planted-secret" in known
     assert "secret-00000" not in known
-    found = known.in_line(b"secret-00000 secret-00001 planted-secret")
-    assert {token for _, token in found} == {"<p>", "<1>"}
+    place = known.in_line(b"secret-00000 secret-00001 planted-secret")
+    assert {token for _, token in place} == {"<p>", "<1>"}
 
 
 def test_what_begins_at_the_end_of_text() -> None:

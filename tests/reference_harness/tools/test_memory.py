@@ -116,7 +116,7 @@ def test_forgetting_a_few_ids_is_one_call(daemon: RecordingDaemon, use: Use) -> 
 def test_forgetting_many_repeats_the_token_of_the_preview(daemon: RecordingDaemon, use: Use) -> None:
     """More than 25 ids are previewed, and the execution repeats the preview's token."""
     ids = [f"m-{number}" for number in range(26)]
-    rows = [{"id": one, "score": 1, "pinned": False, "version": 1} for one in ids]
+    rows = [{"id": memory, "score": 1, "pinned": False, "version": 1} for memory in ids]
     preview = {"mode": "preview", "count": 26, "requiresConfirm": True, "confirmToken": "t-1", "candidates": rows}
     daemon.answers[FORGET] = [Answer(preview)]
     assert use(("memory_forget", {"ids": ids, "reason": "old"}))[0].ok
@@ -192,8 +192,8 @@ def test_job_survives_an_answer_that_fails(daemon: RecordingDaemon, use: Use) ->
         ("memory_store", {"content": "x", "importance": float("nan")}),
         ("memory_store", {"content": "x", "importance": 7}),
         *(
-            ("memory_get", {"id": one})
-            for one in ("", "stats", "undefined", "NaN", "a b", "a/b", "a?b", "..", "search")
+            ("memory_get", {"id": memory_id})
+            for memory_id in ("", "stats", "undefined", "NaN", "a b", "a/b", "a?b", "..", "search")
         ),
         ("memory_modify", {"id": "a", "content": "x"}),
         ("memory_modify", {"id": "a", "reason": "x"}),

@@ -34,7 +34,7 @@ def test_breach_of_the_daemon_is_shown_again_and_put_beside_the_traces(tmp_path:
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"{NAME}.jsonl", "generated.json"]
     judged = engine.judge(trace.read(tmp_path / f"{NAME}.jsonl"))
     assert judged.daemon[NAME].verdict is Verdict.FAIL
-    assert not any(found.verdict is Verdict.FAIL for found in judged.judgements.values())
+    assert not any(judgement.verdict is Verdict.FAIL for judgement in judged.judgements.values())
 
 
 def test_breach_of_the_daemon_that_scenarios_show_is_not_performed_again(tmp_path: Path) -> None:
@@ -69,4 +69,4 @@ def test_breach_of_the_daemon_stands_in_its_section_and_fails_nothing(tmp_path: 
     assert f"on the daemon's side: FAIL {NAME}" in done.out
     assert "0 breaches found and confirmed" in done.out
     traces = json.loads((tmp_path / "report" / "report.json").read_bytes())["traces"]
-    assert [one["daemon"][NAME]["verdict"] for one in traces].count("FAIL") == 1
+    assert [recording["daemon"][NAME]["verdict"] for recording in traces].count("FAIL") == 1

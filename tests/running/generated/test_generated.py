@@ -12,11 +12,11 @@ from .live import broken_target, generate
 
 def test_verdicts_are_the_same_on_any_number_of_rigs(tmp_path: Path) -> None:
     """One station and two count the same verdicts for a connector that conforms, and find nothing."""
-    one, two = (generate(tmp_path / str(workers), broken_target(), 21, seed=5, workers=workers) for workers in (1, 2))
-    assert one.performed == two.performed == 21
-    assert one.tally.verdicts == two.tally.verdicts
-    assert not one.breaches
-    assert not one.failures
+    alone, two = (generate(tmp_path / str(workers), broken_target(), 21, seed=5, workers=workers) for workers in (1, 2))
+    assert alone.performed == two.performed == 21
+    assert alone.tally.verdicts == two.tally.verdicts
+    assert not alone.breaches
+    assert not alone.failures
     # Sessions that conform leave nothing behind but their count.
     assert [path.name for path in (tmp_path / "1").iterdir()] == ["generated.json"]
 

@@ -158,8 +158,8 @@ class CommandHooks:
             return
         if session.transcript is not None:
             session.transcript.say("assistant", session.reply)
-        for one in self._face["turn_end"]:
-            self._fire(session, {**step, "reply": session.reply}, one)
+        for hook in self._face["turn_end"]:
+            self._fire(session, {**step, "reply": session.reply}, hook)
         session.reply = None
         session.turn_id = str(uuid.uuid4())
 
