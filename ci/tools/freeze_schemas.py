@@ -32,6 +32,7 @@ DOCUMENTS = (
     "signet_conformance.scenarios.scenario_document:ScenarioList",
     "signet_conformance.targets.face_document:FaceDocument",
     "signet_conformance.targets.profile:Profile",
+    "signet_conformance.targets.program_document:ProgramDocument",
     "signet_conformance.targets.profile:SettingsFile",
     "signet_reference_harness.headless.summary:Summary",
     "signet_reference_harness.llm_server.script:Script",

@@ -20,6 +20,7 @@ FORMATS = {
     "diff": "diff/signet-diff-1.schema.json",
     "target": "target/signet-target-1.schema.json",
     "face": "face/signet-face-1.schema.json",
+    "program": "program/signet-program-1.schema.json",
     "matrix": "matrix/signet-matrix-1.schema.json",
     "baseline": "baseline/signet-baseline-1.schema.json",
     "flaky": "baseline/signet-flaky-1.schema.json",
@@ -42,6 +43,7 @@ MODELS = {
     "selftest": "signet_conformance.reports.selftest_document:KillMatrix",
     "target": "signet_conformance.targets.profile:Profile",
     "face": "signet_conformance.targets.face_document:FaceDocument",
+    "program": "signet_conformance.targets.program_document:ProgramDocument",
     "settings": "signet_conformance.targets.profile:SettingsFile",
 }
 GROUPS = sorted({str(p.parent.relative_to(SCHEMAS / "examples")) for p in (SCHEMAS / "examples").rglob("*.json")})

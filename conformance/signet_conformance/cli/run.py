@@ -24,6 +24,7 @@ from signet_conformance.running import request
 from signet_conformance.running.performance import Performance
 from signet_conformance.running.plan import Invocation
 from signet_conformance.running.request import DEFAULT_SESSIONS, Given, Request, worst
+from signet_conformance.targets.real import HarnessChoice, harness_words, with_harness
 from signet_conformance.trace.sides import recordings_in
 
 _EPILOG = """\b
@@ -50,6 +51,19 @@ it is that of the worst run: 4, then 1, then 3.
     help="Play this release of the target's harness (a face of the kit, such as openclaw-2026.9.6, or a .json file), or"
     " all: a run in each that the kit plays, its report in a folder of its own below --report.",
 )
+@click.option(
+    "--harness",
+    metavar="fake|real",
+    help="fake (the default): the kit plays the harness of the target's connector. real: the program itself runs, with"
+    " a scripted model, in an isolated home.",
+)
+@click.option(
+    "--harness-version",
+    metavar="RELEASE",
+    help="The release of the real program (default: the newest that is installed; with --install-harness the newest"
+    " that its registry has).",
+)
+@click.option("--install-harness", is_flag=True, help="Install the real program first, unless it is.")
 @click.option(
     "--daemon",
     metavar="WHERE",
@@ -108,6 +122,9 @@ def command(
     *,
     target: str,
     face: str | None,
+    harness: str | None,
+    harness_version: str | None,
+    install_harness: bool,
     daemon: str | None,
     allow_writes: bool,
     allow_default_port: bool,
@@ -139,9 +156,11 @@ def command(
         only=selected(only, list(rules()), "-k/--only"),
         known=known,
     )
+    chosen = HarnessChoice(harness, harness_version, install=install_harness)
+    driven = with_harness(targets.load(target), chosen, "--harness")
     runs = [
         _Run(asked, face, as_json=as_json, quiet=quiet, coverage=coverage)
-        for asked in request.read_each(given, targets.load(target), face, lambda option: f"--{option}")
+        for asked in request.read_each(given, driven, face, lambda option: f"--{option}")
     ]
     statuses = []
     for run in runs:
@@ -162,6 +181,7 @@ class _Run:
         assert asked.target is not None  # noqa: S101 - the command demands one
         self._target = asked.target
         chosen = () if face is None else ("--face", asked.target.face_name)
+        chosen = (*chosen, *harness_words(asked.target))
         self._invocation = Invocation((PROGRAM, "run", asked.target.name, *chosen))
         self._performance = Performance(asked)
         self._as_json = as_json

@@ -10,6 +10,7 @@ from signet_conformance.drivers.pool import Fleet
 from signet_conformance.drivers.process import DriverProcess, OnEvent
 from signet_conformance.errors import TargetError
 from signet_conformance.targets import Target
+from signet_conformance.targets.real import real_command_line
 
 
 class Driver(Protocol):
@@ -45,4 +46,6 @@ def command_line(target: Target) -> tuple[str, ...]:
             where=target.where,
             remedy="drive a later release, or name a file of hooks with the setting config",
         )
+    if target.real is not None:
+        return real_command_line(target, target.real)
     return target.kind.command_line(target)

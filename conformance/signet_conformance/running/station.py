@@ -17,10 +17,11 @@ from typing import Any
 from signet_conformance.children.environment import clean_environment
 from signet_conformance.drivers.handlers import troubled
 from signet_conformance.drivers.launch import Driver, launch
+from signet_conformance.drivers.model_process import CONTROL_VARIABLE, MODEL_VARIABLE, ModelProcess
 from signet_conformance.drivers.process import NotLoadedError
 from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError
 from signet_conformance.running.daemon import DaemonUnderTest, ask_directly
-from signet_conformance.running.recorder import Recorder, mark
+from signet_conformance.running.recorder import ModelRecorder, Recorder, mark
 from signet_conformance.scenarios.script import Scenario
 from signet_conformance.scenarios.steps import (
     UNKNOWN_MEMORY,
@@ -72,6 +73,8 @@ class Station:
         self.daemon = DaemonUnderTest(daemon, home / "agents")
         self._stack = contextlib.ExitStack()
         self._started = False
+        self._model: ModelRecorder | None = None
+        self._model_variables: Mapping[str, str] = {}
         self._between = 0
         self._strays: collections.deque[StrayMark] = collections.deque(maxlen=MOST_STRAYS)
 
@@ -83,10 +86,20 @@ class Station:
             folder.mkdir(parents=True, exist_ok=True)
         self._stack.callback(self.daemon.close)
         self.daemon.start()
-        self._recorder = Recorder(self.daemon.url, self._home / "recorder", self._canary)
+        if self.target.real is not None:
+            self._start_model()
+        self._recorder = Recorder(self.daemon.url, self._home / "recorder", self._canary, self._model)
         self._stack.callback(self._recorder.close)
         self._plant_secret()
         self._started = True
+
+    def _start_model(self) -> None:
+        """Start the model that a real program is told, with a recorder of its own in front."""
+        server = ModelProcess(clean_environment(self._home / "recorder"))
+        self._stack.callback(server.close)
+        self._model = ModelRecorder(server.url, self._home / "recorder", self._canary)
+        self._stack.callback(self._model.close)
+        self._model_variables = {MODEL_VARIABLE: self._model.url, CONTROL_VARIABLE: server.url}
 
     @property
     def home(self) -> str:
@@ -127,6 +140,7 @@ class Station:
             "SIGNET_PATH": str(self._home / "home" / ".agents"),
             **({"SIGNET_AGENT_ID": declared.agents[0]} if declared.agents else {}),
             **({"SIGNET_TOKEN": self._token} if declared.token else {}),
+            **self._model_variables,
             **env,
         }
         timeout_s = max(declared.bounds_s.values(), default=15.0) * 4 + STEP_MARGIN_S
@@ -190,6 +204,8 @@ class Station:
     @property
     def _played(self) -> dict[str, Any]:
         """The host that is played, its release and the later ones; empty where the author's own program plays one."""
+        if self.target.real is not None:
+            return {"host": self.target.real.program.name, "release": self.target.real.release}
         if not self.target.kind.has_face:
             return {}
         face = find_face(self.target)

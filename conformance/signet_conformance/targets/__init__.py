@@ -22,6 +22,7 @@ from signet_conformance.trace import Declared
 
 if TYPE_CHECKING:
     from signet_conformance.targets.profile import Declarations, Profile
+    from signet_conformance.targets.program import Installation
 
 _FOLDER = Path(__file__).parent
 _DECLARED = ("agents", "harness", "bounds_s", "capabilities", "token", "prompt_chars", "bypass")
@@ -55,6 +56,8 @@ class Target:
     """What is known of that release."""
     undriven: str | None = None
     """Why the kit cannot drive that release; None where it can."""
+    real: Installation | None = None
+    """The installed program that the connector is put into; None where its harness is played."""
     own_agents: bool = False
     """Whether the repository's own settings name the agents: those of a shipped profile are made up, for driving."""
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import httpx
 
-from signet_conformance.children.processes import LineProcess
 from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.tools import read_content
+from signet_conformance.drivers.model_process import ModelProcess
 
-START_S = 60.0
 _PATIENCE_S = 30.0
 
 
@@ -38,26 +36,29 @@ class Asked:
         return {"text": text, "content": read_content(text), "is_error": text.startswith("Error")}
 
 
-class ModelServer:
-    """The server; `asked` hands on its requests in the order in which they came, `say` and `call` answer them."""
+class Model:
+    """A scripted model at an address; `asked` hands on what waits for an answer, `say` and `call` answer it."""
 
-    def __init__(self) -> None:
-        command = [sys.executable, "-P", "-m", "signet_reference_harness.cli", "llm", "--until-stdin-closes"]
-        self._process = LineProcess("the scripted model", command)
-        try:
-            self.url = str(self._process.receive(START_S)["url"])
-        except BaseException:
-            self._process.close()
-            raise
-        self._http = httpx.Client(base_url=self.url, trust_env=False, timeout=_PATIENCE_S)
-        self._seen = 0
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._http = httpx.Client(base_url=url, trust_env=False, timeout=_PATIENCE_S)
+        self._seen = self._last_number()
+
+    def _last_number(self) -> int:
+        kept = self._http.get("/requests").raise_for_status().json()["requests"]
+        return int(kept[-1]["number"]) if kept else 0
+
+    def play(self, rules: Sequence[Mapping[str, Any]]) -> None:
+        """Answer what is like one of the `rules` by itself; everything else waits."""
+        script = {"format": "signet-llm/1", "when_out": "wait", "rules": [*rules]}
+        self._http.put("/script", json=script).raise_for_status()
 
     def asked(self, timeout_s: float) -> Asked | None:
-        """The next request, or None if none arrives in time."""
+        """The next request that waits, or None if none arrives in time."""
         asked = {"after": self._seen, "wait_s": timeout_s}
         for kept in self._http.get("/requests", params=asked).raise_for_status().json()["requests"]:
             self._seen = kept["number"]
-            if kept["asked"] is not None:
+            if kept["asked"] is not None and not str(kept["turn"]).startswith("rules/"):
                 return Asked(kept["asked"])
         return None
 
@@ -73,6 +74,22 @@ class ModelServer:
         self._http.post("/turns", json={"turns": [{"content": [part]}]}).raise_for_status()
 
     def close(self) -> None:
-        """End the server."""
+        """Leave the server."""
         self._http.close()
+
+
+class ModelServer(Model):
+    """The server, started for this."""
+
+    def __init__(self) -> None:
+        self._process = ModelProcess()
+        try:
+            super().__init__(self._process.url)
+        except BaseException:
+            self._process.close()
+            raise
+
+    def close(self) -> None:
+        """End the server."""
+        super().close()
         self._process.close()

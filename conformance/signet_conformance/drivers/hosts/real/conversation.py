@@ -1,0 +1,55 @@
+"""What every program can be brought to: a session is opened, prompted, compacted, left and resumed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How a program is started for a session: its command, its environment, the folder it works in."""
+
+    command: Sequence[str]
+    env: Mapping[str, str]
+    cwd: Path
+    model: str
+    """The address of its model."""
+
+
+class Conversation(Protocol):
+    """One session of a program. A method that waits raises StepError with the program's own words when it fails."""
+
+    def open(self) -> None:
+        """Start the program in a new session, and wait until it takes a prompt."""
+
+    def resume(self) -> None:
+        """Start the program in the session that was ended."""
+
+    def say(self, text: str) -> None:
+        """Give it what its user says, without waiting."""
+
+    def is_over(self) -> bool:
+        """Whether the turn under way has ended, or none is."""
+
+    def compact(self) -> None:
+        """Have it compact the session, without waiting: `is_over` tells when it is done."""
+
+    def clear(self) -> None:
+        """Begin anew in the same program."""
+
+    def end(self) -> None:
+        """Leave the session as a user does, and wait until the program has done what it does then."""
+
+    @property
+    def key(self) -> str | None:
+        """The program's own id of the session; None as long as it is not known."""
+
+    @property
+    def words(self) -> Sequence[str]:
+        """What the program says beside the talk, the newest last."""
+
+
+Open = Callable[[Launch], Conversation]

@@ -1,0 +1,232 @@
+"""Drives a real program through scenarios, with a model that says what the steps say.
+
+    python -m signet_conformance.drivers.hosts.real.harness OPTIONS
+
+OPTIONS is a JSON object, made by `targets.real`. The variable SIGNET_CONFORMANCE_MODEL is the address of
+the model, which the program is told, and SIGNET_CONFORMANCE_MODEL_CONTROL that of the server behind it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from signet_conformance.drivers.hosts.installed import install
+from signet_conformance.drivers.hosts.model_server import Asked, Model
+from signet_conformance.drivers.hosts.places import Projects, with_programs
+from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
+from signet_conformance.drivers.hosts.real.conversation import Conversation, Launch
+from signet_conformance.drivers.hosts.real.pi_rpc import PiRpc
+from signet_conformance.drivers.hosts.real.process import end_with_us
+from signet_conformance.drivers.hosts.tools import keep_back, tool_calls
+from signet_conformance.drivers.model_process import CONTROL_VARIABLE, MODEL_VARIABLE
+
+TURN_S = 100.0
+_LOOK_S = 0.1
+_SUMMARY = "The user asked for the billing pipeline."
+_CONVERSATIONS: Mapping[str, type[PiRpc]] = {"pi-rpc": PiRpc}
+
+
+class RealHarness:
+    """Performs the steps of a scenario: each session in a conversation of its own with the program."""
+
+    def __init__(self, options: Mapping[str, Any], peer: Peer) -> None:
+        self._options = options
+        self._peer = peer
+        self._projects = Projects()
+        self._sessions: dict[str, Conversation] = {}
+        self._asked: dict[str, Asked] = {}
+        self._replies: dict[str, str] = {}
+        self._address = os.environ[MODEL_VARIABLE]
+        self._model = Model(os.environ[CONTROL_VARIABLE])
+        self._model.play(options["beside_the_talk"])
+        home = Path.home()
+        self._env = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("SIGNET_CONFORMANCE_")},
+            **_filled(options["env"], home, self._address),
+            "PATH": with_programs(options["programs"], home / ".signet-conformance-bin"),
+        }
+        self._prepare(home)
+
+    def _prepare(self, home: Path) -> None:
+        """Write the program's settings, and have the connector installed, unless this home has them."""
+        done = home / ".signet-conformance-installed"
+        if done.exists():
+            return
+        for path, content in _filled(self._options["settings"], home, self._address).items():
+            file = home / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(content if isinstance(content, str) else json.dumps(content, indent=2), "utf-8")
+        if self._options["installer"] is not None:
+            install(self._options["install"], self._options["installer"], self._env)
+        else:
+            place = home / self._options["place"]
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(Path(self._options["module"]).read_bytes())
+        done.touch()
+
+    def about(self) -> Mapping[str, Any]:
+        """Which program runs."""
+        return {"host": self._options["program"], "release": self._options["release"]}
+
+    def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Perform one step."""
+        kind, name = str(step.get("step")), str(step.get("session"))
+        if kind in self._options["cannot"]:
+            raise Skipped(f"{self._options['program']}: {self._options['cannot'][kind]}")
+        if kind == "start":
+            self._sessions[name] = self._conversation(step)
+            self._sessions[name].open()
+            return self._opened(name)
+        conversation = self._sessions.get(name)
+        if conversation is None:
+            raise Skipped(f"session {name} was never opened")
+        if kind == "resume":
+            conversation.resume()
+            return self._opened(name)
+        if kind == "prompt":
+            return self._prompt(name, conversation, step)
+        if kind == "tool":
+            return self._tool(name, conversation, step)
+        if kind == "compact":
+            return self._compact(name, conversation, str(step.get("summary") or _SUMMARY))
+        if kind == "clear":
+            conversation.clear()
+            return self._opened(name)
+        if kind == "end":
+            self._end_turn(name, conversation)
+            conversation.end()
+            return {"ended": True}
+        raise Skipped(f"{self._options['program']} has no counterpart for {kind}")
+
+    def _conversation(self, step: Mapping[str, Any]) -> Conversation:
+        agent = step.get("agent")
+        env = {**self._env, **({"SIGNET_AGENT_ID": agent} if isinstance(agent, str) else {})}
+        cwd = self._projects.folder(step.get("project"))
+        known = {"home": str(Path.home()), "model": self._address}
+        command = [_word(word, known) for word in self._options["command"]]
+        make = _CONVERSATIONS[self._options["speaks"]]
+        return make(Launch(command, {**env, "PWD": str(cwd)}, cwd, self._address))
+
+    def _opened(self, name: str) -> Mapping[str, Any]:
+        key = self._sessions[name].key
+        return {"opened": True, **({} if key is None else {"key": key})}
+
+    def _prompt(self, name: str, conversation: Conversation, step: Mapping[str, Any]) -> Mapping[str, Any]:
+        keep_back(step.get("text"))
+        self._end_turn(name, conversation)
+        conversation.say(str(step.get("text")))
+        asked = self._next(conversation)
+        if asked is None:
+            return {"turn": False, "words": [*conversation.words][-3:]}
+        self._asked[name] = asked
+        self._replies[name] = str(step.get("reply") or "Understood.")
+        self._peer.model_turn(step.get("session"))
+        if not step.get("more"):
+            self._end_turn(name, conversation)
+        return {"turn": True, **self._key(conversation)}
+
+    def _tool(self, name: str, conversation: Conversation, step: Mapping[str, Any]) -> Mapping[str, Any]:
+        asked = self._asked.get(name)
+        if asked is None:
+            raise Skipped("the model calls tools in a turn of the user only")
+        answer: Mapping[str, Any] = {}
+        try:
+            for tool, arguments in tool_calls(step, asked.tools, self._tools(asked)):
+                self._model.call(tool, arguments)
+                again = self._next(conversation)
+                if again is None:
+                    del self._asked[name]
+                    raise StepError(f"the program ended its turn with a tool's call{_last(conversation)}")
+                self._asked[name] = asked = again
+                answer = asked.tool_result()
+        finally:
+            if not step.get("more"):
+                self._end_turn(name, conversation)
+        return answer
+
+    def _tools(self, asked: Asked) -> Mapping[str, str]:
+        """The target's naming, and beside it that of the program: it may put a server's name before a tool's."""
+        names: dict[str, str] = dict(self._options["tools"])
+        prefix = self._options["tool_prefix"]
+        bare = {tool.removeprefix(prefix): tool for tool in asked.tools if prefix and tool.startswith(prefix)}
+        return {**bare, **{name: bare.get(own, own) for name, own in names.items()}}
+
+    def _compact(self, name: str, conversation: Conversation, summary: str) -> Mapping[str, Any]:
+        self._end_turn(name, conversation)
+        conversation.compact()
+        while self._next(conversation) is not None:
+            self._model.say(summary)
+        return {"compacted": True}
+
+    def _next(self, conversation: Conversation) -> Asked | None:
+        """What the program asks the model next; None when its turn ends without. Raises StepError for neither."""
+        deadline = time.monotonic() + TURN_S
+        while (asked := self._model.asked(_LOOK_S)) is None:
+            if conversation.is_over():
+                # The last look: what was asked just before the end.
+                return self._model.asked(0)
+            if time.monotonic() > deadline:
+                raise StepError(f"the program asked its model nothing within {TURN_S:g} s{_last(conversation)}")
+        return asked
+
+    def _end_turn(self, name: str, conversation: Conversation) -> None:
+        if self._asked.pop(name, None) is None:
+            return
+        self._model.say(self._replies[name])
+        # What it asks once more in the turn, such as after an answer that it did not understand, gets the same.
+        while self._next(conversation) is not None:
+            self._model.say(self._replies[name])
+
+    def _key(self, conversation: Conversation) -> Mapping[str, Any]:
+        return {} if conversation.key is None else {"key": conversation.key}
+
+    def flush(self) -> None:
+        """Nothing is left: a program has ended its turn, or has ended."""
+
+    def close(self) -> None:
+        """Leave every session that is open."""
+        for name, conversation in self._sessions.items():
+            try:
+                self._end_turn(name, conversation)
+                conversation.end()
+            except StepError as failure:
+                sys.stderr.write(f"{failure}\n")
+        self._sessions.clear()
+        self._model.close()
+
+
+def _last(conversation: Conversation) -> str:
+    words = [*conversation.words][-3:]
+    return ": " + " | ".join(words) if words else ""
+
+
+def _filled(value: Any, home: Path, model: str) -> Any:
+    known = {"home": str(home), "model": model}
+    if isinstance(value, str):
+        return _word(value, known)
+    if isinstance(value, dict):
+        return {_word(name, known): _filled(each, home, model) for name, each in value.items()}
+    return [_filled(each, home, model) for each in value] if isinstance(value, list) else value
+
+
+def _word(word: str, known: Mapping[str, str]) -> str:
+    for name, meant in known.items():
+        word = word.replace(f"{{{name}}}", meant)
+    return word
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Serve standard input."""
+    end_with_us()
+    options = json.loads(arguments[0])
+    Peer().serve(lambda peer: RealHarness(options, peer))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

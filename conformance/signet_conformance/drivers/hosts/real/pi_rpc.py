@@ -1,0 +1,117 @@
+"""pi and oh-my-pi: `--mode rpc`, one process a session, lines of JSON in both directions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from signet_conformance.drivers.hosts.protocol import StepError
+from signet_conformance.drivers.hosts.real.conversation import Launch
+from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
+
+START_S = 60.0
+QUIT_S = 40.0
+
+
+class PiRpc:
+    """A session of pi. Its RPC has no command that quits: the end of its input does."""
+
+    def __init__(self, launch: Launch) -> None:
+        self._launch = launch
+        self._process: ProgramProcess | None = None
+        self._over = True
+        self._file: str | None = None
+        self._id: str | None = None
+        self._words: list[str] = []
+
+    @property
+    def key(self) -> str | None:
+        """The id of the session."""
+        return self._id
+
+    @property
+    def words(self) -> Sequence[str]:
+        """What it says beside the talk."""
+        return [*self._words, *(self._process.words if self._process is not None else ())]
+
+    def open(self) -> None:
+        """Start it, and wait for its state."""
+        self._start()
+
+    def resume(self) -> None:
+        """Start it with the session's file."""
+        self._start(*(("--session", self._file) if self._file is not None else ()))
+
+    def say(self, text: str) -> None:
+        """Prompt it."""
+        self._over = False
+        self._running.send({"id": "prompt", "type": "prompt", "message": text})
+
+    def is_over(self) -> bool:
+        """Whether `agent_end` has come, or the answer to `compact`, or a refusal."""
+        while (said := self._running.receive(0)) is not None:
+            self._take(said)
+        if self._running.ended and not self._over:
+            raise StepError(f"pi has ended{self._running.told}")
+        return self._over
+
+    def compact(self) -> None:
+        """Have it compact."""
+        self._over = False
+        self._running.send({"id": "compact", "type": "compact"})
+
+    def clear(self) -> None:
+        """Begin a new session in the same process."""
+        self._ask("new_session")
+        self._learn()
+
+    def end(self) -> None:
+        """End its input, and wait for its end."""
+        process, self._process = self._process, None
+        if process is not None:
+            self._over = True
+            if not process.end(QUIT_S):
+                raise StepError(f"pi did not end within {QUIT_S:g} s after its input had ended{process.told}")
+
+    @property
+    def _running(self) -> ProgramProcess:
+        if self._process is None:
+            raise StepError("no session is open: start it first")
+        return self._process
+
+    def _start(self, *more: str) -> None:
+        launch = self._launch
+        self._over = True
+        self._process = ProgramProcess([*launch.command, "--mode", "rpc", *more], launch.env, launch.cwd)
+        self._learn()
+
+    def _learn(self) -> None:
+        state = self._ask("get_state")
+        self._file, self._id = state.get("sessionFile"), state.get("sessionId")
+
+    def _ask(self, command: str) -> Mapping[str, Any]:
+        self._running.send({"id": command, "type": command})
+        deadline = deadline_in(START_S)
+        while time.monotonic() < deadline and not self._running.ended:
+            said = self._running.receive(0.25)
+            if said is not None and said.get("type") == "response" and said.get("id") == command:
+                if said.get("success") is not True:
+                    raise StepError(f"pi refused {command}: {said.get('error')}")
+                data = said.get("data")
+                return data if isinstance(data, dict) else {}
+            if said is not None:
+                self._take(said)
+        raise StepError(f"pi did not answer {command} within {START_S:g} s{self._running.told}")
+
+    def _take(self, said: Mapping[str, Any]) -> None:
+        kind = said.get("type")
+        if kind == "agent_end" and not said.get("willRetry"):
+            self._over = True
+        elif kind == "response" and said.get("id") in ("prompt", "compact"):
+            refused = said.get("success") is not True
+            self._over = self._over or refused or said.get("id") == "compact"
+            if refused:
+                self._words.append(f"{said.get('command')}: {said.get('error')}")
+        elif kind == "extension_error":
+            self._words.append(f"extension_error: {said.get('event')}: {said.get('error')}")

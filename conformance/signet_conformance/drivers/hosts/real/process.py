@@ -1,0 +1,156 @@
+"""A program under way: lines of JSON on its streams, and its process group, which ends with the host."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import IO, Any
+
+from signet_conformance.drivers.hosts.protocol import StepError
+
+_TAIL_LINES = 30
+_running: set[ProgramProcess] = set()
+
+
+class ProgramProcess:
+    """One process of a program, in a group of its own. What it writes that is no JSON object are its words."""
+
+    def __init__(self, command: Sequence[str], env: Mapping[str, str], cwd: Path) -> None:
+        self._name = Path(command[0]).name
+        self._process = subprocess.Popen(
+            [*command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=dict(env), cwd=cwd, start_new_session=True,
+        )  # fmt: skip
+        _running.add(self)
+        self._said: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self.words: deque[str] = deque(maxlen=_TAIL_LINES)
+        self._readers = [
+            threading.Thread(target=self._read, args=(stream,), daemon=True)
+            for stream in (self._process.stdout, self._process.stderr)
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended."""
+        return self._process.poll() is not None
+
+    @property
+    def status(self) -> int | None:
+        """Its exit status; None while it runs."""
+        return self._process.poll()
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Write a line of JSON. Raises StepError when nobody reads it."""
+        self.write(json.dumps(message) + "\n")
+
+    def write(self, text: str) -> None:
+        """Write a text. Raises StepError when nobody reads it."""
+        assert self._process.stdin is not None  # noqa: S101 - it was given a pipe
+        try:
+            self._process.stdin.write(text.encode())
+            self._process.stdin.flush()
+        except OSError:
+            raise StepError(f"{self._name} reads no input any more{self.told}") from None
+
+    def receive(self, timeout_s: float) -> dict[str, Any] | None:
+        """The next object that it writes; None when none comes in time."""
+        with contextlib.suppress(queue.Empty):
+            return self._said.get(timeout=timeout_s) if timeout_s > 0 else self._said.get_nowait()
+        return None
+
+    @property
+    def told(self) -> str:
+        """Its last words, to stand behind what is said of it."""
+        if self.ended:
+            for reader in self._readers:
+                reader.join(1.0)
+        how = f" (status {self.status})" if self.ended else ""
+        return how + (": " + " | ".join([*self.words][-6:]) if self.words else "")
+
+    def wait(self, timeout_s: float) -> bool:
+        """Whether it ends within that time."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout_s)
+        return self.ended
+
+    def close_input(self) -> None:
+        """Tell it that no more comes."""
+        assert self._process.stdin is not None  # noqa: S101 - it was given a pipe
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+
+    def end(self, timeout_s: float) -> bool:
+        """Close its input, then ask it to end, then kill it with all that it started; whether it ended by itself."""
+        self.close_input()
+        willingly = self.wait(timeout_s)
+        if not willingly:
+            self._signal(signal.SIGTERM)
+            self.wait(2.0)
+        self.kill()
+        return willingly
+
+    def interrupt(self) -> None:
+        """Send SIGINT to it alone, as a terminal's user does."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGINT)
+
+    def kill(self) -> None:
+        """Kill it with all that it started in its group."""
+        self._signal(signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(5.0)
+        _running.discard(self)
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+    def _read(self, stream: IO[bytes]) -> None:
+        for line in stream:
+            text = line.decode("utf-8", "replace").strip()
+            try:
+                said = json.loads(text) if text.startswith("{") else None
+            except (ValueError, RecursionError):
+                said = None
+            if isinstance(said, dict):
+                self._said.put(said)
+            elif text:
+                self.words.append(text[:500])
+
+
+def end_with_us() -> None:
+    """From now on SIGTERM ends this process and every program that it runs, at once."""
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        for process in [*_running]:
+            process.kill()
+        os._exit(143)
+
+    signal.signal(signal.SIGTERM, end)
+
+
+def run_to_end(command: Sequence[str], env: Mapping[str, str], cwd: Path, timeout_s: float) -> tuple[int | None, str]:
+    """Run a command; its status, None when it did not end in time, and its last words."""
+    process = ProgramProcess(command, env, cwd)
+    process.close_input()
+    process.wait(timeout_s)
+    status = process.status
+    process.kill()
+    return status, process.told
+
+
+def deadline_in(timeout_s: float) -> float:
+    """The instant so many seconds from now."""
+    return time.monotonic() + timeout_s

@@ -1,0 +1,31 @@
+"""The scripted model of `signet-harness llm` as a process of its own."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+
+from signet_conformance.children.processes import LineProcess
+
+START_S = 60.0
+MODEL_VARIABLE = "SIGNET_CONFORMANCE_MODEL"
+"""What a real program is told as its model."""
+CONTROL_VARIABLE = "SIGNET_CONFORMANCE_MODEL_CONTROL"
+"""The server itself, past its recorder: what it was asked, and what it is to say."""
+
+
+class ModelProcess:
+    """The server, whose requests wait until they are answered; `url` is its address."""
+
+    def __init__(self, env: Mapping[str, str] | None = None) -> None:
+        command = [sys.executable, "-P", "-m", "signet_reference_harness.cli", "llm", "--until-stdin-closes"]
+        self._process = LineProcess("the scripted model", command, env=env)
+        try:
+            self.url = str(self._process.receive(START_S)["url"])
+        except BaseException:
+            self._process.close()
+            raise
+
+    def close(self) -> None:
+        """End the server."""
+        self._process.close()

@@ -1,0 +1,76 @@
+"""The profile of a program that people run, which the kit can launch: signet-program/1."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from signet_conformance.files.documents import Document, Items, Maybe, Part, Text
+from signet_conformance.targets.parts import Place
+
+Speaks = Literal["pi-rpc", "claude-stream", "codex-app-server", "opencode-server", "openclaw-gateway", "hermes-chat"]
+StepName = Literal["start", "prompt", "tool", "compact", "clear", "resume", "end"]
+Words = Annotated[
+    Items[Text],
+    Field(description='a list of words such as ["{node}", "{packages}/pi/cli.js"]: a command'),
+]
+
+
+class Checked(Part):
+    """A release with which the kit was tried, and what is known of it."""
+
+    release: Text
+    note: Maybe[str] = None
+
+
+class Connector(Part):
+    """How a connector comes into the program: by the installer of its own, else its file is put into a place."""
+
+    installer: Annotated[Items[Place], Field(description="Places of the connector's own installer.")] = ()
+    place: Annotated[
+        Maybe[Text], Field(description="a path in the home: where the program loads a connector's file from")
+    ] = None
+
+
+class ProgramDocument(Document):
+    """One program: how it is installed, where it keeps its settings, how it is told its model, what drives it.
+
+    In words of a command, in settings and in the environment stand for what is known when it is launched: `{node}`,
+    `{python}` (a program of this machine), `{packages}` (the folder of installed packages), `{bin}` (that of their
+    programs), `{home}` and `{model}` (the address of the model).
+    """
+
+    schema_file: ClassVar[str] = "program/signet-program-1.schema.json"
+
+    format: Literal["signet-program/1"]
+    name: Text
+    title: Text
+    registry: Literal["npm", "pypi"]
+    package: Text
+    beside: Annotated[Items[Text], Field(description="Further packages that are installed with it.")] = ()
+    after_install: Annotated[Items[Words], Field(description="Commands that make the installed package run.")] = ()
+    checked: Annotated[Items[Checked], Field(min_length=1, description="Releases it was tried with, newest first.")]
+    command: Words
+    speaks: Annotated[Speaks, Field(description="what the kit speaks with it")]
+    connector: Connector
+    settings: Annotated[
+        dict[str, Any],
+        Field(description="Files below the home that tell it its model: a JSON value, or a text."),
+    ] = Field(default_factory=dict)
+    env: Annotated[dict[str, str], Field(description="Its environment beside home, daemon and path.")] = Field(
+        default_factory=dict
+    )
+    user_folders: Annotated[
+        Items[Text], Field(description="Folders of a user's home that it keeps for itself: those must not change.")
+    ]
+    beside_the_talk: Annotated[
+        Items[dict[str, Any]],
+        Field(description="Rules of the scripted model for what it asks beside the talk."),
+    ] = ()
+    tool_prefix: Annotated[str, Field(description="what it puts before the name of a tool of a memory server")] = ""
+    cannot: Annotated[
+        dict[StepName, Text],
+        Field(description="Steps that it cannot be brought to without a user before it, and why."),
+    ] = Field(default_factory=dict)
+    notes: Items[str] = ()

@@ -1,0 +1,110 @@
+"""Installs a release of a program from its package registry, into a folder of its own for the kit."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from signet_conformance.errors import NothingTestedError, printable
+from signet_conformance.targets.program import INSTALLED, Installation, Program, filled, programs_folder
+
+_TIMEOUT_S = 900.0
+_LAST = 600
+
+
+def install(program: Program) -> Installation:
+    """Install a program, unless the release that is meant is; without one, the newest that its registry installs.
+
+    Where the newest cannot be installed, the releases that the kit was tried with are, newest first. Scripts of
+    packages do not run, but for those that the profile names. Raises NothingTestedError with the registry's own words.
+    """
+    present = program.installed()
+    if program.release is not None and program.release in present:
+        return Installation(program, program.release, present[program.release])
+    wanted: Sequence[str | None] = (program.release,)
+    if program.release is None:
+        wanted = (None, *(row.release for row in program.profile.checked))
+    refusals = []
+    for release in wanted:
+        try:
+            return _installed(program, release)
+        except _RefusedError as refused:
+            refusals.append(f"{release or 'the newest'}: {refused}")
+    raise NothingTestedError(
+        f"NOT-APPLICABLE: {program.name} cannot be installed: {printable('; '.join(refusals), _LAST)}",
+        where="--install-harness",
+        remedy=f"install a release that this machine can run, with --harness-version; tried: {program.profile.package}",
+    )
+
+
+class _RefusedError(Exception):
+    """Raised when a command of an installation fails; its message is the command's last words."""
+
+
+def _installed(program: Program, release: str | None) -> Installation:
+    folder = programs_folder() / program.name
+    folder.mkdir(parents=True, exist_ok=True)
+    staging = Path(tempfile.mkdtemp(prefix=".installing-", dir=folder))
+    try:
+        made = Installation(program, release or "", staging)
+        if program.profile.registry == "npm":
+            _install_npm(made)
+        else:
+            _install_pypi(made)
+        version = _version(made)
+        for words in program.profile.after_install:
+            _run(filled(words, made.known()), staging)
+        place = folder / version
+        shutil.rmtree(place, ignore_errors=True)
+        staging.rename(place)
+        (place / INSTALLED).touch()
+        return Installation(program, version, place)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _install_npm(made: Installation) -> None:
+    profile = made.program.profile
+    package = profile.package + (f"@{made.release}" if made.release else "")
+    options = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefix", str(made.folder)]
+    _run(["npm", "install", *options, package, *profile.beside], made.folder)
+
+
+def _install_pypi(made: Installation) -> None:
+    profile = made.program.profile
+    package = profile.package + (f"=={made.release}" if made.release else "")
+    # Programs in an environment name its folder: it is made where it will stay, and not moved.
+    _run([sys.executable, "-m", "venv", str(made.folder / "venv")], made.folder)
+    pip = [str(made.folder / "venv" / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+    _run([*pip, package, *profile.beside], made.folder)
+
+
+def _version(made: Installation) -> str:
+    profile = made.program.profile
+    if profile.registry == "npm":
+        told = json.loads((made.packages / profile.package / "package.json").read_bytes())
+        return str(told["version"])
+    code = "import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))"
+    return _run([str(made.folder / "venv" / "bin" / "python"), "-c", code, profile.package], made.folder).strip()
+
+
+def _run(command: Sequence[str], folder: Path) -> str:
+    try:
+        done = subprocess.run(
+            [*command], cwd=folder, env=dict(os.environ), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            errors="replace", timeout=_TIMEOUT_S, check=False,
+        )  # fmt: skip
+    except OSError as failure:
+        raise _RefusedError(f"{command[0]} cannot be started: {failure.strerror}") from None
+    except subprocess.TimeoutExpired:
+        raise _RefusedError(f"{command[0]} did not end within {_TIMEOUT_S:g} s") from None
+    if done.returncode != 0:
+        lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+        raise _RefusedError(f"{Path(command[0]).name} ended with {done.returncode}: {' '.join(lines[:4])}")
+    return done.stdout

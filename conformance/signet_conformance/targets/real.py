@@ -1,0 +1,103 @@
+"""A target in the real lane: which program of which release its connector is put into, and what is launched for it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from signet_conformance.errors import TargetError, UsageError, printable
+from signet_conformance.targets.face import find_face
+from signet_conformance.targets.files import find_file, find_runtime, first_of
+from signet_conformance.targets.hosts import host_file, installed_programs, python_host
+from signet_conformance.targets.program import Installation, filled, find_program_profile
+from signet_conformance.targets.program_install import install
+
+if TYPE_CHECKING:
+    from signet_conformance.targets import Target
+
+FAKE, REAL = "fake", "real"
+
+
+@dataclass(frozen=True, slots=True)
+class HarnessChoice:
+    """Which harness a run was asked to have: `fake`, which None means, or `real`, in the `release` of its program."""
+
+    harness: str | None = None
+    release: str | None = None
+    install: bool = False
+    """Whether the program is installed first, unless it is."""
+
+
+def with_harness(target: Target, choice: HarnessChoice, option: str) -> Target:
+    """The target as it is driven in the chosen harness.
+
+    Raises UsageError for a choice that makes no sense, TargetError where the kit knows no program of the target's
+    harness, and NothingTestedError where it is not installed.
+    """
+    if choice.harness in (None, FAKE):
+        if choice.release is not None or choice.install:
+            raise UsageError(
+                "a release is chosen, or installed, of a real program only", where=option, remedy=f"add {option} {REAL}"
+            )
+        return target
+    if choice.harness != REAL:
+        raise UsageError(
+            f"is {printable(choice.harness, 40)!r}", where=option, remedy=f"{FAKE} (the default) or {REAL}"
+        )
+    program = find_program_profile(program_of(target, option), choice.release)
+    installation = install(program) if choice.install else program.found()
+    profile = target.profile.model_copy(update={"sessions": 0})
+    return dataclasses.replace(target, real=installation, processes="one", profile=profile)
+
+
+def harness_words(target: Target) -> Sequence[str]:
+    """The words of a command that drives a target in the same harness."""
+    return () if target.real is None else ("--harness", REAL, "--harness-version", target.real.release)
+
+
+def program_of(target: Target, option: str) -> str:
+    """The program that the target's connector is made for."""
+    if not target.kind.has_face:
+        raise TargetError(
+            f"{printable(target.name, 60)} is made for no program of the kit's: its driver is {target.driver}",
+            where=option,
+            remedy=f"leave {option} out",
+        )
+    return find_face(target).data.harness
+
+
+def real_command_line(target: Target, installation: Installation) -> tuple[str, ...]:
+    """The program that speaks signet-driver/1 for a target in the real program."""
+    profile = installation.program.profile
+    known = installation.known()
+    module = find_file(target)
+    installer = first_of(target, profile.connector.installer)
+    if installer is None and target.driver == "command-hooks":
+        installer = module
+    if installer is None and profile.connector.place is None:
+        raise TargetError(
+            f"the connector's installer for {profile.title} was not found",
+            where=target.where,
+            remedy=target.profile.build or "build the connector with its installer",
+        )
+    given = {
+        "program": profile.name,
+        "release": installation.release,
+        "speaks": profile.speaks,
+        "command": filled(profile.command, known),
+        "settings": filled(profile.settings, known),
+        "env": filled(profile.env, known),
+        "installer": None if installer is None else str(installer),
+        "install": [find_runtime(target, installer), host_file("install.mjs")] if installer is not None else [],
+        "place": profile.connector.place,
+        "module": str(module),
+        "programs": installed_programs(target),
+        "tools": target.profile.tools,
+        "tool_prefix": profile.tool_prefix,
+        "beside_the_talk": profile.beside_the_talk,
+        "cannot": profile.cannot,
+    }
+    return *python_host("real.harness"), json.dumps(given)

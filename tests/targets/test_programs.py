@@ -1,0 +1,74 @@
+"""Programs that people run: their profiles, and how a target is put into one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from signet_conformance import targets
+from signet_conformance.errors import NothingTestedError, TargetError, UsageError
+from signet_conformance.targets.program import INSTALLED, PLACE_VARIABLE, filled, find_program_profile, program_names
+from signet_conformance.targets.real import HarnessChoice, harness_words, with_harness
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of installed programs, empty."""
+    monkeypatch.setenv(PLACE_VARIABLE, str(tmp_path))
+    return tmp_path
+
+
+def _install(place: Path, name: str, release: str) -> None:
+    (place / name / release).mkdir(parents=True)
+    (place / name / release / INSTALLED).touch()
+
+
+@pytest.mark.parametrize("name", program_names())
+def test_each_profile_plays_the_program_of_its_name(name: str) -> None:
+    """A profile keeps its schema, and its name is that of its file and of a harness that targets are made for."""
+    profile = find_program_profile(name).profile
+    assert profile.name == name
+    assert name in targets.names()
+
+
+def test_the_newest_that_is_installed_is_driven(place: Path) -> None:
+    """Without a release the newest is taken, by its numbers; what was not installed to the end does not count."""
+    for release in ("0.9.2", "0.73.1"):
+        _install(place, "pi", release)
+    (place / "pi" / "1.0.0").mkdir()
+    target = with_harness(targets.load("pi"), HarnessChoice("real"), "--harness")
+    assert target.real is not None
+    assert target.real.release == "0.73.1"
+    assert harness_words(target) == ("--harness", "real", "--harness-version", "0.73.1")
+
+
+@pytest.mark.parametrize("release", [None, "0.54.2"])
+def test_what_is_not_installed_is_not_applicable(place: Path, release: str | None) -> None:
+    """The message says how the program is installed, and that nothing was tested is status 3."""
+    _install(place, "pi", "0.73.1") if release else None
+    with pytest.raises(NothingTestedError, match="NOT-APPLICABLE: pi") as refused:
+        with_harness(targets.load("pi"), HarnessChoice("real", release), "--harness")
+    assert "--install-harness" in str(refused.value.remedy)
+    assert (release or "") in str(refused.value.remedy)
+    assert refused.value.exit_status == 3
+
+
+def test_a_target_without_a_program_is_refused() -> None:
+    """The reference harness is no program that people install, and sdk's harness has no profile."""
+    for name in ("reference", "sdk"):
+        with pytest.raises(TargetError):
+            with_harness(targets.load(name), HarnessChoice("real"), "--harness")
+
+
+@pytest.mark.parametrize("choice", [HarnessChoice("unreal"), HarnessChoice(None, "1.0"), HarnessChoice(install=True)])
+def test_a_choice_without_sense_is_refused(choice: HarnessChoice) -> None:
+    """An unknown word, or a release without a real program."""
+    with pytest.raises(UsageError) as refused:
+        with_harness(targets.load("pi"), choice, "--harness")
+    assert refused.value.remedy
+
+
+def test_words_of_a_profile_stand_for_what_is_known() -> None:
+    """Anywhere in a value; what is not known stays."""
+    assert filled({"a": ["{node}", 1], "b": "{home}/x"}, {"node": "/n"}) == {"a": ["/n", 1], "b": "{home}/x"}
