@@ -152,11 +152,11 @@ class GeneratedSessions:
 
     # -- what is to be followed up
 
-    def conclude(self, chunks: Iterable[Chunk], known: Mapping[str, Verdict]) -> Summary:
+    def conclude(self, chunks: Iterable[Chunk], known: Callable[[], Mapping[str, Verdict]]) -> Summary:
         """Follow up what the chunks showed and leave the summary in the folder of the run.
 
-        `known` are the verdicts of the other traces, on the daemon's side too: what they show breached already
-        needs no second proof.
+        `known` gives the verdicts of the other traces, on the daemon's side too: what they show breached already
+        needs no second proof. It is asked only where the sessions showed a breach.
         """
         ordered = sorted(chunks, key=lambda chunk: chunk.number)
         summary = Summary(self._seed)
@@ -164,7 +164,8 @@ class GeneratedSessions:
             summary.performed += chunk.performed
             summary.tally.merge(chunk.tally)
         self._cover(ordered, summary)
-        settled = {name for name, verdict in known.items() if verdict in BREACHES}
+        breached = any(chunk.breached for chunk in ordered)
+        settled = {name for name, verdict in known().items() if verdict in BREACHES} if breached else set()
         # The worst first: they are shrunk, and what else their smallest sessions show needs no proof of its own.
         for verdict in BREACHES:
             for name in rules():

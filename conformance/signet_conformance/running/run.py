@@ -89,7 +89,7 @@ def drive(plan: Plan, folder: Path, tell: Tell) -> Shortfall | None:
         if patience.why is not None:
             generated.give_up(chunks)
         elif chunks:
-            generated.conclude(chunks, _verdicts(folder, cut_short, plan.only))
+            generated.conclude(chunks, lambda: _verdicts(folder, cut_short, plan.only))
         broken = [_broken_off(plan, each, failures) for each in cut_short]
         broken += [_unstarted(plan, chunk) for chunk in chunks if chunk.unstarted is not None]
         broken += generated.broken

@@ -50,7 +50,7 @@ def generate(
         sessions = GeneratedSessions(
             run, count=count, seed=seed, failures=folder / "failures", replay=lambda path: f"replay {path}"
         )
-        return sessions.conclude(list(run.work(sessions.jobs())), {})
+        return sessions.conclude(list(run.work(sessions.jobs())), dict)
 
 
 def steps_of(breach: Breach) -> Sequence[dict[str, Any]]:
