@@ -34,6 +34,9 @@ DOCUMENTS = (
     "signet_conformance.targets.profile:Profile",
     "signet_conformance.targets.program_document:ProgramDocument",
     "signet_conformance.targets.profile:SettingsFile",
+    "signet_reference_harness.bench.result:Result",
+    "signet_reference_harness.bench.result:Times",
+    "signet_reference_harness.bench.suite:SuiteLine",
     "signet_reference_harness.headless.summary:Summary",
     "signet_reference_harness.llm_server.script:Script",
 )

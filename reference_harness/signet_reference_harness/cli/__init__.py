@@ -24,6 +24,7 @@ _NO_COMMAND: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
 COMMANDS: Final = {
     "run": "Do one task without a person: prompt in, reply and summary out.",
+    "bench": "Measure memory quality: suites, baselines, comparisons.",
     "llm": "Serve a scripted model to programs that expect a vendor's.",
 }
 """Command name to its line in the overview. Its module, of the same name, holds it as `command`."""

@@ -1,0 +1,148 @@
+"""What `signet-harness bench run` is given, and how it is done."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from signet_reference_harness.bench import figures
+from signet_reference_harness.bench.performing import Subject
+from signet_reference_harness.bench.places import Database
+from signet_reference_harness.bench.reading import parse_suite, read_suite
+from signet_reference_harness.bench.records import BenchFailureError
+from signet_reference_harness.bench.result import RESULT
+from signet_reference_harness.bench.running import Plan, run, run_id
+from signet_reference_harness.bench.shown import show
+from signet_reference_harness.bench.subjects.baselines import BASELINES, Baseline
+from signet_reference_harness.bench.subjects.daemons import (
+    EMBEDDED,
+    CommandedDaemon,
+    DaemonOptions,
+    EmbeddedDaemon,
+    RunningDaemon,
+)
+from signet_reference_harness.bench.suite import Suite
+from signet_reference_harness.config import HarnessConfig
+from signet_reference_harness.errors import ConfigError, printable
+
+OWN_SUITE: Final = "lifecycle.jsonl"
+FIXED_CLOCK: Final = "2026-01-15T12:00:00Z"
+RUNS: Final = Path("signet-bench")
+FAILED: Final = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """The command line."""
+
+    suite: Path | None
+    subject: str | None
+    daemon: str | None
+    allow_writes: bool
+    from_db: Path | None
+    clock: str
+    out: Path | None
+    record: bool
+    limit: int
+    jobs: int | None
+    keep: bool
+    quiet: bool
+    as_json: bool
+
+
+def perform(given: Given) -> int:
+    """Do the run, print what it came to, and return the exit status. Raises HarnessError for what cannot be begun."""
+    figures.demand_installed()
+    suite = own_suite() if given.suite is None else read_suite(given.suite)
+    plan = _plan(given, suite)
+    try:
+        finished = run(plan, quiet=given.quiet)
+    except BenchFailureError as failure:
+        return _broken_off(failure.message, failure.remedy, plan.folder)
+    except KeyboardInterrupt:
+        print(f"bench: ended; the same command with --out {plan.folder} goes on", file=sys.stderr)
+        raise
+    if given.as_json:
+        sys.stdout.write((plan.folder / RESULT).read_text("utf-8"))
+    else:
+        show(finished.result, finished.times, Console(soft_wrap=True))
+        print(f"results: {plan.folder / RESULT}")
+    return FAILED if finished.result.assertions["failed"] else 0
+
+
+def own_suite() -> Suite:
+    """The small suite that the package brings."""
+    file = files("signet_reference_harness.bench") / "suites" / OWN_SUITE
+    return parse_suite(file.read_bytes(), OWN_SUITE)
+
+
+def _broken_off(message: str, remedy: str | None, folder: Path) -> int:
+    print(f"error: {printable(message)}", file=sys.stderr)
+    print(f"try: {printable(remedy or 'see to it, then run the same command again: it goes on')}", file=sys.stderr)
+    print(f"bench: what was done is kept in {folder}", file=sys.stderr)
+    return FAILED
+
+
+def _plan(given: Given, suite: Suite) -> Plan:
+    if given.subject is not None and given.daemon is not None:
+        raise ConfigError("--subject and --daemon both say what is measured", remedy="leave one of them out")
+    settings = {"limit": given.limit}
+    database = None if given.from_db is None else Database.read(given.from_db)
+    nowhere = Path()
+
+    def options(folder: Path) -> DaemonOptions:
+        return DaemonOptions(
+            folder=folder,
+            limit=given.limit,
+            begin_with=database,
+            traces=folder / "traces" if given.record else None,
+            keep=given.keep,
+            clock=FIXED_CLOCK if given.clock == "fixed" else None,
+            token=HarnessConfig.from_environment(os.environ).token if _is_url(given.daemon) else None,
+        )
+
+    # The folder's name follows from what is measured, and what is measured works in the folder.
+    probe = Plan(suite=suite, subject=_subject(given, options(nowhere)), settings=settings, folder=nowhere, jobs=1)
+    folder = (given.out or _folder(suite, probe)).absolute()
+    subject = _subject(given, options(folder))
+    if given.record:
+        (folder / "traces").mkdir(parents=True, exist_ok=True)
+    jobs = 1 if isinstance(subject, RunningDaemon) else given.jobs or min(len(os.sched_getaffinity(0)), 8)
+    return Plan(suite=suite, subject=subject, settings=settings, folder=folder, jobs=jobs)
+
+
+def _is_url(daemon: str | None) -> bool:
+    return daemon is not None and re.match(r"https?://", daemon) is not None
+
+
+def _subject(given: Given, options: DaemonOptions) -> Subject:
+    if given.daemon is not None:
+        if not _is_url(given.daemon):
+            return CommandedDaemon(given.daemon, options)
+        return RunningDaemon(given.daemon, options)
+    name, _, version = (given.subject or EMBEDDED).partition(":")
+    if name == EMBEDDED:
+        return EmbeddedDaemon(version or None, options)
+    if name not in BASELINES or version:
+        raise ConfigError(
+            f"--subject {given.subject!r}: there is no such subject",
+            remedy=f"name {EMBEDDED}, {EMBEDDED}:VERSION or {', '.join(BASELINES)}; a real daemon with --daemon",
+        )
+    return Baseline(name, given.limit)
+
+
+def _folder(suite: Suite, probe: Plan) -> Path:
+    """The newest folder of an unfinished run of this plan, else a new one."""
+    RUNS.mkdir(exist_ok=True)
+    stem = f"{suite.head.name}-{probe.subject.name}-{run_id(probe.told())[:8]}"
+    number = 1
+    while (RUNS / f"{stem}-{number}" / RESULT).exists():
+        number += 1
+    return RUNS / f"{stem}-{number}"

@@ -1,0 +1,97 @@
+"""Computes figures from ranks with ir-measures, and their intervals by a bootstrap of scipy's with a fixed seed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from signet_reference_harness.errors import ConfigError
+
+CUTS: Final = (1, 5, 10)
+MEASURES: Final = {
+    **{f"hit@{cut}": f"Success@{cut}" for cut in CUTS},
+    **{f"recall@{cut}": f"R@{cut}" for cut in CUTS},
+    "mrr@10": "RR@10",
+    "ndcg@10": "nDCG@10",
+}
+"""What a figure is called here, and in ir-measures."""
+SEED: Final = 20_240_817
+RESAMPLES: Final = 2_000
+CONFIDENCE: Final = 0.95
+DIGITS: Final = 6
+
+Figures = dict[str, float]
+
+
+def demand_installed() -> None:
+    """Raise ConfigError when the packages that compute figures are not installed."""
+    try:
+        import ir_measures  # noqa: F401
+    except ImportError:
+        raise ConfigError(
+            "figures are computed by a package that is not installed: ir-measures",
+            remedy='pip install "signet-conformance[bench]"',
+        ) from None
+
+
+def of_questions(questions: Mapping[str, tuple[Sequence[str], Sequence[str]]]) -> dict[str, Figures]:
+    """The figures of each question, from its evidence and its ranking, best first. Each name stands once in either."""
+    import ir_measures
+
+    names = {ir_measures.parse_measure(measure): name for name, measure in MEASURES.items()}
+    # trec_eval, beneath, aborts the process over some names: it is given numbers.
+    ids = {str(number): question for number, question in enumerate(questions)}
+    relevant = [
+        ir_measures.Qrel(number, item, 1) for number, question in ids.items() for item in questions[question][0]
+    ]
+    ranked = [
+        # A score that falls with the rank: ties were broken when the ranks were given.
+        ir_measures.ScoredDoc(number, item, float(-rank))
+        for number, question in ids.items()
+        for rank, item in enumerate(questions[question][1], 1)
+    ]
+    figures = {question: dict.fromkeys(MEASURES, 0.0) for question in questions}
+    for metric in ir_measures.iter_calc(list(names), relevant, ranked) if relevant else ():
+        figures[ids[metric.query_id]][names[metric.measure]] = rounded(metric.value)
+    return figures
+
+
+def mean(figures: Sequence[Figures]) -> Figures:
+    """The mean of each figure over questions."""
+    if not figures:
+        return {}
+    return {name: rounded(math.fsum(each[name] for each in figures) / len(figures)) for name in MEASURES}
+
+
+def interval(values: Sequence[float]) -> tuple[float, float] | None:
+    """Between which bounds the mean lies with a confidence of 95 %; None for fewer than two values."""
+    if len(values) < 2:
+        return None
+    if len(set(values)) == 1:
+        return rounded(values[0]), rounded(values[0])
+    import numpy as np
+    from scipy.stats import bootstrap
+
+    found: Any = bootstrap(
+        (np.asarray(values),),
+        np.mean,
+        n_resamples=RESAMPLES,
+        batch=200,
+        confidence_level=CONFIDENCE,
+        method="percentile",
+        rng=np.random.default_rng(SEED),
+    ).confidence_interval
+    return rounded(float(found.low)), rounded(float(found.high))
+
+
+def percentiles(values: Sequence[float]) -> dict[str, float]:
+    """p50, p90 and p99 by nearest rank, and the number of values."""
+    ordered = sorted(values)
+    picked = {f"p{at}": ordered[max(0, math.ceil(at / 100 * len(ordered)) - 1)] for at in (50, 90, 99)}
+    return {"count": len(ordered), **picked}
+
+
+def rounded(value: float) -> float:
+    """`value` to six digits after the point; never a negative zero."""
+    return round(value, DIGITS) + 0.0

@@ -1,0 +1,121 @@
+"""The log of a run: JSON lines, appended and never changed. What stands in it survives a kill at any moment.
+
+    {"kind": "run", "format": "signet-bench-log/1", "id": …, "plan": {…}}
+    {"kind": "begin", "database": …, "attempt": 1, "daemon_version": …}
+    {"kind": "question", "database": …, "attempt": 1, …}, {"kind": "assertion", …}, {"kind": "answer", …}
+    {"kind": "done", "database": …, "attempt": 1, "latencies_ms": {…}}
+
+Only what an attempt noted that came to its `done` counts: a database is begun anew after a kill, and so its figures do
+not depend on where it was killed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Self
+
+from signet_reference_harness.bench.records import BenchFailureError, Record
+from signet_reference_harness.errors import ConfigError
+
+FORMAT: Final = "signet-bench-log/1"
+NAME: Final = "log.jsonl"
+
+
+@dataclass(slots=True)
+class Logged:
+    """What the log holds. `done` maps a database to its last line, `records` to what its finished attempt noted."""
+
+    run: Mapping[str, Any] | None = None
+    attempts: dict[str, int] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    done: dict[str, Record] = field(default_factory=dict)
+    records: dict[str, list[Record]] = field(default_factory=dict)
+    answers: dict[tuple[str, int], Record] = field(default_factory=dict)
+    """What a model answered, by scenario and line: it is not asked again."""
+
+
+class RunLog:
+    """The log of a folder, open for appending by this process alone. Close it."""
+
+    def __init__(self, path: Path, handle: int) -> None:
+        self.path = path
+        self._handle = handle
+
+    @classmethod
+    def open(cls, folder: Path) -> Self:
+        """Open the log, or begin it. Raises ConfigError when it cannot be used, or another process uses it."""
+        path = folder / NAME
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise ConfigError(
+                f"{path}: {error.strerror or error}", remedy="name a folder of yours with --out"
+            ) from None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(handle)
+            raise ConfigError(
+                f"{folder}: another run is at work in this folder", remedy="wait for it, or name another --out"
+            ) from None
+        return cls(path, handle)
+
+    def read(self) -> Logged:
+        """What it holds. A line that a kill has torn is passed over, as is anything that is not a line of a log."""
+        logged = Logged()
+        noted: dict[tuple[str, int], list[Record]] = {}
+        data = self.path.read_bytes()
+        for line in data.split(b"\n"):
+            try:
+                record = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(record, dict):
+                _take(logged, noted, record)
+        if data and not data.endswith(b"\n"):
+            self._append(b"\n")
+        return logged
+
+    def write(self, record: Record) -> None:
+        """Append a record. Raises BenchFailureError when there is no room for it."""
+        text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+        self._append(text.encode("utf-8", "backslashreplace") + b"\n")
+
+    def close(self) -> None:
+        """Let the file go."""
+        os.close(self._handle)
+
+    def _append(self, data: bytes) -> None:
+        rest = memoryview(data)
+        try:
+            while rest:
+                rest = rest[os.write(self._handle, rest) :]
+        except OSError as error:
+            raise BenchFailureError(
+                f"{self.path}: {error.strerror or error}", "make room and run the same command again: it goes on"
+            ) from None
+
+
+def _take(logged: Logged, noted: dict[tuple[str, int], list[Record]], record: dict[str, Any]) -> None:
+    kind = record.get("kind")
+    if kind == "run":
+        logged.run = record
+        return
+    database, attempt = str(record.get("database")), int(record.get("attempt", 0))
+    if kind == "begin":
+        logged.attempts[database] = attempt
+        if record.get("daemon_version"):
+            logged.versions[database] = record["daemon_version"]
+    elif kind == "done":
+        logged.done[database] = record
+        logged.records[database] = noted.get((database, attempt), [])
+    elif kind == "answer":
+        logged.answers[(str(record.get("scenario")), int(record.get("line", 0)))] = record
+    else:
+        noted.setdefault((database, attempt), []).append(record)

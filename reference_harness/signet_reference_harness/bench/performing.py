@@ -1,0 +1,148 @@
+"""Performs scenarios on a subject, step by step, and says what each step that asks brought."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from signet_reference_harness.bench.records import BenchFailureError, Brought, Latencies, Record
+from signet_reference_harness.bench.suite import (
+    Asking,
+    Clear,
+    Compaction,
+    End,
+    Fact,
+    Forget,
+    Performance,
+    Prompt,
+    Query,
+    Start,
+    Step,
+)
+
+Note = Callable[[Record], None]
+
+
+class Player(ABC):
+    """Performs the steps of one scenario. A subject without sessions leaves the methods for these as they are.
+
+    Each method raises BenchFailureError when the subject cannot do what the step asks.
+    """
+
+    has_sessions = True
+    """Whether the assertions of a suite are asked of it."""
+
+    @abstractmethod
+    async def fact(self, step: Fact) -> None:
+        """Store it."""
+
+    @abstractmethod
+    async def forget(self, step: Forget) -> None:
+        """Take a fact from memory."""
+
+    @abstractmethod
+    async def query(self, step: Query) -> Brought:
+        """Recall."""
+
+    @abstractmethod
+    async def prompt(self, step: Prompt) -> Brought:
+        """Take a turn; what was injected for it."""
+
+    async def start(self, step: Start) -> Brought | None:
+        """Open a session; what was injected."""
+        del step
+        return None
+
+    async def compaction(self, step: Compaction) -> None:
+        """Replace the conversation."""
+        del step
+
+    async def clear(self, step: Clear) -> None:
+        """Take the conversation from the model."""
+        del step
+
+    async def end(self, step: End) -> None:
+        """Close a session."""
+        del step
+
+    async def close(self) -> None:
+        """Close the sessions that are open."""
+        return
+
+    def same_as(self, name: str) -> str:
+        """The first of the names under which the subject stores the same memory."""
+        return name
+
+
+class Opened(ABC):
+    """One database of a subject, open: it gives each scenario its player."""
+
+    version: str | None = None
+    """What the daemon calls itself."""
+    latencies: Latencies
+
+    @abstractmethod
+    def player(self, performance: Performance) -> Player:
+        """Who performs a scenario here."""
+
+
+class Subject(ABC):
+    """What is measured."""
+
+    name: str
+
+    @abstractmethod
+    def described(self) -> dict[str, Any]:
+        """What it is, the same for every run of it."""
+
+    @abstractmethod
+    def opened(self, database: str, number: int) -> AbstractAsyncContextManager[Opened]:
+        """A database of its own, the `number`-th of the suite, empty or a copy of the one to begin with."""
+
+
+async def perform(performance: Performance, player: Player, note: Note, stepped: Callable[[], None]) -> None:
+    """Perform a scenario; `note` is given what each step that asks brought, `stepped` is called after each step.
+
+    Raises BenchFailureError, which names the scenario and the line.
+    """
+    line = performance.line
+    try:
+        for line, step in performance.steps:
+            brought = await _performed(player, step)
+            if brought is not None and isinstance(step, Asking):
+                for record in _records(performance, line, step, brought, player):
+                    note(record)
+            stepped()
+        await player.close()
+    except BenchFailureError as failure:
+        where = f"scenario {performance.scenario.id}, line {line}"
+        raise BenchFailureError(f"{where}: {failure.message}", failure.remedy) from None
+
+
+async def _performed(player: Player, step: Step) -> Brought | None:
+    method: Callable[[Any], Awaitable[Brought | None]] = getattr(player, step.kind)
+    return await method(step)
+
+
+def _records(performance: Performance, line: int, step: Asking, brought: Brought, player: Player) -> Iterable[Record]:
+    items = {row.item for row in brought.rows}
+    where = {"scenario": performance.scenario.id, "line": line}
+    if step.evidence or isinstance(step, Query):
+        yield {
+            "kind": "question",
+            **where,
+            "id": step.id or f"line-{line}",
+            "operation": brought.operation,
+            "category": step.category,
+            "evidence": list(dict.fromkeys(map(player.same_as, step.evidence))),
+            "rows": [[row.item, row.score, row.source] for row in brought.rows],
+            "ms": round(brought.ms, 3),
+        }
+    if not player.has_sessions:
+        return
+    for demand, names in (("expect", step.expect), ("absent", step.absent)):
+        for name in names:
+            held = (player.same_as(name) in items) == (demand == "expect")
+            yield {"kind": "assertion", **where, "demand": demand, "item": name, "held": held}

@@ -1,0 +1,279 @@
+"""What a run came to, as two documents: figures, the same for the same run, and times, which never are."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import ConfigDict, Field
+
+from signet_reference_harness.bench import figures
+from signet_reference_harness.bench.log import Logged
+from signet_reference_harness.bench.records import BenchFailureError, Record
+from signet_reference_harness.bench.suite import Suite
+from signet_reference_harness.documents import Document, Part
+
+RESULT: Literal["result.json"] = "result.json"
+TIMES: Literal["times.json"] = "times.json"
+
+Figure = Annotated[float, Field(strict=False)]
+Figures = dict[str, Figure]
+Strings = Annotated[tuple[str, ...], Field(strict=False)]
+
+
+class SuiteFacts(Part):
+    """The suite: what it is called, the SHA-256 of its bytes, its owner's terms, and what is known to be wrong."""
+
+    name: str
+    sha256: str
+    licence: str
+    source: str
+    known_defects: Strings
+    counts: dict[str, int]
+
+
+class Group(Part):
+    """Figures over some of the questions."""
+
+    questions: int
+    figures: Figures
+    intervals: Annotated[
+        dict[str, Annotated[tuple[Figure, Figure], Field(strict=False)]],
+        Field(description="bounds of the mean at 95 %, by a percentile bootstrap"),
+    ] = Field(default_factory=dict)
+
+
+class RankedRow(Part):
+    """A memory that was brought. `item` is a fact or prompt of the suite, else it begins with `other:`."""
+
+    item: str
+    score: Figure | None = None
+    source: str | None = None
+
+
+class Question(Part):
+    """One question: what answers it, what was brought, and the figures that follow."""
+
+    scenario: str
+    id: str
+    line: int
+    operation: str
+    category: str | None
+    evidence: Strings
+    rank: Annotated[int | None, Field(description="of the best evidence, from 1; null when none was brought")]
+    rows: Annotated[tuple[RankedRow, ...], Field(strict=False)]
+    figures: Figures
+
+
+class Unmeasured(Part):
+    """A question without evidence: it enters no figure."""
+
+    scenario: str
+    id: str
+    line: int
+    category: str | None
+    rows: Annotated[tuple[RankedRow, ...], Field(strict=False)]
+
+
+class Assertion(Part):
+    """A demand of the suite, and whether it held."""
+
+    scenario: str
+    line: int
+    demand: Literal["expect", "absent"]
+    item: str
+    held: bool
+
+
+class Result(Document):
+    """What `signet-harness bench run` found."""
+
+    model_config = ConfigDict(title="Result of a benchmark run")
+    schema_file: ClassVar[str] = "harness/signet-bench-result-1.schema.json"
+
+    format: Literal["signet-bench-result/1"] = "signet-bench-result/1"
+    run: Annotated[str, Field(description="follows from suite, subject and settings: the same for the same run")]
+    suite: SuiteFacts
+    subject: dict[str, Any]
+    settings: dict[str, Any]
+    overall: Group
+    by_category: dict[str, Group]
+    by_operation: dict[str, Group]
+    assertions: dict[str, int]
+    questions: Annotated[tuple[Question, ...], Field(strict=False)]
+    questions_without_evidence: Annotated[tuple[Unmeasured, ...], Field(strict=False)]
+    failed_assertions: Annotated[tuple[Assertion, ...], Field(strict=False)]
+
+
+class QuestionTime(Part):
+    """How long a question took."""
+
+    scenario: str
+    line: int
+    ms: Figure
+
+
+class Times(Document):
+    """What of a run differs from one to the next: latencies, and the environment."""
+
+    model_config = ConfigDict(title="Times of a benchmark run")
+    schema_file: ClassVar[str] = "harness/signet-bench-times-1.schema.json"
+
+    format: Literal["signet-bench-times/1"] = "signet-bench-times/1"
+    run: str
+    environment: dict[str, str | int | None]
+    latencies_ms: Annotated[dict[str, Figures], Field(description="count, p50, p90 and p99 of each operation")]
+    questions: Annotated[tuple[QuestionTime, ...], Field(strict=False)]
+
+
+def result_of(suite: Suite, plan: Mapping[str, Any], run: str, logged: Logged) -> Result:
+    """The figures of a run whose databases are all done."""
+    records = [record for database in suite.databases for record in logged.records[database]]
+    records.sort(key=lambda record: record["line"])
+    asked = {f"{r['scenario']}\0{r['line']}": r for r in records if r["kind"] == "question"}
+    measured = {key: record for key, record in asked.items() if record["evidence"]}
+    each = figures.of_questions(
+        {key: (record["evidence"], [row[0] for row in record["rows"]]) for key, record in measured.items()}
+    )
+    questions = tuple(_question(record, each[key]) for key, record in measured.items())
+    assertions = [record for record in records if record["kind"] == "assertion"]
+    versions = sorted(set(logged.versions.values()))
+    return Result(
+        run=run,
+        suite=SuiteFacts(
+            name=suite.head.name,
+            sha256=suite.sha256,
+            licence=suite.head.licence,
+            source=suite.head.source,
+            known_defects=suite.head.known_defects,
+            counts=suite.counts(),
+        ),
+        subject={**plan["subject"], **({"version": ", ".join(versions)} if versions else {})},
+        settings=dict(plan["settings"]),
+        overall=_group(questions, intervals=True),
+        by_category=_groups(questions, "category"),
+        by_operation=_groups(questions, "operation"),
+        assertions={
+            "held": sum(record["held"] for record in assertions),
+            "failed": sum(not record["held"] for record in assertions),
+        },
+        questions=questions,
+        questions_without_evidence=tuple(
+            Unmeasured(
+                scenario=r["scenario"], id=r["id"], line=r["line"], category=r["category"], rows=_rows(r["rows"])
+            )
+            for r in asked.values()
+            if not r["evidence"]
+        ),
+        failed_assertions=tuple(
+            Assertion(**{name: record[name] for name in Assertion.model_fields})
+            for record in assertions
+            if not record["held"]
+        ),
+    )
+
+
+def times_of(suite: Suite, run: str, logged: Logged) -> Times:
+    """The times of a run whose databases are all done."""
+    latencies: dict[str, list[float]] = {}
+    for database in suite.databases:
+        for operation, values in logged.done[database]["latencies_ms"].items():
+            latencies.setdefault(operation, []).extend(values)
+    records = [record for database in suite.databases for record in logged.records[database]]
+    return Times(
+        run=run,
+        environment=environment(),
+        latencies_ms={operation: figures.percentiles(values) for operation, values in sorted(latencies.items())},
+        questions=tuple(
+            QuestionTime(scenario=record["scenario"], line=record["line"], ms=record["ms"])
+            for record in records
+            if record["kind"] == "question"
+        ),
+    )
+
+
+def environment() -> dict[str, str | int | None]:
+    """What a run's times depend on."""
+    packages: dict[str, str | None] = {}
+    for name in ("signet-conformance", "ir-measures", "bm25s"):
+        try:
+            packages[name] = version(name)
+        except PackageNotFoundError:
+            packages[name] = None
+    return {
+        "python": platform.python_version(),
+        "system": platform.system(),
+        "machine": platform.machine(),
+        "cpus": os.cpu_count(),
+        "sqlite": sqlite3.sqlite_version,
+        **packages,
+    }
+
+
+def write_document(document: Document, path: Path) -> None:
+    """Put the document at `path`, whole or not at all. Raises BenchFailureError."""
+    text = json.dumps(document.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
+    write_text(text, path)
+
+
+def write_text(text: str, path: Path) -> None:
+    """Put the text at `path`, whole or not at all. Raises BenchFailureError."""
+    try:
+        # Beside the file, so that the last step is a rename on one disk.
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+                file.write(text)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise BenchFailureError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def _question(record: Record, own: figures.Figures) -> Question:
+    evidence = set(record["evidence"])
+    ranks = [rank for rank, row in enumerate(record["rows"], 1) if row[0] in evidence]
+    return Question(
+        scenario=record["scenario"],
+        id=record["id"],
+        line=record["line"],
+        operation=record["operation"],
+        category=record["category"],
+        evidence=tuple(record["evidence"]),
+        rank=ranks[0] if ranks else None,
+        rows=_rows(record["rows"]),
+        figures=own,
+    )
+
+
+def _rows(rows: Iterable[Sequence[Any]]) -> tuple[RankedRow, ...]:
+    return tuple(RankedRow(item=item, score=score, source=source) for item, score, source in rows)
+
+
+def _groups(questions: Sequence[Question], member: str) -> dict[str, Group]:
+    grouped: dict[str, list[Question]] = {}
+    for question in questions:
+        grouped.setdefault(getattr(question, member) or "none", []).append(question)
+    return {name: _group(grouped[name], intervals=False) for name in sorted(grouped)}
+
+
+def _group(questions: Sequence[Question], *, intervals: bool) -> Group:
+    bounds = {
+        name: found
+        for name in figures.MEASURES
+        if intervals and (found := figures.interval([question.figures[name] for question in questions]))
+    }
+    return Group(
+        questions=len(questions),
+        figures=figures.mean([question.figures for question in questions]),
+        intervals=bounds,
+    )

@@ -1,0 +1,130 @@
+"""A run: every database of the suite on a subject, side by side as far as the machine allows, logged as it goes."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from signet_reference_harness.bench.log import Logged, RunLog
+from signet_reference_harness.bench.performing import Subject, perform
+from signet_reference_harness.bench.progress import Progress
+from signet_reference_harness.bench.records import BenchFailureError, Record
+from signet_reference_harness.bench.result import RESULT, TIMES, Result, Times, result_of, times_of, write_document
+from signet_reference_harness.bench.suite import Performance, Suite
+from signet_reference_harness.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a run is. `settings` are those that its figures depend on."""
+
+    suite: Suite
+    subject: Subject
+    settings: Mapping[str, Any]
+    folder: Path
+    jobs: int
+
+    def told(self) -> dict[str, Any]:
+        """The plan as the log has it: another one goes into another folder."""
+        return {
+            "suite": self.suite.sha256,
+            "subject": self.subject.described(),
+            "settings": dict(self.settings),
+        }
+
+    @property
+    def run(self) -> str:
+        """The id of the run: it follows from the plan."""
+        return run_id(self.told())
+
+
+def run_id(told: Mapping[str, Any]) -> str:
+    """The id of a run by its plan."""
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A run that came to its end."""
+
+    result: Result
+    times: Times
+    logged: Logged
+
+
+def run(plan: Plan, *, quiet: bool) -> Finished:
+    """Do the run, or what is left of it, and write its documents.
+
+    Raises ConfigError for a folder that holds another run, BenchFailureError when the run cannot go on.
+    """
+    log = RunLog.open(plan.folder)
+    try:
+        logged = log.read()
+        if logged.run is None:
+            log.write({"kind": "run", "format": "signet-bench-log/1", "id": plan.run, "plan": plan.told()})
+        elif logged.run.get("id") != plan.run:
+            raise ConfigError(
+                f"{plan.folder}: holds another run: another suite, subject or setting",
+                remedy="name another folder with --out",
+            )
+        left = {name: each for name, each in plan.suite.databases.items() if name not in logged.done}
+        if left:
+            progress = Progress(sum(_size(each) for each in left.values()), quiet=quiet)
+            if len(left) < len(plan.suite.databases):
+                progress.note(f"going on: {len(logged.done)} of {len(plan.suite.databases)} databases are done")
+            try:
+                asyncio.run(_all(plan, left, log, logged, progress))
+            finally:
+                progress.clear()
+            logged = log.read()
+        result = result_of(plan.suite, plan.told(), plan.run, logged)
+        times = times_of(plan.suite, plan.run, logged)
+        write_document(result, plan.folder / RESULT)
+        write_document(times, plan.folder / TIMES)
+    finally:
+        log.close()
+    return Finished(result, times, logged)
+
+
+async def _all(
+    plan: Plan, left: Mapping[str, list[Performance]], log: RunLog, logged: Logged, progress: Progress
+) -> None:
+    slots = asyncio.Semaphore(plan.jobs)
+    numbers = {name: number for number, name in enumerate(plan.suite.databases, 1)}
+
+    async def turn(name: str) -> None:
+        async with slots:
+            await _database(plan, name, numbers[name], log, logged.attempts.get(name, 0) + 1, progress)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            # The largest first, so that no worker is left alone with it at the end.
+            for name in sorted(left, key=lambda each: -_size(left[each])):
+                group.create_task(turn(name))
+    except BaseExceptionGroup as failures:
+        told = [failure for failure in failures.exceptions if isinstance(failure, BenchFailureError)]
+        raise (told[0] if told else failures.exceptions[0]) from None
+
+
+async def _database(plan: Plan, name: str, number: int, log: RunLog, attempt: int, progress: Progress) -> None:
+    where = {"database": name, "attempt": attempt}
+
+    def note(record: Record) -> None:
+        log.write({"kind": record["kind"], **where, **record})
+
+    async with plan.subject.opened(name, number) as opened:
+        log.write({"kind": "begin", **where, "daemon_version": opened.version})
+        for performance in plan.suite.databases[name]:
+            await perform(performance, opened.player(performance), note, progress.step)
+            await asyncio.sleep(0)
+        latencies = opened.latencies.ms
+    log.write({"kind": "done", **where, "latencies_ms": latencies})
+
+
+def _size(performances: list[Performance]) -> int:
+    return sum(len(performance.steps) for performance in performances)

@@ -1,0 +1,1 @@
+"""What can be measured: daemons, and baselines that need none."""

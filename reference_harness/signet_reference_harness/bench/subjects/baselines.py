@@ -1,0 +1,215 @@
+"""Baselines that need no daemon: what plain search, and plain recency, find among the same facts.
+
+Each agent's facts and turns are a collection of their own. Sessions, projects and compactions mean nothing to them.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import time
+from abc import abstractmethod
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from signet_reference_harness.bench.performing import Opened, Player, Subject
+from signet_reference_harness.bench.records import Brought, Latencies, Row
+from signet_reference_harness.bench.suite import OWN_SESSION, Fact, Forget, Performance, Prompt, Query, Start
+from signet_reference_harness.errors import ConfigError
+
+SEARCH: Final = "search"
+WORD: Final = re.compile(r"\w+")
+
+
+class Collection:
+    """The texts of one agent, searched."""
+
+    @abstractmethod
+    def add(self, name: str, text: str) -> None:
+        """Add a text."""
+
+    @abstractmethod
+    def remove(self, name: str) -> None:
+        """Take a text out."""
+
+    @abstractmethod
+    def search(self, query: str, limit: int) -> list[Row]:
+        """The names of the best texts, best first; equal ones in the order in which they were added."""
+
+
+class FullText(Collection):
+    """SQLite FTS5 with the porter tokenizer, ranked by its bm25: any word of the query may occur."""
+
+    def __init__(self) -> None:
+        self._database = sqlite3.connect(":memory:", isolation_level=None)
+        self._database.execute("CREATE VIRTUAL TABLE texts USING fts5(text, name UNINDEXED, tokenize = 'porter')")
+
+    def add(self, name: str, text: str) -> None:
+        """Insert a row."""
+        self._database.execute("INSERT INTO texts (text, name) VALUES (?, ?)", (text, name))
+
+    def remove(self, name: str) -> None:
+        """Delete its row."""
+        self._database.execute("DELETE FROM texts WHERE name = ?", (name,))
+
+    def search(self, query: str, limit: int) -> list[Row]:
+        """Match any of the words."""
+        words = dict.fromkeys(WORD.findall(query.lower()))
+        if not words:
+            return []
+        rows = self._database.execute(
+            "SELECT name, bm25(texts) FROM texts WHERE texts MATCH ? ORDER BY bm25(texts), rowid LIMIT ?",
+            (" OR ".join(f'"{word}"' for word in words), limit),
+        )
+        return [Row(name, round(-score, 6), SEARCH) for name, score in rows]
+
+
+class Bm25(Collection):
+    """The package bm25s with its own defaults: Lucene's BM25, English stop words, no stemmer."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+        self._index: Any = None
+
+    def add(self, name: str, text: str) -> None:
+        """Keep it; the index is made when it is searched."""
+        self._texts[name] = text
+        self._index = None
+
+    def remove(self, name: str) -> None:
+        """Leave it out of the next index."""
+        del self._texts[name]
+        self._index = None
+
+    def search(self, query: str, limit: int) -> list[Row]:
+        """Score every text; those that share no word are left out."""
+        import bm25s
+
+        names = list(self._texts)
+        if not names:
+            return []
+        if self._index is None:
+            index = bm25s.BM25()
+            index.index(bm25s.tokenize(list(self._texts.values()), show_progress=False), show_progress=False)
+            self._index = index
+        words = bm25s.tokenize([query], show_progress=False, return_ids=False)[0]
+        scores = [float(score) for score in self._index.get_scores(words)] if words else []
+        best = sorted((number for number, score in enumerate(scores) if score > 0), key=lambda n: (-scores[n], n))
+        return [Row(names[number], round(scores[number], 6), SEARCH) for number in best[:limit]]
+
+
+class Recent(Collection):
+    """The last texts, newest first, whatever is asked."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+
+    def add(self, name: str, text: str) -> None:
+        """Keep its name."""
+        del text
+        self._names.append(name)
+
+    def remove(self, name: str) -> None:
+        """Forget its name."""
+        self._names.remove(name)
+
+    def search(self, query: str, limit: int) -> list[Row]:
+        """The newest ones."""
+        del query
+        return [Row(name, None, SEARCH) for name in self._names[: -limit - 1 : -1]]
+
+
+BASELINES: Final[dict[str, type[Collection]]] = {"fts5": FullText, "bm25s": Bm25, "recent": Recent}
+
+
+class Baseline(Subject):
+    """A baseline by its name in the table. Raises ConfigError when the package that it is made of is not installed."""
+
+    def __init__(self, name: str, limit: int) -> None:
+        self.name = name
+        self._limit = limit
+        if name == "bm25s":
+            try:
+                import bm25s  # noqa: F401
+            except ImportError:
+                raise ConfigError(
+                    "the baseline bm25s needs a package that is not installed",
+                    remedy='pip install "signet-conformance[bench]"',
+                ) from None
+
+    def described(self) -> dict[str, Any]:
+        """Its name."""
+        return {"kind": "baseline", "name": self.name}
+
+    @asynccontextmanager
+    async def opened(self, database: str, number: int) -> AsyncIterator[Opened]:
+        """Collections that are empty."""
+        del database, number
+        yield _OpenedBaseline(BASELINES[self.name], self._limit)
+
+
+class _OpenedBaseline(Opened):
+    def __init__(self, kind: type[Collection], limit: int) -> None:
+        self.latencies = Latencies()
+        self._kind = kind
+        self._limit = limit
+        self._agents: dict[str, Collection] = {}
+
+    def player(self, performance: Performance) -> Player:
+        return _BaselinePlayer(self, performance, self._limit)
+
+    def of(self, agent: str) -> Collection:
+        return self._agents.setdefault(agent, self._kind())
+
+
+class _BaselinePlayer(Player):
+    has_sessions = False
+
+    def __init__(self, opened: _OpenedBaseline, performance: Performance, limit: int) -> None:
+        self._opened = opened
+        self._scenario = performance.scenario.id
+        self._limit = limit
+        self._agent = performance.agent
+        self._agents = {OWN_SESSION: performance.agent}
+        self._owners: dict[str, str] = {}
+
+    async def fact(self, step: Fact) -> None:
+        self._store(step.id, step.text, self._agents.get(step.session, self._agent))
+
+    async def forget(self, step: Forget) -> None:
+        self._opened.of(self._owners[step.fact]).remove(self._key(step.fact))
+
+    async def query(self, step: Query) -> Brought:
+        return self._search(step.session, step.text)
+
+    async def prompt(self, step: Prompt) -> Brought:
+        brought = self._search(step.session, step.text)
+        if step.id is not None:
+            self._store(step.id, step.text, self._agents.get(step.session, self._agent))
+        return brought
+
+    async def start(self, step: Start) -> Brought | None:
+        self._agents.setdefault(step.session, step.agent or self._agent)
+        return Brought(SEARCH, (), 0.0)
+
+    def _store(self, name: str, text: str, agent: str) -> None:
+        self._owners[name] = agent
+        began = time.perf_counter()
+        self._opened.of(agent).add(self._key(name), text)
+        self._opened.latencies.note("store", (time.perf_counter() - began) * 1000)
+
+    def _search(self, session: str, text: str) -> Brought:
+        began = time.perf_counter()
+        rows = self._opened.of(self._agents.get(session, self._agent)).search(text, self._limit)
+        ms = (time.perf_counter() - began) * 1000
+        self._opened.latencies.note(SEARCH, ms)
+        return Brought(SEARCH, tuple(Row(self._named(row.item), row.score, row.source) for row in rows), ms)
+
+    def _key(self, name: str) -> str:
+        """Scenarios may share a database, and use the same names in it."""
+        return f"{self._scenario}\0{name}"
+
+    def _named(self, key: str) -> str:
+        scenario, _, name = key.partition("\0")
+        return name if scenario == self._scenario else f"other:{scenario}/{name}"

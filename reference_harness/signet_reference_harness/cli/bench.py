@@ -1,0 +1,73 @@
+"""`signet-harness bench`: measures memory quality, repeatably and without a person."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+FOLDER = click.Path(path_type=Path)
+
+RUN_EPILOG = """\b
+Examples:
+  signet-harness bench run
+  signet-harness bench run suite.jsonl --subject fts5
+  signet-harness bench run suite.jsonl --daemon "signet-daemon" --out runs/today
+
+\b
+Exit status: 0 done, 1 an assertion of the suite failed or the run cannot go on,
+2 wrong usage or a broken suite, 130 ended by Ctrl-C. What was done stays done:
+the same command goes on where it was ended.
+"""
+
+
+@click.group("bench", help="Measure memory quality: suites, baselines, comparisons.")
+def command() -> None:
+    """The group itself does nothing."""
+
+
+@command.command(
+    "run", help="Perform SUITE (default: the kit's own small one) and print its figures.", epilog=RUN_EPILOG
+)
+@click.argument("suite", type=FOLDER, required=False)
+@click.option(
+    "--subject",
+    metavar="NAME",
+    help="What is measured: embedded, embedded:VERSION (the default: embedded), or a baseline: fts5, bm25s, recent.",
+)
+@click.option("--daemon", metavar="WHERE", help="Measure a real daemon: a command that starts one, or its URL.")
+@click.option("--allow-writes", is_flag=True, help="Let the run write into the daemon at a URL.")
+@click.option("--from-db", type=FOLDER, metavar="FILE", help="Begin each database with a copy of this memories.db.")
+@click.option(
+    "--clock",
+    type=click.Choice(["real", "fixed"]),
+    default="real",
+    show_default=True,
+    help="fixed: the embedded daemon's clock stands still, so that recency is the same in each run.",
+)
+@click.option("--out", type=FOLDER, metavar="DIR", help="Where log and results go (default: a folder in signet-bench).")
+@click.option("--record", is_flag=True, help="Record what is said to each daemon, as DIR/traces/NAME.jsonl.")
+@click.option("--limit", type=click.IntRange(1, 50), default=10, show_default=True, help="Memories asked for.")
+@click.option("--jobs", type=click.IntRange(1, 64), metavar="N", help="Databases side by side (default: CPUs).")
+@click.option("--keep", is_flag=True, help="Keep the daemons' folders.")
+@click.option("--quiet", "-q", is_flag=True, help="Say nothing of the progress.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def run(**given: Any) -> int:
+    """Do the run; the exit status."""
+    from signet_reference_harness.bench.command import Given, perform
+
+    return perform(Given(**given))
+
+
+@command.command("validate", help="Check SUITE, and say what is in it.")
+@click.argument("suite", type=FOLDER)
+def validate(suite: Path) -> int:
+    """Read it."""
+    from signet_reference_harness.bench.reading import read_suite
+
+    found = read_suite(suite)
+    counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in found.counts().items())
+    click.echo(f"{suite}: {found.head.name}: {counts}")
+    click.echo(f"sha256 {found.sha256}")
+    return 0
