@@ -24,7 +24,10 @@ _DECIDED = {
     "trace": "A recording decides, however it was made.",
     "marks": "Only a run driven by the kit decides: it takes the kit's own marks of steps and faults.",
 }
-_DAEMON_SIDE = "A recording decides; it is judged on the daemon's side and changes no verdict of the connector."
+_APART = {
+    "daemon": "A recording decides; it is judged on the daemon's side and changes no verdict of the connector.",
+    "harness": "A recording and that of the harness's model decide; it changes no verdict of the connector.",
+}
 
 
 def read(name: str) -> Any:
@@ -88,7 +91,7 @@ def _page(entry: Mapping[str, Any]) -> Iterator[str]:
         yield from _section("The check", f"JSON Schema over the request, from `{file}`:")
         yield from ("", *_json(entry["check"]))
     yield from _mutants(entry)
-    only = "" if entry["side"] == "daemon" else f" -k {name}"
+    only = f" -k {name}" if entry["side"] == "connector" else ""
     yield from _section("In a terminal", "")
     yield from ("```text", f"signet-conformance explain {name}", f"signet-conformance check TRACE{only}", "```")
 
@@ -102,13 +105,13 @@ def _facts(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if entry.get("since_note"):
         yield "about that", _plain(entry["since_note"])
     yield "in force", _in_force(entry)
-    yield "decided by", _DAEMON_SIDE if entry["side"] == "daemon" else _DECIDED[entry["decides"]]
+    yield "decided by", _APART.get(entry["side"]) or _DECIDED[entry["decides"]]
     yield "source", _plain(entry["source"])
 
 
 def _in_force(entry: Mapping[str, Any]) -> str:
     """The frozen versions that name a requirement: it is in force as long as the newest of them does."""
-    if entry["side"] == "daemon":
+    if entry["side"] != "connector":
         return "in every contract version"
     versions = [read(f"versions/{path.name}") for path in (SCHEMAS / "versions").glob("*.json")]
     versions.sort(key=lambda frozen: [int(part) for part in frozen["version"].split(".")])

@@ -7,11 +7,19 @@ from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
 
-from signet_conformance.contract import Requirement, daemon_requirements, reference_daemon, requirements, version_key
+from signet_conformance.contract import (
+    Requirement,
+    daemon_requirements,
+    harness_requirements,
+    reference_daemon,
+    requirements,
+    version_key,
+)
 from signet_conformance.facts import Recording
 from signet_conformance.finding import FOLDING_ORDER, Finding, Judgement, Reason, Verdict
 from signet_conformance.rules import rules, run_rules
 from signet_conformance.rules.daemon import DAEMON_RULES
+from signet_conformance.rules.model import MODEL_RULES, why_not_judged
 from signet_conformance.rules.outcome import Outcome, Rule
 from signet_conformance.rules.reliance import excused
 from signet_conformance.rules.whole_run import WholeRun
@@ -28,13 +36,15 @@ MOST_FINDINGS = 100_000
 class Judged:
     """One trace with a judgement for every requirement of the catalogue, in its order.
 
-    `daemon` holds the judgements of the daemon's side, apart: they make no verdict of the connector's worse.
+    `daemon` and `harness` hold the judgements of these sides, apart: they make no verdict of the connector's worse.
+    The harness's are drawn from what reached its model.
     """
 
     trace: Trace
     daemon_version: str
     judgements: Mapping[str, Judgement]
     daemon: Mapping[str, Judgement] = field(default_factory=dict)
+    harness: Mapping[str, Judgement] = field(default_factory=dict)
     # Not handed on by dataclasses.replace, so that a trace that was replaced has its own.
     _recording: Recording | None = field(default=None, init=False, repr=False, compare=False)
 
@@ -46,10 +56,16 @@ class Judged:
         return self._recording  # type: ignore[return-value]  # set just above
 
     @classmethod
-    def of(cls, recording: Recording, judgements: Mapping[str, Judgement], daemon: Mapping[str, Judgement]) -> Judged:
+    def of(
+        cls,
+        recording: Recording,
+        judgements: Mapping[str, Judgement],
+        daemon: Mapping[str, Judgement],
+        harness: Mapping[str, Judgement],
+    ) -> Judged:
         """What came of judging a recording."""
         recording.memo.clear()  # what rules remembered: only they read it
-        judged = cls(recording.trace, recording.daemon_version, judgements, daemon)
+        judged = cls(recording.trace, recording.daemon_version, judgements, daemon, harness)
         object.__setattr__(judged, "_recording", recording)
         return judged
 
@@ -82,7 +98,18 @@ def judge(trace: Trace, only: frozenset[str] | None = None, contract: str | None
         recording,
         {name: _judge_by(name, catalogue.get(name), known.get(name), recording, broken) for name in names},
         daemon,
+        {} if only is not None else dict(_judge_harness(recording)),
     )
+
+
+def _judge_harness(recording: Recording) -> Iterator[tuple[str, Judgement]]:
+    """What reached the model: by requirement, in the catalogue's order."""
+    why = why_not_judged(recording)
+    for name, requirement in harness_requirements().items():
+        if why is None:
+            yield name, _judge_by(name, requirement, MODEL_RULES.get(name), recording)
+        else:
+            yield name, Judgement(name, Verdict.NOT_APPLICABLE, Reason.NO_SUBJECT, why)
 
 
 def _judge_by(

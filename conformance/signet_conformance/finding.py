@@ -39,13 +39,15 @@ class Side(StrEnum):
 
     CONNECTOR = "connector"
     DAEMON = "daemon"
+    HARNESS = "harness"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One piece of evidence. `pointer` is a JSON pointer into the first exchange's line of the trace.
 
-    `fold` groups repeats of one defect: reports show the first of a group and count the others.
+    `fold` groups repeats of one defect: reports show the first of a group and count the others. `model` are numbers of
+    exchanges in the recording of the model, `exchanges` those of the daemon's.
     """
 
     verdict: Verdict
@@ -56,6 +58,7 @@ class Finding:
     received: Any = None
     side: Side = Side.CONNECTOR
     fold: str = ""
+    model: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

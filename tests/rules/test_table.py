@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from signet_conformance.contract import catalogue, daemon_requirements, requirements
+from signet_conformance.contract import catalogue, requirements
 from signet_conformance.rules import builtin_rules, run_rules
 from signet_conformance.rules.daemon import DAEMON_RULES
+from signet_conformance.rules.model import MODEL_RULES
 
-RULES = {**builtin_rules(), **DAEMON_RULES}
+RULES = {**builtin_rules(), **DAEMON_RULES, **MODEL_RULES}
+TABLES = {"connector": "rules/__init__.py", "daemon": "rules/daemon.py", "harness": "rules/model/__init__.py"}
 
 
 def entry_file(requirement: str) -> str:
@@ -19,7 +21,7 @@ def entry_file(requirement: str) -> str:
 @pytest.mark.parametrize("requirement", catalogue())
 def test_every_requirement_has_a_rule(requirement: str) -> None:
     """An entry has a check, or a rule that is entered in the table of its side."""
-    table = "rules/daemon.py" if requirement in daemon_requirements() else "rules/__init__.py"
+    table = TABLES[catalogue()[requirement].side]
     assert requirement in RULES, (
         f"{requirement} has no rule: enter one in conformance/signet_conformance/{table},"
         f" or give its entry in {entry_file(requirement)} a check"

@@ -19,7 +19,7 @@ AREAS = {
     "HTTP": "transport", "HEALTH": "health", "START": "start", "PROMPT": "prompt", "END": "end", "CKPT": "checkpoint",
     "CMP": "compaction", "REC": "recall", "REM": "remember", "MEM": "memory", "SEC": "secrets", "AGENT": "identity",
     "SESS": "session", "FAIL": "robustness", "NOTE": "notifications", "COV": "coverage", "LOAD": "loading",
-    "DAEMON": "daemon",
+    "DAEMON": "daemon", "MODEL": "model",
 }  # fmt: skip
 
 

@@ -2,7 +2,8 @@
 
 A case's items are numbered from 1 in their order, marks included; an exchange begins at the second of
 its number and takes a hundredth. A request body is bare JSON (absent or null: none was sent),
-`raw_body` is a body as trace lines write it. A response that is absent is a 200 with `{}`; null is none.
+`raw_body` is a body as trace lines write it. A response that is absent is a 200 with `{}`; null is none. An item
+whose `side` is `model` stands in the recording of the harness's model, which then lies beside with the same marks.
 """
 
 from __future__ import annotations
@@ -37,11 +38,31 @@ def build(
     The fast parser makes one object of equal short strings. Unless they may be `shared`, each line has half an emoji in
     a member that nobody reads, which only the other parser takes: then a rule that asks for identity is found out.
     """
-    lines = [{"kind": "header", "format": FORMAT, "declared": dict(DECLARED), **(header or {})}]
-    lines += [_mark(n, item) if "mark" in item else _exchange(n, item) for n, item in enumerate(items, start=1)]
+    numbered = list(enumerate(items, start=1))
     half = {} if shared else {"x-half": "\ud83d"}
-    file.write_bytes(b"".join(encode({**line, **half}) for line in lines))
+    head = {"kind": "header", "format": FORMAT, "declared": dict(DECLARED), **(header or {})}
+    if any("side" in item for _, item in numbered):
+        head["clock_s"] = 100.0
+        _write(file.with_suffix(".model.jsonl"), {**head, "side": "model"}, numbered, half, side="model")
+    _write(file, head, numbered, half)
     return read(file)
+
+
+def _write(
+    file: Path,
+    head: Mapping[str, Any],
+    numbered: Iterable[tuple[int, Mapping[str, Any]]],
+    half: Mapping[str, str],
+    side: str | None = None,
+) -> None:
+    """Write the marks and the exchanges of one side."""
+    lines = [dict(head)]
+    for n, item in numbered:
+        if "mark" in item:
+            lines.append(_mark(n, item))
+        elif item.get("side") == side:
+            lines.append(_exchange(n, item))
+    file.write_bytes(b"".join(encode({**line, **half}) for line in lines))
 
 
 def _mark(number: int, item: Mapping[str, Any]) -> dict[str, Any]:

@@ -58,6 +58,9 @@ class Shown:
         daemon = text.daemon_text(judged, self._width, self._colour) if terms.only is None else None
         if daemon is not None:
             yield daemon
+        harness = text.harness_text(judged, self._width, self._colour) if terms.only is None else None
+        if harness is not None:
+            yield harness
 
     def end(self, conclusion: Conclusion) -> None:
         """The run as a whole, ending with the closing line."""

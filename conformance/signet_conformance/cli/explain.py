@@ -14,7 +14,14 @@ from rich.table import Table
 from rich.text import Text
 
 from signet_conformance.cli.selection import unknown
-from signet_conformance.contract import Requirement, catalogue, daemon_requirements, entries, requirements
+from signet_conformance.contract import (
+    Requirement,
+    catalogue,
+    daemon_requirements,
+    entries,
+    harness_requirements,
+    requirements,
+)
 from signet_conformance.reports.requirement_pages import page_address
 from signet_conformance.reports.terminal import (
     STRONG,
@@ -50,7 +57,10 @@ def command(named: tuple[str, ...], as_json: bool) -> int:
             _write([entry for name, entry in entries().items() if name in requirements()])
         else:
             first, *_, last = daemon_requirements()
-            _print([_list(requirements()), Text(f"and on the daemon's side {first} to {last}")])
+            beside = [Text(f"and on the daemon's side {first} to {last}")]
+            first, *_, last = harness_requirements()
+            beside.append(Text(f"and on what reaches the model {first} to {last}"))
+            _print([_list(requirements()), *beside])
         return 0
     names = [name.strip().upper() for name in named]
     for given, name in zip(named, names, strict=True):
@@ -94,7 +104,7 @@ def _page(requirement: Requirement) -> Iterator[RenderableType]:
         ("why", requirement.why),
         ("change", requirement.fix),
         ("unseen", requirement.undecided or "nothing: a recording decides it"),
-        ("needs", _DAEMON if requirement.side == "daemon" else _DECIDES[requirement.decides]),
+        ("needs", _SIDES.get(requirement.side) or _DECIDES[requirement.decides]),
     ]
     yield from (labelled(label, text) for label, text in facts)
     yield labelled("page", _documented(requirement.id))
@@ -107,10 +117,14 @@ def _page(requirement: Requirement) -> Iterator[RenderableType]:
     JSONHighlighter().highlight(example)
     yield Unwrapped(example.split("\n"), 4)
     yield Text()
-    yield labelled_command("check", ["signet-conformance", "check", "TRACE", "-k", requirement.id])
+    only = ["-k", requirement.id] if requirement.side == "connector" else []
+    yield labelled_command("check", ["signet-conformance", "check", "TRACE", *only])
 
 
-_DAEMON = "a recording; it is judged on the daemon's side and changes no verdict of the connector"
+_SIDES = {
+    "daemon": "a recording; it is judged on the daemon's side and changes no verdict of the connector",
+    "harness": "a recording with that of the harness's model beside it; it changes no verdict of the connector",
+}
 _DECIDES = {
     "trace": "a recording, however it was made",
     "marks": "a run driven by the kit, with its step and fault marks",

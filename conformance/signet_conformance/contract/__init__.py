@@ -20,6 +20,7 @@ from signet_conformance.contract.requirement import (
     catalogue,
     daemon_requirements,
     entries,
+    harness_requirements,
     requirements,
 )
 from signet_conformance.contract.routes import (
@@ -59,6 +60,7 @@ __all__ = [
     "daemon_requirements",
     "document",
     "entries",
+    "harness_requirements",
     "operation_groups",
     "operation_table",
     "reference_daemon",

@@ -23,7 +23,7 @@ MUST, SHOULD, MAY = "MUST", "SHOULD", "MAY"
 Level = Literal["MUST", "SHOULD", "MAY"]
 Scope = Literal["trace", "process", "run"]
 """How much has to be seen: any trace, one from the start of the connector's process, or all traces of a run."""
-Side = Literal["connector", "daemon"]
+Side = Literal["connector", "daemon", "harness"]
 FORMAT = "signet-requirements/2"
 _REMEDY = f"mend the entry as schemas/requirements.schema.json describes it; of an installed kit, {REINSTALL}"
 
@@ -184,9 +184,15 @@ def daemon_requirements() -> Mapping[str, Requirement]:
 
 
 @cache
+def harness_requirements() -> Mapping[str, Requirement]:
+    """The requirements on the harness, judged by what reached its model, by id, in the same order."""
+    return dict(_of("harness"))
+
+
+@cache
 def catalogue() -> Mapping[str, Requirement]:
-    """The requirements of both sides, by id, the connector's first."""
-    return {**requirements(), **daemon_requirements()}
+    """The requirements of all sides, by id: the connector's, the daemon's, the harness's."""
+    return {**requirements(), **daemon_requirements(), **harness_requirements()}
 
 
 @cache

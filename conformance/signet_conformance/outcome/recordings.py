@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from signet_conformance import trace
-from signet_conformance.contract import daemon_requirements, requirements
+from signet_conformance.contract import catalogue
 from signet_conformance.outcome.broken_off import Shortfall
 from signet_conformance.outcome.generated_summary import Summary
 from signet_conformance.trace.sides import recordings_in
@@ -50,4 +50,4 @@ class Recordings:
 
 def _place(path: Path) -> tuple[bool, Path]:
     """The place of a recording in the order: scripted scenarios are easier to read, so they come first."""
-    return path.stem in requirements() or path.stem in daemon_requirements(), path
+    return path.stem in catalogue(), path

@@ -40,6 +40,7 @@ def essence(judged: Judged) -> Judged:
         trace=replace(trace, exchanges=bare),
         judgements=_first_findings(judged.judgements),
         daemon=_first_findings(judged.daemon),
+        harness=_first_findings(judged.harness),
     )
 
 

@@ -54,11 +54,12 @@ class Breach:
 
 
 class Breaches:
-    """Gathers the breaches of a run; the daemon's stand apart."""
+    """Gathers the breaches of a run; those of the daemon and of the harness stand apart."""
 
     def __init__(self) -> None:
         self._connector: dict[str, Breach] = {}
         self._daemon: dict[str, Breach] = {}
+        self._harness: dict[str, Breach] = {}
 
     def add(self, judged: Judged, known: Mapping[str, str]) -> None:
         """Take one trace; `known` is as for a report."""
@@ -66,6 +67,8 @@ class Breaches:
             _add(self._connector, judged, judgement, known.get(name, ""))
         for judgement in judged.daemon.values():
             _add(self._daemon, judged, judgement, "")
+        for judgement in judged.harness.values():
+            _add(self._harness, judged, judgement, "")
 
     def end(self, ending: Ending) -> None:
         """Add what only the run as a whole breaches; drop breaches whose verdict the generated sessions changed."""
@@ -91,6 +94,10 @@ class Breaches:
     def daemon(self) -> list[Breach]:
         """What the daemon breaches, in the same order."""
         return sorted(self._daemon.values(), key=lambda breach: BREACHES.index(breach.verdict))
+
+    def harness(self) -> list[Breach]:
+        """What the harness breaches at its model, in the same order."""
+        return sorted(self._harness.values(), key=lambda breach: BREACHES.index(breach.verdict))
 
 
 def _add(breaches: dict[str, Breach], judged: Judged, judgement: Judgement, known: str) -> None:

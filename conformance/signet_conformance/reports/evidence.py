@@ -44,8 +44,15 @@ class Evidence:
         return f"{self.repeats} more like it" + (f": {shown}" if shown else "")
 
 
+def model_line(judged: Judged, seq: int) -> str:
+    """One line about an exchange with the model, told apart from those with the daemon: its number and its path."""
+    exchanges = () if judged.trace.model is None else judged.trace.model.exchanges
+    exchange = next((each for each in exchanges if each.seq == seq), None)
+    return f"model #{seq}" + ("" if exchange is None else f" {printable(exchange.request.path, 200)}")
+
+
 def known_requirement(name: str) -> Requirement | None:
-    """A requirement of the connector's or the daemon's side; None for a rule of somebody's own."""
+    """A requirement of any side; None for a rule of somebody's own."""
     return catalogue().get(name)
 
 
@@ -72,7 +79,10 @@ def evidence(judged: Judged, kind: Sequence[Finding]) -> Evidence:
         if first is None
         else f"#{first.seq} {printable(first.request.method, 16)} {printable(first.request.path, 200)},"
         f" on the {finding.side.value}'s side",
-        others=tuple(call_line(other) for other in calls[1:] if other is not None),
+        others=(
+            *(call_line(other) for other in calls[1:] if other is not None),
+            *(model_line(judged, seq) for seq in finding.model[:3]),
+        ),
         pointer=printable(finding.pointer, 300),
         expected=printable(finding.expected, 300),
         received=received_text(finding, first),

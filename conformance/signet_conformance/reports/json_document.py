@@ -109,6 +109,16 @@ def trace_entry(judged: Judged) -> dict[str, Any]:
             name: _judgement(judgement, judged.daemon_version) for name, judgement in judged.judgements.items()
         },
         "daemon": {name: _judgement(judgement, judged.daemon_version) for name, judgement in judged.daemon.items()},
+        **({} if trace.model is None else {"model": _model(judged)}),
+    }
+
+
+def _model(judged: Judged) -> dict[str, Any]:
+    """What reached the harness's model: where it is recorded, and the verdict of each requirement on it."""
+    trace, version = judged.trace.model, judged.daemon_version
+    return {
+        "file": "-" if trace is None else trace.path or "-",
+        "verdicts": {name: _judgement(judgement, version) for name, judgement in judged.harness.items()},
     }
 
 
@@ -141,6 +151,7 @@ def _judgement(judgement: Judgement, daemon_version: str) -> dict[str, Any]:
 def _finding(finding: Finding) -> dict[str, Any]:
     return {
         "exchanges": list(finding.exchanges),
+        **({"model": list(finding.model)} if finding.model else {}),
         "side": finding.side.value,
         "pointer": finding.pointer,
         "expected": finding.expected,

@@ -72,6 +72,10 @@ class MarkdownReport:
         if daemon:
             yield "### On the daemon's side\n\nApart from the connector's verdicts and the exit status.\n"
             yield from (_block(breach) for breach in daemon)
+        harness = self._breaches.harness()
+        if harness:
+            yield "### What reached the model\n\nApart from the connector's verdicts and the exit status.\n"
+            yield from (_block(breach) for breach in harness)
         if ending.coverage is not None:
             parts = ", ".join(f"{len(part.exercised)} of {part.total} {part.name}" for part in ending.coverage.parts)
             yield f"Coverage: {parts}; {ending.coverage.percent:.0f} % of the contract\n"

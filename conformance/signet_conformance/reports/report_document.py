@@ -35,7 +35,10 @@ class ReportFinding(_Open):
     """One piece of evidence."""
 
     exchanges: Annotated[Items[int], Field(description="Numbers (seq) in the trace; the breaching one first.")]
-    side: Literal["connector", "daemon"]
+    model: Annotated[
+        Items[int], Field(description="Numbers (seq) in the recording of the harness's model; the breaching one first.")
+    ] = ()
+    side: Literal["connector", "daemon", "harness"]
     pointer: Annotated[
         str,
         AfterValidator(_pointer),
@@ -102,6 +105,13 @@ class ReportDeclared(_Open):
     capabilities: Maybe[Items[str]] = None
 
 
+class ReportModel(_Open):
+    """The harness's side, judged apart: it changes no verdict of the connector and no exit status."""
+
+    file: Annotated[Text, Field(description="The recording of the model.")]
+    verdicts: Verdicts
+
+
 class ReportTrace(_Open):
     """One recording."""
 
@@ -118,6 +128,9 @@ class ReportTrace(_Open):
             description="The daemon's side, judged apart: it changes no verdict of the connector and no exit status."
         ),
     ] = Field(default_factory=dict)
+    model: Annotated[
+        Maybe[ReportModel], Field(description="What reached the harness's model, where that was recorded.")
+    ] = None
     remarks: Annotated[Notes, Field(description="As of the whole report.")] = ()
     warnings: Annotated[Notes, Field(description="What was passed over.")] = ()
 

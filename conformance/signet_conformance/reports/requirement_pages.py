@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from signet_conformance.contract import daemon_requirements, requirements
+from signet_conformance.contract import catalogue
 from signet_conformance.reports.command_lines import shell_command
 
 _DISTRIBUTION = "signet-conformance"
@@ -18,7 +18,7 @@ def explain_command(requirement: str) -> str:
 
 def explain_note(requirement: str) -> str:
     """That command in parentheses, to stand behind a message; nothing for a rule of somebody's own, without a page."""
-    known = requirement in requirements() or requirement in daemon_requirements()
+    known = requirement in catalogue()
     return f" ({explain_command(requirement)})" if known else ""
 
 

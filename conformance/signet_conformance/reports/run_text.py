@@ -18,7 +18,7 @@ from signet_conformance.reports.registry import FORMATS
 from signet_conformance.reports.remarks import remarks
 from signet_conformance.reports.requirement_pages import explain_note
 from signet_conformance.reports.terminal import Paragraph, drawn
-from signet_conformance.reports.text import closing_line, daemon_summary_lines, failure_text, summary_lines
+from signet_conformance.reports.text import closing_line, failure_text, side_summary_lines, summary_lines
 from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import SkippedMark, marks_of
 
@@ -97,7 +97,7 @@ def verdicts(ending: Ending) -> Iterable[str]:
 
 def daemon_side(ending: Ending) -> Iterable[str]:
     """What the daemon breached."""
-    return daemon_summary_lines(ending.conclusion.judged, ending.width)
+    return side_summary_lines(ending.conclusion.judged, ending.width)
 
 
 def hosts(ending: Ending) -> Iterable[str]:

@@ -14,7 +14,7 @@ from typing import Any, TextIO
 from urllib.parse import quote
 
 from signet_conformance import __version__
-from signet_conformance.contract import MUST, Requirement, daemon_requirements, requirements
+from signet_conformance.contract import MUST, Requirement, catalogue, requirements
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
@@ -38,9 +38,7 @@ class SarifReport:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._rules = [
-            _rule(requirement) for requirement in (*requirements().values(), *daemon_requirements().values())
-        ]
+        self._rules = [_rule(requirement) for requirement in catalogue().values()]
         self._rules += [_own_rule(name) for name in rules() if name not in requirements()]
         self._places = {str(rule["id"]): number for number, rule in enumerate(self._rules)}
         self._notifications: list[dict[str, Any]] = []
@@ -50,10 +48,10 @@ class SarifReport:
         stream.write(f'{head[:-1]},"runs":[{{"tool":{encoded({"driver": driver})},\n"results":[')
 
     def add(self, judged: Judged, known: Mapping[str, str]) -> None:
-        """Write the breaches of one trace; those of the daemon's side as notes."""
+        """Write the breaches of one trace; those of the daemon and of the harness as notes."""
         for judgement in judged.judgements.values():
             self._add(judged, judgement, known.get(judgement.requirement))
-        for judgement in judged.daemon.values():
+        for judgement in (*judged.daemon.values(), *judged.harness.values()):
             self._add(judged, judgement, None, "note")
 
     def close(self, ending: Ending) -> None:

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from signet_conformance.contract import daemon_requirements, requirements
+from signet_conformance.contract import catalogue, requirements
 from signet_conformance.engine import Judged
 from signet_conformance.errors import NothingTestedError, printable
 from signet_conformance.finding import FOLDING_ORDER, Finding, Judgement, Verdict
@@ -86,16 +86,40 @@ def failure_text(
     return "\n".join(drawn(block, width, colour))
 
 
+_APART = "apart from the connector's verdicts and the exit status"
+
+
 def daemon_text(judged: Judged, width: int, colour: bool) -> str | None:
     """What the daemon breaches, as one block; None when it breaches nothing. It changes no verdict."""
     breaches = [judgement for judgement in judged.daemon.values() if judgement.verdict in BREACHES]
     if not breaches:
         return None
-    block: list[RenderableType] = [
-        Paragraph("On the daemon's side, apart from the connector's verdicts and the exit status:")
-    ]
+    return _side_text(judged, breaches, [Paragraph(f"On the daemon's side, {_APART}:")], width, colour)
+
+
+def harness_text(judged: Judged, width: int, colour: bool) -> str | None:
+    """What reached the harness's model, as one block; None where nothing was recorded there. It changes no verdict."""
+    if judged.trace.model is None:
+        return None
+    verdicts = Counter(judgement.verdict for judgement in judged.harness.values())
+    counted = ", ".join(f"{verdicts[verdict]} {verdict.value}" for verdict in FOLDING_ORDER if verdicts[verdict])
+    asked = _count(len(judged.trace.model.exchanges), "exchange")
+    block: list[RenderableType] = [Paragraph(f"What reached the model ({asked}), {_APART}: {counted}")]
+    block += (
+        _listed(judgement, f"{printable(judgement.message, 200)}.{explain_note(judgement.requirement)}")
+        for judgement in judged.harness.values()
+        if judgement.verdict is Verdict.INCONCLUSIVE
+    )
+    breaches = [judgement for judgement in judged.harness.values() if judgement.verdict in BREACHES]
+    return _side_text(judged, breaches, block, width, colour)
+
+
+def _side_text(
+    judged: Judged, breaches: Sequence[Judgement], head: Sequence[RenderableType], width: int, colour: bool
+) -> str:
+    block = list(head)
     for judgement in breaches:
-        requirement = daemon_requirements()[judgement.requirement]
+        requirement = catalogue()[judgement.requirement]
         block += [Text(), _head(judgement, f" {requirement.level}"), Paragraph(requirement.title, 2)]
         if not judgement.findings:
             block.append(labelled("what", printable(judgement.message, 400)))
@@ -106,16 +130,18 @@ def daemon_text(judged: Judged, width: int, colour: bool) -> str | None:
     return "\n".join(drawn(block, width, colour))
 
 
-def daemon_summary_lines(judged: Sequence[Judged], width: int = 80) -> list[str]:
-    """What the daemon breaches over several traces, one paragraph a requirement."""
+def side_summary_lines(judged: Sequence[Judged], width: int = 80) -> list[str]:
+    """What daemon and harness breach over several traces, one paragraph a requirement."""
     paragraphs = []
-    for name in daemon_requirements():
-        judgements = [trace.daemon[name] for trace in judged if name in trace.daemon]
+    for name, requirement in catalogue().items():
+        sides = [trace.harness if requirement.side == "harness" else trace.daemon for trace in judged]
+        judgements = [side[name] for side in sides if name in side]
         breaches = [judgement for judgement in judgements if judgement.verdict in BREACHES]
         if breaches:
             where = _count(len(breaches), "trace")
             message = printable(breaches[0].message, 200)
-            text = f"on the daemon's side: {breaches[0].verdict} {name} {message} ({where}){explain_note(name)}"
+            whose = "at the model" if requirement.side == "harness" else "on the daemon's side"
+            text = f"{whose}: {breaches[0].verdict} {name} {message} ({where}){explain_note(name)}"
             paragraphs.append(Paragraph(text, 0, 4))
     return drawn(paragraphs, width)
 

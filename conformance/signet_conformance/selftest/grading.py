@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as member
 
-from signet_conformance.contract import MUST, catalogue
+from signet_conformance.contract import MUST, catalogue, daemon_requirements, requirements
 from signet_conformance.engine import Judged, run_judgements
 from signet_conformance.finding import Verdict
 from signet_conformance.rules import rules, run_rules
@@ -85,7 +85,7 @@ class Selftest:
 def unreached(grades: Sequence[Grade]) -> Sequence[str]:
     """The requirements that neither the reference nor a variant is judged by, at any contract version, in order."""
     reached = {name for grade in grades if grade.trial.mutant is None for name in grade.decided}
-    return [name for name in catalogue() if name not in reached and name not in run_rules()]
+    return [name for name in (*requirements(), *daemon_requirements()) if name not in reached | run_rules().keys()]
 
 
 def reasons_missing(names: Sequence[str], known: Mapping[str, str]) -> Iterator[str]:

@@ -80,6 +80,9 @@ class HtmlReport:
         if daemon := self._breaches.daemon():
             apart = element("p", "Apart from the connector's verdicts and the exit status.")
             sections.append(("daemon", "On the daemon's side", joined([apart, *map(_breach, daemon)])))
+        if harness := self._breaches.harness():
+            apart = element("p", "Apart from the connector's verdicts and the exit status.")
+            sections.append(("model", "What reached the model", joined([apart, *map(_breach, harness)])))
         if ending.coverage is not None:
             sections.append(("coverage", "Coverage", _coverage(ending)))
         if ending.selftest is not None:

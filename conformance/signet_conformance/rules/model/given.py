@@ -1,0 +1,103 @@
+"""What the daemon gave a session to put before the model: the texts that its hooks were answered with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from signet_conformance.facts import PROMPT, START, Call, Recording
+from signet_conformance.rules.model.wording import marker_lines, padded, says
+from signet_conformance.rules.steps import session_of, step_before
+from signet_conformance.trace.marks import StepMark
+
+_PARENTS = ("parentSessionKey", "parentKey", "parentId", "parentID")
+
+
+@dataclass(frozen=True)
+class Given:
+    """A text that an answer gave to inject. `lines` are those that it is known by, in plain wording."""
+
+    call: Call
+    session: str
+    lines: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The text as the daemon gave it."""
+        return str((self.call.answer or {}).get("inject", ""))
+
+
+def given(recording: Recording) -> Sequence[Given]:
+    """What starts and prompts were given, in order; without what a sub-agent was, whose turns no mark names."""
+    known: tuple[Given, ...] | None = recording.memo.get(given)
+    if known is None:
+        known = tuple(_given(recording))
+        recording.memo[given] = known
+    return known
+
+
+def _given(recording: Recording) -> Iterator[Given]:
+    for call in recording.of(START, PROMPT, cut=True):
+        inject = (call.answer or {}).get("inject") if call.accepted else None
+        if not isinstance(inject, str) or _is_stub(call) or any(call.body.get(name) for name in _PARENTS):
+            continue
+        session = session_of(recording, call.key)
+        if session is None:
+            step = step_before(recording, call.seq)
+            session = None if step is None else step.session
+        lines = _own_lines(recording, inject)
+        if session is not None and lines:
+            yield Given(call, session, lines)
+
+
+def _is_stub(call: Call) -> bool:
+    """Whether a start was answered that all was said before: the harness has it, and may leave the reminder out."""
+    answer = call.answer or {}
+    marked = str(answer.get("inject", "")).startswith("[memory active")
+    return call.operation == START and not answer.get("memories") and marked
+
+
+def _own_lines(recording: Recording, text: str) -> tuple[str, ...]:
+    """The lines of a text by which it is known, without those that the user or the model says in a step."""
+    said: str | None = recording.memo.get(_own_lines)
+    if said is None:
+        steps = recording.marks(StepMark)
+        said = padded(words for step in steps for words in (step.text, step.reply) if words)
+        recording.memo[_own_lines] = said
+    return tuple(line for line in marker_lines(text) if not says(line, said))
+
+
+def agent_and_project(recording: Recording, session: str) -> tuple[str | None, str | None]:
+    """The agent and the project that a session was opened with, by its marks or else its first start."""
+    steps = [mark for mark in recording.marks(StepMark) if mark.session == session]
+    starts = [call for call in recording.of(START) if session_of(recording, call.key) == session]
+    agent = next((mark.agent for mark in steps if mark.agent), starts[0].agent if starts else None)
+    project = next((mark.project for mark in steps if mark.project), starts[0].body.get("project") if starts else None)
+    return agent, project
+
+
+def heard_by(recording: Recording, session: str) -> str:
+    """All that the daemon said to one session, in plain wording: what is in it, its model may know."""
+    known: dict[str, str] = recording.memo.setdefault(heard_by, {})
+    if session not in known:
+        known[session] = padded(_texts(recording, session))
+    return known[session]
+
+
+def _texts(recording: Recording, session: str) -> Iterator[str]:
+    for call in recording.calls:
+        step = step_before(recording, call.seq)
+        ours = session_of(recording, call.key) if call.key is not None else None
+        if session in (ours, None if step is None else step.session) and call.exchange.response is not None:
+            yield from _strings(call.answer)
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from _strings(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _strings(each)

@@ -1,0 +1,110 @@
+"""When the model is asked: after the prompt hook, and in spite of a daemon that is away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+from signet_conformance.facts import PROMPT, Recording
+from signet_conformance.finding import Verdict
+from signet_conformance.rules.model.injected import TOLERANCE_S
+from signet_conformance.rules.model.outcomes import breach, unclear
+from signet_conformance.rules.model.turns import Turn, turns
+from signet_conformance.rules.outcome import PASS, Outcome
+from signet_conformance.rules.spoken import plain
+from signet_conformance.rules.steps import closed_between, disturbed_between
+
+GRACE_S = 1.0
+"""What a turn may take beyond the declared bounds, as with SIG-FAIL-002."""
+
+
+def prompt_hook_comes_first(recording: Recording) -> Iterator[Outcome]:
+    """The prompt hook has ended when the model is asked, or its declared bound has passed."""
+    bound = recording.declared.bounds_s.get("prompt")
+    for turn in turns(recording):
+        hooks = [c for c in recording.of(PROMPT) if turn.low < c.seq < turn.high]
+        hook = next((c for c in hooks if plain(c.text or "") == plain(turn.text)), None)
+        if hook is None or not turn.main:
+            continue
+        first = turn.main[0]
+        early = hook.t1 - first.t0
+        if early <= TOLERANCE_S or (bound is not None and first.t0 >= hook.t0 + bound - TOLERANCE_S):
+            yield PASS
+        elif bound is None and first.t0 >= hook.t0:
+            yield unclear(hook, asked=[first], message="how long the harness waits for the prompt hook is not declared")
+        else:
+            began = first.t0 < hook.t0
+            yield breach(
+                hook,
+                asked=[first],
+                message="the model is asked before the prompt hook has " + ("begun" if began else "ended"),
+                expected="the answer of the prompt hook before the model is asked"
+                + ("" if bound is None else f", or {bound:g} s of waiting for it"),
+                received=f"asked {early:.2f} s before its end",
+                fold="asked too early",
+            )
+
+
+def turn_is_answered_without_the_daemon(recording: Recording) -> Iterator[Outcome]:
+    """The model answers the user's turn while the daemon is away, and no later than the declared bounds allow."""
+    away = [turn for turn in turns(recording) if _is_away(recording, turn)]
+    usual = [wait for turn in _undisturbed(recording) if (wait := waited(turn)) is not None]
+    bounds = recording.declared.bounds_s
+    for turn in away:
+        wait = waited(turn)
+        if wait is None:
+            yield _unanswered(turn, usual=bool(usual))
+            continue
+        late = wait - median(usual) if usual else None
+        allowed = bounds["prompt"] + bounds.get("start", 0.0) + GRACE_S if "prompt" in bounds else None
+        if late is not None and allowed is not None and late > allowed:
+            yield breach(
+                asked=turn.main,
+                message=f"step {turn.step.index}: with the daemon away the model is asked {late:.1f} s later than else",
+                expected=f"at most {allowed:g} s, by the declared bounds",
+                received=round(late, 2),
+                fold="late",
+            )
+        else:
+            yield PASS
+
+
+def _unanswered(turn: Turn, *, usual: bool) -> Outcome:
+    what = f"step {turn.step.index}: with the daemon away the model "
+    if not usual or turn.unread:
+        return unclear(asked=turn.asked, message=f"{what}may have been asked what was not recorded")
+    return breach(
+        asked=turn.asked,
+        message=f"{what}{'does not answer' if turn.main else 'is never asked'} in the user's turn",
+        expected=f"an answer to {turn.text[:200]!r}",
+        received=None,
+        fold="no answer",
+        verdict=Verdict.FAIL,
+    )
+
+
+def waited(turn: Turn) -> float | None:
+    """Seconds from the user's turn to the model's first request that was answered; None where there is none."""
+    first = next((request for request in turn.main if request.answered), None)
+    return None if first is None else max(first.t0 - turn.began, 0.0)
+
+
+def lateness(recording: Recording) -> Sequence[float]:
+    """How much later, in seconds, the model was asked in each turn with the daemon away than usually without."""
+    usual = [wait for turn in _undisturbed(recording) if (wait := waited(turn)) is not None]
+    away = [wait for turn in turns(recording) if _is_away(recording, turn) and (wait := waited(turn)) is not None]
+    return [wait - median(usual) for wait in away] if usual else []
+
+
+def _is_away(recording: Recording, turn: Turn) -> bool:
+    """Whether nobody listened at the daemon's address somewhere in the turn."""
+    lost = (
+        call.exchange.error in ("upstream_refused", "upstream_reset") or call.fault in ("refuse", "reset", "hang")
+        for call in recording.calls
+        if turn.low < call.seq < turn.over
+    )
+    return closed_between(recording, turn.low, turn.over) or any(lost)
+
+
+def _undisturbed(recording: Recording) -> Sequence[Turn]:
+    return [turn for turn in turns(recording) if not disturbed_between(recording, turn.low, turn.over)]

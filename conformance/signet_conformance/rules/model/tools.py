@@ -1,0 +1,118 @@
+"""What the model is told of a tool that asks the daemon: the daemon's own outcome, or another one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from signet_conformance.facts import HOOK_RECALL, HOOK_REMEMBER, MEMORY_SEARCH, RECALL, REMEMBER, Call, Recording
+from signet_conformance.rules.model.asked import Asked, Part, ToolUse, results
+from signet_conformance.rules.model.outcomes import breach, unclear
+from signet_conformance.rules.model.turns import Turn, turns
+from signet_conformance.rules.model.wording import marker_lines, padded, plain, says
+from signet_conformance.rules.outcome import PASS, Outcome
+
+_RECALLS = (RECALL, HOOK_RECALL, MEMORY_SEARCH)
+_SAVES = (REMEMBER, HOOK_REMEMBER)
+_FAILURE = re.compile(
+    r"\b(?:errors?|fail(?:s|ed|ure)?|unavailable|unreachable|offline|refused|rejected|denied|forbidden|unauthori[sz]ed"
+    r"|could not|couldn t|cannot|can t|unable|not (?:available|reachable|running|saved|stored|respond\w*)|timed? ?out"
+    r"|timeout|aborted|invalid|conflict|busy|exception|false|econn\w+|[45]\d\d)\b"
+)
+_SUCCESS = re.compile(r"\b(?:saved|stored|remembered|recorded|noted|added|kept|success\w*|done|ok|true)\b")
+_NOTHING = re.compile(
+    r"\b(?:no (?:\w+ ){0,3}(?:memor(?:y|ies)|results?|match(?:es)?|hits?|entries)|nothing|none|not find|not found|empty"
+    r"|0 (?:results|memories))\b"
+)
+
+
+def tool_outcome_is_told(recording: Recording) -> Iterator[Outcome]:
+    """The result of a memory tool tells the model what the daemon answered."""
+    for turn in turns(recording):
+        calls = [c for c in recording.of(*_RECALLS, *_SAVES) if turn.low < c.seq < turn.high]
+        for call in calls:
+            told = _told_of(call, turn)
+            if told is None:
+                continue
+            request, part = told
+            later = [c for c in calls if c.seq > call.seq and _asks_for(c) == _asks_for(call) and c.t0 <= request.t0]
+            if not later:
+                yield _judged(call, request, part)
+
+
+def _asks_for(call: Call) -> str:
+    """What tells a call of a tool from others: the query, or what is to be kept."""
+    value = call.query.get("q") if call.operation == MEMORY_SEARCH else call.body.get("query", call.body.get("content"))
+    return plain(value) if isinstance(value, str) else ""
+
+
+def _told_of(call: Call, turn: Turn) -> tuple[Asked, Part] | None:
+    """The first request after a call that holds the result of the tool which made it, as far as one tool is alike."""
+    words = _asks_for(call)
+    for request in turn.asked:
+        if not words or request.t0 < call.t0:
+            continue
+        alike = [part for use, part in results(request) if _used_for(use, words)]
+        if alike:
+            return (request, alike[-1]) if len(alike) == 1 else None
+    return None
+
+
+def _used_for(use: ToolUse, words: str) -> bool:
+    return says(words, padded([use.arguments])) or words in plain(use.arguments)
+
+
+def _judged(call: Call, request: Asked, part: Part) -> Outcome:
+    """What to say of a result; a text that claims neither is undecided."""
+    text = plain(part.text)
+    if call.operation in _SAVES:
+        # What was kept may itself speak of errors.
+        text = text.replace(_asks_for(call), " ")
+    says_failure = part.failed or _FAILURE.search(text) is not None
+    if not _succeeded(call):
+        if says_failure:
+            return PASS
+        if _SUCCESS.search(text) or _NOTHING.search(text):
+            claim = "was done" if call.operation in _SAVES else "nothing is known"
+            return _lie(
+                call, request, part, f"the daemon did not answer, and the model is told that it {claim}", "failure"
+            )
+        return unclear(call, asked=[request], message="the tool's result tells neither success nor failure")
+    if call.operation in _SAVES:
+        if says_failure and not _SUCCESS.search(text):
+            return _lie(call, request, part, "the daemon kept it, and the model is told that it failed", "success")
+        return PASS
+    contents = _contents(call)
+    if not contents:
+        return unclear(call, asked=[request], message="the daemon knew nothing, which any result can tell")
+    said = padded([part.text])
+    if any(any(says(line, said) for line in lines) for lines in contents):
+        return PASS
+    if says_failure or _NOTHING.search(text) or not text:
+        known = f"the daemon answered with {len(contents)} memories, and the model is told of none"
+        return _lie(call, request, part, known, "memories")
+    return unclear(call, asked=[request], message="the tool's result holds no line of the memories that were recalled")
+
+
+def _succeeded(call: Call) -> bool:
+    return call.accepted and call.status is not None and (call.answer or {}).get("success") is not False
+
+
+def _contents(call: Call) -> Sequence[tuple[str, ...]]:
+    """The marker lines of each memory that was recalled."""
+    answer: Mapping[str, Any] = call.answer or {}
+    rows: list[Any] = next((answer[n] for n in ("results", "memories") if isinstance(answer.get(n), list)), [])
+    contents = (row.get("content") for row in rows if isinstance(row, dict))
+    return [lines for text in contents if isinstance(text, str) and (lines := marker_lines(text))]
+
+
+def _lie(call: Call, request: Asked, part: Part, message: str, wanted: str) -> Outcome:
+    return breach(
+        call,
+        asked=[request],
+        message=message,
+        expected=f"a result that tells the {wanted} of {call.operation}",
+        received=part.text[:300],
+        fold=f"{call.operation} told otherwise",
+    )
