@@ -86,3 +86,11 @@ def test_prompt_without_a_key_may_be_of_a_start_that_met_nobody(tmp_path: Path, 
     begun = [AWAY, step("start", "s2", 1), BACK] if away else [step("start", "s2", 1)]
     said = [step("prompt", "s2", 2), hook("user-prompt-submit", "")]
     assert verdict(tmp_path, "SIG-PROMPT-005", *STARTED, *begun, *said) == expected
+
+
+@pytest.mark.parametrize(("away", "expected"), [(True, "INCONCLUSIVE"), (False, "FAIL")])
+def test_end_may_be_of_a_start_that_met_nobody(tmp_path: Path, away: bool, expected: str) -> None:
+    """Where a clear met nobody listening, the end of the new key is the first that is heard of it."""
+    cleared = [AWAY, step("clear", "s1", 1), BACK] if away else [step("clear", "s1", 1)]
+    closing = [step("end", "s1", 2), hook("session-end", "k-2", reason="exit")]
+    assert verdict(tmp_path, "SIG-END-002", *STARTED, *cleared, *closing) == expected

@@ -22,6 +22,7 @@ from signet_conformance.rules.steps import (
     end_may_be_lost,
     outage_lasts,
     session_of,
+    start_may_be_lost,
     step_before,
     was_silent,
 )
@@ -62,6 +63,8 @@ def end_names_the_started_session(recording: Recording) -> Iterator[Outcome]:
                 )
         elif recording.earlier(call):
             yield PASS
+        elif start_may_be_lost(recording, call):
+            yield undecided(call, message="nothing listened when its session began: a start may have been refused")
         elif recording.abandoned_since < call.seq:
             yield fail(
                 call,
