@@ -21,6 +21,7 @@ Steps, each with `session`, a name for as long as the process lives:
                          parent (the session whose sub-agent works in it), subagent (the harness's id of that one)
     prompt               text, reply (what the model says), tools (a list of {tool, arguments} the model calls first),
                          feedback (ratings of memories by id, from -1 to 1)
+    sessionless_prompt   text, reply: a turn of no session, of which the daemon is told nothing
     tool                 tool, arguments
     compact              summary; or its halves pre_compaction, and compaction_complete with summary
     clear, resume, checkpoint
@@ -53,7 +54,7 @@ from signet_reference_harness.errors import HarnessError, StepError
 from signet_reference_harness.host import SessionHost
 from signet_reference_harness.identity import HARNESS_NAME
 from signet_reference_harness.routing import RoutingTable, routing_table
-from signet_reference_harness.steps import PERFORMERS, perform
+from signet_reference_harness.steps import PERFORMERS, SESSIONLESS, perform
 
 PROTOCOL: Final = "signet-driver/1"
 CHUNK: Final = 65_536
@@ -168,7 +169,7 @@ class Driver:
             "harness": HARNESS_NAME,
             "agent": self._config.agent,
             "capabilities": list(OPERATIONS),
-            "steps": list(PERFORMERS),
+            "steps": [*PERFORMERS, SESSIONLESS],
             "bypassed": self._config.bypassed,
             "timeouts_s": timeouts,
         }

@@ -30,6 +30,8 @@ async def perform(host: SessionHost, step: Step) -> Result:
     Raises StepError for a step that cannot be performed and IdentityError for a session that may not be.
     """
     name = _string(step, "step")
+    if name == SESSIONLESS:
+        return await _sessionless(host, step)
     performer = PERFORMERS.get(name)
     if performer is None:
         raise StepError(f"there is no step {name!r}", remedy=f"use one of {', '.join(PERFORMERS)}")
@@ -50,6 +52,17 @@ async def perform(host: SessionHost, step: Step) -> Result:
         "calls": [_call(reply) for reply in replies],
         "failures": [_failure(reply) for reply in replies if reply.failure is not None],
     }
+
+
+async def _sessionless(host: SessionHost, step: Step) -> Result:
+    """A turn of no session: the model answers, and the daemon is told nothing, for it could tie it to nothing."""
+    _string(step, "text")
+    announce = _announced(host, _string(step, "session"))
+    if announce is not None:
+        await announce()
+    reply = _optional_string(step, "reply")
+    told = {"turn": True, "reply": DEFAULT_REPLY if reply is None else reply, "injected": False}
+    return {"session": step["session"], **told, "calls": [], "failures": []}
 
 
 async def _session_to_start(host: SessionHost, step: Step) -> Session:
@@ -164,6 +177,7 @@ PERFORMERS: Final[Mapping[str, Callable[[SessionHost, Session, Step], Awaitable[
     "end": _end,
     "checkpoint": _checkpoint,
 }
+SESSIONLESS: Final = "sessionless_prompt"
 OPENING: Final = frozenset({"start", "resume"})
 """Steps that a session need not be open for."""
 

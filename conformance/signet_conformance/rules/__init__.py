@@ -49,6 +49,7 @@ _WRITTEN: Mapping[str, Rule] = {
     "SIG-HTTP-014": transport.undisturbed_call_is_accepted,
     "SIG-HTTP-015": waiting.waits_after_429,
     "SIG-HEALTH-001": transport.health_comes_first,
+    "SIG-START-002": start.key_is_sent,
     "SIG-START-004": start.start_comes_first,
     "SIG-START-005": start.start_is_not_repeated,
     "SIG-START-006": start.cleared_context_is_said,

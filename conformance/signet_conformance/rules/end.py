@@ -20,6 +20,7 @@ from signet_conformance.rules.steps import (
     closed_between,
     end_is_owed,
     end_may_be_lost,
+    is_sessionless,
     outage_lasts,
     session_of,
     start_may_be_lost,
@@ -48,7 +49,9 @@ def end_names_the_started_session(recording: Recording) -> Iterator[Outcome]:
     first_keyless = min((c.seq for c in starts if c.key is None), default=None)
     for call in recording.of(END):
         if call.key is None:
-            if first_keyless is not None and first_keyless < call.seq:
+            if is_sessionless(recording, call):
+                yield undecided(call, message="without a key, in a turn that the harness knows no session of")
+            elif first_keyless is not None and first_keyless < call.seq:
                 if any_started:
                     yield undecided(call, message="an end without a key, after a start without one")
             elif recording.any_open(call.seq) and closed_between(recording, 0, call.seq):

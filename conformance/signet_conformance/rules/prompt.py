@@ -11,7 +11,7 @@ from signet_conformance.facts import LIFECYCLE, PROMPT, SAVES, START, Call, Reco
 from signet_conformance.finding import Finding
 from signet_conformance.rules.needles import Needles
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import PromptStep, prompt_steps, start_may_be_lost
+from signet_conformance.rules.steps import PromptStep, is_sessionless, prompt_steps, start_may_be_lost
 from signet_conformance.rules.transcripts import pairs_of
 
 MAX_IN_FLIGHT = 8
@@ -150,7 +150,9 @@ def prompt_uses_a_started_key(recording: Recording) -> Iterator[Outcome]:
 
 
 def _keyless(recording: Recording, call: Call, any_started: bool, first_keyless: int | None) -> Iterator[Outcome]:
-    if first_keyless is not None and first_keyless < call.seq:
+    if is_sessionless(recording, call):
+        yield undecided(call, message="without a key, in a turn that the harness knows no session of")
+    elif first_keyless is not None and first_keyless < call.seq:
         if any_started:
             yield undecided(call, message="without a key, after a start without one: whose it is cannot be seen")
     elif recording.any_open(call.seq) and start_may_be_lost(recording, call):

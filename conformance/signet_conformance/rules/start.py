@@ -16,8 +16,16 @@ from signet_conformance.facts import (
     Recording,
     text_or_none,
 )
+from signet_conformance.finding import Verdict
+from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import closed_between, end_is_owed, start_may_be_lost, step_before
+from signet_conformance.rules.steps import (
+    closed_between,
+    end_is_owed,
+    is_sessionless,
+    start_may_be_lost,
+    step_before,
+)
 from signet_conformance.trace.marks import StepName
 
 
@@ -59,6 +67,17 @@ def _prompt_first(first: Call, following: Call | None, *, excused: bool) -> Outc
         expected="session-start first, or as the very next hook of the key",
         received=None if following is None else following.operation,
     )
+
+
+def key_is_sent(recording: Recording) -> Iterator[Outcome]:
+    """A start names its session; where marks say that the harness knew of none, a start without a key is undecided."""
+    for outcome in check_fields("SIG-START-002")(recording):
+        if outcome is not PASS and outcome.verdict is Verdict.WARN:
+            start = recording.by_seq[outcome.exchanges[0]]
+            if is_sessionless(recording, start):
+                yield undecided(start, message="no key, in a turn that the harness knows no session of")
+                continue
+        yield outcome
 
 
 def is_stub(call: Call) -> bool:

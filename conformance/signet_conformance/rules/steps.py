@@ -91,9 +91,15 @@ def marked_agent(recording: Recording, call: Call) -> str | None:
     if call.key is not None and call.key in recording.hooks_of:
         return agent_of_session(recording, session_of(recording, call.key))
     step = step_before(recording, call.seq)
-    if step is None or step.step != StepName.TOOL:
+    if step is None or step.step not in (StepName.TOOL, StepName.SESSIONLESS_PROMPT):
         return None
     return agent_of_session(recording, step.session)
+
+
+def is_sessionless(recording: Recording, call: Call) -> bool:
+    """Whether marks tell that the harness knew of no session in the turn of a call."""
+    step = step_before(recording, call.seq)
+    return step is not None and step.step == StepName.SESSIONLESS_PROMPT
 
 
 def start_may_be_lost(recording: Recording, call: Call) -> bool:
@@ -243,7 +249,7 @@ def prompt_steps(recording: Recording) -> list[PromptStep]:
     turns: list[PromptStep] = []
     for index, mark in enumerate(steps):
         text = text_or_none(mark.text)
-        if mark.step != StepName.PROMPT or text is None:
+        if mark.step not in (StepName.PROMPT, StepName.SESSIONLESS_PROMPT) or text is None:
             continue
         end = steps[index + 1].seq if index + 1 < len(steps) else float("inf")
         model = next((seq for seq in models if mark.seq < seq < end), None)

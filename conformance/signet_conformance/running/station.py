@@ -22,12 +22,14 @@ from signet_conformance.drivers.process import NotLoadedError
 from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError
 from signet_conformance.running.daemon import DaemonUnderTest, ask_directly
 from signet_conformance.running.recorder import ModelRecorder, Recorder, mark
+from signet_conformance.scenarios.features import said_steps
 from signet_conformance.scenarios.script import Scenario
 from signet_conformance.scenarios.steps import (
     UNKNOWN_MEMORY,
     ConnectorStep,
     Prompt,
     RestartDaemon,
+    SessionlessPrompt,
     Step,
     SwitchFaultOn,
     SwitchFaultsOff,
@@ -165,9 +167,11 @@ class Station:
         )
         error: str | None = None
         try:
+            about = driver.hello() if apart is None else {}
             if apart is None:
-                self._note(driver.hello())
+                self._note(about)
             performance = _Performance(self._recorder, self.daemon, self.target, driver, apart, self._note)
+            performance.said_steps = said_steps(about)
             for index, step in enumerate(scenario.steps):
                 performance.step(index, step, more=_turn_goes_on(scenario.steps, index))
                 self._mark_strays()
@@ -257,6 +261,8 @@ class _Performance:
         self._apart = "" if apart is None else f"-{apart}"
         self._results: dict[str, Mapping[str, Any]] = {}
         self._keys: dict[str, str] = {}
+        self.said_steps: frozenset[str] | None = None
+        """The steps that the driver lists in its answer to hello."""
 
     def step(self, index: int, step: Step, *, more: bool) -> None:
         """Perform one step, with its mark before it; `more` tells that the turn goes on after it."""
@@ -276,6 +282,9 @@ class _Performance:
         given = self._filled(step) | ({"more": True} if more else {})
         told = {name: value for name, value in given.items() if name not in ("step", "arguments")}
         self._recorder.mark(StepMark(index=index, step=step.step, other=told))
+        if isinstance(step, SessionlessPrompt) and step.step not in (self.said_steps or ()):
+            self._recorder.mark(SkippedMark(index=index, reason="the driver lists no turn without a session"))
+            return
         result = self._driver.perform(given, self._on_event)
         trouble = troubled(index, result, self._target.declared.bounds_s.get(step.step))
         self._recorder.ask(*map(mark, trouble))
@@ -292,7 +301,9 @@ class _Performance:
             self._recorder.mark(ModelMark(session=event.get("session")))
         elif event.get("event") == "hello":
             about = event.get("about")
-            self._greeted(about if isinstance(about, Mapping) else {})
+            about = about if isinstance(about, Mapping) else {}
+            self.said_steps = said_steps(about) or self.said_steps
+            self._greeted(about)
 
     def _fault(self, fault: Mapping[str, Any]) -> Mapping[str, Any]:
         if fault.get("delay_s") != "beyond":

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.scenarios.script import Scenario
-from signet_conformance.scenarios.steps import ConnectorStep, End, Resume, Start
+from signet_conformance.scenarios.steps import ConnectorStep, End, Resume, SessionlessPrompt, Start
 
 
 def demand_open_sessions(scenario: Scenario, where: str) -> None:
     """Raise UsageError for a step in a session that is not open: no harness could perform it."""
     opened: set[str] = set()
     for index, step in enumerate(scenario.steps):
-        if not isinstance(step, ConnectorStep):
+        if not isinstance(step, ConnectorStep) or isinstance(step, SessionlessPrompt):
             continue
         if isinstance(step, Start | Resume):
             opened.add(step.session)

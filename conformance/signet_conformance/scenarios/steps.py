@@ -109,6 +109,17 @@ class Prompt(ConnectorStep):
         return "".join(f"{number:05} {self.text}" for number in range(self.repeat)).strip()
 
 
+class SessionlessPrompt(ConnectorStep):
+    """The user says something of which the harness knows no session: a hook, a timer, a command line.
+
+    `session` names the turn alone. A driver performs it that lists the step in its answer to hello; for others it is
+    skipped.
+    """
+
+    step: Literal["sessionless_prompt"] = "sessionless_prompt"
+    text: Annotated[str, Field(description="a text: what the user says")]
+
+
 class ToolCall(ConnectorStep):
     """The model calls a tool."""
 
@@ -174,6 +185,7 @@ class RestartDaemon(KitStep):
 AnyStep = Annotated[
     Start
     | Prompt
+    | SessionlessPrompt
     | ToolCall
     | Compact
     | PreCompaction

@@ -23,6 +23,7 @@ class StepName(StrEnum):
 
     START = "start"
     PROMPT = "prompt"
+    SESSIONLESS_PROMPT = "sessionless_prompt"
     TOOL = "tool"
     COMPACT = "compact"
     PRE_COMPACTION = "pre_compaction"

@@ -35,6 +35,7 @@ class Gateway {
       tools: [...this.#tools.keys()],
       events: [...new Set(this.#handlers.map((one) => one.event))],
       unheard: this.#unheard,
+      steps: Object.keys(STEPS),
       installed: this.#installed,
     };
   }
@@ -171,7 +172,16 @@ class Gateway {
   }
 
   async prompt(step) {
-    const session = this.#sessions.of(step);
+    return this.#turn(this.#sessions.of(step), step);
+  }
+
+  /** A turn that no session is known of: agent and folder alone stand in its context. */
+  async sessionlessPrompt(step) {
+    const session = this.#renewed({ agentId: step.agent ?? "main", workspaceDir: step.project });
+    return this.#turn({ ...session, sessionId: undefined }, step);
+  }
+
+  async #turn(session, step) {
     keepBack(step);
     const began = performance.now();
     const runId = randomUUID();
@@ -290,6 +300,7 @@ class Gateway {
 const STEPS = {
   start: Gateway.prototype.start,
   prompt: Gateway.prototype.prompt,
+  sessionless_prompt: Gateway.prototype.sessionlessPrompt,
   tool: Gateway.prototype.tool,
   compact: Gateway.prototype.compact,
   pre_compaction: Gateway.prototype.preCompaction,
