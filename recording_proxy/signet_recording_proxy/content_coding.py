@@ -85,6 +85,26 @@ def _zstd(data: bytes, limit: int) -> Undone:
     return out[:limit], len(out) <= limit
 
 
+def redo(content: bytes, codings: str) -> bytes | None:
+    """Put content into the codings of a `Content-Encoding` value that `undo` has undone; None when one is unknown."""
+    for coding in codings.split(","):
+        name = coding.strip().lower()
+        if name in ("", "identity"):
+            continue
+        encoder = _ENCODERS.get(name)
+        if encoder is None:
+            return None
+        content = encoder(content)
+    return content
+
+
+_ENCODERS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": lambda content: zlib.compress(content, wbits=zlib.MAX_WBITS | 16),
+    "x-gzip": lambda content: zlib.compress(content, wbits=zlib.MAX_WBITS | 16),
+    "deflate": zlib.compress,
+    "br": lambda content: bytes(brotli.compress(content)),
+    "zstd": lambda content: zstandard.ZstdCompressor().compress(content),
+}
 _DECODERS: dict[str, Callable[[bytes, int], Undone]] = {
     "gzip": _gzip,
     "x-gzip": _gzip,

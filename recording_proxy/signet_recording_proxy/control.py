@@ -94,7 +94,7 @@ class Control:
     async def _fault(self, command: Answer) -> Answer:
         fault = self._recorder.switch_on(command.get("fault"), command.get("match"), command.get("count"))
         if fault.kind == "refuse":
-            self._listener.refuse(fault)
+            await self._listener.refuse(fault)
         return {"ok": True, "id": fault.id}
 
     async def _fault_off(self, command: Answer) -> Answer:
@@ -125,6 +125,7 @@ class Control:
     async def _upstream(self, command: Answer) -> Answer:
         url = command.get("url")
         upstream = Upstream(url if isinstance(url, str) else "")
+        self._listener.demand(upstream)
         version = (await ask(upstream)).version
         self._listener.upstream = upstream
         self._header = replace(self._header, upstream=upstream.url, daemon_version=version)

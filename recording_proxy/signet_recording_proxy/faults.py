@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import fnmatch
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.trace.fault_kinds import FAULT_KINDS
+from signet_recording_proxy.body import parse_json
 
 _STATUS_ERRORS = {
     400: "Invalid JSON body",
@@ -41,6 +43,18 @@ class Answer:
     text: str | None = None
     headers: tuple[tuple[str, str], ...] = ()
     promised: int | None = None
+
+    @property
+    def body(self) -> bytes:
+        """The bytes of its body."""
+        return (json.dumps(self.json) if self.text is None else self.text).encode()
+
+    @property
+    def fields(self) -> list[tuple[str, str]]:
+        """The headers that it has, and no others."""
+        length = len(self.body) if self.promised is None else self.promised
+        typed = [] if self.media_type is None else [("content-type", self.media_type)]
+        return [*typed, ("content-length", str(length)), *self.headers]
 
 
 @dataclass(slots=True)
@@ -89,6 +103,16 @@ class Fault:
         """The members that `extra_fields` adds to the daemon's true answer."""
         fields: Mapping[str, Any] = self.spec.get("fields", _UNKNOWN_MEMBERS)
         return fields
+
+    def with_unknown_members(self, content: bytes) -> bytes | None:
+        """An answer's content with the members that `extra_fields` adds; None when it is no JSON object."""
+        try:
+            is_json, value = parse_json(content.decode())
+        except UnicodeDecodeError:
+            return None
+        if not is_json or not isinstance(value, dict):
+            return None
+        return json.dumps({**value, **self.unknown_members()}, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
 def _status(spec: Mapping[str, Any]) -> Answer:

@@ -10,19 +10,19 @@ from urllib.parse import urlsplit
 
 from signet_conformance.errors import SignetConformanceError, UsageError, printable
 from signet_conformance.trace.marks import RefusedMark
-from signet_recording_proxy.faults import Fault
+from signet_recording_proxy.faults import Answer, Fault
 from signet_recording_proxy.recorder import Headers, Recorder
 from signet_recording_proxy.upstream import Upstream
 
 _LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _MOST_ORIGINS_TOLD = 20
+PAGE_REFUSED = Answer(403, json={"error": "origin not allowed"}, headers=(("connection", "close"),))
+"""The answer to a foreign page."""
+_TURNS_TO_CLOSE = 10
 
 
 class Connection(Protocol):
     """One client, as an engine carries it."""
-
-    async def handle_client(self) -> None:
-        """Carry requests and answers until the client or the daemon is gone."""
 
     def cut_off(self, fault: Fault) -> None:
         """Reset the client because `fault` takes the whole daemon away."""
@@ -32,10 +32,13 @@ class Connection(Protocol):
 
 
 class Engine(Protocol):
-    """What carries bytes: made once, asked for a connection for each client."""
+    """What carries bytes: made once, asked for a protocol for each client."""
 
-    def connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> Connection:
-        """A connection for the client with this number, counted from 1."""
+    def client(self, number: int) -> asyncio.Protocol:
+        """What serves the client with this number, counted from 1. It says `arrived` and `gone` to the listener."""
+
+    def demand(self, upstream: Upstream) -> None:
+        """Raise UsageError when this engine cannot speak with such a daemon."""
 
 
 class Listener:
@@ -65,7 +68,8 @@ class Listener:
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
     async def serve(self, engine: Engine) -> None:
-        """Listen, and give every client to `engine`."""
+        """Listen, and give every client to `engine`; raise UsageError when it cannot speak with the daemon."""
+        engine.demand(self.upstream)
         self._engine = engine
         await self.accept()
 
@@ -73,17 +77,26 @@ class Listener:
         """Listen on the port that is reserved; nothing happens when it listens already."""
         if self._reserved is not None:
             reserved, self._reserved = self._reserved, None
-            self._server = await asyncio.start_server(self._serve, sock=reserved, backlog=512)
+            loop = asyncio.get_running_loop()
+            self._server = await loop.create_server(self._client, sock=reserved, backlog=512)
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _client(self) -> asyncio.Protocol:
         assert self._engine is not None, "clients come only after serve"  # noqa: S101
         self._count += 1
-        connection = self._engine.connection(reader, writer, self._count)
+        return self._engine.client(self._count)
+
+    def demand(self, upstream: Upstream) -> None:
+        """Raise UsageError when the engine cannot speak with such a daemon."""
+        if self._engine is not None:
+            self._engine.demand(upstream)
+
+    def arrived(self, connection: Connection) -> None:
+        """A client is there."""
         self._connections.add(connection)
-        try:
-            await connection.handle_client()
-        finally:
-            self._connections.discard(connection)
+
+    def gone(self, connection: Connection) -> None:
+        """A client is there no longer."""
+        self._connections.discard(connection)
 
     def host_for(self, host: str) -> str:
         """The Host header that the daemon is sent for the client's.
@@ -123,14 +136,23 @@ class Listener:
         self.recorder.internal_errors += 1
         print(f"signet_recording_proxy: {failure}", file=sys.stderr, flush=True)
 
-    def refuse(self, fault: Fault) -> None:
+    async def refuse(self, fault: Fault) -> None:
         """Stop listening, and drop every client: connects are refused until `accept`."""
         if self._server is not None:
             self._server.close()
             self._server = None
-            self._reserved = reserve(*self._address[:2])
+            self._reserved = await self._reserved_again()
         for connection in list(self._connections):
             connection.cut_off(fault)
+
+    async def _reserved_again(self) -> socket.socket:
+        # uvloop closes a socket in the next turn of its loop, and until then the port is taken: by us.
+        for _ in range(_TURNS_TO_CLOSE):
+            try:
+                return reserve(*self._address[:2])
+            except UsageError:
+                await asyncio.sleep(0)
+        return reserve(*self._address[:2])
 
     def close(self) -> None:
         """Stop listening and reset every client."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from signet_conformance import trace
 from signet_conformance.trace.reading import MAX_LINE_BYTES
 from signet_recording_proxy.body import MAX_ENCODED, KeptBody, describe
+from signet_recording_proxy.engines import ENGINES
 from tests.support.recorder import RecorderProcess, Upstream, read_until_closed
 
 MIB = 1 << 20
@@ -20,23 +22,20 @@ TRAILED = (
 
 
 @pytest.fixture
-def upstream() -> Upstream:
+def upstream() -> Iterator[Upstream]:
     """A daemon that says what the test wants."""
-    return Upstream()
+    daemon = Upstream()
+    yield daemon
+    daemon.close()
 
 
-@pytest.fixture
-def recorder(upstream: Upstream, tmp_path: Path) -> RecorderProcess:
+@pytest.fixture(params=ENGINES)
+def recorder(request: pytest.FixtureRequest, upstream: Upstream, tmp_path: Path) -> Iterator[RecorderProcess]:
     """A recorder in front of it, with the bounds that it has by itself."""
-    return RecorderProcess("--upstream", upstream.url, "--control", out=tmp_path / "trace.jsonl")
-
-
-@pytest.fixture(autouse=True)
-def ended(recorder: RecorderProcess, upstream: Upstream) -> object:
-    """Both end after the test."""
-    yield
-    recorder.close()
-    upstream.close()
+    out = tmp_path / "trace.jsonl"
+    process = RecorderProcess("--upstream", upstream.url, "--control", out=out, engine=request.param)
+    yield process
+    process.close()
 
 
 @pytest.mark.parametrize("byte", [b"\0", b"\x7f", b'"', b"\xc3\xa9", b"\xff"], ids=repr)
@@ -118,7 +117,7 @@ def test_a_large_request_is_not_held(recorder: RecorderProcess, upstream: Upstre
         assert len(upstream.calls[-1].body) == size
 
 
-def test_a_trailer_is_left_out_and_the_request_carried(recorder: RecorderProcess, upstream: Upstream) -> None:
+def test_a_request_with_a_trailer_is_carried(recorder: RecorderProcess, upstream: Upstream) -> None:
     """A chunked request with a trailer is an exchange like any other, and the recorder goes on."""
     with recorder.connect() as client:
         client.sendall(TRAILED)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from signet_recording_proxy.listener import Engine, Listener
 
-ENGINES = ("mitmproxy",)
+ENGINES = ("mitmproxy", "lean")
 """Every engine; the first is the one that is taken when none is asked for."""
 
 
@@ -23,5 +23,9 @@ def engine(name: str, listener: Listener) -> Engine:
             from signet_recording_proxy.engines.mitmproxy.engine import Mitmproxy
 
             return Mitmproxy(listener)
+        case "lean":
+            from signet_recording_proxy.engines.lean.engine import Lean
+
+            return Lean(listener)
         case _:
             raise ValueError(name)

@@ -26,10 +26,11 @@ from mitmproxy.tls import TlsData
 
 from signet_conformance.errors import KitError
 from signet_recording_proxy.client import Client
-from signet_recording_proxy.engines.mitmproxy.fault_answers import add_members, made_up, refused_page
+from signet_recording_proxy.engines.mitmproxy.fault_answers import add_members, made_up
 from signet_recording_proxy.engines.mitmproxy.http_layers import RecordedLayer
 from signet_recording_proxy.engines.mitmproxy.way import Way
 from signet_recording_proxy.faults import Fault
+from signet_recording_proxy.listener import PAGE_REFUSED
 from signet_recording_proxy.recorder import Headers, Ongoing, Sent
 
 _EXCHANGE = "signet-exchange"
@@ -132,7 +133,7 @@ class ClientConnection(LiveConnectionHandler):
         request, headers = flow.request, _headers(flow.request.headers.fields)
         if self._way.listener.is_foreign(headers):
             self._way.listener.refuse_page(request.method, request.path.partition("?")[0], headers)
-            flow.response, flow.request.stream = refused_page(), False
+            flow.response, flow.request.stream = made_up(PAGE_REFUSED), False
             return
         exchange = self._recorder.begin(self._number, request.method, request.path, headers)
         flow.metadata[_EXCHANGE] = self._exchange = exchange

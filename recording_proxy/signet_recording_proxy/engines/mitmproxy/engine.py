@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from signet_recording_proxy.engines.mitmproxy.connection import ClientConnection
 from signet_recording_proxy.engines.mitmproxy.http_layers import install
 from signet_recording_proxy.engines.mitmproxy.way import Way
 from signet_recording_proxy.listener import Listener
+from signet_recording_proxy.upstream import Upstream
 
 
 class Mitmproxy:
@@ -17,6 +19,17 @@ class Mitmproxy:
         install()
         self._way = Way(listener)
 
-    def connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> ClientConnection:
+    def client(self, number: int) -> asyncio.Protocol:
         """A connection for one client."""
-        return ClientConnection(reader, writer, self._way, number)
+        return asyncio.StreamReaderProtocol(asyncio.StreamReader(), partial(self._serve, number))
+
+    def demand(self, upstream: Upstream) -> None:
+        """Every daemon will do: mitmproxy speaks TLS too."""
+
+    async def _serve(self, number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = ClientConnection(reader, writer, self._way, number)
+        self._way.listener.arrived(connection)
+        try:
+            await connection.handle_client()
+        finally:
+            self._way.listener.gone(connection)

@@ -1,0 +1,173 @@
+"""How an answer goes from the daemon to the client: as it comes, or as a fault wants it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Coroutine
+from typing import Any, Final, Protocol
+
+from signet_recording_proxy.client import Client
+from signet_recording_proxy.content_coding import redo, undo
+from signet_recording_proxy.engines.lean import wire
+from signet_recording_proxy.engines.lean.messages import Incoming
+from signet_recording_proxy.faults import Fault
+from signet_recording_proxy.recorder import Ongoing
+
+MOST_KEPT: Final = 8 * 1024 * 1024
+"""So many bytes of an answer are kept back by a fault; the daemon waits with the rest."""
+_DRIP_S = 0.25
+
+
+class Asked(Protocol):
+    """The request that is answered, and the client that made it."""
+
+    request: Incoming
+    over: bool
+
+    @property
+    def presence(self) -> Client:
+        """Whether the client is there."""
+
+    def write(self, data: bytes) -> None:
+        """Send bytes to the client."""
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something that waits."""
+
+    def keep_back(self, *, on: bool) -> None:
+        """Let the daemon wait with the rest, or not any more."""
+
+    def answer_is_out(self, *, keeps_open: bool) -> None:
+        """The client was sent the whole answer."""
+
+
+class AnswerWay:
+    """Passes one answer on. `begun` says whether the client has heard any of it."""
+
+    def __init__(self, asked: Asked, exchange: Ongoing, answer: Incoming) -> None:
+        self.begun = False
+        self._asked = asked
+        self._exchange = exchange
+        self._answer = answer
+        self._sent = exchange.answered(answer.status, answer.headers)
+        self._kept: list[bytes] = []
+        self._kept_size = 0
+        self._chunked = answer.chunked and asked.request.version == "1.1"
+        """Whether the client gets chunks: one of HTTP/1.0 knows none, and hears the end by the connection's."""
+        self._keeps_back = self._fault_that_keeps_back()
+        self._dripping = False
+
+    def _fault_that_keeps_back(self) -> Fault | None:
+        exchange, fault = self._exchange, self._exchange.fault
+        if fault is None:
+            return None
+        if fault.kind == "slow_body":
+            if self._answer.whole and not self._answer.pieces:
+                return None
+            exchange.faulted = True
+            self._begin()
+            return fault
+        if fault.kind == "delay":
+            exchange.faulted = True
+            self._asked.spawn(self._wait(fault))
+            return fault
+        endless = (self._sent.header("content-type") or "").startswith("text/event-stream")
+        return fault if fault.kind == "extra_fields" and not endless else None
+
+    def came(self) -> None:
+        """More of the answer has come, or all of it."""
+        pieces = self._answer.take()
+        for piece in pieces:
+            self._sent.body.feed(piece)
+        if self._keeps_back is None:
+            self._pass(pieces)
+            return
+        self._kept += pieces
+        self._kept_size += sum(map(len, pieces))
+        full = self._kept_size >= MOST_KEPT
+        if full:
+            self._asked.keep_back(on=True)
+        if not full and not self._answer.whole:
+            return
+        if self._keeps_back.kind == "extra_fields":
+            if self._answer.whole:
+                self._add(self._keeps_back)
+            self._release()
+        elif self._keeps_back.kind == "slow_body" and not self._dripping:
+            self._dripping = True
+            self._asked.spawn(self._drip(self._keeps_back))
+
+    def _begin(self) -> None:
+        self.begun = True
+        self._asked.write(self._head())
+
+    def _head(self) -> bytes:
+        answer = self._answer
+        fields = answer.fields
+        if answer.chunked and not self._chunked:
+            fields = [field for field in fields if field[0].lower() != b"transfer-encoding"]
+        return wire.head(b"HTTP/%b %d %b" % (answer.version.encode(), answer.status, answer.reason), fields)
+
+    def _pass(self, pieces: list[bytes]) -> None:
+        answer = self._answer
+        out = wire.chunks(pieces) if self._chunked else pieces
+        if not self.begun:
+            self.begun = True
+            out.insert(0, self._head())
+        if not answer.whole:
+            self._asked.write(b"".join(out))
+            return
+        if self._chunked:
+            out.append(wire.last_chunk(answer.trailers))
+        # Who has heard the end finds the line on disk: it is written before the last bytes go out.
+        self._asked.presence.finish(self._exchange)
+        self._asked.write(b"".join(out))
+        self._asked.answer_is_out(keeps_open=answer.keeps_open and self._chunked is answer.chunked)
+
+    def _release(self) -> None:
+        """Pass on what was kept back, and from now on whatever comes."""
+        self._keeps_back = None
+        kept, self._kept = self._kept, []
+        self._asked.keep_back(on=False)
+        self._pass(kept)
+
+    async def _wait(self, fault: Fault) -> None:
+        await self._asked.presence.stays(fault, fault.delay_s)
+        if not self._asked.over:
+            self._release()
+
+    async def _drip(self, fault: Fault) -> None:
+        """Send what was kept back piece by piece, the last piece when the delay is over."""
+        body, count = b"".join(self._kept), len(self._kept)
+        pieces = max(1, min(len(body), max(2, math.ceil(fault.delay_s / _DRIP_S))))
+        size = math.ceil(len(body) / pieces) or 1
+        starts = range(0, len(body), size)
+        for start in starts:
+            await self._asked.presence.stays(fault, fault.delay_s / len(starts))
+            if self._asked.over:
+                return
+            piece = body[start : start + size]
+            if start == starts[-1]:
+                self._kept = [piece, *self._kept[count:]]
+                break
+            self._asked.write(b"".join(wire.chunks([piece])) if self._chunked else piece)
+        self._release()
+
+    def _add(self, fault: Fault) -> None:
+        """Add the fault's members to an answer that is a JSON object, in the coding that it came in."""
+        answer, exchange = self._answer, self._exchange
+        codings = ",".join(value for name, value in answer.headers if name == "content-encoding")
+        undone = undo(b"".join(self._kept), codings, MOST_KEPT)
+        changed = fault.with_unknown_members(undone[0]) if undone is not None and undone[1] else None
+        coded = None if changed is None else redo(changed, codings)
+        if coded is None:
+            return
+        answer.fields = [
+            *((n, v) for n, v in answer.fields if n.lower() not in (b"content-length", b"transfer-encoding")),
+            (b"content-length", str(len(coded)).encode()),
+        ]
+        answer.chunked = self._chunked = False
+        exchange.faulted = True
+        self._sent = exchange.answered(answer.status, wire.headers(answer.fields))
+        self._sent.body.feed(coded)
+        self._kept = [coded]

@@ -1,0 +1,227 @@
+"""One client: its requests are carried one at a time, in the order in which they came.
+
+A client that closes its sending side counts as one that left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import struct
+from collections.abc import Coroutine
+from typing import Any, cast
+
+from signet_conformance.errors import KitError
+from signet_recording_proxy.client import Client
+from signet_recording_proxy.engines.lean.daemon_connection import DaemonConnection
+from signet_recording_proxy.engines.lean.messages import RequestReader
+from signet_recording_proxy.engines.lean.turn import Turn
+from signet_recording_proxy.engines.lean.valve import Valve, Why
+from signet_recording_proxy.faults import Fault
+from signet_recording_proxy.listener import Listener
+from signet_recording_proxy.upstream import Upstream
+
+_RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+_LINGER_S = 2.0
+"""How long a client may go on sending what nobody reads: a socket that is closed at once would reset the answer."""
+_SILENCE_S = 600.0
+
+
+class ClientConnection(asyncio.Protocol):
+    """Carries one client's requests to the daemon and records them."""
+
+    valve: Valve
+
+    def __init__(self, listener: Listener, number: int) -> None:
+        self.listener = listener
+        self.recorder = listener.recorder
+        self.number = number
+        self.presence = Client(listener.recorder)
+        self._requests = RequestReader()
+        self._turn: Turn | None = None
+        self._advancing = False
+        self._sent_away = False
+        self._deaf = False
+        self._daemon: DaemonConnection | None = None
+        self._transport: asyncio.Transport | None = None
+        self._loop = asyncio.get_running_loop()
+        self._heard_at = self._loop.time()
+        self._timer: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # ---- what turns ask for
+
+    def write(self, data: bytes) -> None:
+        """Send bytes to the client."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(data)
+
+    def daemon_at_hand(self, upstream: Upstream) -> DaemonConnection | None:
+        """The connection that is open to this daemon, if any."""
+        daemon = self._daemon
+        if daemon is not None and (daemon.lost or daemon.upstream is not upstream):
+            self.take_daemon(None)
+        return self._daemon
+
+    def take_daemon(self, daemon: DaemonConnection | None) -> None:
+        """Use this connection from now on, and drop the one before."""
+        if self._daemon is not None and self._daemon is not daemon:
+            self._daemon.drop()
+        self._daemon = daemon
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something that waits. A bug in it ends this connection with a message, and no other connection."""
+        task = self._loop.create_task(self._guarded(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except Exception as bug:  # noqa: BLE001 - a bug costs this connection, and no other
+            self.crashed(bug)
+
+    def over(self, *, keeps_open: bool) -> None:
+        """The turn is over: the next request has its turn, or the connection ends."""
+        self._turn = None
+        if self._requests.messages:
+            self._requests.messages.popleft()
+        self.valve.open(Why.OTHER_SIDE, Why.NO_DAEMON)
+        if not keeps_open:
+            self.end()
+            return
+        if not self._advancing:
+            self._advance()
+
+    def end(self) -> None:
+        """Close the connection once the client has heard all that was written."""
+        self._sent_away = self._deaf = True
+        self.presence.sent_away()
+        self.take_daemon(None)
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        if self._requests.at_rest:
+            transport.close()
+            return
+        self.valve.open(*Why)
+        with contextlib.suppress(OSError, RuntimeError):
+            transport.write_eof()
+        self._loop.call_later(_LINGER_S, transport.abort)
+
+    def reset(self) -> None:
+        """Send the client a reset in place of whatever it waits for."""
+        self._sent_away = self._deaf = True
+        self.presence.sent_away()
+        self.take_daemon(None)
+        transport = self._transport
+        if transport is None:
+            return
+        connection: socket.socket | None = transport.get_extra_info("socket")
+        if connection is not None and not transport.is_closing():
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
+        transport.abort()
+
+    def crashed(self, bug: Exception) -> None:
+        """A bug: say so, without what was carried, and give this connection up."""
+        self.listener.report(KitError(f"an exchange could not be carried: {type(bug).__name__} in the lean engine"))
+        if self._turn is not None:
+            self._turn.give_up("upstream_reset", "the recorder could not carry this exchange")
+        self.reset()
+
+    # ---- what the listener asks for
+
+    def cut_off(self, fault: Fault) -> None:
+        """Reset the client because `fault` takes the whole daemon away."""
+        if self._turn is not None:
+            self._turn.cut_off(fault)
+        self.reset()
+
+    # ---- what asyncio calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The client is there."""
+        self._transport = cast("asyncio.Transport", transport)
+        self.valve = Valve(self._transport)
+        self.listener.arrived(self)
+        self._timer = self._loop.call_later(_SILENCE_S, self._look_at_the_clock)
+
+    def data_received(self, data: bytes) -> None:
+        """The client says something."""
+        if self._deaf:
+            return
+        self._heard_at = self._loop.time()
+        try:
+            self._requests.feed(data)
+            self._advance()
+        except Exception as bug:  # noqa: BLE001 - a bug costs this connection, and no other
+            self.crashed(bug)
+
+    def eof_received(self) -> None:
+        """The client says nothing more."""
+        self._left()
+
+    def connection_lost(self, _failure: Exception | None) -> None:
+        """The client is there no longer."""
+        self._left()
+        self.listener.gone(self)
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def pause_writing(self) -> None:
+        """The client does not take what is sent."""
+        if self._daemon is not None and not self._daemon.lost:
+            self._daemon.valve.shut(Why.OTHER_SIDE)
+
+    def resume_writing(self) -> None:
+        """The client has taken it."""
+        if self._daemon is not None and not self._daemon.lost:
+            self._daemon.valve.open(Why.OTHER_SIDE)
+
+    # ---- inside
+
+    def _advance(self) -> None:
+        """Take what has come of the request whose turn it is, and of those behind it when it is answered."""
+        messages = self._requests.messages
+        self._advancing = True
+        while messages and not self._deaf:
+            turn = self._turn
+            if turn is None:
+                request = messages[0]
+                if not request.has_head and request.complaint is None:
+                    break
+                turn = self._turn = Turn(self, request)
+                turn.begin()
+            if self._turn is turn:
+                turn.request_came()
+            if self._turn is turn:
+                break
+        self._advancing = False
+        if len(messages) > 1:
+            self.valve.shut(Why.EARLIER_REQUEST)
+        else:
+            self.valve.open(Why.EARLIER_REQUEST)
+
+    def _left(self) -> None:
+        if self._sent_away or self.presence.left_at is not None:
+            return
+        self.presence.left()
+        self._deaf = True
+        if self._turn is not None:
+            self._turn.client_left()
+            self._turn = None
+        self.take_daemon(None)
+
+    def _look_at_the_clock(self) -> None:
+        silent_s = self._loop.time() - self._heard_at
+        if silent_s < _SILENCE_S:
+            self._timer = self._loop.call_later(_SILENCE_S - silent_s, self._look_at_the_clock)
+            return
+        if self._turn is not None:
+            self._turn.give_up("upstream_timeout", "nothing passed for ten minutes")
+        self.reset()
+
+    def passed(self) -> None:
+        """Something passed on this connection."""
+        self._heard_at = self._loop.time()

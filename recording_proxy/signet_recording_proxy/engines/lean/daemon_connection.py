@@ -1,0 +1,103 @@
+"""A connection to the daemon. It serves one exchange after the other, of one client."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Protocol, cast
+
+from signet_recording_proxy.engines.lean.messages import AnswerReader, Incoming
+from signet_recording_proxy.engines.lean.valve import Valve
+from signet_recording_proxy.upstream import Upstream
+
+
+class Asker(Protocol):
+    """Who asked the daemon."""
+
+    def heard(self, messages: deque[Incoming]) -> None:
+        """More of the answer has come."""
+
+    def daemon_left(self, messages: deque[Incoming], failure: Exception | None) -> None:
+        """The daemon closed the connection, or reset it, while an answer was waited for."""
+
+    def daemon_is_full(self, *, full: bool) -> None:
+        """Whether the daemon has not taken what was sent to it."""
+
+    def crashed(self, bug: Exception) -> None:
+        """Hearing raised this."""
+
+
+class DaemonConnection(asyncio.Protocol):
+    """Gives what the daemon says to whoever asked. What it says unasked ends the connection."""
+
+    valve: Valve
+
+    def __init__(self, upstream: Upstream) -> None:
+        self.upstream = upstream
+        self.lost = False
+        self._asker: Asker | None = None
+        self._reader = AnswerReader()
+        self._transport: asyncio.Transport | None = None
+
+    def ask(self, asker: Asker, request: bytes, *, head_only: bool) -> None:
+        """Send the beginning of a request, or all of it. The asker hears the answer, and of the connection's end."""
+        self._asker = asker
+        self._reader.head_only = head_only
+        self.write(request)
+
+    def write(self, data: bytes) -> None:
+        """Send more of the request."""
+        if self._transport is not None:
+            self._transport.write(data)
+
+    def free(self, *, reusable: bool) -> None:
+        """The answer is complete. The connection waits for the next request, or is of no use any more."""
+        self._asker = None
+        if not reusable or self._reader.broken or self._reader.messages:
+            self.drop()
+
+    def drop(self) -> None:
+        """End it at once: whoever asked does not wait for an answer."""
+        self._asker, self.lost = None, True
+        if self._transport is not None:
+            self._transport.abort()
+
+    # ---- what asyncio calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The daemon took the connection."""
+        self._transport = cast("asyncio.Transport", transport)
+        self.valve = Valve(self._transport)
+
+    def data_received(self, data: bytes) -> None:
+        """The daemon says something."""
+        asker = self._asker
+        if asker is None:
+            self.drop()
+            return
+        try:
+            self._reader.feed(data)
+            asker.heard(self._reader.messages)
+        except Exception as bug:  # noqa: BLE001 - a bug costs this exchange, and no other
+            asker.crashed(bug)
+
+    def connection_lost(self, failure: Exception | None) -> None:
+        """The daemon closed the connection, or reset it."""
+        self.lost = True
+        asker, self._asker = self._asker, None
+        if asker is None:
+            return
+        try:
+            asker.daemon_left(self._reader.messages, failure)
+        except Exception as bug:  # noqa: BLE001 - as above
+            asker.crashed(bug)
+
+    def pause_writing(self) -> None:
+        """The daemon does not take what is sent."""
+        if self._asker is not None:
+            self._asker.daemon_is_full(full=True)
+
+    def resume_writing(self) -> None:
+        """The daemon has taken it."""
+        if self._asker is not None:
+            self._asker.daemon_is_full(full=False)

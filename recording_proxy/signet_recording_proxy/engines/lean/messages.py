@@ -1,0 +1,244 @@
+"""Reads requests and answers from bytes as they come, strictly.
+
+llhttp refuses what two readers could take apart in two ways: a length beside a transfer coding, lengths that differ,
+folded lines, bare line ends, sizes of chunks that are no hexadecimal numbers. Here the rest is refused: other
+codings than chunked, chunks of HTTP/1.0, heads without end, upgrades, targets that name another server.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+import httptools
+
+from signet_recording_proxy.engines.lean import wire
+from signet_recording_proxy.engines.lean.wire import Fields
+from signet_recording_proxy.recorder import Headers
+
+MAX_HEAD = 256 * 1024
+"""No server takes a longer head, nor a longer trailer."""
+BAD_REQUEST, TOO_LONG, NOT_CARRIED = 400, 431, 501
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """Why a message is not carried, and the status that tells a client so."""
+
+    reason: str
+    status: int = BAD_REQUEST
+
+
+class ComplaintError(Exception):
+    """Ends the parsing of a message."""
+
+    def __init__(self, complaint: Complaint) -> None:
+        super().__init__(complaint.reason)
+        self.complaint = complaint
+
+
+@dataclass(slots=True)
+class Incoming:
+    """One message as far as it has come. `pieces` is what has come of its body since the last `take`."""
+
+    fields: Fields = field(default_factory=list)
+    headers: Headers = field(default_factory=list)
+    pieces: list[bytes] = field(default_factory=list)
+    trailers: Fields = field(default_factory=list)
+    version: str = ""
+    chunked: bool = False
+    keeps_open: bool = True
+    """Whether the connection is of use after this message."""
+    has_head: bool = False
+    whole: bool = False
+    complaint: Complaint | None = None
+    method: str = ""
+    target: bytes = b""
+    status: int = 0
+    reason: bytes = b""
+    until_closed: bool = False
+    """Whether an answer ends with its connection."""
+
+    def take(self) -> list[bytes]:
+        """What has come of the body since the last time."""
+        pieces, self.pieces = self.pieces, []
+        return pieces
+
+    def value(self, name: str) -> str | None:
+        """The first value of the header with this lower-case name."""
+        return next((value for key, value in self.headers if key == name), None)
+
+
+class _Reader:
+    """Turns bytes into messages: httptools calls the methods that begin with `on_`."""
+
+    _parser: httptools.HttpRequestParser | httptools.HttpResponseParser
+
+    def __init__(self) -> None:
+        self.messages: deque[Incoming] = deque()
+        self.broken = False
+        """Whether nothing more can be read: what follows has no known meaning."""
+        self._last = Incoming(whole=True)
+        self._head_size = 0
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether nothing has come but what was taken out of `messages` whole."""
+        return self._last.whole and not self.messages and not self.broken
+
+    def feed(self, data: bytes) -> None:
+        """Read the next bytes."""
+        if self.broken:
+            return
+        try:
+            self._parser.feed_data(data)
+            if not self._last.has_head and not self._last.whole:
+                self._grew(len(data))
+        except httptools.HttpParserUpgrade:
+            self.broken = True
+        except (httptools.HttpParserError, ComplaintError) as failure:
+            self._broke(failure)
+
+    def _broke(self, failure: Exception) -> None:
+        self.broken = True
+        last = self._last
+        if last.whole and str(failure).startswith("Data after"):
+            return  # of a client that said it would send nothing more
+        if last.whole:
+            last = self._begun()
+        if last.complaint is None:
+            inner = failure.__context__ if isinstance(failure, httptools.HttpParserCallbackError) else failure
+            last.complaint = inner.complaint if isinstance(inner, ComplaintError) else Complaint(str(failure))
+
+    def _begun(self) -> Incoming:
+        self._last = last = Incoming()
+        self._head_size = 0
+        self.messages.append(last)
+        return last
+
+    def _grew(self, size: int) -> None:
+        self._head_size += size
+        if self._head_size > MAX_HEAD:
+            raise ComplaintError(Complaint(f"a head of more than {MAX_HEAD >> 10} KiB", TOO_LONG))
+
+    # ---- what httptools calls
+
+    def on_message_begin(self) -> None:
+        self._begun()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        last = self._last
+        self._head_size += len(name) + len(value)
+        if self._head_size > MAX_HEAD:
+            self._grew(0)
+        (last.trailers if last.has_head else last.fields).append((name, value))
+
+    def on_body(self, piece: bytes) -> None:
+        last = self._last
+        if last.whole:
+            last.keeps_open = False  # of an answer to HEAD: what follows it belongs to nothing
+        else:
+            last.pieces.append(piece)
+
+    def on_message_complete(self) -> None:
+        self._last.whole = True
+
+    def _framing(self, last: Incoming) -> None:
+        """What fields say about the end of a message, and of the connection."""
+        last.has_head = True
+        last.version = version = self._parser.get_http_version()
+        last.headers = kept = wire.headers(last.fields)
+        closes = version == "1.0"
+        for name, value in kept:
+            if name in _TELLING:
+                if name == "connection":
+                    words = {word.strip() for word in value.lower().split(",")}
+                    closes = "close" in words or (closes and "keep-alive" not in words)
+                elif name == "transfer-encoding":
+                    if value.lower() != "chunked":
+                        raise ComplaintError(Complaint("a transfer coding other than chunked"))
+                    if version == "1.0":
+                        raise ComplaintError(Complaint("a transfer coding in HTTP/1.0"))
+                    last.chunked = True
+        last.keeps_open = not closes
+        if version not in ("1.0", "1.1"):
+            raise ComplaintError(Complaint(f"HTTP/{version}, which is not spoken here"))
+
+
+_TELLING = frozenset({"connection", "transfer-encoding"})
+
+
+class RequestReader(_Reader):
+    """Reads the requests of one client. They are complete in the order in which they came."""
+
+    _parser: httptools.HttpRequestParser
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._parser = httptools.HttpRequestParser(self)
+
+    def _broke(self, failure: Exception) -> None:
+        super()._broke(failure)
+        if not self._last.method:
+            self._last.method = self._parser.get_method().decode() if self._last.target else ""
+
+    def on_url(self, part: bytes) -> None:
+        """A part of the target has come."""
+        self._last.target += part
+        if len(self._last.target) > MAX_HEAD:
+            self._grew(len(self._last.target))
+
+    def on_headers_complete(self) -> None:
+        """The head has come."""
+        last = self._last
+        last.method = self._parser.get_method().decode()
+        self._framing(last)
+        if self._parser.should_upgrade() or last.method == "CONNECT":
+            what = "a tunnel" if last.method == "CONNECT" else f"an upgrade to {last.value('upgrade')}"
+            last.complaint = Complaint(f"{what}, which --engine mitmproxy carries", NOT_CARRIED)
+        elif not last.target.startswith(b"/") and (last.target, last.method) != (b"*", "OPTIONS"):
+            last.complaint = Complaint("a target that is not a path")
+        elif sum(name == "host" for name, _ in last.headers) > 1:
+            last.complaint = Complaint("more than one Host")
+
+
+class AnswerReader(_Reader):
+    """Reads the answers of one daemon. `head_only` says that the next answer is to a HEAD."""
+
+    _parser: httptools.HttpResponseParser
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._parser = httptools.HttpResponseParser(self)
+        self.head_only = False
+        self._over = False
+
+    def on_status(self, part: bytes) -> None:
+        """A part of the words beside the status has come."""
+        self._last.reason += part
+        self._grew(len(part))
+
+    def on_headers_complete(self) -> None:
+        """The head has come."""
+        last = self._last
+        last.status = self._parser.get_status_code()
+        self._framing(last)
+        if last.status == 101:
+            raise ComplaintError(Complaint("another protocol, which --engine mitmproxy carries"))
+        if last.status < 200:
+            return
+        bare = self.head_only or last.status in (204, 304)
+        has_length = any(name == "content-length" for name, _ in last.headers)
+        last.until_closed = not (bare or last.chunked or has_length)
+        if last.until_closed:
+            last.keeps_open = False
+        if self.head_only:
+            last.whole = self._over = True
+
+    def feed(self, data: bytes) -> None:
+        """Read the next bytes."""
+        super().feed(data)
+        if self._over:
+            # The parser waits for the body that an answer to HEAD only speaks of.
+            self._over = False
+            self._parser = httptools.HttpResponseParser(self)

@@ -1,0 +1,337 @@
+"""One request and its answer: carried, recorded, and changed where a fault says so.
+
+Where the daemon gave no answer, the client gets none either. What the recorder cannot carry it refuses by an answer
+of its own, since nobody else will.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections import deque
+from collections.abc import Coroutine
+from typing import Any, Protocol
+
+from signet_recording_proxy.client import Client
+from signet_recording_proxy.engines.lean import wire
+from signet_recording_proxy.engines.lean.answer_way import AnswerWay
+from signet_recording_proxy.engines.lean.daemon_connection import DaemonConnection
+from signet_recording_proxy.engines.lean.messages import Complaint, Incoming
+from signet_recording_proxy.engines.lean.valve import Valve, Why
+from signet_recording_proxy.faults import Answer, Fault
+from signet_recording_proxy.listener import PAGE_REFUSED, Listener
+from signet_recording_proxy.recorder import Ongoing
+from signet_recording_proxy.upstream import Upstream
+
+STREAMED_FROM = 8 * 1024 * 1024
+"""Requests with bodies of more bytes are passed on while they come; smaller ones when they are complete."""
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+class ClientSide(Protocol):
+    """The connection of the client whose request is carried."""
+
+    listener: Listener
+    number: int
+    presence: Client
+    valve: Valve
+
+    def write(self, data: bytes) -> None:
+        """Send bytes to the client."""
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something that waits. A bug in it ends this connection with a message, and no other connection."""
+
+    def daemon_at_hand(self, upstream: Upstream) -> DaemonConnection | None:
+        """The connection that is open to this daemon, if any."""
+
+    def take_daemon(self, daemon: DaemonConnection | None) -> None:
+        """Use this connection from now on, and drop the one before."""
+
+    def passed(self) -> None:
+        """Something passed on this connection."""
+
+    def crashed(self, bug: Exception) -> None:
+        """A bug: say so, without what was carried, and give this connection up."""
+
+    def over(self, *, keeps_open: bool) -> None:
+        """The turn is over: the next request has its turn, or the connection ends."""
+
+    def end(self) -> None:
+        """Close the connection once the client has heard all that was written."""
+
+    def reset(self) -> None:
+        """Send the client a reset in place of whatever it waits for."""
+
+
+class Turn:
+    """The request whose turn it is on a client's connection, until it is answered."""
+
+    def __init__(self, client: ClientSide, request: Incoming) -> None:
+        self.client = client
+        self.request = request
+        self.exchange: Ongoing | None = None
+        """None for what is not recorded: what a foreign page sent, and what is no request."""
+        self.over = False
+        self._held: list[bytes] = []
+        self._held_size = 0
+        self._connecting = False
+        self._daemon: DaemonConnection | None = None
+        self._answer_way: AnswerWay | None = None
+        self._early = False
+        """Whether the answer is out while the request still comes."""
+
+    # ---- the request
+
+    def begin(self) -> None:
+        """The head has come, or what came has no meaning."""
+        request, client = self.request, self.client
+        if not request.method:
+            return
+        target = request.target.decode("utf-8", "surrogateescape")
+        headers = request.headers or wire.headers(request.fields)
+        if client.listener.is_foreign(headers):
+            client.listener.refuse_page(request.method, target.partition("?")[0], headers)
+            return
+        self.exchange = client.listener.recorder.begin(client.number, request.method, target, headers)
+        if request.complaint is None and not request.whole and not request.pieces and _expects(request):
+            client.write(_CONTINUE)
+
+    def request_came(self) -> None:
+        """More of the request has come, or all of it."""
+        request, exchange = self.request, self.exchange
+        pieces = request.take()
+        if exchange is not None and not exchange.done:
+            for piece in pieces:
+                exchange.request.body.feed(piece)
+        if request.complaint is not None:
+            self._refuse(request.complaint)
+        elif self._early:
+            if request.whole:
+                self._end(keeps_open=True)
+        elif self._answer_way is not None and self._daemon is None:
+            pass  # the daemon has answered, and takes no more; a fault keeps the answer back
+        elif exchange is None:
+            if request.whole:
+                self._answer(PAGE_REFUSED)
+        elif exchange.fault is not None and exchange.fault.keeps_the_request:
+            if request.whole:
+                self._act(exchange, exchange.fault)
+        elif pieces or request.whole:
+            self._forward(pieces)
+
+    def _refuse(self, complaint: Complaint) -> None:
+        begun = self._answer_way is not None
+        self.give_up("upstream_reset", f"the recorder could not carry this request: {complaint.reason}")
+        if begun:
+            self.client.reset()
+            return
+        self._answer(Answer(complaint.status, json={"error": complaint.reason}, headers=(("connection", "close"),)))
+
+    def _forward(self, pieces: list[bytes]) -> None:
+        if self._daemon is not None:
+            self._daemon.write(b"".join(self._framed(pieces)))
+            return
+        self._held += pieces
+        self._held_size += sum(map(len, pieces))
+        if not self.request.whole and self._held_size <= STREAMED_FROM:
+            return
+        if self._connecting:
+            self.client.valve.shut(Why.NO_DAEMON)
+            return
+        daemon = self.client.daemon_at_hand(self.client.listener.upstream)
+        if daemon is not None:
+            self._ask(daemon)
+        else:
+            self._connecting = True
+            self.client.spawn(self._connect())
+
+    async def _connect(self) -> None:
+        upstream = self.client.listener.upstream
+        loop = asyncio.get_running_loop()
+        try:
+            _, daemon = await loop.create_connection(lambda: DaemonConnection(upstream), upstream.host, upstream.port)
+        except OSError as failure:
+            if not self.over:
+                self.give_up("upstream_timeout" if failure.errno == errno.ETIMEDOUT else "upstream_refused")
+                self.client.reset()
+            return
+        if self.over:
+            daemon.drop()
+            return
+        self.client.take_daemon(daemon)
+        self._ask(daemon)
+        self.client.valve.open(Why.NO_DAEMON)
+
+    def _ask(self, daemon: DaemonConnection) -> None:
+        self._daemon = daemon
+        held, self._held = self._held, []
+        request = b"".join([self._head(), *self._framed(held)])
+        daemon.ask(self, request, head_only=self.request.method == "HEAD")
+
+    def _head(self) -> bytes:
+        request, listener = self.request, self.client.listener
+        fields = []
+        for field, (name, value) in zip(request.fields, request.headers, strict=True):
+            if name == "host":
+                fields.append((field[0], listener.host_for(value).encode("utf-8", "surrogateescape")))
+            elif name == "origin":
+                fields.append((field[0], listener.origin_for(value).encode("utf-8", "surrogateescape")))
+            elif name != "expect" or value.lower() != "100-continue":
+                fields.append(field)
+        first = f"{request.method} ".encode() + request.target + f" HTTP/{request.version}".encode()
+        return wire.head(first, fields)
+
+    def _framed(self, pieces: list[bytes]) -> list[bytes]:
+        request = self.request
+        if not request.chunked:
+            return pieces
+        return wire.chunks(pieces) + ([wire.last_chunk(request.trailers)] if request.whole else [])
+
+    # ---- faults that answer, or see to it that nobody does
+
+    def _act(self, exchange: Ongoing, fault: Fault) -> None:
+        exchange.faulted = True
+        answer = fault.answer()
+        if answer is not None:
+            self._answer(answer)
+        elif fault.kind == "hang":
+            self.client.spawn(self._hang(exchange, fault))
+        else:
+            self.give_up("upstream_reset")
+            self.client.reset()
+
+    async def _hang(self, exchange: Ongoing, fault: Fault) -> None:
+        if await self.client.presence.stays(fault, None) and not exchange.done:
+            self.give_up("upstream_reset")
+            self.client.reset()
+
+    def _answer(self, answer: Answer) -> None:
+        """Answer in the daemon's place."""
+        fields, body = wire.made_up(answer)
+        if self.request.method == "HEAD":
+            body = b""
+        exchange = self.exchange
+        if exchange is not None and not exchange.done:
+            exchange.answered(answer.status, wire.headers(fields)).body.feed(body)
+            self.client.listener.recorder.finish(exchange)
+        self.client.write(wire.head(wire.status_line(answer.status), fields) + body)
+        self._end(keeps_open=self.request.keeps_open and ("connection", "close") not in answer.headers)
+
+    # ---- the answer
+
+    def heard(self, messages: deque[Incoming]) -> None:
+        """More of the answer has come. It may have answers of 1xx before it."""
+        self.client.passed()
+        while messages and not self.over:
+            answer = messages[0]
+            if answer.complaint is not None:
+                self.give_up("upstream_reset", f"the daemon's answer could not be carried: {answer.complaint.reason}")
+                self._break_off()
+                return
+            if not answer.has_head or self.exchange is None:
+                return
+            if answer.status >= 200:
+                if self._answer_way is None:
+                    self._answer_way = AnswerWay(self, self.exchange, answer)
+                if answer.whole:
+                    messages.popleft()
+                    self._free_daemon(answer)
+                self._answer_way.came()
+                return
+            if not answer.whole:
+                return
+            messages.popleft()
+            # A client of HTTP/1.0 knows no answers before the answer.
+            if self.request.version == "1.1":
+                first = f"HTTP/{answer.version} {answer.status} ".encode() + answer.reason
+                self.client.write(wire.head(first, answer.fields))
+
+    def _free_daemon(self, answer: Incoming) -> None:
+        daemon, self._daemon = self._daemon, None
+        if daemon is not None:
+            daemon.free(reusable=answer.keeps_open and self.request.whole and self.request.keeps_open)
+
+    def daemon_left(self, messages: deque[Incoming], failure: Exception | None) -> None:
+        """The daemon closed the connection while an answer was waited for."""
+        answer = messages[0] if messages else None
+        if answer is not None and answer.until_closed and failure is None and self._answer_way is not None:
+            answer.whole = True
+            self._daemon = None
+            self._answer_way.came()
+            return
+        where = "before it answered" if self._answer_way is None else "in the middle of its answer"
+        self.give_up("upstream_reset", f"the daemon closed the connection {where}")
+        self._break_off(seen_as_whole=answer is not None and answer.until_closed)
+
+    def _break_off(self, *, seen_as_whole: bool = False) -> None:
+        """End the connection in the middle of an answer, so that the client can tell that it is not complete."""
+        if self._answer_way is None or not self._answer_way.begun or seen_as_whole:
+            self.client.reset()
+        else:
+            self.client.end()
+
+    def answer_is_out(self, *, keeps_open: bool) -> None:
+        """The client was sent the whole answer."""
+        keeps_open = keeps_open and self.request.keeps_open
+        if self.request.whole or not keeps_open:
+            self._end(keeps_open=keeps_open)
+            return
+        self._early = True
+        self.client.take_daemon(None)
+        self.client.valve.open(Why.OTHER_SIDE, Why.NO_DAEMON)
+
+    def keep_back(self, *, on: bool) -> None:
+        """Let the daemon wait with the rest of its answer, or not any more."""
+        if self._daemon is not None:
+            (self._daemon.valve.shut if on else self._daemon.valve.open)(Why.KEPT_BACK)
+
+    def daemon_is_full(self, *, full: bool) -> None:
+        """Let the client wait with the rest of its request, or not any more."""
+        (self.client.valve.shut if full else self.client.valve.open)(Why.OTHER_SIDE)
+
+    @property
+    def presence(self) -> Client:
+        """Whether the client is there."""
+        return self.client.presence
+
+    def write(self, data: bytes) -> None:
+        """Send bytes to the client."""
+        self.client.write(data)
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something that waits."""
+        self.client.spawn(work)
+
+    def crashed(self, bug: Exception) -> None:
+        """Hearing the daemon's answer raised this."""
+        self.client.crashed(bug)
+
+    # ---- the ends
+
+    def give_up(self, error: str, note: str = "") -> None:
+        """Record that the exchange ends without an answer, or in the middle of it."""
+        self.over = True
+        if self.exchange is not None:
+            self.client.listener.recorder.finish(self.exchange, error, note=note)
+
+    def client_left(self) -> None:
+        """The client left of its own wish."""
+        self.over = True
+        if self.exchange is not None:
+            self.client.presence.finish(self.exchange)
+
+    def cut_off(self, fault: Fault) -> None:
+        """The daemon is taken away by `fault`."""
+        self.over = True
+        if self.exchange is not None and not self.exchange.done:
+            self.exchange.fault, self.exchange.faulted = fault, True
+            self.client.listener.recorder.finish(self.exchange, "upstream_reset")
+
+    def _end(self, *, keeps_open: bool) -> None:
+        self.over = True
+        self.client.over(keeps_open=keeps_open)
+
+
+def _expects(request: Incoming) -> bool:
+    return request.version == "1.1" and (request.value("expect") or "").lower() == "100-continue"

@@ -1,0 +1,61 @@
+"""Heads and chunks as bytes, and fields as the recorder keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from http import HTTPStatus
+
+from signet_recording_proxy.faults import Answer
+from signet_recording_proxy.recorder import Headers
+
+Fields = list[tuple[bytes, bytes]]
+"""Names and values as they were sent, in their order."""
+
+LAST_CHUNK = b"0\r\n\r\n"
+_MOST_NAMES = 4096
+_names: dict[bytes, str] = {}
+
+
+def headers(fields: Fields) -> Headers:
+    """The fields as the recorder keeps them: names in lower case."""
+    known = _names
+    kept = []
+    for name, value in fields:
+        kept.append((known.get(name) or _lowered(name), value.decode("utf-8", "surrogateescape")))
+    return kept
+
+
+def _lowered(name: bytes) -> str:
+    lowered = name.decode("utf-8", "surrogateescape").lower()
+    if len(_names) < _MOST_NAMES and len(name) < 64:
+        _names[name] = lowered
+    return lowered
+
+
+def head(first_line: bytes, fields: Fields) -> bytes:
+    """A whole head. Neither line breaks nor other control characters stand in what llhttp let pass."""
+    return b"\r\n".join([first_line, *[name + b": " + value for name, value in fields], b"\r\n"])
+
+
+def chunks(pieces: Sequence[bytes]) -> list[bytes]:
+    """Each piece as a chunk."""
+    return [b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces if piece]
+
+
+def last_chunk(trailers: Fields) -> bytes:
+    """The end of a chunked body."""
+    return head(b"0", trailers) if trailers else LAST_CHUNK
+
+
+def status_line(status: int) -> bytes:
+    """The first line of an answer that the recorder makes up."""
+    try:
+        reason = HTTPStatus(status).phrase
+    except ValueError:
+        reason = ""
+    return f"HTTP/1.1 {status} {reason}".encode()
+
+
+def made_up(answer: Answer) -> tuple[Fields, bytes]:
+    """Fields and body of an answer that the recorder makes up."""
+    return [(name.encode(), value.encode()) for name, value in answer.fields], answer.body
