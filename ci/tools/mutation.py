@@ -1,10 +1,17 @@
 """Mutation testing of the rules and the engine: changes their code, one place at a time, and asks which test notices.
 
-`python ci/tools/mutation.py [MODULE ...] [--jobs N] [--keep FILE] [--minutes N] [--write]` prints the changes that no
-test noticed and that mutation_survivors.json does not explain; with such a change the exit status is 1. `--write` puts
-the figures of all modules into docs/rule-mutation.md. `--keep` writes down each outcome, and a run that finds the file
-tries only what survived and what is new; `--minutes 0` tries nothing and tells of the file alone. Only tests/rules and
-tests/engine count as witnesses. Needs cosmic-ray, which makes the changes.
+`python ci/tools/mutation.py [MODULE ...] [--since REV | --listed] [--resume] [--keep FILE] [--jobs N] [--minutes N]
+[--write]` prints the changes that no test noticed and that mutation_survivors.json does not explain; with such a change
+the exit status is 1.
+
+- `--since REV`: only the statements of a module's top level that are not in REV.
+- `--listed`: only what mutation_survivors.json speaks of, and what was never tried: whether the list is still true.
+- `--keep FILE`: where each outcome is written down, with the test that noticed (.mutation-outcomes.jsonl).
+- `--resume`: try only what that file does not know, or has as a survivor. An outcome counts as long as the statement
+  of the module's top level that it is about stays as it is. `--minutes 0` tries nothing and tells of the file alone.
+- `--write`: put the figures of all modules into docs/rule-mutation.md.
+
+Only tests/rules and tests/engine count as witnesses. Needs cosmic-ray, which makes the changes.
 """
 
 from __future__ import annotations
@@ -15,6 +22,7 @@ import html
 import json
 import math
 import re
+import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
@@ -33,6 +41,7 @@ PACKAGE = ROOT / "conformance" / "signet_conformance"
 MODULES = (*sorted((PACKAGE / "rules").glob("*.py")), PACKAGE / "engine.py")
 PAGE = ROOT / "docs" / "rule-mutation.md"
 EXPLAINED = Path(__file__).with_name("mutation_survivors.json")
+KEPT = ROOT / ".mutation-outcomes.jsonl"
 MARK = "<!-- figures: written by ci/tools/mutation.py --write -->"
 
 
@@ -63,36 +72,49 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("module", nargs="*", help="only these, such as rules/end.py (default: all)")
     parser.add_argument("--jobs", type=int, default=1, help="how many changes are tried at a time (default: 1)")
-    parser.add_argument("--keep", type=Path, help="a file of outcomes: read, so as not to try again, and written")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--since", metavar="REV", help="only the statements that are not in this revision")
+    which.add_argument("--listed", action="store_true", help="only the survivors that are listed, and what is untried")
+    parser.add_argument("--resume", action="store_true", help="try only what survived, and what is not in the file")
+    parser.add_argument("--keep", type=Path, default=KEPT, help=f"the file of outcomes (default: {KEPT.name})")
     parser.add_argument("--minutes", type=float, default=math.inf, help="begin no trial after that long")
     parser.add_argument("--write", action="store_true", help="write the figures into docs/rule-mutation.md")
     given = parser.parse_args()
     if unknown := set(given.module) - {_name(module) for module in MODULES}:
         parser.error(f"no such module: {', '.join(sorted(unknown))}; they are named like rules/end.py")
-    if given.write and given.module:
-        parser.error("--write is for the figures of all modules: name none")
+    if given.since and _git("rev-parse", "--verify", f"{given.since}^{{commit}}") is None:
+        parser.error(f"--since: git knows no revision {given.since}")
+    part = bool(given.module or given.since or given.listed)
+    if given.write and part:
+        parser.error("--write is for the figures of all modules: name none, and no part of them")
+    explanations = [Explanation(**entry) for entry in json.loads(EXPLAINED.read_text("utf-8"))]
     changes = [
         change
         for module in MODULES
         if not given.module or _name(module) in given.module
-        for change in changes_of(module)
+        for change in changes_of(module, _source_of(module, given.since))
     ]
-    outcomes = _kept(changes, given.keep)
-    again = [change for change in changes if outcomes.get(change, SURVIVED) == SURVIVED]
+    kept = _kept(changes, given.keep)
+    if given.listed:
+        changes = [c for c in changes if c not in kept or any(e.fits(c) for e in explanations)]
+    noticed_by = {change: by for change, (_, by) in kept.items()}
+    outcomes = {change: outcome for change, (outcome, _) in kept.items() if given.resume and outcome != SURVIVED}
+    again = [change for change in changes if change not in outcomes]
+    if not given.minutes:
+        outcomes = {change: outcome for change, (outcome, _) in kept.items()}
 
     def tell(change: Change, outcome: str, by: str) -> None:
         outcomes[change] = outcome
-        if given.keep is not None:
-            with given.keep.open("a", encoding="utf-8") as file:
-                file.write(json.dumps([_identity(change), outcome, by]) + "\n")
+        with given.keep.open("a", encoding="utf-8") as file:
+            file.write(json.dumps([_identity(change), outcome, by]) + "\n")
 
     if given.minutes > 0:
-        trial = Trial(MODULES, again, tell, jobs=given.jobs, until=time.monotonic() + 60 * given.minutes)
+        until = time.monotonic() + 60 * given.minutes
+        trial = Trial(MODULES, again, tell, jobs=given.jobs, until=until, noticed_by=noticed_by)
         options = ("-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", f"--rootdir={ROOT}")
         status = pytest.main([*options, str(ROOT / "tests/rules"), str(ROOT / "tests/engine")], plugins=[trial])
         if status != 0:
             return int(status)
-    explanations = [Explanation(**entry) for entry in json.loads(EXPLAINED.read_text("utf-8"))]
     untried = sum(change not in outcomes for change in changes)
     changes = [change for change in changes if outcomes.get(change, NO_PYTHON) != NO_PYTHON]
     survivors = [change for change in changes if outcomes[change] == SURVIVED]
@@ -102,21 +124,35 @@ def main() -> int:
     if given.write:
         before, _, _ = PAGE.read_text("utf-8").partition(MARK)
         PAGE.write_text(f"{before}{MARK}\n\n{figures}\n{_table(explanations, explained)}", "utf-8")
-    return _tell_unexplained(explanations, explained, whole=not given.module)
+    return _tell_unexplained(explanations, explained, whole=not part)
+
+
+def _source_of(module: Path, revision: str | None) -> str | None:
+    """A module as it was in a revision, empty where it was not; None without a revision."""
+    if revision is None:
+        return None
+    return _git("show", f"{revision}:{module.relative_to(ROOT).as_posix()}") or ""
+
+
+def _git(*words: str) -> str | None:
+    command = ("git", *words)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
+    return done.stdout if done.returncode == 0 else None
 
 
 def _identity(change: Change) -> str:
-    """What a change is known by as long as its module stays as it is."""
-    digest = hashlib.sha256(change.module.read_bytes()).hexdigest()[:16]
+    """What a change is known by as long as the statement of the module's top level stays as it is."""
+    digest = hashlib.sha256(change.original.encode()).hexdigest()[:16]
     line, column = change.position
-    return f"{_name(change.module)} {digest} {change.operator} {change.occurrence} {line}:{column}"
+    return f"{_name(change.module)} {digest} {change.operator} {change.occurrence} {line - change.first}:{column}"
 
 
-def _kept(changes: Iterable[Change], file: Path | None) -> dict[Change, str]:
-    if file is None or not file.exists():
+def _kept(changes: Iterable[Change], file: Path) -> dict[Change, tuple[str, str]]:
+    """The last outcome of each change that the file knows, and the test that noticed."""
+    if not file.exists():
         return {}
     rows = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
-    outcomes = {identity: outcome for identity, outcome, _ in rows}
+    outcomes = {identity: (outcome, by) for identity, outcome, by in rows}
     return {change: outcomes[identity] for change in changes if (identity := _identity(change)) in outcomes}
 
 

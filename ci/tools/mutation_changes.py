@@ -5,7 +5,7 @@ import __future__
 
 import ast
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -44,9 +44,14 @@ class Change:
         return str(changed.get_code())
 
     @property
+    def original(self) -> str:
+        """The top-level statement as it stands."""
+        return "".join(_lines(self.module)[self.first - 1 : self.last])
+
+    @property
     def source(self) -> str:
         """The whole module with the change made."""
-        lines = self.module.read_text("utf-8").splitlines(keepends=True)
+        lines = _lines(self.module)
         return "".join([*lines[: self.first - 1], self.statement, *lines[self.last :]])
 
     @property
@@ -67,10 +72,13 @@ class Change:
         return old, new
 
 
-def changes_of(module: Path) -> Iterator[Change]:
-    """Every change that can be made to a module, but those of annotations, which are never evaluated."""
+def changes_of(module: Path, before: str | None = None) -> Iterator[Change]:
+    """Every change that can be made to a module, but those of annotations, which are never evaluated.
+
+    With the module as it was `before`, only those of statements of the top level that it did not have.
+    """
+    known = set() if before is None else {text for _, _, text in _statements(before)}
     source = module.read_text("utf-8")
-    lines = source.splitlines(keepends=True)
     tree = ast.parse(source)
     annotations = [
         ((note.lineno, note.col_offset), (note.end_lineno or note.lineno, note.end_col_offset or 0))
@@ -79,9 +87,10 @@ def changes_of(module: Path) -> Iterator[Change]:
         if isinstance(note, ast.expr)
     ]
     operators = [(name, get_operator(name)) for name in operator_names()]
-    for statement in tree.body:
-        first, last = _first_line(statement), statement.end_lineno or statement.lineno
-        nodes = list(ast_nodes(get_ast("".join(lines[first - 1 : last]))))
+    for first, last, text in _statements(source):
+        if text in known:
+            continue
+        nodes = list(ast_nodes(get_ast(text)))
         for name, operator in operators:
             if operator.arguments():
                 continue
@@ -92,10 +101,22 @@ def changes_of(module: Path) -> Iterator[Change]:
                     yield Change(module, first, last, name, occurrence, position)
 
 
+def _statements(source: str) -> Iterator[tuple[int, int, str]]:
+    """The statements of a module's top level: first line, last line, text."""
+    lines = source.splitlines(keepends=True)
+    for statement in ast.parse(source).body:
+        first, last = _first_line(statement), statement.end_lineno or statement.lineno
+        yield first, last, "".join(lines[first - 1 : last])
+
+
 @cache
 def _pickled(module: Path, first: int, last: int) -> bytes:
-    lines = module.read_text("utf-8").splitlines(keepends=True)
-    return pickle.dumps(get_ast("".join(lines[first - 1 : last])))
+    return pickle.dumps(get_ast("".join(_lines(module)[first - 1 : last])))
+
+
+@cache
+def _lines(module: Path) -> Sequence[str]:
+    return module.read_text("utf-8").splitlines(keepends=True)
 
 
 def _first_line(statement: ast.stmt) -> int:

@@ -18,11 +18,11 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from math import inf
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType, ModuleType
+from types import CodeType, FrameType, FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
 import pytest
@@ -49,11 +49,19 @@ class Trial:
     """The plugin."""
 
     def __init__(
-        self, modules: Sequence[Path], changes: Sequence[Change], tell: Tell, *, jobs: int, until: float = inf
+        self,
+        modules: Sequence[Path],
+        changes: Sequence[Change],
+        tell: Tell,
+        *,
+        jobs: int,
+        until: float = inf,
+        noticed_by: Mapping[Change, str] = MappingProxyType({}),
     ) -> None:
         self.modules = modules
         self.changes = changes
         self.tell = tell
+        self.noticed_by = noticed_by
         self.jobs = jobs
         self.until = until
         self._files = {str(module) for module in modules}
@@ -62,6 +70,8 @@ class Trial:
         self._undo: list[tuple[FunctionType, CodeType]] | None = []
         self._caches: list[Callable[[], None]] | None = None
         self._kills: dict[Path, Counter[int]] = defaultdict(Counter)
+        self._within: dict[Path, Counter[int]] = {}
+        self._known_reaching: dict[tuple[Path, range | None], Sequence[int]] = {}
         self._slots = mmap.mmap(-1, _SLOT.size * max(1, len(changes)))
 
     @pytest.hookimpl(tryfirst=True)
@@ -70,6 +80,7 @@ class Trial:
         if session.testsfailed:
             raise session.Interrupted("the tests could not be collected")
         self._items = [item for item in session.items if isinstance(item, pytest.Function)]
+        self._numbers = {item.nodeid: number for number, item in enumerate(self._items)}
         self._see_what_is_reached()
         self._functions = self._living_functions()
         self._compiled = {module: _compiled(module, module.read_text("utf-8")) for module in self.modules}
@@ -146,23 +157,34 @@ class Trial:
         return living
 
     def _witnesses(self, change: Change) -> list[int]:
-        """The tests that may notice a change, the likeliest and fastest first.
+        """The tests that may notice a change: the one that did the last time, then the likeliest and fastest first."""
+        kills, last = self._kills[change.module], self._numbers.get(self.noticed_by.get(change, ""))
+        likely = sorted(self._reaching(change), key=lambda n: (-kills[n], self._durations[n]))
+        return likely if last is None else [last, *(n for n in likely if n != last)]
+
+    def _reaching(self, change: Change) -> Sequence[int]:
+        """Tests that reach the statement of a change.
 
         Of the many tests that judge by every rule, some are enough: those that reach least, and those that reach most
         of the module, beside those of a file or folder with its name. Tests that draw their input are slow: they count
         for the module that they are the test file of.
         """
-        by_line = self._reached[str(change.module)]
         lines = statement_lines(change.module, change.position)
+        known = self._known_reaching.get((change.module, lines))
+        if known is not None:
+            return known
+        by_line = self._reached[str(change.module)]
         reaching = set().union(*(by_line[line] for line in (by_line if lines is None else lines) if line in by_line))
         most = MOST_WITNESSES // 2 if lines is not None else len(self._items)
-        within = Counter(n for numbers in by_line.values() for n in numbers)
+        within = self._within.get(change.module)
+        if within is None:
+            within = self._within[change.module] = Counter(n for numbers in by_line.values() for n in numbers)
         narrow = sorted(reaching, key=lambda n: self._breadth[n])[:most]
         here = sorted(reaching, key=lambda n: -within[n] / self._breadth[n])[:most]
         named = (n for n in reaching if _is_named_after(self._items[n], change.module))
-        drawing = (n for n, item in enumerate(self._items) if _draws(item) and _is_twin(item, change.module))
-        kills = self._kills[change.module]
-        return sorted({*narrow, *here, *named, *drawing}, key=lambda n: (-kills[n], self._durations[n]))
+        drawing = (n for n, item in enumerate(self._items) if _is_twin(item, change.module) and _draws(item))
+        found = self._known_reaching[change.module, lines] = sorted({*narrow, *here, *named, *drawing})
+        return found
 
     def _try_all(self) -> None:
         running: dict[int, list[int]] = {}
@@ -174,6 +196,7 @@ class Trial:
                 places = [waiting.popleft() for _ in range(min(size, len(waiting)))]
                 for place in places:
                     _SLOT.pack_into(self._slots, place * _SLOT.size, 0, -1)
+                    self._reaching(self.changes[place])  # worked out here, so that the next fork knows it too
                 child = os.fork()
                 if child == 0:
                     self._be_changed(places)

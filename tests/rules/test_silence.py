@@ -92,6 +92,20 @@ UNDECIDED = {
         step("start"), hook("session-start", 409, {"error": "session claimed by legacy path"}),
         ON, step("prompt", 1), LOST, OFF, *GOES_ON,
     ],
+    "a prompt was refused with 409": [
+        *START, hook("user-prompt-submit", 409, {"error": "session claimed by legacy path"}),
+        ON, step("prompt", 1), LOST, OFF, *GOES_ON,
+    ],
+    "a hook was set aside": [
+        *START, hook("session-end", 200, {"memoriesSaved": 0, "skipped": True}), ON, step("prompt", 1), LOST, OFF,
+        *GOES_ON,
+    ],
+    "a prompt was refused with 403": [
+        *START, hook("user-prompt-submit", 403, {"error": "no"}), ON, step("prompt", 1), LOST, OFF, *GOES_ON,
+    ],
+    "another fault came between the steps": [
+        *START, ON, step("prompt", 1), LOST, OFF, step("prompt", 2), ON, OFF, step("end", 3),
+    ],
     "the token was refused": [
         step("start"), hook("session-start", 401, {"error": "authentication required"}),
         ON, step("prompt", 1), LOST, OFF, *GOES_ON,
@@ -138,3 +152,57 @@ def test_end_without_a_key_after_a_start_that_nobody_heard(kind: str, expected: 
     end = {**keyless, "request": {**keyless["request"], "body": {"harness": "openclaw", "reason": "idle"}}}
     items = [mark("fault", kind=kind, on=True), step("start"), off, step("prompt", 1), hook("user-prompt-submit")]
     assert verdict(tmp_path, "SIG-END-002", [*items, step("end", 2), end]) == expected
+
+
+REFUSE = mark("fault", kind="refuse", on=True), mark("fault", kind="refuse", on=False)
+DELAY = mark("fault", kind="delay", on=True), mark("fault", kind="delay", on=False)
+MEMORY = {"method": "PATCH", "path": "/api/memory/m-1", "body": {"pinned": True, "reason": "r"}}
+
+
+def test_a_memory_refused_with_409_is_no_reason(tmp_path: Path) -> None:
+    """A row that somebody else has changed says nothing of the session."""
+    conflict = {"request": MEMORY, "response": {"status": 409, "body": {"error": "version conflict"}}}
+    assert verdict(tmp_path, "SIG-FAIL-001", [*START, conflict, ON, step("prompt", 1), LOST, OFF, *GOES_ON]) == "FAIL"
+
+
+def test_who_was_only_heard_in_the_fault_may_fall_silent(tmp_path: Path) -> None:
+    """A start that was lost shows that the connector speaks; that nothing followed is its silence."""
+    lost = {**hook("session-start", error={"kind": "fault"}, fault={"kind": "reset"}), "response": None}
+    assert verdict(tmp_path, "SIG-FAIL-001", [step("start"), ON, lost, OFF, *GOES_ON]) == "FAIL"
+
+
+def test_who_was_never_heard_did_not_fall_silent(tmp_path: Path) -> None:
+    """A connector without hooks gives no sign, fault or not."""
+    on, off = REFUSE
+    assert verdict(tmp_path, "SIG-FAIL-001", [step("start"), on, step("prompt", 1), off, *GOES_ON]) == "INCONCLUSIVE"
+
+
+def test_a_failure_after_the_fault_was_over_is_another(tmp_path: Path) -> None:
+    """What the daemon itself answered since is not undone by switching the fault off before."""
+    items = [*START, ON, step("prompt", 1), OFF, step("prompt", 2), FAILED, *GOES_ON]
+    assert verdict(tmp_path, "SIG-FAIL-003", items) == "INCONCLUSIVE"
+
+
+def test_a_slow_daemon_is_not_away(tmp_path: Path) -> None:
+    """Only a closed listener leaves no exchange; steps during another fault stand for no attempt."""
+    on, off = DELAY
+    items = [*START, on, step("prompt", 1), hook("user-prompt-submit"), off, *GOES_ON]
+    assert verdict(tmp_path, "SIG-FAIL-001", items) == "NOT-APPLICABLE"
+
+
+def test_a_fault_before_the_listener_was_closed_changes_nothing(tmp_path: Path) -> None:
+    """Each fault is looked at by itself."""
+    assert (
+        verdict(tmp_path, "SIG-FAIL-001", [*START, *DELAY, REFUSE[0], step("prompt", 1), REFUSE[1], *GOES_ON]) == "FAIL"
+    )
+
+
+@pytest.mark.parametrize(
+    ("bounds", "says"),
+    [({}, "no bound is declared for prompt"), ({"prompt": 5}, "the delay was shorter than the bound")],
+)
+def test_why_a_slow_call_decides_nothing(bounds: Mapping[str, float], says: str, tmp_path: Path) -> None:
+    """Nobody said how long is too long, or it did not take so long."""
+    slow = hook("user-prompt-submit", fault={"kind": "delay"})
+    judged = judge(build(tmp_path / "trace.jsonl", [slow], {"declared": {"bounds_s": bounds}}))
+    assert says in judged.judgements["SIG-FAIL-002"].message

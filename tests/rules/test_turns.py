@@ -21,6 +21,9 @@ SHAPES: dict[str, tuple[Any, list[tuple[str, str]]]] = {
     "human is a user": ("Human: one", [("user", "one")]),
     "any case": ("USER: one\nassistant: eins", [("user", "one"), ("assistant", "eins")]),
     "lines up to the next speaker": ("User: one\n more\n\nHuman: two", [("user", "one\n more"), ("user", "two")]),
+    "lines of a later speaker": (
+        "User: one\nAssistant: eins\nzwei\nUser: two", [("user", "one"), ("assistant", "eins\nzwei"), ("user", "two")],
+    ),
     "text before the first speaker": ("Session of Friday\nUser: one", [("user", "one")]),
     "a brace before the first speaker": ("{session of Friday}\nUser: one", [("user", "one")]),
     "a speaker inside a line": ("User: one User: two", [("user", "one User: two")]),
@@ -38,6 +41,14 @@ SHAPES: dict[str, tuple[Any, list[tuple[str, str]]]] = {
         [("user", "one\ntwo")],
     ),
     "other roles": (_lines({"role": "system", "content": "x"}, {"role": "user", "content": "one"}), [("user", "one")]),
+    "a role beside message": (
+        _lines({"role": "x", "message": {"role": "user", "content": "one"}}), [("user", "one")],
+    ),
+    "a message without content": (_lines({"message": {"role": "user"}}), []),
+    "a blank line between two": (
+        "\n\n".join(json.dumps({"role": "user", "content": text}) for text in ("one", "two")),
+        [("user", "one"), ("user", "two")],
+    ),
     "blank lines": (_lines({"role": "user", "content": "one"}) + "\n\n \n", [("user", "one")]),
     "one line of another shape": (_lines({"role": "user", "content": "one"}, {"type": "summary"}), []),
     "one line that is no object": (_lines({"role": "user", "content": "one"}, [1]), []),
@@ -49,7 +60,7 @@ SHAPES: dict[str, tuple[Any, list[tuple[str, str]]]] = {
     "null": (None, []),
     "a list": ([{"role": "user", "content": "one"}], []),
     "deep": ('{"a":' * 100_000, []),
-}
+}  # fmt: skip
 
 
 PIECES = ["User:", "Assistant: ", "{", "}", "\n", '{"role":1,"content":[1]}', '{"message":{"role":"user","content":1}}']

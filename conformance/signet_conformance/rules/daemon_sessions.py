@@ -114,7 +114,7 @@ def repeated_start_gets_the_stub(recording: Recording) -> Iterator[Outcome]:
                 full = None
                 continue
             answer = call.answer or {}
-            if call.operation == PROMPT and answer.get("sessionKnown") is False:
+            if answer.get("sessionKnown") is False:
                 full = None
             if call.operation != START:
                 continue

@@ -78,7 +78,7 @@ def is_served(call: Call) -> bool:
 
 
 def interrupted(recording: Recording, earlier: Call, later: Call) -> bool:
-    """Whether the daemon was, or may have been, another process between two calls."""
+    """Whether the daemon was, or may have been, another process between two calls, or at the later one."""
     places = recording.memo.get("interruptions")
     if places is None:
         places = [mark.seq for mark in recording.marks(FaultMark) if mark.is_restart]
@@ -86,7 +86,7 @@ def interrupted(recording: Recording, earlier: Call, later: Call) -> bool:
         places.sort()
         recording.memo["interruptions"] = places
     index = bisect_right(places, earlier.seq)
-    return index < len(places) and places[index] < later.seq
+    return index < len(places) and places[index] <= later.seq
 
 
 def _is_lost(call: Call) -> bool:

@@ -57,7 +57,7 @@ def _has_reason_to_be_silent(recording: Recording) -> bool:
 
 
 def _sends_away(call: Call) -> bool:
-    claimed = call.operation == START and call.status == 409
+    claimed = call.is_hook and call.status == 409
     answer = call.answer or {}
     return claimed or call.status in (401, 403) or any(answer.get(name) is True for name in ("bypassed", "skipped"))
 
@@ -155,11 +155,8 @@ def bad_answer_does_not_stop_hooks(recording: Recording) -> Iterator[Outcome]:
 
 
 def _unusable(call: Call) -> bool:
-    if call.status is None:
-        return False
-    if 500 <= call.status <= 599 or call.fault in fault_kinds.UNREADABLE:
-        return True
-    return call.status == 200 and not call.readable
+    failed = call.status is not None and call.status >= 500
+    return failed or call.fault in fault_kinds.UNREADABLE or (call.status == 200 and not call.readable)
 
 
 def bypass_is_silent(recording: Recording) -> Iterator[Outcome]:

@@ -49,7 +49,8 @@ def _reversed_elsewhere(recording: Recording, transcript: Transcript) -> Call | 
     pairs, once = pairs_of(recording, str(transcript.call.key)), transcript.once
     for turn, following in pairwise(transcript.turns):
         if (following, turn) in pairs and turn in once and following in once:
-            return next((place.call for place in pairs[following, turn] if place.call is not transcript.call), None)
+            # In another transcript: in this one each of them stands but once, the other way round.
+            return pairs[following, turn][0].call
     return None
 
 
@@ -61,7 +62,7 @@ class _MarkedOrder:
         for mark in recording.marks(StepMark):
             text, reply = text_or_none(mark.text), text_or_none(mark.reply)
             turns += [("user", text)] if text is not None else []
-            turns += [("assistant", reply)] if text is not None and reply is not None else []
+            turns += [("assistant", reply)] if reply is not None else []
         seen = Counter(turns)
         self.turns = {turn: place for place, turn in enumerate(turns) if seen[turn] == 1}
 

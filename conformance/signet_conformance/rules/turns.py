@@ -20,9 +20,8 @@ def turns(transcript: object) -> list[Turn]:
     if not isinstance(transcript, str) or not transcript.strip():
         return []
     lines = transcript.split("\n")
-    if transcript.lstrip()[:1] == "{" and (spoken := _json_turns(lines)) is not None:
-        return spoken
-    return _speaker_turns(lines)
+    spoken = _json_turns(lines)
+    return _speaker_turns(lines) if spoken is None else spoken
 
 
 def _json_turns(lines: Iterable[str]) -> list[Turn] | None:
