@@ -61,8 +61,9 @@ def wheel(session: nox.Session) -> None:
 
 @nox.session(python=["3.11", "3.12", "3.13"])
 def extras(session: nox.Session) -> None:
-    """What the harness extra needs can be installed together, on every Python that is supported."""
-    session.run("timeout", "600", "pip", "install", "--dry-run", "--ignore-installed", ".[harness]", external=True)
+    """What the extras of the harness need can be installed together, on every Python that is supported."""
+    install = ("pip", "install", "--dry-run", "--ignore-installed", ".[bench,harness]")
+    session.run("timeout", "600", *install, external=True)
 
 
 @nox.session

@@ -10,6 +10,8 @@ import click
 from signet_conformance.daemon.behaviour import VERSIONS
 from signet_conformance.daemon.http.server import DaemonSettings, serve
 from signet_conformance.daemon.state.auth import MODES
+from signet_conformance.daemon.timestamps import read_moment
+from signet_conformance.errors import UsageError
 
 _EPILOG = """\b
 Examples:
@@ -37,8 +39,23 @@ When it can be reached, one JSON line on stdout says where:
 @click.option(
     "--auth", type=click.Choice(MODES), default="local", show_default=True, help="How callers prove who they are."
 )
-def command(*, port: int, host: str, allow_remote: bool, workspace: str | None, daemon_version: str, auth: str) -> int:
+@click.option(
+    "--clock", metavar="MOMENT", help="Let the clock stand still at this moment, such as 2026-01-15T12:00:00Z."
+)
+def command(
+    *,
+    port: int,
+    host: str,
+    allow_remote: bool,
+    workspace: str | None,
+    daemon_version: str,
+    auth: str,
+    clock: str | None,
+) -> int:
     """Serve; Ctrl-C ends it with status 0."""
+    stands_at = None if clock is None else read_moment(clock)
+    if clock is not None and stands_at is None:
+        raise UsageError(f"{clock!r} is not a moment", where="--clock", remedy="write it as 2026-01-15T12:00:00Z")
     print("Ctrl-C ends the daemon. Give its url to the connector as SIGNET_DAEMON_URL.", file=sys.stderr, flush=True)
     serve(
         DaemonSettings(
@@ -48,6 +65,7 @@ def command(*, port: int, host: str, allow_remote: bool, workspace: str | None, 
             version=daemon_version,
             auth=auth,
             allow_remote=allow_remote,
+            clock_stands_at=stands_at,
         )
     )
     return 0

@@ -32,5 +32,7 @@ class DaemonSettings:
     """Changes of memories are answered 503, as with the kill switch of a real daemon."""
     shutting_down: bool = False
     """Everything but /health is answered 503, as while a real daemon stops."""
+    clock_stands_at: float | None = None
+    """Epoch seconds at which the clock stands still, so that what depends on age is the same in each run."""
     rate_limits: Mapping[str, int] = field(default_factory=dict)
     """Other limits a minute than the daemon's own, by operation (forget, modify, batchForget, ...)."""

@@ -98,7 +98,7 @@ class RunLog:
                 rest = rest[os.write(self._handle, rest) :]
         except OSError as error:
             raise BenchFailureError(
-                f"{self.path}: {error.strerror or error}", "make room and run the same command again: it goes on"
+                f"{self.path}: {error.strerror or error}", remedy="make room and run the same command again: it goes on"
             ) from None
 
 

@@ -118,7 +118,7 @@ async def perform(performance: Performance, player: Player, note: Note, stepped:
         await player.close()
     except BenchFailureError as failure:
         where = f"scenario {performance.scenario.id}, line {line}"
-        raise BenchFailureError(f"{where}: {failure.message}", failure.remedy) from None
+        raise BenchFailureError(f"{where}: {failure.message}", remedy=failure.remedy) from None
 
 
 async def _performed(player: Player, step: Step) -> Brought | None:

@@ -70,7 +70,7 @@ class Place:
                 begin_with.copy_to(self.workspace / where)
         except OSError as error:
             raise BenchFailureError(
-                f"{error.filename or self.folder}: {error.strerror or error}", "make room, or name another --out"
+                f"{error.filename or self.folder}: {error.strerror or error}", remedy="make room, or name another --out"
             ) from None
 
     def holds(self, path: Path) -> bool:
@@ -111,7 +111,8 @@ class Database:
                 shutil.copyfile(beside, f"{target}{ending}")
         if _digest(target) != self.sha256:
             raise BenchFailureError(
-                f"--from-db {self.path}: was changed while the run read it", "end the daemon that writes it, or copy it"
+                f"--from-db {self.path}: was changed while the run read it",
+                remedy="end the daemon that writes it, or copy it",
             )
 
 

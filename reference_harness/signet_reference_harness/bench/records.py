@@ -6,16 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from signet_reference_harness.errors import HarnessError
+
 Record = Mapping[str, Any]
 
 
-class BenchFailureError(Exception):
+class BenchFailureError(HarnessError):
     """Raised when a run cannot go on: what happened at which line of the suite. Nothing that was logged is lost."""
-
-    def __init__(self, message: str, remedy: str | None = None) -> None:
-        self.message = message
-        self.remedy = remedy
-        super().__init__(message)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -70,4 +71,25 @@ def validate(suite: Path) -> int:
     counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in found.counts().items())
     click.echo(f"{suite}: {found.head.name}: {counts}")
     click.echo(f"sha256 {found.sha256}")
+    return 0
+
+
+@command.command("convert", help="Make a suite of FILE, in the format in which the data set NAME is published.")
+@click.argument("name", type=click.Choice(["locomo", "locomo-captions", "longmemeval", "memoryagentbench", "beam"]))
+@click.argument("file", type=FOLDER)
+@click.option("--out", type=FOLDER, metavar="SUITE", help="Where the suite goes (default: standard output).")
+def convert(name: str, file: Path, out: Path | None) -> int:
+    """Convert it, and read what was made."""
+    from signet_reference_harness.bench.converters import converted
+    from signet_reference_harness.bench.reading import parse_suite
+    from signet_reference_harness.bench.result import write_text
+
+    data = converted(name, file)
+    suite = parse_suite(data, str(out or f"{name}.jsonl"))
+    if out is None:
+        sys.stdout.buffer.write(data)
+        return 0
+    write_text(data.decode(), out)
+    counts = ", ".join(f"{count} {what.replace('_', ' ')}" for what, count in suite.counts().items())
+    click.echo(f"{out}: {counts}", err=True)
     return 0

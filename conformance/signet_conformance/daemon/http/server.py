@@ -38,7 +38,8 @@ def serve(settings: DaemonSettings) -> None:
     _check_host(settings)
     listener = _listen(settings)
     try:
-        app = create_app(settings)
+        stands_at = settings.clock_stands_at
+        app = create_app(settings) if stands_at is None else create_app(settings, lambda: stands_at)
     except UsageError:
         listener.close()
         raise

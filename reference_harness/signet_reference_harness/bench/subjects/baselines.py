@@ -59,7 +59,7 @@ class FullText(Collection):
         if not words:
             return []
         rows = self._database.execute(
-            "SELECT name, bm25(texts) FROM texts WHERE texts MATCH ? ORDER BY bm25(texts), rowid LIMIT ?",
+            "SELECT name, rank FROM texts WHERE texts MATCH ? ORDER BY rank, rowid LIMIT ?",
             (" OR ".join(f'"{word}"' for word in words), limit),
         )
         return [Row(name, round(-score, 6), SEARCH) for name, score in rows]

@@ -124,7 +124,7 @@ class CommandedDaemon(Subject):
         if kept and not place.holds(Path(kept)):
             raise BenchFailureError(
                 f"--daemon {self._command}: it keeps its memories in {kept}, outside of the run's folder",
-                "let it take its workspace from SIGNET_PATH, or start it yourself and give its URL",
+                remedy="let it take its workspace from SIGNET_PATH, or start it yourself and give its URL",
             )
         return url
 
@@ -185,7 +185,9 @@ async def _client(url: str, options: DaemonOptions) -> AsyncIterator[OpenedDaemo
     try:
         health = await client.health()
         if health.failure is not None:
-            raise BenchFailureError(f"no daemon answers at {url}: {health.detail}", "start it, or leave --daemon out")
+            raise BenchFailureError(
+                f"no daemon answers at {url}: {health.detail}", remedy="start it, or leave --daemon out"
+            )
         yield OpenedDaemon(client, latencies, health, options)
     finally:
         await client.aclose()
