@@ -20,7 +20,8 @@ from signet_conformance.drivers.hosts.installed import install
 from signet_conformance.drivers.hosts.model_server import Asked, Model
 from signet_conformance.drivers.hosts.places import Projects, with_programs
 from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
-from signet_conformance.drivers.hosts.real.conversation import Conversation, Launch
+from signet_conformance.drivers.hosts.real.conversation import Conversation, Launch, Open
+from signet_conformance.drivers.hosts.real.claude_stream import ClaudeStream
 from signet_conformance.drivers.hosts.real.pi_rpc import PiRpc
 from signet_conformance.drivers.hosts.real.process import end_with_us
 from signet_conformance.drivers.hosts.tools import keep_back, tool_calls
@@ -29,7 +30,7 @@ from signet_conformance.drivers.model_process import CONTROL_VARIABLE, MODEL_VAR
 TURN_S = 100.0
 _LOOK_S = 0.1
 _SUMMARY = "The user asked for the billing pipeline."
-_CONVERSATIONS: Mapping[str, type[PiRpc]] = {"pi-rpc": PiRpc}
+_CONVERSATIONS: Mapping[str, Open] = {"pi-rpc": PiRpc, "claude-stream": ClaudeStream}
 
 
 class RealHarness:

@@ -1,0 +1,97 @@
+"""Claude Code: `claude -p` with JSON on both streams, one process a session."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from signet_conformance.drivers.hosts.protocol import StepError
+from signet_conformance.drivers.hosts.real.conversation import Launch
+from signet_conformance.drivers.hosts.real.process import ProgramProcess
+
+QUIT_S = 40.0
+_OPTIONS = ("-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose")
+
+
+class ClaudeStream:
+    """A session of Claude Code. A turn ends with a `result`; the end of its input quits it."""
+
+    def __init__(self, launch: Launch) -> None:
+        self._launch = launch
+        self._process: ProgramProcess | None = None
+        self._over = True
+        self._id = str(uuid.uuid4())
+        self._words: list[str] = []
+
+    @property
+    def key(self) -> str | None:
+        """The id of the session."""
+        return self._id
+
+    @property
+    def words(self) -> Sequence[str]:
+        """What it says beside the talk."""
+        return [*self._words, *(self._process.words if self._process is not None else ())]
+
+    def open(self) -> None:
+        """Start it in a session whose id is ours."""
+        self._start("--session-id", self._id)
+
+    def resume(self) -> None:
+        """Start it with the id of the session."""
+        self._start("--resume", self._id)
+
+    def say(self, text: str) -> None:
+        """Send what the user says."""
+        self._over = False
+        message = {"role": "user", "content": text}
+        self._running.send({"type": "user", "message": message, "parent_tool_use_id": None, "session_id": self._id})
+
+    def is_over(self) -> bool:
+        """Whether the `result` of the turn has come."""
+        while (said := self._running.receive(0)) is not None:
+            self._take(said)
+        if self._running.ended and not self._over:
+            raise StepError(f"Claude Code has ended{self._running.told}")
+        return self._over
+
+    def compact(self) -> None:
+        """Type its own command."""
+        self.say("/compact")
+
+    def clear(self) -> None:
+        """Type its own command; a new session has an id of its own."""
+        self.say("/clear")
+        while not self.is_over():
+            said = self._running.receive(0.1)
+            if said is not None:
+                self._take(said)
+
+    def end(self) -> None:
+        """End its input, and wait for its end."""
+        process, self._process = self._process, None
+        if process is not None:
+            self._over = True
+            if not process.end(QUIT_S):
+                raise StepError(f"Claude Code did not end within {QUIT_S:g} s after its input had ended{process.told}")
+
+    @property
+    def _running(self) -> ProgramProcess:
+        if self._process is None:
+            raise StepError("no session is open: start it first")
+        return self._process
+
+    def _start(self, *more: str) -> None:
+        launch = self._launch
+        self._over = True
+        self._process = ProgramProcess([*launch.command, *_OPTIONS, *more], launch.env, launch.cwd)
+
+    def _take(self, said: Mapping[str, Any]) -> None:
+        session = said.get("session_id")
+        if isinstance(session, str):
+            self._id = session
+        if said.get("type") == "result":
+            self._over = True
+            if said.get("is_error"):
+                self._words.append(str(said.get("result") or said.get("subtype"))[:300])
