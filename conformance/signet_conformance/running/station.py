@@ -45,6 +45,7 @@ from signet_conformance.trace.marks import (
     KitMark,
     LoadedMark,
     ModelMark,
+    ObservedMark,
     RemarkMark,
     ScenarioEndMark,
     ScenarioMark,
@@ -195,12 +196,13 @@ class Station:
     def _note(self, about: Mapping[str, Any]) -> None:
         """Put what the driver says of the connector, once loaded, and of its installation into the recording."""
         played = self._played
-        marks: list[KitMark] = [LoadedMark(ok=True, **played)] if about else []
+        marks: list[KitMark] = [LoadedMark(ok=True, **played)] if about.keys() - {"installed", "observed"} else []
         for row in _rows(about.get("installed")):
             if isinstance(row, dict) and isinstance(row.get("accepted"), bool):
                 told: dict[str, Any] = {name: str(row[name])[:600] for name in ("file", "words") if name in row}
                 told |= {name: played[name] for name in ("host", "release") if name in played}
                 marks.append(InstalledMark(accepted=row["accepted"], **told))
+        marks += [_observed(row) for row in _rows(about.get("observed")) if isinstance(row, dict)]
         marks += [RemarkMark(text=str(text), unheard=True) for text in _rows(about.get("unheard"))]
         marks += [RemarkMark(text=str(text)) for text in _rows(about.get("remarks"))]
         self._recorder.ask(*map(mark, marks))
@@ -230,6 +232,13 @@ class Station:
 
 def _rows(given: object) -> list[Any]:
     return given if isinstance(given, list) else []
+
+
+def _observed(row: Mapping[str, Any]) -> ObservedMark:
+    return ObservedMark(
+        event=row.get("event"), args=tuple(row["args"]), members=tuple(row.get("members", ())), env=tuple(row["env"]),
+        cwd=row["cwd"], ms=row.get("ms"), status=row.get("status"),
+    )  # fmt: skip
 
 
 def _turn_goes_on(steps: Sequence[Step], index: int) -> bool:

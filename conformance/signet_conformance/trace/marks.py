@@ -192,6 +192,24 @@ class InstalledMark(KitMark, frozen=True, kw_only=True):
     words: str | None = None
 
 
+class ObservedMark(KitMark, frozen=True, kw_only=True):
+    """A run of the connector's command by a real program: what the program gave it.
+
+    `event` is the program's own name of the occasion, `members` those of the JSON on standard input, `env` the names of
+    the environment; `ms` and `status` where the run has ended.
+    """
+
+    NAME = "observed"
+
+    event: str | None = None
+    args: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
+    cwd: str | None = None
+    ms: float | None = None
+    status: int | None = None
+
+
 class StrayMark(KitMark, frozen=True, kw_only=True):
     """A request that the connector made to the daemon's default port and not to the `address` that it was given."""
 
@@ -283,6 +301,7 @@ KINDS: Mapping[str, type[KitMark]] = {
         HandlerMark,
         LoadedMark,
         InstalledMark,
+        ObservedMark,
         StrayMark,
         RefusedMark,
         RemarkMark,

@@ -90,7 +90,14 @@ class Peer:
         """Say that the model's turn of a session begins, and wait until the kit lets it go on."""
         if not self._tells_model_turns:
             return
-        self._write({"event": "model", "session": session})
+        self._event({"event": "model", "session": session})
+
+    def tell_about(self, about: Mapping[str, Any]) -> None:
+        """Say what shows of the connector only while a step is performed, as `about` says it at first."""
+        self._event({"event": "hello", "about": about})
+
+    def _event(self, event: Mapping[str, Any]) -> None:
+        self._write(event)
         for request in self._requests():
             if request.get("op") == "go":
                 return

@@ -33,6 +33,8 @@ STOPS: Final[Mapping[StopReason, ResponsesStop]] = {
     "length": ResponsesStop(status="incomplete", reason="max_output_tokens"),
     "content_filter": ResponsesStop(status="incomplete", reason="content_filter"),
 }
+_WITHIN = "__"
+"""What stands between the name of a namespace and that of a tool in it."""
 _ECHOED: Final[Mapping[str, Any]] = {
     "instructions": None,
     "max_output_tokens": None,
@@ -59,8 +61,25 @@ def read(body: Mapping[str, Any]) -> Asked:
     messages = [AskedMessage("system", told)] if isinstance(told, str) and told else []
     given = body.get("input")
     messages += [AskedMessage("user", given)] if isinstance(given, str) else map(_message, objects(given))
-    tools = names(tool.get("name") for tool in objects(body.get("tools")))
+    tools = names(name for tool in objects(body.get("tools")) for name in _names_of(tool))
     return Asked(NAME, str(body.get("model") or ""), body.get("stream") is True, tuple(messages), tools)
+
+
+def _names_of(tool: Mapping[str, Any]) -> Iterator[Any]:
+    """The name of a tool, or of each tool of a namespace with that of the namespace before it."""
+    if tool.get("type") != "namespace":
+        yield tool.get("name")
+        return
+    yield from (f"{tool.get('name')}{_WITHIN}{inner.get('name')}" for inner in objects(tool.get("tools")))
+
+
+def _called(reply: Reply, name: str) -> dict[str, str]:
+    """The members of a call that name its tool: one of a namespace is named beside it."""
+    for tool in objects(reply.body.get("tools")):
+        space = f"{tool.get('name')}{_WITHIN}"
+        if tool.get("type") == "namespace" and name.startswith(space):
+            return {"namespace": str(tool.get("name")), "name": name.removeprefix(space)}
+    return {"name": name}
 
 
 def _message(item: Mapping[str, Any]) -> AskedMessage:
@@ -158,7 +177,7 @@ def _item(reply: Reply, part: AnyPart, index: int) -> dict[str, Any]:
             "type": "function_call",
             "status": "completed",
             "call_id": reply.call_id(part, index, "call_"),
-            "name": part.name,
+            **_called(reply, part.name),
             "arguments": arguments_of(part),
         }
     if isinstance(part, ThinkingPart):

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import time
 import uuid
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from signet_conformance.drivers.hosts.protocol import StepError
-from signet_conformance.drivers.hosts.real.conversation import Launch
-from signet_conformance.drivers.hosts.real.process import ProgramProcess
+from signet_conformance.drivers.hosts.real.conversation import Launch, Refusal
+from signet_conformance.drivers.hosts.real.observed import await_hook
+from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
 
+START_S = 60.0
+HOOK_S = 25.0
+"""More than a hook for the start takes that waits for a daemon without an answer."""
 QUIT_S = 40.0
 _OPTIONS = ("-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose")
+_INITIALIZE = {"type": "control_request", "request_id": "begin", "request": {"subtype": "initialize", "hooks": {}}}
 
 
 class ClaudeStream:
@@ -23,6 +31,7 @@ class ClaudeStream:
         self._over = True
         self._id = str(uuid.uuid4())
         self._words: list[str] = []
+        self._refused: list[Refusal] = []
 
     @property
     def key(self) -> str | None:
@@ -33,6 +42,11 @@ class ClaudeStream:
     def words(self) -> Sequence[str]:
         """What it says beside the talk."""
         return [*self._words, *(self._process.words if self._process is not None else ())]
+
+    @property
+    def refused(self) -> Sequence[Refusal]:
+        """What it has refused so far."""
+        return self._refused
 
     def open(self) -> None:
         """Start it in a session whose id is ours."""
@@ -86,6 +100,25 @@ class ClaudeStream:
         launch = self._launch
         self._over = True
         self._process = ProgramProcess([*launch.command, *_OPTIONS, *more], launch.env, launch.cwd)
+        hooks_before = launch.observed.hooks_ended()
+        self._process.send(_INITIALIZE)
+        deadline = deadline_in(START_S)
+        while time.monotonic() < deadline and not self._process.ended:
+            said = self._process.receive(0.1)
+            if said is not None and said.get("type") == "control_response":
+                # It tells of a hook for the start with the first turn only. A user types after it.
+                if self._hooks_start():
+                    await_hook(launch.observed, hooks_before, HOOK_S)
+                return
+        raise StepError(f"Claude Code did not begin its session{self._process.told}")
+
+    def _hooks_start(self) -> bool:
+        """Whether the user's settings have a hook for the start: its end is waited for."""
+        settings = Path(self._launch.env["HOME"]) / ".claude" / "settings.json"
+        try:
+            return bool(json.loads(settings.read_bytes())["hooks"]["SessionStart"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
 
     def _take(self, said: Mapping[str, Any]) -> None:
         session = said.get("session_id")

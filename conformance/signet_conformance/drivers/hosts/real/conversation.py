@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from signet_conformance.drivers.hosts.real.observed import Observed
+
 
 @dataclass(frozen=True, slots=True)
 class Launch:
@@ -17,6 +19,16 @@ class Launch:
     cwd: Path
     model: str
     """The address of its model."""
+    observed: Observed
+    """The runs of the connector's commands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A file of the connector's installation that the program refuses, and its own words about it."""
+
+    file: str
+    words: str
 
 
 class Conversation(Protocol):
@@ -50,6 +62,10 @@ class Conversation(Protocol):
     @property
     def words(self) -> Sequence[str]:
         """What the program says beside the talk, the newest last."""
+
+    @property
+    def refused(self) -> Sequence[Refusal]:
+        """What it has refused of the connector's installation so far."""
 
 
 Open = Callable[[Launch], Conversation]

@@ -18,10 +18,12 @@ from typing import Any
 
 from signet_conformance.drivers.hosts.installed import install
 from signet_conformance.drivers.hosts.model_server import Asked, Model
-from signet_conformance.drivers.hosts.places import Projects, with_programs
+from signet_conformance.drivers.hosts.places import Projects
 from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
-from signet_conformance.drivers.hosts.real.conversation import Conversation, Launch, Open
 from signet_conformance.drivers.hosts.real.claude_stream import ClaudeStream
+from signet_conformance.drivers.hosts.real.codex_app_server import CodexAppServer
+from signet_conformance.drivers.hosts.real.conversation import Conversation, Launch, Open, Refusal
+from signet_conformance.drivers.hosts.real.observed import Observed
 from signet_conformance.drivers.hosts.real.pi_rpc import PiRpc
 from signet_conformance.drivers.hosts.real.process import end_with_us
 from signet_conformance.drivers.hosts.tools import keep_back, tool_calls
@@ -30,7 +32,11 @@ from signet_conformance.drivers.model_process import CONTROL_VARIABLE, MODEL_VAR
 TURN_S = 100.0
 _LOOK_S = 0.1
 _SUMMARY = "The user asked for the billing pipeline."
-_CONVERSATIONS: Mapping[str, Open] = {"pi-rpc": PiRpc, "claude-stream": ClaudeStream}
+_CONVERSATIONS: Mapping[str, Open] = {
+    "pi-rpc": PiRpc,
+    "claude-stream": ClaudeStream,
+    "codex-app-server": CodexAppServer,
+}
 
 
 class RealHarness:
@@ -43,14 +49,16 @@ class RealHarness:
         self._sessions: dict[str, Conversation] = {}
         self._asked: dict[str, Asked] = {}
         self._replies: dict[str, str] = {}
+        self._told: list[Refusal] = []
         self._address = os.environ[MODEL_VARIABLE]
         self._model = Model(os.environ[CONTROL_VARIABLE])
         self._model.play(options["beside_the_talk"])
         home = Path.home()
+        self._observed = Observed(home)
         self._env = {
             **{name: value for name, value in os.environ.items() if not name.startswith("SIGNET_CONFORMANCE_")},
             **_filled(options["env"], home, self._address),
-            "PATH": with_programs(options["programs"], home / ".signet-conformance-bin"),
+            "PATH": self._observed.programs(options["programs"], home / ".signet-conformance-bin"),
         }
         self._prepare(home)
 
@@ -76,7 +84,14 @@ class RealHarness:
         return {"host": self._options["program"], "release": self._options["release"]}
 
     def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Perform one step."""
+        """Perform one step, and tell what the program did with the connector's commands meanwhile."""
+        try:
+            return self._perform(step)
+        finally:
+            if runs := self._observed.new_runs():
+                self._peer.tell_about({"observed": runs})
+
+    def _perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         kind, name = str(step.get("step")), str(step.get("session"))
         if kind in self._options["cannot"]:
             raise Skipped(f"{self._options['program']}: {self._options['cannot'][kind]}")
@@ -112,11 +127,20 @@ class RealHarness:
         known = {"home": str(Path.home()), "model": self._address}
         command = [_word(word, known) for word in self._options["command"]]
         make = _CONVERSATIONS[self._options["speaks"]]
-        return make(Launch(command, {**env, "PWD": str(cwd)}, cwd, self._address))
+        return make(Launch(command, {**env, "PWD": str(cwd)}, cwd, self._address, self._observed))
 
     def _opened(self, name: str) -> Mapping[str, Any]:
+        self._tell_refusals(self._sessions[name])
         key = self._sessions[name].key
         return {"opened": True, **({} if key is None else {"key": key})}
+
+    def _tell_refusals(self, conversation: Conversation) -> None:
+        """Tell the kit what the program refuses of the connector's installation, each file once."""
+        told = [refusal for refusal in conversation.refused if refusal not in self._told]
+        self._told += told
+        if told:
+            rows = [{"file": Path(row.file).name, "accepted": False, "words": row.words} for row in told]
+            self._peer.tell_about({"installed": rows})
 
     def _prompt(self, name: str, conversation: Conversation, step: Mapping[str, Any]) -> Mapping[str, Any]:
         keep_back(step.get("text"))

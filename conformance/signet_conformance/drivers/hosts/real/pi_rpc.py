@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from signet_conformance.drivers.hosts.protocol import StepError
-from signet_conformance.drivers.hosts.real.conversation import Launch
+from signet_conformance.drivers.hosts.real.conversation import Launch, Refusal
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
 
 START_S = 60.0
@@ -24,6 +24,7 @@ class PiRpc:
         self._file: str | None = None
         self._id: str | None = None
         self._words: list[str] = []
+        self._refused: list[Refusal] = []
 
     @property
     def key(self) -> str | None:
@@ -34,6 +35,11 @@ class PiRpc:
     def words(self) -> Sequence[str]:
         """What it says beside the talk."""
         return [*self._words, *(self._process.words if self._process is not None else ())]
+
+    @property
+    def refused(self) -> Sequence[Refusal]:
+        """What it has refused so far."""
+        return self._refused
 
     def open(self) -> None:
         """Start it, and wait for its state."""
@@ -115,3 +121,5 @@ class PiRpc:
                 self._words.append(f"{said.get('command')}: {said.get('error')}")
         elif kind == "extension_error":
             self._words.append(f"extension_error: {said.get('event')}: {said.get('error')}")
+            if said.get("event") in (None, "load"):
+                self._refused.append(Refusal(str(said.get("extensionPath")), str(said.get("error"))))

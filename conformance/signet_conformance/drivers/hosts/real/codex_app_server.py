@@ -1,0 +1,141 @@
+"""Codex: `codex app-server`, one process a session, JSON-RPC on its streams; all its faces have one core."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from signet_conformance.drivers.hosts.protocol import StepError
+from signet_conformance.drivers.hosts.real.conversation import Launch, Refusal
+from signet_conformance.drivers.hosts.real.json_rpc import JsonRpc
+from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
+
+QUIT_S = 40.0
+_FIRST_S, _SERVERS_S = 2.0, 30.0
+_FREE = {"approvalPolicy": "never", "sandbox": "danger-full-access"}
+
+
+class CodexAppServer:
+    """A thread of Codex."""
+
+    def __init__(self, launch: Launch) -> None:
+        self._launch = launch
+        self._rpc: JsonRpc | None = None
+        self._over = True
+        self._thread: str | None = None
+        self._words: list[str] = []
+        self._refused: list[Refusal] = []
+        self._servers: dict[str, str] = {}
+
+    @property
+    def key(self) -> str | None:
+        """The id of the thread."""
+        return self._thread
+
+    @property
+    def words(self) -> Sequence[str]:
+        """What it says beside the talk."""
+        return [*self._words, *(self._rpc.process.words if self._rpc is not None else ())]
+
+    @property
+    def refused(self) -> Sequence[Refusal]:
+        """What it tells of hooks that it does not take, and of its configuration."""
+        return self._refused
+
+    def open(self) -> None:
+        """Start it with a new thread."""
+        rpc = self._start()
+        listed = rpc.ask("hooks/list", {"cwds": [str(self._launch.cwd)]}).get("data")
+        for row in listed if isinstance(listed, list) else []:
+            self._refused += [Refusal(str(error["path"]), str(error["message"])) for error in row["errors"]]
+            self._refused += [Refusal("hooks.json", str(words)) for words in row["warnings"]]
+        self._thread = _thread(rpc.ask("thread/start", {"cwd": str(self._launch.cwd), **_FREE}))
+        self._await_servers(rpc)
+
+    def resume(self) -> None:
+        """Start it with the thread that was left."""
+        params = {"threadId": self._thread, "cwd": str(self._launch.cwd), **_FREE}
+        rpc = self._start()
+        self._thread = _thread(rpc.ask("thread/resume", params))
+        self._await_servers(rpc)
+
+    def say(self, text: str) -> None:
+        """Begin a turn."""
+        self._over = False
+        self._running.ask("turn/start", {"threadId": self._thread, "input": [{"type": "text", "text": text}]})
+
+    def is_over(self) -> bool:
+        """Whether the turn was told to be completed."""
+        self._running.listen()
+        if self._running.process.ended and not self._over:
+            raise StepError(f"Codex has ended{self._running.process.told}")
+        return self._over
+
+    def compact(self) -> None:
+        """Have the thread compacted: it is told as a turn."""
+        self._over = False
+        self._running.ask("thread/compact/start", {"threadId": self._thread})
+
+    def clear(self) -> None:
+        """Begin a new thread in the same process."""
+        params = {"cwd": str(self._launch.cwd), "sessionStartSource": "clear", **_FREE}
+        self._thread = _thread(self._running.ask("thread/start", params))
+
+    def end(self) -> None:
+        """Leave the thread, and end the process."""
+        rpc, self._rpc = self._rpc, None
+        if rpc is not None:
+            self._over = True
+            if not rpc.process.end(QUIT_S):
+                raise StepError(f"Codex did not end within {QUIT_S:g} s after its input had ended{rpc.process.told}")
+
+    @property
+    def _running(self) -> JsonRpc:
+        if self._rpc is None:
+            raise StepError("no session is open: start it first")
+        return self._rpc
+
+    def _start(self) -> JsonRpc:
+        launch = self._launch
+        self._over = True
+        process = ProgramProcess([*launch.command, "app-server"], launch.env, launch.cwd)
+        self._rpc = rpc = JsonRpc("Codex", process, self._hear)
+        rpc.ask("initialize", {"clientInfo": {"name": "signet-conformance", "version": "1"}})
+        rpc.tell("initialized")
+        return rpc
+
+    def _await_servers(self, rpc: JsonRpc) -> None:
+        """Wait until its memory servers run, as they do when a user has read the screen and typed."""
+        begun, deadline = deadline_in(_FIRST_S), deadline_in(_SERVERS_S)
+        while time.monotonic() < (deadline if "starting" in self._servers.values() else begun):
+            rpc.listen()
+            if self._servers and "starting" not in self._servers.values():
+                return
+            time.sleep(0.05)
+
+    def _hear(self, said: Mapping[str, Any]) -> None:
+        params = said.get("params")
+        params = params if isinstance(params, dict) else {}
+        match said.get("method"):
+            case "turn/completed":
+                self._over = True
+                turn = params.get("turn")
+                error = turn.get("error") if isinstance(turn, dict) else None
+                if error:
+                    self._words.append(str(error)[:300])
+            case "configWarning" if params.get("path"):
+                self._refused.append(Refusal(str(params["path"]), str(params.get("summary"))))
+            case "mcpServer/startupStatus/updated":
+                self._servers[str(params.get("name"))] = str(params.get("status"))
+                if params.get("status") == "failed":
+                    self._refused.append(Refusal("config.toml", f"{params.get('name')}: {params.get('error')}"))
+            case "error" | "warning" | "deprecationNotice" | "configWarning":
+                self._words.append(str(params)[:300])
+
+
+def _thread(told: Mapping[str, Any]) -> str:
+    thread = told.get("thread")
+    if not isinstance(thread, dict) or not isinstance(thread.get("id"), str):
+        raise StepError("Codex told no id of the thread that it began")
+    return str(thread["id"])

@@ -1,0 +1,101 @@
+"""What a real program did with the connector's commands: each run of one leaves a folder.
+
+The facts are those of a host face: arguments, working folder, names of the environment, members of the JSON on standard
+input. Values of the environment are not kept.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+_SCRIPT = """#!/bin/sh
+d=$(mktemp -d {folder}/run-XXXXXXXX) || exec {command} "$@"
+date +%s.%N > "$d/begun"
+pwd > "$d/cwd"
+for word in "$@"; do printf '%s\\n' "$word"; done > "$d/args"
+env | sed -n 's/^\\([A-Za-z_][A-Za-z0-9_]*\\)=.*/\\1/p' > "$d/env"
+case " $* " in
+*" hook "*)
+  cat > "$d/stdin"
+  {command} "$@" < "$d/stdin"
+  status=$?
+  echo $status > "$d/status"
+  date +%s.%N > "$d/ended"
+  exit $status ;;
+esac
+exec {command} "$@"
+"""
+"""A server's input is the program's own, so only a hook's is kept."""
+
+
+class Observed:
+    """The runs of the connector's programs, each told once."""
+
+    def __init__(self, home: Path) -> None:
+        self._folder = home / ".signet-conformance-observed"
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._told = {path.name for path in self._folder.iterdir()}
+
+    def programs(self, programs: Mapping[str, Sequence[str]], folder: Path) -> str:
+        """A PATH on which the named programs are those of the connector, and each run of one is observed."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, command in programs.items():
+            script = _SCRIPT.replace("{folder}", shlex.quote(str(self._folder)))
+            program = folder / name
+            program.write_text(script.replace("{command}", shlex.join(command)))
+            program.chmod(0o755)
+        return os.pathsep.join([str(folder), os.environ.get("PATH", os.defpath)])
+
+    def hooks_ended(self) -> int:
+        """How many hooks have run to their end in this home."""
+        return sum(1 for _ in self._folder.glob("run-*/ended"))
+
+    def new_runs(self) -> Sequence[Mapping[str, Any]]:
+        """The runs that have not been told, in the order in which they began."""
+        runs = [path for path in self._folder.glob("run-*") if path.name not in self._told and (path / "env").exists()]
+        told = [_run(path) for path in sorted(runs, key=lambda path: _text(path / "begun"))]
+        self._told |= {path.name for path in runs}
+        return told
+
+
+def await_hook(observed: Observed, before: int, timeout_s: float) -> bool:
+    """Whether a hook has run to its end beyond the `before` ones, within that time."""
+    deadline = time.monotonic() + timeout_s
+    while observed.hooks_ended() <= before:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def _run(path: Path) -> Mapping[str, Any]:
+    args = _text(path / "args").splitlines()
+    run: dict[str, Any] = {
+        "args": args,
+        "cwd": _text(path / "cwd").strip(),
+        "env": sorted(set(_text(path / "env").split())),
+    }
+    try:
+        given = json.loads(_text(path / "stdin"))
+    except ValueError:
+        given = None
+    if isinstance(given, dict):
+        run |= {"members": sorted(given), "event": given.get("hook_event_name")}
+    begun, ended = _text(path / "begun").strip(), _text(path / "ended").strip()
+    if begun and ended:
+        run["ms"] = round((float(ended) - float(begun)) * 1000, 1)
+    status = _text(path / "status").strip()
+    return {**run, **({"status": int(status)} if status else {})}
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError:
+        return ""
