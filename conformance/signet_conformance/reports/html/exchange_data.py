@@ -16,15 +16,18 @@ from signet_conformance.facts import Call, Recording
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.excerpt import names_agent
 from signet_conformance.reports.html.page import embedded
+from signet_conformance.reports.played import played
 from signet_conformance.reports.timeline import findings_of
 from signet_conformance.reports.values import as_text, shortened
 from signet_conformance.trace import Body, Mark, Message
-from signet_conformance.trace.marks import StepMark, read_mark
+from signet_conformance.trace.marks import ScenarioMark, StepMark, marks_of, read_mark
 
 MAX_BODY = 16_000
 """Characters of one body."""
 MAX_HEADERS = 60
 MAX_MARKS = 20_000
+MAX_MARK = 4_000
+"""Characters of what one mark says in full; of a longer one only a line is there."""
 AROUND = 2
 """Exchanges on each side of a breaching one whose bodies come before those of the others."""
 
@@ -84,7 +87,7 @@ def exchange_data(judged: Judged, budget: Budget) -> str:
     budget.rows -= sum(map(len, map(str, marks)))
     return embedded(
         {
-            "file": printable(judged.trace.path or "trace", 400),
+            **_about(judged),
             "show": shell_command(["signet-conformance", "show", judged.trace.path or "TRACE"]),
             "strings": list(strings.kept),
             "rows": kept.rows,
@@ -94,6 +97,23 @@ def exchange_data(judged: Judged, budget: Budget) -> str:
             "left_out": {"rows": len(recording.calls) - len(kept.rows), "bodies": len(kept.rows) - len(kept.bodies)},
         }
     )
+
+
+def _about(judged: Judged) -> dict[str, Any]:
+    """Where the trace is from, and what its target declares."""
+    trace = judged.trace
+    scenario = next(marks_of(trace, ScenarioMark), None)
+    hosts = {release.words: None for release in played([trace])}
+    return {
+        "file": printable(trace.path or "trace", 400),
+        "target": printable(trace.header.target or "", 200),
+        "created": printable(trace.header.created or "", 60),
+        "daemon": printable(judged.daemon_version, 60),
+        "host": "; ".join(hosts),
+        "title": "" if scenario is None else printable(scenario.title or scenario.name or "", 300),
+        "agents": [printable(agent, 200) for agent in trace.header.declared.agents],
+        "bounds": dict(trace.header.declared.bounds_s),
+    }
 
 
 def _in_order(recording: Recording, breaching: set[int]) -> Iterator[Call]:
@@ -135,13 +155,17 @@ def _findings(beside: Any) -> Iterator[list[str]]:
 
 
 def _mark(mark: Mark) -> list[Any]:
-    """Number, second, name, and what it says: of a step what the user did, of any other mark all its data."""
+    """Number, second, name, what it says in a line, and in full where it is of the kit and no longer than allowed.
+
+    The line says of a step what the user did, of any other mark all its data.
+    """
     told = read_mark(mark)
+    whole = None if told is None or len(str(told.data)) > MAX_MARK else told.data
     if isinstance(told, StepMark) and told.step is not None:
         said = printable(" ".join(filter(None, (told.step, told.session, told.text))), 200)
     else:
         said = as_text(dict(mark.data), 200) if mark.data else ""
-    return [mark.seq, round(mark.t, 3), printable(mark.name, 40), said]
+    return [mark.seq, round(mark.t, 3), printable(mark.name, 40), said, whole]
 
 
 def _add_body(kept: _Kept, call: Call, room: int) -> int:

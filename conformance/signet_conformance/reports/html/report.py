@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePath
 from typing import TextIO
+from urllib.parse import quote
 
 from signet_conformance import __version__
 from signet_conformance.engine import Judged
@@ -33,6 +35,11 @@ from signet_conformance.reports.remarks import remarks
 from signet_conformance.reports.text import closing_line
 from signet_conformance.reports.values import cell
 
+_SCRIPTS = tuple(
+    f"{name}.js"
+    for name in ("address", "sessions", "diagram", "waterfall", "body", "copying", "exchange", "find", "walk")
+)
+"""In the order in which they run: the last one begins."""
 MAX_TRACES = 1000
 """Traces that the page lists; the others are counted."""
 
@@ -47,6 +54,8 @@ class HtmlReport:
         self._rows: list[Markup] = []
         self._data: list[tuple[str, str]] = []
         self._more = 0
+        self._names: dict[str, str] = {}
+        """The name of each trace in addresses of this page, by its file."""
 
     def add(self, judged: Judged, known: Mapping[str, str]) -> None:
         """Take one trace."""
@@ -56,7 +65,16 @@ class HtmlReport:
             return
         number = len(self._rows)
         self._data.append((f"trace-{number}", exchange_data(judged, self._budget)))
-        self._rows.append(_trace_row(judged, number))
+        self._rows.append(_trace_row(judged, number, self._name(judged)))
+
+    def _name(self, judged: Judged) -> str:
+        """A name for a trace that is short and no other trace's."""
+        file = printable(judged.trace.path or "trace", 400)
+        name = PurePath(file).stem
+        if name in self._names.values() or file in self._names:
+            name = f"{name}~{len(self._rows) + 1}"
+        self._names.setdefault(file, name)
+        return name
 
     def close(self, ending: Ending) -> None:
         """Write the page."""
@@ -72,25 +90,26 @@ class HtmlReport:
         )
         sections = []
         if broken:
-            sections.append(("breaches", "What is broken", joined(_breach(breach) for breach in broken)))
+            sections.append(("breaches", "What is broken", joined(_breach(breach, self._names) for breach in broken)))
         if noted := remarks(each.trace for each in ending.judged):
             sections.append(("noticed", "Noticed in the harness", _listed(noted)))
         sections.append(("verdicts", "Verdicts", _verdicts(ending, {breach.requirement for breach in broken})))
         sections.append(("sessions", "Sessions and exchanges", self._sessions()))
         if daemon := self._breaches.daemon():
-            apart = element("p", "Apart from the connector's verdicts and the exit status.")
-            sections.append(("daemon", "On the daemon's side", joined([apart, *map(_breach, daemon)])))
+            sections.append(("daemon", "On the daemon's side", self._apart(daemon)))
         if harness := self._breaches.harness():
-            apart = element("p", "Apart from the connector's verdicts and the exit status.")
-            sections.append(("model", "What reached the model", joined([apart, *map(_breach, harness)])))
+            sections.append(("model", "What reached the model", self._apart(harness)))
         if ending.coverage is not None:
             sections.append(("coverage", "Coverage", _coverage(ending)))
         if ending.selftest is not None:
             sections.append(("kill-matrix", "Kill matrix", kill_matrix.section(ending.selftest)))
         if ending.notes:
             sections.append(("notes", "Notes", _listed(ending.notes)))
-        scripts = ("sessions.js", "diagram.js", "exchange.js")
-        write_page(self._stream, "Signet conformance", header, sections, scripts, self._data)
+        write_page(self._stream, "Signet conformance", header, sections, _SCRIPTS, self._data)
+
+    def _apart(self, breaches: Sequence[Breach]) -> Markup:
+        said = element("p", "Apart from the connector's verdicts and the exit status.")
+        return joined([said, *(_breach(breach, self._names) for breach in breaches)])
 
     def _sessions(self) -> Markup:
         parts = [
@@ -102,7 +121,15 @@ class HtmlReport:
         ]
         if self._more:
             parts.append(element("p", f"{self._more} more traces are not in this page: the JSON report has them."))
+        keys = (element("kbd", key) for key in "jknp")
+        words = (" next and ", " previous exchange, ", " next and ", " previous with a finding")
+        parts.append(
+            element(
+                "p", "Keys: ", *(part for pair in zip(keys, words, strict=True) for part in pair), class_="quiet keys"
+            )
+        )
         # What the script draws goes here, in the order in which it is read.
+        parts.append(element("div", id="find"))
         parts.append(element("div", id="session-list"))
         parts.append(element("div", id="session-view"))
         parts.append(element("div", id="exchange-view"))
@@ -113,11 +140,11 @@ def _listed(notes: Sequence[str]) -> Markup:
     return element("ul", (element("li", printable(note, 600)) for note in notes), class_="plain")
 
 
-def _trace_row(judged: Judged, number: int) -> Markup:
+def _trace_row(judged: Judged, number: int, place: str) -> Markup:
     trace = judged.trace
     tally = Counter(judgement.verdict for judgement in judged.judgements.values())
     name = trace.path or "trace"
-    open_it = element("button", element("bdi", cell(name, 400)), type="button", data_trace=number)
+    open_it = element("button", element("bdi", cell(name, 400)), type="button", data_trace=number, data_name=place)
     counts = (tally[Verdict.FAIL], tally[Verdict.WARN], len(trace.exchanges))
     cells = (element("td", shown) for shown in (*map(str, counts), cell(judged.daemon_version, 40)))
     return element("tr", element("th", open_it, scope="row"), *cells)
@@ -147,14 +174,14 @@ def _verdict_row(name: str, verdict: Verdict, ending: Ending, *, linked: bool) -
     return element("tr", element("th", head, scope="row"), element("td", *says), data_kind=verdict.value)
 
 
-def _breach(breach: Breach) -> Markup:
+def _breach(breach: Breach, names: Mapping[str, str]) -> Markup:
     requirement = known_requirement(breach.requirement)
     known = (" ", element("span", "known", class_="known")) if breach.is_known else ()
     head = element("h3", verdict_tag(breach.verdict.value), " ", breach.requirement, f" {breach.level}", *known)
     parts: list[Markup] = [head]
     if requirement is not None:
         parts.append(element("p", requirement.title))
-    parts += [_shown(evidence) for evidence in breach.shown]
+    parts += [_shown(evidence, names.get(evidence.file)) for evidence in breach.shown]
     if breach.traces > len(breach.shown):
         parts.append(element("p", f"And in {breach.traces - len(breach.shown)} more traces."))
     rows: list[tuple[str, str | Markup]] = []
@@ -169,8 +196,9 @@ def _breach(breach: Breach) -> Markup:
     return element("article", *parts, id=breach.requirement)
 
 
-def _shown(shown: Shown) -> Markup:
-    parts = [joined(_kind(shown, kind)) for kind in shown.kinds]
+def _shown(shown: Shown, name: str | None) -> Markup:
+    """What one trace shows; `name` is that of the trace in addresses of the page, None where it is not in it."""
+    parts = [joined(_kind(shown, kind, name)) for kind in shown.kinds]
     if shown.more:
         parts.append(element("p", f"{shown.more} more kinds: the JSON report lists them."))
     if shown.known:
@@ -178,9 +206,16 @@ def _shown(shown: Shown) -> Markup:
     return element("div", *parts, class_="shown")
 
 
-def _kind(shown: Shown, kind: Evidence) -> Iterator[Markup]:
+def _kind(shown: Shown, kind: Evidence, name: str | None) -> Iterator[Markup]:
+    def linked(text: str, at: str = "") -> str | Markup:
+        if not text or name is None or kind.seq is None:
+            return text
+        return element(
+            "a", text, href=f"#trace={quote(name, '')}&exchange={kind.seq}" + (f"&at={quote(at, '')}" if at else "")
+        )
+
     file = f"{shown.file}:{kind.line}" if shown.file and kind.line is not None else shown.file
-    rows: list[tuple[str, str | Markup]] = [("what", kind.what), ("where", kind.where)]
+    rows: list[tuple[str, str | Markup]] = [("what", kind.what), ("where", linked(kind.where, kind.pointer))]
     rows += [("with", other) for other in kind.others]
     rows += [("at", kind.pointer), ("expected", kind.expected), ("received", kind.received), ("in", file)]
     rows += [("again", kind.repeated)] if kind.repeats else []

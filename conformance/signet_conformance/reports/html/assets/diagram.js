@@ -66,7 +66,7 @@ function drawCall(data, group, row, y, left, right, room) {
   } else {
     call.append(draw("text", { class: "found", x: right - 8, y: y + 50, "text-anchor": "end" }, "×"));
   }
-  call.addEventListener("click", () => openExchange(data, group, row, true));
+  call.addEventListener("click", () => go(placeOf(data, group, row)));
   return call;
 }
 

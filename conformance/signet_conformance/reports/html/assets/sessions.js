@@ -4,10 +4,17 @@ const SEQ = 0, BEGAN = 1, TOOK = 2, METHOD = 3, PATH = 4, OPERATION = 5, KEY = 6
 const WORST = ["ERROR", "FAIL", "WARN"];
 const SESSIONS_AT_ONCE = 100, EXCHANGES_AT_ONCE = 200;
 
+const traces = new Map();
+
+/* The data of a trace, read once. */
 function readTrace(number) {
+  if (traces.has(number)) return traces.get(number);
   const data = JSON.parse(document.getElementById(`trace-${number}`).textContent);
+  data.name = document.querySelector(`button[data-trace="${number}"]`).dataset.name;
   data.text = (index) => (index < 0 ? null : data.strings[index]);
   data.findings = (row) => data.found[row[SEQ]] || [];
+  data.groups = groupsOf(data);
+  traces.set(number, data);
   return data;
 }
 
@@ -52,7 +59,7 @@ function growingList(label, entries, perPage, entryOf, more) {
   const button = make("button", { type: "button", onclick: () => {
     const first = shown;
     grow();
-    list.children[first].querySelector("button").focus();
+    list.children[first].querySelector("button, a").focus();
   } });
   const grow = () => {
     const next = entries.slice(shown, shown + perPage);
@@ -67,22 +74,30 @@ function growingList(label, entries, perPage, entryOf, more) {
   return holder;
 }
 
-function openTrace(number, focus) {
-  const data = readTrace(number);
-  document.querySelectorAll("button[data-trace]").forEach((button) => {
-    button.setAttribute("aria-current", String(button.dataset.trace === String(number)));
+function firstGroup(data) {
+  const [all, ...others] = data.groups;
+  return all.rows.length <= EXCHANGES_AT_ONCE ? all : others.find((group) => group.keyed && group.findings.length) || others[0] || all;
+}
+
+function markChosen(selector, isChosen) {
+  document.querySelectorAll(selector).forEach((button) => {
+    if (isChosen(button)) button.setAttribute("aria-current", "true");
+    else button.removeAttribute("aria-current");
   });
-  const groups = groupsOf(data);
+}
+
+function drawTrace(number) {
+  const data = readTrace(number), groups = data.groups;
+  shown = { number, data, group: null, row: null };
+  markChosen("button[data-trace]", (button) => button.dataset.trace === String(number));
   const search = make("input", { type: "search", autocomplete: "off" });
   const only = make("input", { type: "checkbox" });
   const heading = make("h3", { tabindex: "-1" }, "Sessions of ", make("bdi", {}, data.file));
   const holder = make("div", { class: "sessions" });
   const status = make("p", { role: "status", class: "quiet" });
-  const buttonOf = (group) => make("button", { type: "button", onclick: (event) => {
-    holder.querySelectorAll("button[aria-current]").forEach((one) => one.removeAttribute("aria-current"));
-    event.currentTarget.setAttribute("aria-current", "true");
-    openSession(data, group, true);
-  } }, group.keyed ? "session " : "", make("bdi", {}, group.name), `, ${plural(group.rows.length, "exchange")}`,
+  const buttonOf = (group) => make("button", { type: "button", "data-group": groups.indexOf(group),
+    "aria-current": group === shown.group ? "true" : null, onclick: () => go(placeOf(data, group)) },
+  group.keyed ? "session " : "", make("bdi", {}, group.name), `, ${plural(group.rows.length, "exchange")}`,
   group.keyed && group.agents.length ? `, as ${group.agents.slice(0, 4).join(", ")}` : "", ...tally(group.findings));
   const apply = () => {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -94,36 +109,45 @@ function openTrace(number, focus) {
   only.addEventListener("change", apply);
   apply();
   const left = data.left_out.rows ? make("p", {}, `${data.left_out.rows} exchanges are left out of this page to keep it small. All of them: `, make("code", {}, data.show)) : null;
-  document.getElementById("session-list").replaceChildren(heading, ...(left ? [left] : []),
+  const about = facts([["target", data.target], ["recorded", data.created], ["daemon", data.daemon], ["host", data.host], ["scenario", data.title]]);
+  document.getElementById("session-list").replaceChildren(heading, about, ...(left ? [left] : []),
     make("fieldset", { class: "filter" }, make("legend", {}, "Find a session"),
       make("label", {}, "Session or agent ", search), make("label", {}, only, "with findings only")), status, holder);
   document.getElementById("exchange-view").replaceChildren(make("p", { class: "quiet" }, "Choose an exchange to see what it carried."));
-  const first = groups[0].rows.length <= EXCHANGES_AT_ONCE ? groups[0] : groups.find((group) => group.keyed && group.findings.length) || groups[1] || groups[0];
-  openSession(data, first, false);
-  const chosen = holder.querySelectorAll("ol button")[groups.indexOf(first)];
-  if (chosen) chosen.setAttribute("aria-current", "true");
-  if (focus) heading.focus();
 }
 
-function openSession(data, group, focus) {
+let inTime = false;
+
+function drawSession(data, group) {
+  shown.group = group;
+  shown.row = null;
+  markChosen("#session-list button[data-group]", (button) => data.groups[button.dataset.group] === group);
   const heading = make("h3", { tabindex: "-1" }, group.keyed ? "Session " : "", make("bdi", {}, group.name));
   const figure = make("figure", {});
-  const buttonOf = (row) => {
-    const findings = data.findings(row);
-    return make("button", { type: "button", "data-seq": row[SEQ], onclick: () => openExchange(data, group, row, true) },
-      make("bdi", {}, `#${row[SEQ]} ${data.text(row[METHOD])} ${data.text(row[PATH])}`),
-      row[AGENT] < 0 ? "" : make("bdi", {}, ` as ${data.text(row[AGENT])}`), ` ${answerOf(data, row)}`, ...tally(findings));
-  };
+  const buttonOf = (row) => make("button", { type: "button", "data-seq": row[SEQ], onclick: () => go(placeOf(data, group, row)) },
+    make("bdi", {}, `#${row[SEQ]} ${data.text(row[METHOD])} ${data.text(row[PATH])}`),
+    row[AGENT] < 0 ? "" : make("bdi", {}, ` as ${data.text(row[AGENT])}`), ` ${answerOf(data, row)}`, ...tally(data.findings(row)));
   const view = document.getElementById("session-view");
-  view.replaceChildren(heading, figure);
   let rows = [];
-  const draw = () => drawDiagram(figure, data, group, rows);
-  view.append(make("h4", {}, "Exchanges"), growingList("Exchanges of the session", group.rows, EXCHANGES_AT_ONCE, buttonOf, (shown) => {
-    rows = shown;
-    draw();
+  const redraw = () => (inTime ? drawWaterfall : drawDiagram)(figure, data, group, rows);
+  view.replaceChildren(heading, choiceOfDrawing(redraw), figure);
+  view.append(make("h4", {}, "Exchanges"), growingList("Exchanges of the session", group.rows, EXCHANGES_AT_ONCE, buttonOf, (listed) => {
+    rows = listed;
+    redraw();
   }));
-  watchWidth(figure, draw);
-  if (focus) heading.focus();
+  watchWidth(figure, redraw);
+}
+
+function choiceOfDrawing(redraw) {
+  const choice = (label, chosen) => {
+    const radio = make("input", { type: "radio", name: "drawing", checked: inTime === chosen });
+    radio.addEventListener("change", () => {
+      inTime = chosen;
+      redraw();
+    });
+    return make("label", {}, radio, label);
+  };
+  return make("fieldset", { class: "filter" }, make("legend", {}, "Draw"), choice("in sequence", false), choice("in time", true));
 }
 
 function answerOf(data, row) {
