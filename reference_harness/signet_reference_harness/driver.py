@@ -51,8 +51,9 @@ import httpx
 from signet_reference_harness.client import OPERATIONS
 from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.errors import HarnessError, StepError
-from signet_reference_harness.host import SessionHost
+from signet_reference_harness.host import Models, SessionHost
 from signet_reference_harness.identity import HARNESS_NAME
+from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.routing import RoutingTable, routing_table
 from signet_reference_harness.steps import PERFORMERS, SESSIONLESS, perform
 
@@ -69,9 +70,12 @@ class Driver:
         config: HarnessConfig,
         transport: httpx.AsyncBaseTransport | None = None,
         routing: RoutingTable | None = None,
+        models: Models = ScriptedProvider,
     ) -> None:
         self._config = config
-        self._host = SessionHost(config, routing=routing, model_turn=self._model_turn, transport=transport)
+        self._host = SessionHost(
+            config, routing=routing, model_turn=self._model_turn, models=models, transport=transport
+        )
         self._tells_model_turns = False
         self._awaiting_go: deque[asyncio.Event] = deque()
         self._under_way: set[asyncio.Task[None]] = set()
@@ -178,8 +182,11 @@ class Driver:
 OPS: Final = ("hello", "step", "flush", "go", "exit")
 
 
-def main(transport: httpx.AsyncBaseTransport | None = None) -> int:
-    """Serve standard input until it ends; returns the exit status. `transport` replaces httpx's own."""
+def main(transport: httpx.AsyncBaseTransport | None = None, models: Models = ScriptedProvider) -> int:
+    """Serve standard input until it ends; returns the exit status.
+
+    `transport` replaces httpx's own to the daemon, `models` the models that steps script.
+    """
     try:
         config = HarnessConfig.from_environment(os.environ)
         routing = routing_table(os.environ)
@@ -187,12 +194,15 @@ def main(transport: httpx.AsyncBaseTransport | None = None) -> int:
         print(f"signet_reference_harness: {error}", file=sys.stderr)
         return 2
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_serve_input(config, transport, routing))
+        asyncio.run(_serve_input(config, transport, routing, models))
     return 0
 
 
 async def _serve_input(
-    config: HarnessConfig, transport: httpx.AsyncBaseTransport | None, routing: RoutingTable | None
+    config: HarnessConfig,
+    transport: httpx.AsyncBaseTransport | None,
+    routing: RoutingTable | None,
+    models: Models,
 ) -> None:
     loop = asyncio.get_running_loop()
     lines: asyncio.Queue[bytes | None] = asyncio.Queue()
@@ -211,7 +221,7 @@ async def _serve_input(
         loop.call_soon_threadsafe(lines.put_nowait, None)
 
     threading.Thread(target=read, daemon=True).start()
-    await Driver(config, transport, routing).serve(lines)
+    await Driver(config, transport, routing, models).serve(lines)
 
 
 async def _done(tasks: Collection[asyncio.Task[None]]) -> None:

@@ -17,6 +17,9 @@ from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.errors import StepError
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.lifecycle import SHUTDOWN
+from signet_reference_harness.providers import Provider
+from signet_reference_harness.providers.completion import CompletionResult
+from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.reply import Reply
 from signet_reference_harness.routing import RoutingTable
 from signet_reference_harness.session import Session
@@ -25,6 +28,8 @@ from signet_reference_harness.tools.built_in import BUILT_IN
 from signet_reference_harness.tools.registry import ToolRegistry
 
 SWITCH: Final = "session_switch"
+Models = Callable[[Sequence[CompletionResult], Callable[[], Awaitable[None]] | None], Provider]
+"""Makes a model that gives these answers in order; what comes with them is awaited before the first."""
 
 
 class SessionHost:
@@ -40,19 +45,22 @@ class SessionHost:
         context_budget: int | None = None,
         routing: RoutingTable | None = None,
         model_turn: Callable[[str], Awaitable[None]] | None = None,
+        models: Models = ScriptedProvider,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         """`research` names tools that run on each prompt before the model does, with the prompt as their `query`.
 
         `workspace` is the folder of the agent's own files; a context of over `context_budget` tokens is compacted.
         With a `routing` table each session speaks to the daemon of its agent, and to no other.
-        `model_turn` is awaited with a session's name before its model is asked; `transport` is httpx's.
+        `model_turn` is awaited with a session's name before its model is asked; `models` makes the model of a step
+        from the answers that it is to give. `transport` is httpx's.
         """
         self.client = AdapterClient(config, transport)
         self._clients = {(config.origin, config.token): self.client}
         self._routing = routing
         self._transport = transport
         self.model_turn = model_turn
+        self.models = models
         self._workspace = workspace
         self._context_budget = context_budget
         self._tools = ToolRegistry(tools, research)

@@ -12,7 +12,6 @@ from signet_reference_harness.host import SessionHost
 from signet_reference_harness.lifecycle import SHUTDOWN
 from signet_reference_harness.messages import ToolCall
 from signet_reference_harness.providers.completion import CompletionResult, StopReason
-from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.reply import Reply
 from signet_reference_harness.session import Session
 from signet_reference_harness.tools import ToolResult
@@ -91,7 +90,7 @@ async def _prompt(host: SessionHost, session: Session, step: Step) -> Result:
     reply = DEFAULT_REPLY if reply is None else reply
     calls = _tool_calls(step)
     script = [_calling(*calls)] if calls else []
-    provider = ScriptedProvider([*script, CompletionResult(content=reply)], _announced(host, _string(step, "session")))
+    provider = host.models([*script, CompletionResult(content=reply)], _announced(host, _string(step, "session")))
     turn = await session.turn(_string(step, "text"), provider, _ratings(step))
     return {
         "turn": turn.error is None,
@@ -117,9 +116,9 @@ def _announced(host: SessionHost, name: str) -> Callable[[], Awaitable[None]] | 
     return None if announce is None else lambda: announce(name)
 
 
-async def _tool(_host: SessionHost, session: Session, step: Step) -> Result:
+async def _tool(host: SessionHost, session: Session, step: Step) -> Result:
     call = ToolCall("call-1", _string(step, "tool"), _object(step, "arguments"))
-    done = await session.go_on(ScriptedProvider([_calling(call), CompletionResult(content="")]))
+    done = await session.go_on(host.models([_calling(call), CompletionResult(content="")], None))
     return _tool_result(done.tool_results[0])
 
 
@@ -137,9 +136,9 @@ async def _compaction_complete(_host: SessionHost, session: Session, step: Step)
     return {"completed": reply.accepted}
 
 
-async def _compact(_host: SessionHost, session: Session, step: Step) -> Result:
+async def _compact(host: SessionHost, session: Session, step: Step) -> Result:
     summary = _optional_string(step, "summary") or ""
-    done = await session.compact(ScriptedProvider([CompletionResult(content=summary)]))
+    done = await session.compact(host.models([CompletionResult(content=summary)], None))
     return {
         "summary_prompt": done.asked.summary_prompt,
         "guidelines": done.asked.guidelines,

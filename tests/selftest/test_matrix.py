@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from signet_conformance.contract import catalogue, daemon_requirements, requirements
+from signet_conformance.contract import catalogue
 from signet_conformance.files.documents import demand
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.selftest_document import KillMatrix
@@ -61,7 +61,7 @@ def test_lines_fit_the_terminal(width: int) -> None:
     """No line is wider than the terminal, and a wide one is not filled beyond comfort."""
     lines = matrix_lines(EVERY, mutants().exempt, width)
     assert max(map(len, lines)) <= min(width, 120)
-    assert sum(line.startswith("SIG-") for line in lines) == len({**requirements(), **daemon_requirements()})
+    assert sum(line.startswith("SIG-") for line in lines) == len(catalogue())
 
 
 def test_colour_only_on_request() -> None:

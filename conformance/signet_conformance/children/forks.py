@@ -53,8 +53,10 @@ PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "signet_conformance.selftest.harness": (
             *_HARNESS,
             "argparse",
+            "ollama",
             "signet_conformance.selftest.variants",
             "signet_conformance.selftest.transport",
+            "signet_reference_harness.providers.ollama",
         ),
     }
 )

@@ -68,7 +68,9 @@ class Station:
     Both processes start with the first connector: a station that nobody comes to costs nothing.
     """
 
-    def __init__(self, target: Target, daemon: str, home: Path, *, canary: str, token: str) -> None:
+    def __init__(
+        self, target: Target, daemon: str, home: Path, *, canary: str, token: str, model: bool = False
+    ) -> None:
         self.target = target
         self._home = home
         self._canary = canary
@@ -76,6 +78,7 @@ class Station:
         self.daemon = DaemonUnderTest(daemon, home / "agents")
         self._stack = contextlib.ExitStack()
         self._started = False
+        self._has_model = model
         self._model: ModelRecorder | None = None
         self._model_variables: Mapping[str, str] = {}
         self._between = 0
@@ -89,7 +92,7 @@ class Station:
             folder.mkdir(parents=True, exist_ok=True)
         self._stack.callback(self.daemon.close)
         self.daemon.start()
-        if self.target.real is not None:
+        if self._has_model or self.target.real is not None:
             self._start_model()
         self._recorder = Recorder(self.daemon.url, self._home / "recorder", self._canary, self._model)
         self._stack.callback(self._recorder.close)

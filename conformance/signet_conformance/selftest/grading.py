@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as member
 
-from signet_conformance.contract import MUST, catalogue, daemon_requirements, requirements
+from signet_conformance.contract import MUST, catalogue
 from signet_conformance.engine import Judged, run_judgements
 from signet_conformance.finding import Verdict
 from signet_conformance.rules import rules, run_rules
 from signet_conformance.rules.daemon import DAEMON_RULES
+from signet_conformance.rules.model import MODEL_RULES
 from signet_conformance.selftest.mutants import FILE, Mutant, Mutants, mutants
 from signet_conformance.selftest.performing import Performed
 from signet_conformance.selftest.trials import CONTRACT, Trial
@@ -85,7 +86,7 @@ class Selftest:
 def unreached(grades: Sequence[Grade]) -> Sequence[str]:
     """The requirements that neither the reference nor a variant is judged by, at any contract version, in order."""
     reached = {name for grade in grades if grade.trial.mutant is None for name in grade.decided}
-    return [name for name in (*requirements(), *daemon_requirements()) if name not in reached | run_rules().keys()]
+    return [name for name in catalogue() if name not in reached | run_rules().keys()]
 
 
 def reasons_missing(names: Sequence[str], known: Mapping[str, str]) -> Iterator[str]:
@@ -100,7 +101,7 @@ def reasons_missing(names: Sequence[str], known: Mapping[str, str]) -> Iterator[
 
 def completeness(known: Mutants) -> Iterator[str]:
     """What is missing: rules that no mutant breaks, mutants and exemptions without a rule."""
-    judged = {*rules(), *DAEMON_RULES}
+    judged = {*rules(), *DAEMON_RULES, *MODEL_RULES}
     broken = {mutant.breaks for mutant in known.mutants.values()}
     for name in sorted(judged - broken - set(known.exempt)):
         yield f"{name} has a rule and no mutant: add one to schemas/mutants.json, or a reason under its no_mutant"
@@ -148,19 +149,19 @@ def is_control(performed: Performed) -> bool:
 
 
 def _decided(judged: Judged) -> frozenset[str]:
-    every = {**judged.judgements, **judged.daemon}
+    every = {**judged.judgements, **judged.daemon, **judged.harness}
     return frozenset(name for name, judgement in every.items() if judgement.verdict in (*_BREACHES, Verdict.PASS))
 
 
 def _breached(judged: Judged) -> Iterator[tuple[str, Verdict]]:
-    for name, judgement in {**judged.judgements, **judged.daemon}.items():
+    for name, judgement in {**judged.judgements, **judged.daemon, **judged.harness}.items():
         if judgement.verdict in _BREACHES:
             yield name, judgement.verdict
 
 
 def _blame(performed: Performed, judged: Judged, breached: Mapping[str, Verdict]) -> Iterator[str]:
     """What speaks against calling variants conforming and tried: a breach, no change, a row that judged nothing."""
-    verdicts = {**judged.judgements, **judged.daemon}
+    verdicts = {**judged.judgements, **judged.daemon, **judged.harness}
     allowed = {name for variant in performed.trial.variants for name in variant.allowed}
     for name, verdict in breached.items():
         if name not in allowed or verdict is not Verdict.WARN:

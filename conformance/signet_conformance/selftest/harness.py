@@ -14,12 +14,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from signet_conformance.drivers.model_process import MODEL_VARIABLE
 from signet_conformance.errors import SignetConformanceError
 from signet_conformance.selftest.host import seen_by_host
-from signet_conformance.selftest.mutants import NOTHING, mutant
+from signet_conformance.selftest.models import ChangedModels
+from signet_conformance.selftest.mutants import NOTHING, Change, mutant
 from signet_conformance.selftest.transport import Chain, MutatingTransport
 from signet_conformance.selftest.variants import variant
 from signet_reference_harness import driver
+from signet_reference_harness.host import Models
+from signet_reference_harness.providers.scripted import ScriptedProvider
 
 PLANTED_VARIABLE = "SIGNET_SELFTEST_PLANTED"
 """Holds the value of a secret, for the mutant that tells one."""
@@ -43,26 +47,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SignetConformanceError as problem:
         print(f"{problem}", file=sys.stderr)
         return problem.exit_status
-    if change.get("do") == "environment":
-        for variable in change["unset"]:
+    asked = [(given.mutant or "", change)] if change.get("do") == "model" else []
+    asked += [named for named in changes if named[1]["do"] == "model"]
+    changes = [named for named in changes if named[1]["do"] != "model"]
+    models = _models(asked)
+    if change.get("do") in ("environment", "model"):
+        for variable in change.get("unset", ()):
             os.environ.pop(variable, None)
         change = NOTHING
     secret = os.environ.get(PLANTED_VARIABLE)
     if change.get("do") == "host":
         with seen_by_host(change):
-            return driver.main(MutatingTransport())
+            return driver.main(MutatingTransport(), models)
     hosts = [(name, change) for name, change in changes if change["do"] == "host"]
-    if not changes:
+    if not given.variant:
         port = int(os.environ.get(DEFAULT_PORT_VARIABLE, "0"))
-        return driver.main(MutatingTransport(change, secret=secret, default_port=port))
+        return driver.main(MutatingTransport(change, secret=secret, default_port=port), models)
     chain = Chain([named for named in changes if named not in hosts], secret=secret)
     with contextlib.ExitStack() as seen:
         for _, shown in hosts:
             seen.enter_context(seen_by_host(shown))
-        status = driver.main(chain.transport)
+        status = driver.main(chain.transport, models)
     if (out := os.environ.get(APPLIED_VARIABLE)) is not None:
-        Path(out).write_text(json.dumps(sorted({name for name, _ in changes} - chain.idle)), "utf-8")
+        applied = {name for name, _ in changes} - chain.idle
+        applied |= models.applied if isinstance(models, ChangedModels) else set()
+        Path(out).write_text(json.dumps(sorted(applied)), "utf-8")
     return status
+
+
+def _models(changes: Sequence[tuple[str, Change]]) -> Models:
+    """The models that are asked: those of a server, where the kit has put one, else scripts in this process."""
+    return ChangedModels(changes) if MODEL_VARIABLE in os.environ else ScriptedProvider
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from signet_conformance.contract import catalogue, document
 from signet_conformance.errors import UsageError, printable
 
 FILE = "schemas/mutants.json"
-CONNECTOR, DAEMON = "connector", "daemon"
+CONNECTOR, DAEMON, HARNESS = "connector", "daemon", "harness"
 Change = Mapping[str, Any]
 """One change, as schemas/mutants.schema.json describes it; `do` says which kind."""
 NOTHING: Change = MappingProxyType({})
@@ -42,7 +42,7 @@ class Mutant:
     @property
     def of_connector(self) -> Change:
         """The change that the connector is launched with."""
-        return self.change if self.side == CONNECTOR else self.situation
+        return self.situation if self.side == DAEMON else self.change
 
 
 @dataclass(frozen=True, slots=True)

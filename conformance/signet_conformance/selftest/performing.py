@@ -27,8 +27,8 @@ from signet_conformance.errors import KitError, SignetConformanceError
 from signet_conformance.running.default_port import DefaultPort
 from signet_conformance.running.station import Station
 from signet_conformance.selftest.harness import APPLIED_VARIABLE, DEFAULT_PORT_VARIABLE, PLANTED_VARIABLE
-from signet_conformance.selftest.mutants import CONNECTOR
-from signet_conformance.selftest.trials import CONTRACT, Trial
+from signet_conformance.selftest.mutants import DAEMON
+from signet_conformance.selftest.trials import CONTRACT, Trial, told_apart
 
 _READY_S = 60.0
 T = TypeVar("T")
@@ -52,9 +52,10 @@ def perform(wanted: Sequence[Trial], folder: Path, workers: int) -> Iterator[Per
 
     Raises what a worker raises: a kit that cannot launch its own parts says nothing about a mutant.
     """
-    kinds: dict[tuple[str, bool], deque[Trial]] = {}
+    kinds: dict[tuple[str, bool, bool], deque[Trial]] = {}
     for trial in wanted:
-        kinds.setdefault((trial.contract, trial.needs_broken_daemon), deque()).append(trial)
+        kind = (trial.contract, trial.needs_broken_daemon, trial.needs_model)
+        kinds.setdefault(kind, deque()).append(trial)
     # The most numerous kind comes last, and every worker takes part in it.
     batches = deque(sorted(kinds.items(), key=lambda kind: (len(kind[1]), kind[0])))
     batches.extend([batches[-1]] * (workers - 1) if batches else [])
@@ -64,11 +65,10 @@ def perform(wanted: Sequence[Trial], folder: Path, workers: int) -> Iterator[Per
     def work() -> None:
         try:
             while not stop.is_set() and (batch := _next(batches)) is not None:
-                (contract, _), asked = batch
+                (contract, broken, model), asked = batch
                 if (first := _next(asked)) is not None:
-                    _perform_batch(
-                        _Bench(contract, plain=batch[0] == (CONTRACT, False)), first, asked, folder, done, stop
-                    )
+                    bench = _Bench(contract, plain=contract == CONTRACT and not broken, model=model)
+                    _perform_batch(bench, first, asked, folder, done, stop)
         except BaseException as failure:  # noqa: BLE001 - handed to the thread that waits for the workers
             done.put(failure)
         finally:
@@ -128,9 +128,10 @@ class _Bench:
     A context manager: what it launched ends with it.
     """
 
-    def __init__(self, contract: str, *, plain: bool) -> None:
+    def __init__(self, contract: str, *, plain: bool, model: bool) -> None:
         self._contract = contract
         self._plain = plain
+        self._model = model
         self._canary = f"canary-{secrets.token_hex(12)}"
         self._daemon: LineProcess | None = None
         self._stack = ExitStack()
@@ -140,7 +141,9 @@ class _Bench:
             home = self._home = self._stack.enter_context(temporary_folder("signet-selftest-"))
             target = targets.load("reference")
             token = f"sig_sk_{secrets.token_hex(20)}"
-            self._station = Station(target, self._daemon_at(home), home, canary=self._canary, token=token)
+            self._station = Station(
+                target, self._daemon_at(home), home, canary=self._canary, token=token, model=self._model
+            )
             self._stack.callback(self._station.close)
             self._station.start()
             self._port = _free_port()
@@ -171,9 +174,7 @@ class _Bench:
         """The connector of a trial."""
         command = [sys.executable, "-P", "-m", "signet_conformance.selftest.harness"]
         command += [] if trial.mutant is None else ["--mutant", trial.mutant.id]
-        command += [
-            word for variant in trial.variants if variant.side == CONNECTOR for word in ("--variant", variant.id)
-        ]
+        command += [word for variant in trial.variants if variant.side != DAEMON for word in ("--variant", variant.id)]
         self._station.target = replace(self._station.target, command=tuple(command))
         noted = {APPLIED_VARIABLE: str(self._home / f"{trial.name}.json")} if trial.variants else {}
         told = {PLANTED_VARIABLE: self._canary, DEFAULT_PORT_VARIABLE: str(self._port)}
@@ -190,7 +191,8 @@ class _Bench:
             name = trial.mutant.id if trial.mutant is not None and trial.needs_broken_daemon else None
             self._change_daemon({"mutant": name})
         try:
-            error = self._station.perform(replace(trial.scenario, name=trial.name), driver, out)
+            scenario = told_apart(trial.scenario, trial.name) if trial.needs_model else trial.scenario
+            error = self._station.perform(replace(scenario, name=trial.name), driver, out)
             return Performed(trial, judge(trace.read(out)), error, self._applied(trial))
         except SignetConformanceError as failure:
             return Performed(trial, None, str(failure))

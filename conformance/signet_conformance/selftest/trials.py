@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from signet_conformance.errors import ContractError
 from signet_conformance.rules import run_rules
 from signet_conformance.scenarios.script import Scenario, scripted
-from signet_conformance.selftest.mutants import DAEMON, Mutant, mutants
+from signet_conformance.scenarios.steps import Compact
+from signet_conformance.selftest.mutants import CONNECTOR, DAEMON, HARNESS, Mutant, mutants
 from signet_conformance.selftest.variants import FILE, Variant, grouped, variants
 
 CONTRACT = "0.145"
@@ -25,12 +26,18 @@ class Trial:
     contract: str
     mutant: Mutant | None = None
     variants: tuple[Variant, ...] = ()
+    side: str = CONNECTOR
 
     @property
     def needs_broken_daemon(self) -> bool:
         """Whether it meets a daemon that is broken, or odd."""
         broken = self.mutant is not None and self.mutant.side == DAEMON
         return broken or any(variant.side == DAEMON for variant in self.variants)
+
+    @property
+    def needs_model(self) -> bool:
+        """Whether what reaches the model is recorded, too."""
+        return self.side == HARNESS
 
     @property
     def is_control(self) -> bool:
@@ -44,6 +51,17 @@ def scenarios() -> Mapping[str, Scenario]:
     own = [Scenario.from_json(row, "schemas/mutants.json") for row in mutants().scenarios]
     odd = [Scenario.from_json(row, FILE) for row in variants().scenarios]
     return {scenario.name: scenario for scenario in (*scripted(), *own, *odd)}
+
+
+def told_apart(scenario: Scenario, name: str) -> Scenario:
+    """The scenario with summaries of its own: a daemon keeps each, and tells later sessions of it."""
+    steps = (
+        step.model_copy(update={"summary": f"{step.summary} So it was in {name}."})
+        if isinstance(step, Compact)
+        else step
+        for step in scenario.steps
+    )
+    return replace(scenario, steps=tuple(steps))
 
 
 def scenario_of(change: Mutant | Variant) -> Scenario:
@@ -63,7 +81,7 @@ def trials(wanted: Sequence[Mutant], odd: Sequence[Variant] = ()) -> Sequence[Tr
     """The trials of these mutants and variants, those of the reference first."""
     return [
         *_controls(wanted),
-        *(Trial(mutant.id, scenario_of(mutant), mutant.contract, mutant) for mutant in wanted),
+        *(Trial(mutant.id, scenario_of(mutant), mutant.contract, mutant, side=mutant.side) for mutant in wanted),
         *(of_variants(group) for group in grouped(odd)),
     ]
 
@@ -73,13 +91,14 @@ def of_variants(group: tuple[Variant, ...]) -> Trial:
     first = group[0]
     together = f"{first.group}-{first.scenario}-{first.contract}-{first.side}".replace(".", "-")
     name = first.id if len(group) == 1 else together
-    return Trial(f"variant-{name}", scenario_of(first), first.contract, variants=group)
+    return Trial(f"variant-{name}", scenario_of(first), first.contract, variants=group, side=first.side)
 
 
 def _controls(wanted: Sequence[Mutant]) -> Iterator[Trial]:
     whole = len(wanted) == len(mutants().mutants)
-    needed = {(mutant.contract, mutant.scenario) for mutant in wanted}
+    needed = {(mutant.contract, mutant.scenario, mutant.side == HARNESS) for mutant in wanted}
     if whole or any(mutant.breaks in run_rules() for mutant in wanted):
-        needed |= {(CONTRACT, scenario.name) for scenario in scripted()}
-    for contract, name in sorted(needed):
-        yield Trial(f"reference-{contract.replace('.', '-')}-{name}", scenarios()[name], contract)
+        needed |= {(CONTRACT, scenario.name, False) for scenario in scripted()}
+    for contract, name, with_model in sorted(needed):
+        trial = f"reference-{contract.replace('.', '-')}-{name}{'-model' if with_model else ''}"
+        yield Trial(trial, scenarios()[name], contract, side=HARNESS if with_model else CONNECTOR)

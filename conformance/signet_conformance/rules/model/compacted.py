@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from signet_conformance.facts import COMPLETE, Recording
+from signet_conformance.rules.model.given import heard_by
 from signet_conformance.rules.model.outcomes import breach, unclear
 from signet_conformance.rules.model.turns import turns_of
 from signet_conformance.rules.model.wording import marker_lines, plain, presence, says, shortened
@@ -17,9 +18,11 @@ def model_works_with_the_told_summary(recording: Recording) -> Iterator[Outcome]
     """After a compaction the model is given the summary that the daemon was told."""
     for call in recording.of(COMPLETE):
         summary = call.body.get("summary")
-        lines = marker_lines(summary) if isinstance(summary, str) else ()
         step = step_before(recording, call.seq)
         session = session_of(recording, call.key) or (None if step is None else step.session)
+        lines = marker_lines(summary) if isinstance(summary, str) and session is not None else ()
+        # What the daemon has said itself is before the model without the summary.
+        lines = tuple(line for line in lines if not says(line, heard_by(recording, str(session))))
         turn = next((turn for turn in turns_of(recording, session) if turn.high > call.seq), None)
         if not lines or session is None or turn is None or _taken_away(recording, session, call.seq, turn.low):
             continue

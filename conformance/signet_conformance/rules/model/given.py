@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from signet_conformance.facts import PROMPT, START, Call, Recording
 from signet_conformance.rules.model.wording import marker_lines, padded, says
@@ -37,6 +37,18 @@ def given(recording: Recording) -> Sequence[Given]:
 
 
 def _given(recording: Recording) -> Iterator[Given]:
+    texts = list(_texts_given(recording))
+    lines_of = {
+        kind: {line for text in texts if text.call.operation == kind for line in text.lines} for kind in (START, PROMPT)
+    }
+    for text in texts:
+        others = lines_of[PROMPT if text.call.operation == START else START]
+        # Both hooks tell the day, say: only what is its own tells that a text is there.
+        own = tuple(line for line in text.lines if line not in others)
+        yield replace(text, lines=own) if own else text
+
+
+def _texts_given(recording: Recording) -> Iterator[Given]:
     for call in recording.of(START, PROMPT, cut=True):
         inject = (call.answer or {}).get("inject") if call.accepted else None
         if not isinstance(inject, str) or _is_stub(call) or any(call.body.get(name) for name in _PARENTS):

@@ -21,6 +21,10 @@ _FAILURE = re.compile(
     r"|timeout|aborted|invalid|conflict|busy|exception|false|econn\w+|[45]\d\d)\b"
 )
 _SUCCESS = re.compile(r"\b(?:saved|stored|remembered|recorded|noted|added|kept|success\w*|done|ok|true)\b")
+_NO_SUCCESS = re.compile(
+    r"\b(?:not|never|cannot|can t|failed to|unable to|could not|couldn t)(?: \w+){0,2} "
+    r"(?:sav|stor|remember|record|not|add|keep|kept|succe)\w*\b"
+)
 _NOTHING = re.compile(
     r"\b(?:no (?:\w+ ){0,3}(?:memor(?:y|ies)|results?|match(?:es)?|hits?|entries)|nothing|none|not find|not found|empty"
     r"|0 (?:results|memories))\b"
@@ -69,6 +73,7 @@ def _judged(call: Call, request: Asked, part: Part) -> Outcome:
     if call.operation in _SAVES:
         # What was kept may itself speak of errors.
         text = text.replace(_asks_for(call), " ")
+    text = _NO_SUCCESS.sub("failed", text)
     says_failure = part.failed or _FAILURE.search(text) is not None
     if not _succeeded(call):
         if says_failure:
