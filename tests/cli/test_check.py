@@ -26,7 +26,8 @@ def test_a_breach_of_a_must_exits_1(invoke: Invoke, tmp_path: Path) -> None:
     """One FAIL makes the run end with 1."""
     done = invoke("check", write(tmp_path / "a.jsonl", BREACHING))
     assert done.exit_code == 1
-    assert "FAIL SIG-AGENT-002 MUST" in done.stdout
+    assert "FAIL SIG-AGENT-001 MUST" in done.stdout
+    assert "also      FAIL SIG-AGENT-002 MUST" in done.stdout
 
 
 @pytest.mark.parametrize(("options", "status"), [((), 0), (("--strict",), 1)])
@@ -55,11 +56,19 @@ def test_all_shows_every_requirement(invoke: Invoke, tmp_path: Path) -> None:
     assert "PASS SIG-START-001" in done.stdout
 
 
-def test_quiet_shows_one_line(invoke: Invoke, tmp_path: Path) -> None:
-    """--quiet leaves the closing line."""
-    done = invoke("check", write(tmp_path / "a.jsonl", BREACHING), "--quiet")
-    assert done.stdout.count("\n") == 1
-    assert "FAIL" in done.stdout
+@pytest.mark.parametrize("option", ["--summary", "--quiet", "-q"])
+def test_a_summary_is_one_line_a_requirement(invoke: Invoke, tmp_path: Path, option: str) -> None:
+    """What is breached or undecided has a line each, above the closing line; what conforms has none."""
+    done = invoke("check", write(tmp_path / "a.jsonl", BREACHING), option)
+    *lines, closing = done.stdout.splitlines()
+    assert [line.split()[:2] for line in lines if line.startswith("FAIL")] == [
+        ["FAIL", "SIG-AGENT-001"],
+        ["FAIL", "SIG-AGENT-002"],
+    ]
+    assert len({line.split()[1] for line in lines}) == len(lines)
+    assert all(line.startswith(("FAIL SIG-", "WARN SIG-", "INCONCLUSIVE SIG-")) for line in lines)
+    assert closing.startswith("2 FAIL; ")
+    assert "memory-recall runs as 'default', 2 times" in done.stdout
 
 
 def test_what_only_the_run_breaches_is_replayed_over_its_traces(invoke: Invoke, tmp_path: Path) -> None:
@@ -76,12 +85,13 @@ def test_what_only_the_run_breaches_is_replayed_over_its_traces(invoke: Invoke, 
     assert "FAIL SIG-COV-001" in invoke(*words[2:]).stdout
 
 
-def test_a_second_file_does_not_repeat_the_explanation(invoke: Invoke, tmp_path: Path) -> None:
-    """Why and what to change are said once a run for each requirement."""
+def test_a_second_file_repeats_nothing(invoke: Invoke, tmp_path: Path) -> None:
+    """One cause is told once a run, with how widely it shows."""
     files = [write(tmp_path / name, BREACHING) for name in ("a.jsonl", "b.jsonl")]
     stdout = invoke("check", *files).stdout
-    assert stdout.count("FAIL SIG-AGENT-002") == 2
-    assert stdout.count("  why       The call runs as the agent default") == 1
+    assert stdout.count("FAIL SIG-AGENT-002") == 1
+    assert stdout.count("  why       ") == 1
+    assert "seen      in 2 of 2 traces, 2 sessions, 4 calls (memory-recall)" in stdout
     assert "\ntogether " in stdout
 
 

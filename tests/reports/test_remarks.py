@@ -12,10 +12,10 @@ import pytest
 from signet_conformance import engine
 from signet_conformance.contract import document
 from signet_conformance.reports.ending import Ending
+from signet_conformance.reports.headings import Headings
 from signet_conformance.reports.html.report import HtmlReport
 from signet_conformance.reports.markdown import MarkdownReport
 from signet_conformance.reports.remarks import MAX_KINDS, remarks
-from signet_conformance.reports.text import heading_lines
 from signet_conformance.trace import Header, Mark, Trace
 from tests.support.json_reports import json_report
 
@@ -126,7 +126,9 @@ def test_every_report_shows_the_notes() -> None:
     """The terminal shows those of each recording, the reports those of the run, harmlessly."""
     hostile = handler(1, text="<b>`boom`</b>\x1b[2J")
     judged = engine.judge(recording("plain", step(1), hostile))
-    assert any("before_prompt_build: threw" in line for line in heading_lines(judged, 400, False))
+    headings = Headings()
+    headings.add(judged)
+    assert any("before_prompt_build: threw" in line for line in headings.lines(400))
     told = json_report([judged])
     jsonschema_rs.validator_for(document("report/signet-report-1.schema.json")).validate(told)
     assert told["remarks"] == told["traces"][0]["remarks"] == remarks([judged.trace])

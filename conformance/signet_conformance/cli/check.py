@@ -62,7 +62,14 @@ Exit status: 0 conforming, 1 a MUST is breached (with --strict a SHOULD too),
 @click.option("--coverage", is_flag=True, help="Show how much of the contract the traces exercise, and what they miss.")
 @click.option("--coverage-fail-under", metavar="PERCENT", help="Fail (exit 1) when they exercise less than that.")
 @click.option("--all", "show_all", is_flag=True, help="Show PASS and NOT-APPLICABLE too.")
-@click.option("--quiet", "-q", is_flag=True, help="Show the closing line alone.")
+@click.option(
+    "--summary",
+    "--quiet",
+    "-q",
+    "summary",
+    is_flag=True,
+    help="Show one line for each requirement that is breached or undecided, and the closing line.",
+)
 @report_options
 @click.option("--force", is_flag=True, help="Let a report replace a file.")
 @click.option("--target", metavar="NAME", help="Declare what the profile of this target declares.")
@@ -77,7 +84,7 @@ def command(
     coverage: bool,
     coverage_fail_under: str | None,
     show_all: bool,
-    quiet: bool,
+    summary: bool,
     reports: ReportFiles,
     force: bool,
     target: str | None,
@@ -120,9 +127,9 @@ def command(
         else:
             from signet_conformance.cli.check_text import Shown
 
-            shown = Shown(stream, traces, show_all=show_all, quiet=quiet, coverage=coverage)
-            for judged in run.each(_counted(files, stack) if quiet or not stream.isatty() else files):
-                shown.trace(judged, terms, run.judging.known_in(judged))
+            shown = Shown(stream, traces, show_all=show_all, summary=summary, coverage=coverage)
+            for judged in run.each(_counted(files, stack)):
+                shown.trace(judged, terms.known_in(judged))
             conclusion = run.conclude()
             shown.end(conclusion)
         run.close_reports(conclusion)
@@ -134,7 +141,7 @@ def command(
 
         print(closing_line(conclusion, sys.stdout))
     # With a document on stdout, nothing else is written there.
-    if not quiet and (reports.output is not None or reports.document is None):
+    if not summary and (reports.output is not None or reports.document is None):
         for file in reports.files:
             print(f"report: {printable(file, 1000)}")
     return conclusion.status

@@ -3,90 +3,89 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TextIO
 
 from signet_conformance.engine import Judged
 from signet_conformance.outcome.broken_off import broke_off
-from signet_conformance.outcome.conclusion import Conclusion, Terms
+from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.reports import text
+from signet_conformance.reports.cause_text import CauseText, Detail, summary_lines
+from signet_conformance.reports.causes import Causes
+from signet_conformance.reports.ending import Ending
+from signet_conformance.reports.headings import Headings
 from signet_conformance.reports.known import known_lines
-from signet_conformance.reports.terminal import terminal_width, wants_colour
+from signet_conformance.reports.terminal import table_width, terminal_width, wants_colour
+from signet_conformance.reports.undecided import Undecided
 
 
 @dataclass(slots=True)
 class Shown:
-    """The run as text on a stream. `replayed` are the words that named the traces."""
+    """The run as text on a stream. `replayed` are the words that named the traces; `summary` asks for lines only."""
 
     stream: TextIO
     replayed: Sequence[str]
     show_all: bool
-    quiet: bool
+    summary: bool
     coverage: bool
     _width: int = field(default_factory=terminal_width)
-    _explained: set[str] = field(default_factory=set)
+    _causes: Causes = field(default_factory=Causes)
+    _undecided: Undecided = field(default_factory=Undecided)
+    _headings: Headings = field(default_factory=Headings)
 
     @property
     def _colour(self) -> bool:
         return wants_colour(self.stream)
 
-    def trace(self, judged: Judged, terms: Terms, known: Container[str]) -> None:
-        """One trace: what it breaches and what it leaves open, without what is `known`."""
-        if not self.quiet:
-            for block in self._blocks(judged, terms, known):
-                print(block, end="\n\n", file=self.stream)
-
-    def _blocks(self, judged: Judged, terms: Terms, known: Container[str]) -> Iterator[str]:
-        yield "\n".join(text.heading_lines(judged, self._width, self._colour))
-        if broke_off(judged.trace) is not None:
-            yield "the scenario was broken off: this trace decides nothing"
-            return
-        for name in text.breach_names(judged):
-            # A known failure is told once, after the last recording.
-            if name not in known:
-                unexplained = name not in self._explained
-                yield text.failure_text(
-                    judged, name, self._width, self._colour, options=terms.words(), explained=unexplained
-                )
-                self._explained.add(name)
-        lines = text.undecided_lines(judged, self._width, self._colour)
-        if self.show_all:
-            lines += text.settled_lines(judged, self._width, self._colour)
-        if lines:
-            yield "\n".join(lines)
-        daemon = text.daemon_text(judged, self._width, self._colour) if terms.only is None else None
-        if daemon is not None:
-            yield daemon
-        harness = text.harness_text(judged, self._width, self._colour) if terms.only is None else None
-        if harness is not None:
-            yield harness
+    def trace(self, judged: Judged, known: Mapping[str, str]) -> None:
+        """Take one trace; nothing can be said before the last one, for one cause may show in all of them."""
+        self._headings.add(judged)
+        if broke_off(judged.trace) is None:
+            self._causes.add(judged, known)
+            self._undecided.add(judged)
 
     def end(self, conclusion: Conclusion) -> None:
-        """The run as a whole, ending with the closing line."""
-        if not self.quiet:
-            self._whole_run(conclusion)
-        if conclusion.known.fails or (conclusion.known.covered and not self.quiet):
-            print(*known_lines(conclusion.known, self._width, self._colour), "", sep="\n", file=self.stream)
-        if lines := self._coverage_lines(conclusion):
-            print(*lines, "", sep="\n", file=self.stream)
+        """The run, ending with the closing line."""
+        self._causes.end(Ending.of(conclusion))
+        if self.summary:
+            width = table_width(self.stream)
+            known = conclusion.known_reasons
+            causes = self._causes.connector()
+            self._print(summary_lines(causes, conclusion.judgements, known, width, self._colour), end="")
+        else:
+            for block in self._blocks(conclusion):
+                self._print(block)
+        if conclusion.known.fails or (conclusion.known.covered and not self.summary):
+            self._print(known_lines(conclusion.known, self._width, self._colour))
+        self._print(self._coverage_lines(conclusion))
         if self.stream is sys.stdout:
             print(closing_line(conclusion, self.stream))
 
-    def _whole_run(self, conclusion: Conclusion) -> None:
-        options, judged = conclusion.terms.words(), conclusion.judged
-        whole = conclusion.run_level_breaches()
-        if whole is not None:
-            for name in text.breach_names(whole):
-                block = text.failure_text(
-                    whole, name, self._width, self._colour, options=options, replayed=self.replayed
-                )
-                print(block, end="\n\n", file=self.stream)
-        if judged:
-            rows = [(each.trace.path or "trace", each.verdicts) for each in judged]
-            if len(rows) > 1:
-                rows.append(("together", conclusion.verdicts))
-            print(*text.summary_lines(rows, self._width, self._colour), "", sep="\n", file=self.stream)
+    def _print(self, lines: Sequence[str], end: str = "\n") -> None:
+        if lines:
+            print(*lines, sep="\n", end=f"\n{end}", file=self.stream)
+
+    def _blocks(self, conclusion: Conclusion) -> Iterator[Sequence[str]]:
+        yield self._headings.lines(self._width, self._colour)
+        drawing = CauseText(self._width, self._colour, conclusion.terms.words(), self.replayed)
+        # A known failure is told once, with the entry that lets it pass.
+        causes = [cause for cause in self._causes.connector() if not cause.is_known]
+        yield from drawing.blocks(causes)
+        short = bool(causes) and not self.show_all
+        lines = self._undecided.lines(conclusion.judgements, self._width, self._colour, short=short)
+        if self.show_all:
+            lines += text.settled_lines(conclusion.judgements, self._width, self._colour)
+        yield lines
+        if conclusion.terms.only is None and (daemon := self._causes.daemon()):
+            yield text.daemon_side_lines(self._width)
+            yield from drawing.blocks(daemon, detail=Detail.BRIEF)
+        if conclusion.terms.only is None:
+            yield text.model_side_lines(conclusion.judged, self._width, self._colour)
+            yield from drawing.blocks(self._causes.harness(), detail=Detail.BRIEF)
+        if conclusion.judged:
+            rows = [(each.trace.path or "trace", each.verdicts) for each in conclusion.judged]
+            yield text.summary_lines(rows, conclusion.verdicts, self._width, self._colour)
 
     def _coverage_lines(self, conclusion: Conclusion) -> list[str]:
         """What the traces exercise; nothing where it was not asked for."""

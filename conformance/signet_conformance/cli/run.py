@@ -116,7 +116,12 @@ it is that of the worst run: 4, then 1, then 3.
 @click.option("--coverage-fail-under", metavar="PERCENT", help="Fail (exit 1) when it exercises less than that.")
 @click.option("--report", metavar="DIR", help="Write the traces and a report in every format to this folder.")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object (signet-report/1) instead of text.")
-@click.option("--quiet", "-q", is_flag=True, help="Show no progress, and the closing line alone.")
+@click.option(
+    "--summary",
+    is_flag=True,
+    help="Show one line for each requirement that is breached or undecided, and the closing line.",
+)
+@click.option("--quiet", "-q", is_flag=True, help="Show no progress, and of the verdicts what --summary shows.")
 @known_options
 def command(
     *,
@@ -138,6 +143,7 @@ def command(
     coverage_fail_under: str | None,
     report: str | None,
     as_json: bool,
+    summary: bool,
     quiet: bool,
     known: KnownFailures,
 ) -> int:
@@ -159,7 +165,7 @@ def command(
     chosen = HarnessChoice(harness, harness_version, install=install_harness)
     driven = with_harness(targets.load(target), chosen, "--harness")
     runs = [
-        _Run(asked, face, as_json=as_json, quiet=quiet, coverage=coverage)
+        _Run(asked, face, as_json=as_json, summary=summary or quiet, quiet=quiet, coverage=coverage)
         for asked in request.read_each(given, driven, face, lambda option: f"--{option}")
     ]
     statuses = []
@@ -176,7 +182,9 @@ def command(
 class _Run:
     """One run of the command. Its traces stay when there is a report, or a failure that names them."""
 
-    def __init__(self, asked: Request, face: str | None, *, as_json: bool, quiet: bool, coverage: bool) -> None:
+    def __init__(
+        self, asked: Request, face: str | None, *, as_json: bool, summary: bool, quiet: bool, coverage: bool
+    ) -> None:
         self._asked = asked
         assert asked.target is not None  # noqa: S101 - the command demands one
         self._target = asked.target
@@ -185,6 +193,7 @@ class _Run:
         self._invocation = Invocation((PROGRAM, "run", asked.target.name, *chosen))
         self._performance = Performance(asked)
         self._as_json = as_json
+        self._summary = summary
         self._quiet = quiet
         self._coverage = coverage
         self._keeps_traces = asked.report
@@ -206,7 +215,7 @@ class _Run:
         if self._as_json:
             self._performance.write_report(FORMATS["json"], sys.stdout)
         else:
-            for line in run_lines(self._performance, baseline, quiet=self._quiet, coverage=self._coverage):
+            for line in run_lines(self._performance, baseline, summary=self._summary, coverage=self._coverage):
                 print(line)
         return conclusion.status
 
@@ -235,27 +244,31 @@ class _Run:
 
 
 def run_lines(
-    performance: Performance, baseline: str | None = None, *, quiet: bool = False, coverage: bool = False
+    performance: Performance, baseline: str | None = None, *, summary: bool = False, coverage: bool = False
 ) -> Iterator[str]:
-    """A run that was performed, as text: the closing line alone when `quiet`.
+    """A run that was performed, as text: with `summary` one line a requirement that is breached or undecided.
 
     `baseline` says which baseline was written; with `coverage` what was not exercised is listed.
     """
     # Imported when there is something to draw.
     from signet_conformance.reports import run_text
-    from signet_conformance.reports.terminal import terminal_width, wants_colour
+    from signet_conformance.reports.cause_text import summary_lines
+    from signet_conformance.reports.causes import Causes
+    from signet_conformance.reports.terminal import table_width, terminal_width, wants_colour
     from signet_conformance.reports.text import coverage_lines
 
     conclusion, folder = performance.conclusion, performance.request.folder
     ending = run_text.Ending(conclusion, conclusion.status, terminal_width(), wants_colour(sys.stdout), baseline)
-    if quiet:
+    causes = Causes.of(conclusion)
+    if summary:
+        told, width = conclusion.known_reasons, table_width(sys.stdout)
+        yield from summary_lines(causes.connector(), conclusion.judgements, told, width, ending.colour)
         yield from run_text.closing(ending)
         return
-    for name in _failing(conclusion):
-        if name not in conclusion.known_reasons:
-            yield run_text.breach_text(conclusion, name, folder, ending.width, colour=ending.colour)
-            yield ""
-    yield from run_text.undecided_lines(conclusion)
+    for block in run_text.cause_blocks(causes, conclusion, folder, ending.width, colour=ending.colour):
+        yield block
+        yield ""
+    yield from run_text.undecided_lines(conclusion, ending.width, colour=ending.colour)
     yield from run_text.note_lines(performance.recordings.read)
     yield from run_text.ending_lines(ending)
     if coverage and conclusion.coverage is not None:

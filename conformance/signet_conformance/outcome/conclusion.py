@@ -44,6 +44,10 @@ class Terms:
         """The options of `check` that make it judge a trace of the run as the run did."""
         return [*([] if self.contract is None else [f"--contract={self.contract}"]), *self.declared.words()]
 
+    def known_in(self, judged: Judged) -> Mapping[str, str]:
+        """The requirements whose failure in one trace is known, each with why it may stand."""
+        return self.known.reasons(target_of(judged, self.target), judged.verdicts)
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -94,7 +98,7 @@ class Judging:
 
     def known_in(self, judged: Judged) -> Mapping[str, str]:
         """The requirements whose failure in one trace is known, each with why it may stand."""
-        return self.terms.known.reasons(target_of(judged, self.terms.target), judged.verdicts)
+        return self.terms.known_in(judged)
 
     def conclude(
         self,

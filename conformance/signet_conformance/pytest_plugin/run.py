@@ -24,7 +24,8 @@ from signet_conformance.outcome.conclusion import Conclusion, Judging
 from signet_conformance.pytest_plugin.items import NODE, RequirementItem, Requirements, verdict_of
 from signet_conformance.pytest_plugin.options import chosen_face, invocation, read_options, read_worker_options
 from signet_conformance.pytest_plugin.progress import ProgressLine
-from signet_conformance.reports import run_text
+from signet_conformance.reports.cause_text import CauseText
+from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.folder import write_reports
 from signet_conformance.running.performance import Performance
@@ -36,7 +37,6 @@ _SETTLED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO
 """The statuses of a run that came to its end; any other one is left as pytest gave it."""
 
 _UNJUDGED = 4
-_MAX_BLOCKS = 3
 
 
 class ConformanceRun:
@@ -165,9 +165,13 @@ class ConformanceRun:
         return (str(self.folder), 0) if first is None or first.file is None else (first.file, first.line)
 
     def breach_text(self, judgement: Judgement) -> str:
-        """What the author of the connector reads of a requirement that fails: a block for each of the first traces."""
-        width = shutil.get_terminal_size().columns
-        return run_text.breach_text(self.judged, judgement.requirement, self.folder, width)
+        """What the author of the connector reads of a requirement that fails."""
+        drawing = CauseText.of_run(self.judged, str(self.folder), shutil.get_terminal_size().columns)
+        return drawing.of_requirement(self._causes, judgement.requirement) or printable(judgement.message, 600)
+
+    @cached_property
+    def _causes(self) -> Sequence[Cause]:
+        return Causes.of(self.judged).connector()
 
     # -- the end
 

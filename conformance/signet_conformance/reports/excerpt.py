@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterator
 
@@ -10,6 +11,7 @@ from signet_conformance.facts import AGENT_CALLS, GET, MEMORY_SEARCH, NOTIFY, Ca
 from signet_conformance.reports.values import as_text
 from signet_conformance.trace import Exchange, Mark
 
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _WITH_AGENT = AGENT_CALLS | {GET, MEMORY_SEARCH, NOTIFY}
 
 
@@ -17,13 +19,18 @@ def call_line(call: Call) -> str:
     """One call as one printable line: `#12 POST /api/hooks/session-end key=… agent=… -> 200`."""
     parts = [f"#{call.seq}", printable(call.method, 16), printable(call.path, 100)]
     if call.key is not None:
-        parts.append(f"key={printable(call.key, 40)}")
+        parts.append(f"key={short_key(call.key)}")
     if names_agent(call):
         parts.append(f"agent={printable(call.agent, 40)}")
     parts.append(f"-> {_answer(call.exchange)}")
     if call.fault is not None:
         parts.append(f"[fault: {printable(call.fault, 20)}]")
     return " ".join(parts)
+
+
+def short_key(key: str) -> str:
+    """A session key as a line shows it: of each UUID in it the ends, which tell it from others of one recording."""
+    return printable(_UUID.sub(lambda uuid: f"{uuid[0][:8]}…{uuid[0][-4:]}", key), 40)
 
 
 def names_agent(call: Call) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, TextIO
 
@@ -19,6 +19,7 @@ from signet_conformance.finding import Finding, Judgement
 from signet_conformance.outcome.broken_off import warnings_of
 from signet_conformance.outcome.coverage import Coverage
 from signet_conformance.outcome.generated_summary import Summary
+from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.evidence import BREACHES, known_requirement
 from signet_conformance.reports.played import played
@@ -42,15 +43,19 @@ class JsonReport:
         head = encoded(_HEAD)
         stream.write(f'{head[:-1]},"traces":[')
         self._separator = "\n"
+        self._causes = Causes()
 
-    def add(self, judged: Judged, known: Mapping[str, str]) -> None:  # noqa: ARG002  a verdict does not depend on it
+    def add(self, judged: Judged, known: Mapping[str, str]) -> None:
         """Write one trace."""
+        self._causes.add(judged, known)
         self._stream.write(f"{self._separator}{encoded(trace_entry(judged))}")
         self._separator = ",\n"
 
     def close(self, ending: Ending) -> None:
-        """Write the end of the document: the verdicts over all traces, the warnings and the exit status."""
-        self._stream.write(f"\n],\n{encoded(_closing(ending))[1:]}\n")
+        """Write the end of the document: the verdicts over all traces, the causes, the warnings, the exit status."""
+        self._causes.end(ending)
+        causes = [_cause(cause) for cause in self._causes.all()]
+        self._stream.write(f"\n],\n{encoded(_closing(ending, causes))[1:]}\n")
 
 
 def encoded(document: Any) -> str:
@@ -58,7 +63,7 @@ def encoded(document: Any) -> str:
     return printable_json(json.dumps(document, separators=(",", ":"), allow_nan=False))
 
 
-def _closing(ending: Ending) -> dict[str, Any]:
+def _closing(ending: Ending, causes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The members that stand after the traces. A finding in `together` names its file."""
     over_all = {
         name: {
@@ -76,11 +81,38 @@ def _closing(ending: Ending) -> dict[str, Any]:
         "contract": ending.contract_version(),
         **({"played": [asdict(host) for host in hosts]} if hosts else {}),
         "together": over_all,
+        "causes": causes,
         **({"warnings": list(ending.notes)} if ending.notes else {}),
         **({"remarks": noted} if noted else {}),
         **({} if ending.coverage is None else {"coverage": _coverage(ending.coverage)}),
         **({} if ending.generated is None else {"generated": _generated(ending.generated)}),
         "exit": ending.status,
+    }
+
+
+def _cause(cause: Cause) -> dict[str, Any]:
+    return {
+        "requirement": cause.requirement,
+        "verdict": cause.verdict.value,
+        "known": cause.is_known,
+        "also": [{"requirement": other.requirement, "verdict": other.verdict.value} for other in cause.also],
+        "traces": cause.traces,
+        "of": cause.of,
+        "sessions": cause.sessions,
+        "calls": dict(cause.calls.most_common()),
+        "problems": [
+            {
+                "what": share.example.what,
+                **({} if not share.file else {"file": share.file}),
+                **({} if share.example.seq is None else {"exchange": share.example.seq}),
+                **({} if share.example.line is None else {"line": share.example.line}),
+                "pointer": share.example.pointer,
+                "expected": share.example.expected,
+                "received": share.example.received,
+                "times": share.times,
+            }
+            for share in cause.shares
+        ],
     }
 
 

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TextIO
 
 from signet_conformance import __version__
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.finding import FOLDING_ORDER, Verdict
-from signet_conformance.reports.breaches import Breach, Breaches, Shown
+from signet_conformance.reports.cause_words import MAX_PROBLEMS, replay_words, seen
+from signet_conformance.reports.causes import Also, Cause, Causes, Share
+from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.evidence import Evidence, known_requirement
 from signet_conformance.reports.played import played
@@ -30,19 +32,19 @@ _TAME = re.compile(r"(?!.*(?:www\.|:\S))[A-Za-z0-9 ,.;:'\"()/%…-]*")
 
 
 class MarkdownReport:
-    """Gathers breaches and writes the document at the end."""
+    """Gathers what is breached, by cause, and writes the document at the end."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._breaches = Breaches()
+        self._causes = Causes()
 
     def add(self, judged: Judged, known: Mapping[str, str]) -> None:
         """Take one trace."""
-        self._breaches.add(judged, known)
+        self._causes.add(judged, known)
 
     def close(self, ending: Ending) -> None:
         """Write the document."""
-        self._breaches.end(ending)
+        self._causes.end(ending)
         room = MAX_BYTES
         blocks = list(self._blocks(ending))
         for number, block in enumerate(blocks):
@@ -59,8 +61,8 @@ class MarkdownReport:
         yield f"{_counts(verdicts)}\n"
         for host in played(each.trace for each in ending.judged):
             yield f"Here {inline(host.words)}.\n"
-        for breach in self._breaches.connector():
-            yield _block(breach)
+        for cause in self._causes.connector():
+            yield _block(cause, ending.options)
         if noted := remarks(each.trace for each in ending.judged):
             yield "### Noticed in the harness\n"
             yield "\n".join(f"- {inline(printable(note, 600))}" for note in noted) + "\n"
@@ -68,14 +70,14 @@ class MarkdownReport:
         if undecided:
             yield "### Not decided\n"
             yield "\n".join(map(_undecided, undecided)) + "\n"
-        daemon = self._breaches.daemon()
+        daemon = self._causes.daemon()
         if daemon:
             yield "### On the daemon's side\n\nApart from the connector's verdicts and the exit status.\n"
-            yield from (_block(breach) for breach in daemon)
-        harness = self._breaches.harness()
+            yield from (_block(cause, ending.options) for cause in daemon)
+        harness = self._causes.harness()
         if harness:
             yield "### What reached the model\n\nApart from the connector's verdicts and the exit status.\n"
-            yield from (_block(breach) for breach in harness)
+            yield from (_block(cause, ending.options) for cause in harness)
         if ending.coverage is not None:
             parts = ", ".join(f"{len(part.exercised)} of {part.total} {part.name}" for part in ending.coverage.parts)
             yield f"Coverage: {parts}; {ending.coverage.percent:.0f} % of the contract\n"
@@ -101,42 +103,50 @@ def _undecided(name: str) -> str:
     return f"- {inline(name)}: {_page(name)}" if known_requirement(name) is not None else f"- {inline(name)}"
 
 
-def _block(breach: Breach) -> str:
-    requirement = known_requirement(breach.requirement)
-    level = f" ({breach.level})" if breach.level else ""
-    known = ", known" if breach.is_known else ""
-    lines = [f"### {breach.verdict.value}{known} {inline(breach.requirement)}{level}", ""]
+def _block(cause: Cause, options: Sequence[str]) -> str:
+    requirement = known_requirement(cause.requirement)
+    level = f" ({cause.first.level})" if cause.first.level else ""
+    known = ", known" if cause.is_known else ""
+    lines = [f"### {cause.verdict.value}{known} {inline(cause.requirement)}{level}", ""]
     if requirement is not None:
         lines += [f"{inline(requirement.title)}", ""]
-    for shown in breach.shown:
-        lines += _shown_lines(shown)
-    if breach.traces > len(breach.shown):
-        lines += [f"And in {breach.traces - len(breach.shown)} more traces.", ""]
+    for share in cause.shares[:MAX_PROBLEMS]:
+        lines += _example(share, around=share is cause.first)
+    if more := len(cause.shares) - MAX_PROBLEMS:
+        lines += [f"- {more} more kinds: the JSON report lists them"] * (more > 0)
+    if where := seen(cause):
+        lines.append(f"- **seen**: {inline(where)}")
+    lines += map(_also, cause.also)
     if requirement is not None:
+        lines.append(f"- **why**: {inline(requirement.why)}")
         lines.append(f"- **change**: {inline(requirement.fix)}")
-        lines.append(f"- **page**: {_page(breach.requirement)}")
-    if breach.replay:
-        lines.append(f"- **replay**: {code(breach.replay)}")
+        lines.append(f"- **page**: {_page(cause.requirement)}")
+    if cause.known_reason:
+        lines.append(f"- **known**: {inline(cause.known_reason)}")
+    if cause.first.file and (words := replay_words(cause, options)):
+        lines.append(f"- **replay**: {code(shell_command(words))}")
     return "\n".join(lines) + "\n"
 
 
-def _shown_lines(shown: Shown) -> Iterator[str]:
-    for kind in shown.kinds:
-        yield f"- **what**: {inline(kind.what)}"
-        file = f"{shown.file}:{kind.line}" if shown.file and kind.line is not None else shown.file
-        places = [code(text) for text in (kind.where, file) if text]
-        if places:
-            yield f"  - **where**: {', in '.join(places)}"
-        yield from (f"  - **{label}**: {code(text)}" for label, text in _facts(kind) if text)
-        if kind.around:
-            yield ""
-            yield fenced([f"{'>' if it else ' '} {line}" for it, line in kind.around], "    ")
-        if kind.repeats:
-            yield f"  - **again**: {code(kind.repeated)}"
-    if shown.more:
-        yield f"- {shown.more} more kinds: the JSON report lists them"
-    if shown.known:
-        yield f"- **known**: {inline(shown.known)}"
+def _also(other: Also) -> str:
+    known = ", known" if other.is_known else ""
+    head = f"{other.verdict.value} {inline(other.requirement)}{known}"
+    return f"- **also**: {head}: {inline(other.what)} ({_page(other.requirement)})"
+
+
+def _example(share: Share, *, around: bool) -> Iterator[str]:
+    shown = share.example
+    yield f"- **what**: {inline(shown.what)}"
+    file = f"{share.file}:{shown.line}" if share.file and shown.line is not None else share.file
+    places = [code(text) for text in (shown.where, file) if text]
+    if places:
+        yield f"  - **where**: {', in '.join(places)}"
+    yield from (f"  - **{label}**: {code(text)}" for label, text in _facts(shown) if text)
+    if shown.around and around:
+        yield ""
+        yield fenced([f"{'>' if it else ' '} {line}" for it, line in shown.around], "    ")
+    if shown.repeats:
+        yield f"  - **again**: {code(shown.repeated)}"
     yield ""
 
 

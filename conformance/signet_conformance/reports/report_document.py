@@ -98,6 +98,45 @@ class ReportVerdict(_Open):
 Verdicts = dict[Annotated[str, Field(pattern="^[A-Z][A-Z0-9]*(-[A-Z0-9]+)+$")], ReportVerdict]
 
 
+class ReportAlso(_Open):
+    """Another requirement that a cause breaches."""
+
+    requirement: Text
+    verdict: Outcome
+
+
+class ReportProblem(_Open):
+    """One thing that is wrong, with its smallest example."""
+
+    what: Text
+    file: Maybe[str] = None
+    exchange: Annotated[Maybe[int], Field(description="Its number (seq) in that file.")] = None
+    line: Annotated[Maybe[Annotated[int, Field(ge=1)]], Field(description="The line of that file.")] = None
+    pointer: str = ""
+    expected: str = ""
+    received: Annotated[str, Field(description="As a line of text.")] = ""
+    times: Annotated[int, Field(ge=1, description="How many findings tell of it.")]
+
+
+Count = Annotated[int, Field(ge=0)]
+
+
+class ReportCause(_Open):
+    """What is mended at once: breaches that come from one thing, over all traces and requirements."""
+
+    requirement: Annotated[Text, Field(description="The requirement that leads, by which the problems are told.")]
+    verdict: Outcome
+    known: Annotated[bool, Field(description="Whether each of its failures is known.")] = False
+    also: Annotated[Items[ReportAlso], Field(description="What else it breaches.")] = ()
+    traces: Annotated[Count, Field(description="How many traces show it; 0 where only all of them together do.")]
+    of: Annotated[Count, Field(description="How many traces there are.")]
+    sessions: Annotated[Count, Field(description="How many sessions show it.")]
+    calls: Annotated[
+        dict[str, Annotated[int, Field(ge=1)]], Field(description="Operation to how many calls of it show it.")
+    ] = Field(default_factory=dict)
+    problems: Annotated[Items[ReportProblem], Field(description="The worst first.")]
+
+
 class ReportDeclared(_Open):
     """As in the trace's header, or as given on the command line."""
 
@@ -194,6 +233,10 @@ class Report(Document, _Open):
     together: Annotated[Verdicts, Field(description="The verdict of each requirement over all traces.")] = Field(
         default_factory=dict
     )
+    causes: Annotated[
+        Items[ReportCause],
+        Field(description="What is breached, by cause: the connector's, then the daemon's and the harness's."),
+    ] = ()
     exit: Annotated[int, Field(ge=0, le=255, description="Exit status of the run.")]
     warnings: Annotated[Notes, Field(description="What was passed over.")] = ()
     remarks: Annotated[

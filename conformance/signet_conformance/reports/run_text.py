@@ -1,47 +1,37 @@
-"""The conclusion of a driven run as text: a block for each requirement that fails, and the lines at the end."""
+"""The conclusion of a driven run as text: a block for each cause of what fails, and the lines at the end."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from signet_conformance.errors import printable
-from signet_conformance.finding import Verdict
 from signet_conformance.outcome.broken_off import warnings_of
 from signet_conformance.outcome.conclusion import Conclusion
-from signet_conformance.outcome.generated_summary import breach_lines
+from signet_conformance.reports.cause_text import CauseText
+from signet_conformance.reports.causes import Causes
 from signet_conformance.reports.known import known_lines
 from signet_conformance.reports.played import played
 from signet_conformance.reports.registry import FORMATS
 from signet_conformance.reports.remarks import remarks
-from signet_conformance.reports.requirement_pages import explain_note
 from signet_conformance.reports.terminal import Paragraph, drawn
-from signet_conformance.reports.text import closing_line, failure_text, side_summary_lines, summary_lines
+from signet_conformance.reports.text import closing_line, side_summary_lines, summary_lines
+from signet_conformance.reports.undecided import Undecided
 from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import SkippedMark, marks_of
 
-MOST_BLOCKS = 3
-"""Traces that a requirement's breach is shown in; the others are counted."""
 
-
-def breach_text(conclusion: Conclusion, requirement: str, folder: Path, width: int, *, colour: bool = False) -> str:
-    """What the author of the connector reads of a requirement that fails: a block for each of the first traces.
+def cause_blocks(
+    causes: Causes, conclusion: Conclusion, folder: Path, width: int, *, colour: bool = False
+) -> list[str]:
+    """What the author of the connector reads of what fails: a block for each cause, without what is known.
 
     `folder` holds the traces of the run.
     """
-    options, judgement = conclusion.terms.words(), conclusion.judgements[requirement]
-    breached = [each for each in conclusion.judged if each.judgements[requirement].verdict is judgement.verdict]
-    if not breached and (whole := conclusion.run_level_breaches()) is not None:
-        # Only all traces together show it, so the folder is what replays it.
-        breached = [dataclasses.replace(whole, trace=dataclasses.replace(whole.trace, path=str(folder)))]
-    blocks = [failure_text(each, requirement, width, colour, options=options) for each in breached[:MOST_BLOCKS]]
-    if len(breached) > MOST_BLOCKS:
-        blocks.append(f"… and in {len(breached) - MOST_BLOCKS} more traces")
-    generated = conclusion.generated
-    blocks += breach_lines(() if generated is None else generated.breaches, requirement)
-    return "\n\n".join(blocks)
+    drawing = CauseText.of_run(conclusion, str(folder), width, colour=colour)
+    blocks = drawing.blocks([cause for cause in causes.connector() if not cause.is_known])
+    return ["\n".join(block) for block in blocks]
 
 
 def note_lines(read: Iterable[Trace]) -> Iterator[str]:
@@ -51,12 +41,12 @@ def note_lines(read: Iterable[Trace]) -> Iterator[str]:
     return (f"note: {printable(text, 600)}" for text in said)
 
 
-def undecided_lines(conclusion: Conclusion) -> Iterator[str]:
-    """Why requirements stayed undecided."""
-    for name, verdict in conclusion.verdicts.items():
-        if verdict is Verdict.INCONCLUSIVE:
-            message = printable(conclusion.judgements[name].message, 300)
-            yield f"{name} INCONCLUSIVE: {message} {explain_note(name)}"
+def undecided_lines(conclusion: Conclusion, width: int, *, colour: bool = False) -> Sequence[str]:
+    """Why requirements stayed undecided, and what would settle them."""
+    undecided = Undecided()
+    for judged in conclusion.judged:
+        undecided.add(judged)
+    return undecided.lines(conclusion.judgements, width, colour)
 
 
 def reports_line(folder: Path) -> str:
@@ -92,7 +82,7 @@ def known(ending: Ending) -> Iterable[str]:
 
 def verdicts(ending: Ending) -> Iterable[str]:
     """The verdicts, counted by area."""
-    return summary_lines([("this run", ending.conclusion.verdicts)], ending.width, ending.colour)
+    return summary_lines([("this run", ending.conclusion.verdicts)], None, ending.width, ending.colour)
 
 
 def daemon_side(ending: Ending) -> Iterable[str]:

@@ -189,7 +189,12 @@ def labelled(label: str, text: Text | str, hanging: int = 0) -> Paragraph:
 
 def labelled_command(label: str, words: Sequence[str]) -> Text:
     """A label and a command on one line, however long: a command that is broken cannot be pasted."""
-    return one_line(Text.assemble(_label(label), " " * (LABEL_WIDTH - len(label)), shell_command(words)))
+    return labelled_line(label, shell_command(words))
+
+
+def labelled_line(label: str, text: str) -> Text:
+    """A label with text that stays on one line, however long, since it is copied."""
+    return one_line(Text.assemble(_label(label), " " * (LABEL_WIDTH - len(label)), text))
 
 
 def one_line(text: Text | str) -> Text:

@@ -79,6 +79,11 @@ def received_text(finding: Finding, exchange: Exchange | None, limit: int = 300)
     return "nothing: the member is absent" if member is _ABSENT else as_text(member, limit)
 
 
+def is_absent(pointer: str, exchange: Exchange) -> bool:
+    """Whether nothing stands at a pointer into the line of an exchange; null does."""
+    return _at(exchange, pointer) is _ABSENT
+
+
 def _at(exchange: Exchange, pointer: str) -> Any:
     """What stands at a pointer into the line of an exchange."""
     value: Any = exchange

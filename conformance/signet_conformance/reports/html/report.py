@@ -16,9 +16,11 @@ from signet_conformance import __version__
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.finding import FOLDING_ORDER, Verdict
-from signet_conformance.reports.breaches import Breach, Breaches, Shown
+from signet_conformance.reports.cause_words import MAX_PROBLEMS, replay_words, seen
+from signet_conformance.reports.causes import Cause, Causes, Share
+from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.ending import Ending
-from signet_conformance.reports.evidence import Evidence, known_requirement
+from signet_conformance.reports.evidence import known_requirement
 from signet_conformance.reports.html import kill_matrix
 from signet_conformance.reports.html.exchange_data import Budget, exchange_data
 from signet_conformance.reports.html.markup import Markup, element, joined
@@ -49,7 +51,7 @@ class HtmlReport:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._breaches = Breaches()
+        self._causes = Causes()
         self._budget = Budget()
         self._rows: list[Markup] = []
         self._data: list[tuple[str, str]] = []
@@ -59,7 +61,7 @@ class HtmlReport:
 
     def add(self, judged: Judged, known: Mapping[str, str]) -> None:
         """Take one trace."""
-        self._breaches.add(judged, known)
+        self._causes.add(judged, known)
         if len(self._rows) == MAX_TRACES:
             self._more += 1
             return
@@ -78,9 +80,9 @@ class HtmlReport:
 
     def close(self, ending: Ending) -> None:
         """Write the page."""
-        self._breaches.end(ending)
+        self._causes.end(ending)
         verdicts = ending.verdicts()
-        broken = self._breaches.connector()
+        broken = self._causes.connector()
         hosts = (("played", host.words) for host in played(each.trace for each in ending.judged))
         header = (
             element(
@@ -90,15 +92,17 @@ class HtmlReport:
         )
         sections = []
         if broken:
-            sections.append(("breaches", "What is broken", joined(_breach(breach, self._names) for breach in broken)))
+            sections.append(("breaches", "What is broken", _causes(broken, ending.options, self._names)))
         if noted := remarks(each.trace for each in ending.judged):
             sections.append(("noticed", "Noticed in the harness", _listed(noted)))
-        sections.append(("verdicts", "Verdicts", _verdicts(ending, {breach.requirement for breach in broken})))
+        sections.append(
+            ("verdicts", "Verdicts", _verdicts(ending, {name for cause in broken for name in cause.requirements}))
+        )
         sections.append(("sessions", "Sessions and exchanges", self._sessions()))
-        if daemon := self._breaches.daemon():
-            sections.append(("daemon", "On the daemon's side", self._apart(daemon)))
-        if harness := self._breaches.harness():
-            sections.append(("model", "What reached the model", self._apart(harness)))
+        if daemon := self._causes.daemon():
+            sections.append(("daemon", "On the daemon's side", self._apart(daemon, ending)))
+        if harness := self._causes.harness():
+            sections.append(("model", "What reached the model", self._apart(harness, ending)))
         if ending.coverage is not None:
             sections.append(("coverage", "Coverage", _coverage(ending)))
         if ending.selftest is not None:
@@ -107,9 +111,9 @@ class HtmlReport:
             sections.append(("notes", "Notes", _listed(ending.notes)))
         write_page(self._stream, "Signet conformance", header, sections, _SCRIPTS, self._data)
 
-    def _apart(self, breaches: Sequence[Breach]) -> Markup:
+    def _apart(self, causes: Sequence[Cause], ending: Ending) -> Markup:
         said = element("p", "Apart from the connector's verdicts and the exit status.")
-        return joined([said, *(_breach(breach, self._names) for breach in breaches)])
+        return joined([said, _causes(causes, ending.options, self._names)])
 
     def _sessions(self) -> Markup:
         parts = [
@@ -174,54 +178,69 @@ def _verdict_row(name: str, verdict: Verdict, ending: Ending, *, linked: bool) -
     return element("tr", element("th", head, scope="row"), element("td", *says), data_kind=verdict.value)
 
 
-def _breach(breach: Breach, names: Mapping[str, str]) -> Markup:
-    requirement = known_requirement(breach.requirement)
-    known = (" ", element("span", "known", class_="known")) if breach.is_known else ()
-    head = element("h3", verdict_tag(breach.verdict.value), " ", breach.requirement, f" {breach.level}", *known)
+def _causes(causes: Sequence[Cause], options: Sequence[str], names: Mapping[str, str]) -> Markup:
+    """The causes; each requirement has its name as the address of the cause that it leads, or of the first it is in."""
+    leading = {cause.requirement for cause in causes}
+    shown = []
+    for cause in causes:
+        addressed = {name for name in cause.requirements if name not in leading}
+        leading |= addressed
+        shown.append(_cause(cause, options, addressed, names))
+    return joined(shown)
+
+
+def _cause(cause: Cause, options: Sequence[str], addressed: set[str], names: Mapping[str, str]) -> Markup:
+    requirement = known_requirement(cause.requirement)
+    known = (" ", element("span", "known", class_="known")) if cause.is_known else ()
+    head = element("h3", verdict_tag(cause.verdict.value), " ", cause.requirement, f" {cause.first.level}", *known)
     parts: list[Markup] = [head]
     if requirement is not None:
         parts.append(element("p", requirement.title))
-    parts += [_shown(evidence, names.get(evidence.file)) for evidence in breach.shown]
-    if breach.traces > len(breach.shown):
-        parts.append(element("p", f"And in {breach.traces - len(breach.shown)} more traces."))
-    rows: list[tuple[str, str | Markup]] = []
+    examples = (
+        joined(_example(share, names.get(share.file), around=share is cause.first))
+        for share in cause.shares[:MAX_PROBLEMS]
+    )
+    parts += [element("div", example, class_="shown") for example in examples]
+    if (more := len(cause.shares) - MAX_PROBLEMS) > 0:
+        parts.append(element("p", f"{more} more kinds: the JSON report lists them."))
+    rows: list[tuple[str, str | Markup]] = [("seen", seen(cause))]
+    for other in cause.also:
+        name = other.requirement
+        aside = ", known" if other.is_known else ""
+        said = (verdict_tag(other.verdict.value), f" {name}{aside}: {other.what} (", requirement_page(name), ")")
+        rows.append(("also", element("span", *said, id=name if name in addressed else None)))
     if requirement is not None:
         rows += [
             ("why", requirement.why),
             ("change", requirement.fix),
-            ("page", requirement_page(breach.requirement)),
+            ("page", requirement_page(cause.requirement)),
         ]
-    rows.append(("replay", element("code", breach.replay) if breach.replay else ""))
+    rows.append(("known", cause.known_reason))
+    words = replay_words(cause, options) if cause.first.file else ()
+    rows.append(("replay", element("code", shell_command(words)) if words else ""))
     parts.append(facts(rows))
-    return element("article", *parts, id=breach.requirement)
+    return element("article", *parts, id=cause.requirement)
 
 
-def _shown(shown: Shown, name: str | None) -> Markup:
-    """What one trace shows; `name` is that of the trace in addresses of the page, None where it is not in it."""
-    parts = [joined(_kind(shown, kind, name)) for kind in shown.kinds]
-    if shown.more:
-        parts.append(element("p", f"{shown.more} more kinds: the JSON report lists them."))
-    if shown.known:
-        parts.append(facts((("known", shown.known),)))
-    return element("div", *parts, class_="shown")
+def _example(share: Share, name: str | None, *, around: bool) -> Iterator[Markup]:
+    """One problem; `name` is that of its trace in addresses of the page, None where it is not in it."""
+    shown = share.example
 
-
-def _kind(shown: Shown, kind: Evidence, name: str | None) -> Iterator[Markup]:
     def linked(text: str, at: str = "") -> str | Markup:
-        if not text or name is None or kind.seq is None:
+        if not text or name is None or shown.seq is None:
             return text
         return element(
-            "a", text, href=f"#trace={quote(name, '')}&exchange={kind.seq}" + (f"&at={quote(at, '')}" if at else "")
+            "a", text, href=f"#trace={quote(name, '')}&exchange={shown.seq}" + (f"&at={quote(at, '')}" if at else "")
         )
 
-    file = f"{shown.file}:{kind.line}" if shown.file and kind.line is not None else shown.file
-    rows: list[tuple[str, str | Markup]] = [("what", kind.what), ("where", linked(kind.where, kind.pointer))]
-    rows += [("with", other) for other in kind.others]
-    rows += [("at", kind.pointer), ("expected", kind.expected), ("received", kind.received), ("in", file)]
-    rows += [("again", kind.repeated)] if kind.repeats else []
+    file = f"{share.file}:{shown.line}" if share.file and shown.line is not None else share.file
+    rows: list[tuple[str, str | Markup]] = [("what", shown.what), ("where", linked(shown.where, shown.pointer))]
+    rows += [("with", other) for other in shown.others]
+    rows += [("at", shown.pointer), ("expected", shown.expected), ("received", shown.received), ("in", file)]
+    rows += [("again", shown.repeated)] if shown.repeats else []
     yield facts(rows)
-    if kind.around:
-        lines = (element("li", line, class_="it" if it else None) for it, line in kind.around)
+    if shown.around and around:
+        lines = (element("li", line, class_="it" if it else None) for it, line in shown.around)
         yield element("ol", lines, class_="excerpt", aria_label="The exchanges around it")
 
 

@@ -1,0 +1,228 @@
+"""Causes in a terminal: a block each, as long as there is room, and one line each where the reader wants no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from signet_conformance.errors import printable
+from signet_conformance.finding import Judgement, Verdict
+from signet_conformance.outcome.conclusion import Conclusion
+from signet_conformance.outcome.generated_summary import breach_lines
+from signet_conformance.reports.cause_words import MAX_PROBLEMS, counted, explain_words, replay_words, seen, seen_of
+from signet_conformance.reports.causes import Also, Cause, Share
+from signet_conformance.reports.evidence import BREACHES, known_requirement
+from signet_conformance.reports.terminal import (
+    MAX_WIDTH,
+    STRONG,
+    Paragraph,
+    drawn,
+    labelled,
+    labelled_command,
+    labelled_line,
+    one_line,
+    verdict_text,
+)
+
+MAX_ALSO = 2
+"""Other requirements of one cause that are shown with what to change; of more, only the names."""
+MOST_LINES = 340
+"""Lines of all causes together: beyond that the last ones are shown in short."""
+
+
+class Detail(IntEnum):
+    """How much of a cause is shown."""
+
+    LINE = 0
+    BRIEF = 1
+    FULL = 2
+
+
+@dataclass(frozen=True, slots=True)
+class CauseText:
+    """How causes are drawn: `width` in columns, `options` of the commands that judge again, `whole` naming all traces.
+
+    `generated` gives the lines about generated sessions that belong below a requirement.
+    """
+
+    width: int = 80
+    colour: bool = False
+    options: Sequence[str] = ()
+    whole: Sequence[str] = ()
+    generated: Callable[[str], Sequence[str]] = lambda _: ()
+
+    @classmethod
+    def of_run(cls, conclusion: Conclusion, folder: str, width: int, *, colour: bool = False) -> CauseText:
+        """For a driven run whose traces are in `folder`."""
+        breaches = () if conclusion.generated is None else conclusion.generated.breaches
+        return cls(width, colour, conclusion.terms.words(), [folder], lambda name: breach_lines(breaches, name))
+
+    def blocks(
+        self, causes: Sequence[Cause], detail: Detail = Detail.FULL, most_lines: int = MOST_LINES
+    ) -> Sequence[Sequence[str]]:
+        """Every cause as a block of lines that can be acted on alone, in so much detail where there is room for it."""
+        drawn_blocks = [self.lines(cause, detail) for cause in causes]
+        over = sum(len(lines) + 1 for lines in drawn_blocks) - most_lines
+        for less in (Detail.BRIEF, Detail.LINE):
+            for number in reversed(range(len(causes))):
+                if over <= 0:
+                    break
+                shorter = self.lines(causes[number], less)
+                over -= len(drawn_blocks[number]) - len(shorter)
+                drawn_blocks[number] = shorter
+        return drawn_blocks
+
+    def of_requirement(self, causes: Sequence[Cause], name: str) -> str:
+        """What one requirement breaches, to be read alone: the causes that it leads, or which other one leads them."""
+        leading = [line for cause in causes if cause.requirement == name for line in self.lines(cause)]
+        following = (cause for cause in causes if any(other.requirement == name for other in cause.also))
+        blocks = ["\n".join(leading)] if leading else []
+        blocks += ["\n".join(drawn([*self._following(cause, name)], self.width, self.colour)) for cause in following]
+        return "\n\n".join(blocks)
+
+    def _following(self, cause: Cause, name: str) -> Iterator[RenderableType]:
+        requirement, share = known_requirement(name), cause.share_of[name]
+        level = f" {share.level}" if share.level else ""
+        yield Text.assemble(verdict_text(share.verdict), " ", (name, STRONG), level)
+        if requirement is not None:
+            yield Paragraph(requirement.title, 2)
+        yield from _example(share, in_file=cause.of > 1, around=False)
+        if where := seen(cause):
+            yield labelled("seen", where)
+        yield labelled("cause", f"that of {cause.requirement}, which shows it with the exchanges around it")
+        if requirement is not None:
+            yield labelled("change", requirement.fix)
+        for line in self.generated(name):
+            yield labelled("generated", line)
+        yield from self._commands(cause)
+
+    def lines(self, cause: Cause, detail: Detail = Detail.FULL) -> list[str]:
+        """One cause in so much detail."""
+        parts = self._in_one(cause) if detail is Detail.LINE else self._block(cause, detail)
+        return drawn([*parts], self.width, self.colour)
+
+    def _in_one(self, cause: Cause) -> Iterator[RenderableType]:
+        shown = cause.first.example
+        place = _place(cause.first) or (shown.where if cause.of == 1 else "")
+        said = [shown.what, shown.expected and f"expected {shown.expected}", seen(cause), place]
+        yield Paragraph(Text.assemble(_head(cause), f" {', '.join(filter(None, said))}"), 0, 4)
+        if (requirement := known_requirement(cause.requirement)) is not None:
+            yield labelled("change", requirement.fix)
+        yield from self._commands(cause, page=False)
+
+    def _block(self, cause: Cause, detail: Detail) -> Iterator[RenderableType]:
+        requirement, first = known_requirement(cause.requirement), cause.first
+        yield _head(cause)
+        if requirement is not None:
+            yield Paragraph(requirement.title, 2)
+        shares = cause.shares[: MAX_PROBLEMS if detail is Detail.FULL else 1]
+        for share in shares:
+            yield from [Text()] * (share is not first)
+            yield from _example(share, in_file=cause.of > 1, around=share is first and detail is Detail.FULL)
+        if rest := cause.shares[len(shares) :]:
+            count = counted(sum(share.times for share in rest), "finding")
+            yield labelled("more", f"{counted(len(rest), 'other kind')}, {count}: --json lists them")
+        if where := seen(cause):
+            yield labelled("seen", where)
+        yield from self._also(cause, detail)
+        if requirement is not None and detail is Detail.FULL:
+            yield labelled("why", requirement.why)
+        if requirement is not None:
+            yield labelled("change", requirement.fix)
+        if reason := cause.known_reason:
+            yield labelled("known", f"{'' if cause.is_known else 'in a part of them: '}{reason}")
+        for line in self._generated(cause):
+            yield labelled("generated", line)
+        yield from self._commands(cause)
+
+    def _also(self, cause: Cause, detail: Detail) -> Iterator[RenderableType]:
+        if len(cause.also) > MAX_ALSO or detail is not Detail.FULL:
+            for verdict in BREACHES:
+                names = [f"{other.requirement}{_known(other)}" for other in cause.also if other.verdict is verdict]
+                if names:
+                    yield labelled("also", Text.assemble(verdict_text(verdict), f" {', '.join(names)}"))
+            return
+        for other in cause.also:
+            known = known_requirement(other.requirement)
+            level = f" {other.level}" if other.level else ""
+            change = f". {known.fix}" if known is not None else ""
+            head = f" {other.requirement}{level}{_known(other)}: {other.what}{change}"
+            yield labelled("also", Text.assemble(verdict_text(other.verdict), head))
+
+    def _generated(self, cause: Cause) -> Sequence[str]:
+        return list(dict.fromkeys(line for name in cause.requirements for line in self.generated(name)))
+
+    def _commands(self, cause: Cause, *, page: bool = True) -> Iterator[RenderableType]:
+        if words := replay_words(cause, self.options, self.whole):
+            yield labelled_command("replay", words)
+        if page and (words := explain_words(cause)):
+            yield labelled_command("page", words)
+
+
+def _known(other: Also) -> str:
+    return ", known" if other.is_known else ""
+
+
+def _head(cause: Cause) -> Text:
+    known = ", known" if cause.is_known else ""
+    level = f" {cause.first.level}" if cause.first.level else ""
+    return Text.assemble(verdict_text(cause.verdict), " ", (cause.requirement, STRONG), level, known)
+
+
+def _place(share: Share) -> str:
+    line = share.example.line
+    return f"{share.file}:{line}" if share.file and line is not None else share.file
+
+
+def _example(share: Share, *, in_file: bool, around: bool) -> Iterator[RenderableType]:
+    """One problem: what, where, with, at, expected, received, trace; where only one trace is judged, its repeats."""
+    shown = share.example
+    yield labelled("what", shown.what)
+    if shown.where:
+        yield labelled("where", shown.where)
+    if in_file and (place := _place(share)):
+        yield labelled_line("in", place)
+    for label, text in (
+        *(("with", other) for other in shown.others),
+        ("at", shown.pointer),
+        ("expected", shown.expected),
+        ("received", shown.received),
+    ):
+        if text:
+            yield labelled(label, text)
+    label = "trace"
+    for breaching, line in shown.around if around else ():
+        marked = Text(f"{'>' if breaching else ' '} {line}", STRONG if breaching else "")
+        yield labelled(label, marked, hanging=4)
+        label = ""
+    if shown.repeats and not in_file:
+        yield labelled("again", shown.repeated)
+
+
+def summary_lines(
+    causes: Sequence[Cause],
+    judgements: Mapping[str, Judgement],
+    known: Container[str],
+    width: int | None,
+    colour: bool = False,
+) -> list[str]:
+    """One line for each requirement that is breached or undecided, cut to `width` columns unless that is None."""
+    shares = {name: (share, cause) for cause in causes for name, share in cause.share_of.items()}
+    lines = []
+    for verdict in (*BREACHES, Verdict.INCONCLUSIVE):
+        for name, judgement in judgements.items():
+            if judgement.verdict is verdict:
+                told = [printable(judgement.message, 300)]
+                if name in shares:
+                    share, cause = shares[name]
+                    told = [share.example.what, *filter(None, [seen_of(cause, share)])]
+                aside = ", known" if name in known else ""
+                line = Text.assemble(verdict_text(verdict), " ", (name, STRONG), f"{aside} {', '.join(told)}")
+                if width is not None:
+                    line.truncate(width, overflow="ellipsis")
+                lines.append(one_line(line))
+    return drawn(lines, width or MAX_WIDTH, colour)
