@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import sys
@@ -13,11 +14,13 @@ from typing import Final
 from rich.console import Console
 
 from signet_reference_harness.bench import figures
+from signet_reference_harness.bench.answering import Answerer, judge_at
+from signet_reference_harness.bench.pairs import pairs_of, pairs_text
 from signet_reference_harness.bench.performing import Subject
 from signet_reference_harness.bench.places import Database
 from signet_reference_harness.bench.reading import parse_suite, read_suite
 from signet_reference_harness.bench.records import BenchFailureError
-from signet_reference_harness.bench.result import RESULT
+from signet_reference_harness.bench.result import RESULT, write_text
 from signet_reference_harness.bench.running import Plan, run, run_id
 from signet_reference_harness.bench.shown import show
 from signet_reference_harness.bench.subjects.baselines import BASELINES, Baseline
@@ -27,15 +30,19 @@ from signet_reference_harness.bench.subjects.daemons import (
     DaemonOptions,
     EmbeddedDaemon,
     RunningDaemon,
+    health_of,
 )
 from signet_reference_harness.bench.suite import Suite
 from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.errors import ConfigError, printable
+from signet_reference_harness.providers import registry, settings
 
 OWN_SUITE: Final = "lifecycle.jsonl"
 FIXED_CLOCK: Final = "2026-01-15T12:00:00Z"
 RUNS: Final = Path("signet-bench")
 FAILED: Final = 1
+AT_ONCE: Final = 2
+"""Questions that a model is asked at once, where --jobs does not say it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,15 +62,26 @@ class Given:
     keep: bool
     quiet: bool
     as_json: bool
+    emit_pairs: Path | None
+    judge: str | None
+    answer: bool
+    provider: str | None
+    api: str | None
+    model: str | None
+    base_url: str | None
+    api_key: str | None
 
 
 def perform(given: Given) -> int:
     """Do the run, print what it came to, and return the exit status. Raises HarnessError for what cannot be begun."""
     figures.demand_installed()
     suite = own_suite() if given.suite is None else read_suite(given.suite)
+    answerer = _answerer(given)
     plan = _plan(given, suite)
     try:
-        finished = run(plan, quiet=given.quiet)
+        finished = run(plan, quiet=given.quiet, answerer=answerer)
+        if given.emit_pairs is not None:
+            write_text(pairs_text(pairs_of(suite, finished.result)), given.emit_pairs)
     except BenchFailureError as failure:
         return _broken_off(failure.message, failure.remedy, plan.folder)
     except KeyboardInterrupt:
@@ -72,7 +90,7 @@ def perform(given: Given) -> int:
     if given.as_json:
         sys.stdout.write((plan.folder / RESULT).read_text("utf-8"))
     else:
-        show(finished.result, finished.times, Console(soft_wrap=True))
+        show(finished.result, finished.times, finished.answers, Console(soft_wrap=True))
         print(f"results: {plan.folder / RESULT}")
     return FAILED if finished.result.assertions["failed"] else 0
 
@@ -81,6 +99,40 @@ def own_suite() -> Suite:
     """The small suite that the package brings."""
     file = files("signet_reference_harness.bench") / "suites" / OWN_SUITE
     return parse_suite(file.read_bytes(), OWN_SUITE)
+
+
+def _answerer(given: Given) -> Answerer | None:
+    if not given.answer and given.provider is None:
+        for name in ("judge", "api", "model", "base_url", "api_key"):
+            if getattr(given, name) is not None:
+                raise ConfigError(
+                    f"--{name.replace('_', '-')} without a model that answers", remedy="add --provider ollama"
+                )
+        return None
+    flags = {name: getattr(given, name) for name in settings.FLAGS}
+    asked = settings.load(flags, os.environ, None)
+    judge = None if given.judge is None else judge_at(given.judge)
+    return Answerer(registry.provider(asked), asked.provider, asked.model, judge, given.jobs or AT_ONCE)
+
+
+def _demand_consent(given: Given) -> None:
+    """Show the workspace of a daemon at a URL. Raises ConfigError where writing into it was not allowed."""
+    url = str(given.daemon).rstrip("/")
+    health = asyncio.run(health_of(url, _token()))
+    if health.failure is not None:
+        raise ConfigError(f"no daemon answers at {url}: {health.detail}", remedy="start it, or leave --daemon out")
+    kept = health.text("agentsDir") or health.text("workspace")
+    where = f"its workspace is {printable(kept)}" if kept else "it does not name its workspace"
+    if not given.allow_writes:
+        raise ConfigError(
+            f"--daemon {url}: the run would write facts, sessions and transcripts into it; {where}",
+            remedy="leave it out for a daemon of the run's own, or add --allow-writes if all that may stay there",
+        )
+    print(f"bench: writing into the daemon at {url}; {where}", file=sys.stderr)
+
+
+def _token() -> str | None:
+    return HarnessConfig.from_environment(os.environ).token
 
 
 def _broken_off(message: str, remedy: str | None, folder: Path) -> int:
@@ -93,7 +145,10 @@ def _broken_off(message: str, remedy: str | None, folder: Path) -> int:
 def _plan(given: Given, suite: Suite) -> Plan:
     if given.subject is not None and given.daemon is not None:
         raise ConfigError("--subject and --daemon both say what is measured", remedy="leave one of them out")
-    settings = {"limit": given.limit}
+    if _is_url(given.daemon):
+        _demand_consent(given)
+        if given.from_db is not None:
+            raise ConfigError("--from-db needs a daemon of the run's own", remedy="leave it out, or --daemon")
     database = None if given.from_db is None else Database.read(given.from_db)
     nowhere = Path()
 
@@ -105,17 +160,19 @@ def _plan(given: Given, suite: Suite) -> Plan:
             traces=folder / "traces" if given.record else None,
             keep=given.keep,
             clock=FIXED_CLOCK if given.clock == "fixed" else None,
-            token=HarnessConfig.from_environment(os.environ).token if _is_url(given.daemon) else None,
+            token=_token() if _is_url(given.daemon) else None,
         )
 
     # The folder's name follows from what is measured, and what is measured works in the folder.
-    probe = Plan(suite=suite, subject=_subject(given, options(nowhere)), settings=settings, folder=nowhere, jobs=1)
+    probe = Plan(
+        suite=suite, subject=_subject(given, options(nowhere)), settings={"limit": given.limit}, folder=nowhere, jobs=1
+    )
     folder = (given.out or _folder(suite, probe)).absolute()
     subject = _subject(given, options(folder))
     if given.record:
         (folder / "traces").mkdir(parents=True, exist_ok=True)
     jobs = 1 if isinstance(subject, RunningDaemon) else given.jobs or min(len(os.sched_getaffinity(0)), 8)
-    return Plan(suite=suite, subject=subject, settings=settings, folder=folder, jobs=jobs)
+    return Plan(suite=suite, subject=subject, settings={"limit": given.limit}, folder=folder, jobs=jobs)
 
 
 def _is_url(daemon: str | None) -> bool:

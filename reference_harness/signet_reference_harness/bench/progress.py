@@ -11,11 +11,12 @@ REDRAWN_S: Final = 0.2
 
 
 class Progress:
-    """Counts steps. Nothing is said where `quiet`."""
+    """Counts what `unit` names. Nothing is said where `quiet`."""
 
-    def __init__(self, total: int, *, quiet: bool = False, stream: TextIO | None = None) -> None:
+    def __init__(self, total: int, unit: str, *, quiet: bool = False, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
         self._total = total
+        self._unit = unit
         self._quiet = quiet
         self._watched = not quiet and self._stream.isatty()
         self._began = self._said = time.monotonic()
@@ -30,10 +31,6 @@ class Progress:
             return
         self._said = now
         self._say(self._line(now), again=self._watched)
-
-    def back(self, steps: int) -> None:
-        """Take back what was counted of a database that did not come to its end."""
-        self._counted -= steps
 
     def note(self, text: str) -> None:
         """Say something else."""
@@ -59,7 +56,7 @@ class Progress:
     def _line(self, now: float) -> str:
         share = self._counted / self._total if self._total else 1.0
         left = (now - self._began) * (1 - share) / share if share > 0 else 0.0
-        return f"bench: {self._counted} of {self._total} steps, {share:.0%}, about {_spoken(left)} left"
+        return f"bench: {self._counted} of {self._total} {self._unit}, {share:.0%}, about {_spoken(left)} left"
 
 
 def _spoken(seconds: float) -> str:

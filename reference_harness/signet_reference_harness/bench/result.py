@@ -6,7 +6,6 @@ import json
 import os
 import platform
 import sqlite3
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -219,21 +218,25 @@ def environment() -> dict[str, str | int | None]:
 
 def write_document(document: Document, path: Path) -> None:
     """Put the document at `path`, whole or not at all. Raises BenchFailureError."""
-    text = json.dumps(document.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
-    write_text(text, path)
+    write_text(document_text(document), path)
+
+
+def document_text(document: Document) -> str:
+    """The document as JSON."""
+    return json.dumps(document.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
 
 
 def write_text(text: str, path: Path) -> None:
     """Put the text at `path`, whole or not at all. Raises BenchFailureError."""
     try:
         # Beside the file, so that the last step is a rename on one disk.
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        beside = path.with_name(f".{path.name}.{os.getpid()}")
         try:
-            with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+            with beside.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
                 file.write(text)
-            Path(name).replace(path)
+            beside.replace(path)
         except BaseException:
-            Path(name).unlink(missing_ok=True)
+            beside.unlink(missing_ok=True)
             raise
     except OSError as error:
         raise BenchFailureError(f"{path}: cannot be written: {error.strerror or error}") from None

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from signet_reference_harness.bench.answering import ANSWERS, Answerer, Answers, answer_all, answers_of, asked
 from signet_reference_harness.bench.log import Logged, RunLog
 from signet_reference_harness.bench.performing import Subject, perform
 from signet_reference_harness.bench.progress import Progress
@@ -54,11 +55,11 @@ class Finished:
 
     result: Result
     times: Times
-    logged: Logged
+    answers: Answers | None
 
 
-def run(plan: Plan, *, quiet: bool) -> Finished:
-    """Do the run, or what is left of it, and write its documents.
+def run(plan: Plan, *, quiet: bool, answerer: Answerer | None = None) -> Finished:
+    """Do the run, or what is left of it, let the model answer where there is one, and write the documents.
 
     Raises ConfigError for a folder that holds another run, BenchFailureError when the run cannot go on.
     """
@@ -74,7 +75,7 @@ def run(plan: Plan, *, quiet: bool) -> Finished:
             )
         left = {name: each for name, each in plan.suite.databases.items() if name not in logged.done}
         if left:
-            progress = Progress(sum(_size(each) for each in left.values()), quiet=quiet)
+            progress = Progress(sum(_size(each) for each in left.values()), "steps", quiet=quiet)
             if len(left) < len(plan.suite.databases):
                 progress.note(f"going on: {len(logged.done)} of {len(plan.suite.databases)} databases are done")
             try:
@@ -86,9 +87,21 @@ def run(plan: Plan, *, quiet: bool) -> Finished:
         times = times_of(plan.suite, plan.run, logged)
         write_document(result, plan.folder / RESULT)
         write_document(times, plan.folder / TIMES)
+        answers = None if answerer is None else _answered(plan.suite, result, answerer, log, quiet=quiet)
+        if answers is not None:
+            write_document(answers, plan.folder / ANSWERS)
     finally:
         log.close()
-    return Finished(result, times, logged)
+    return Finished(result, times, answers)
+
+
+def _answered(suite: Suite, result: Result, answerer: Answerer, log: RunLog, *, quiet: bool) -> Answers:
+    progress = Progress(sum(1 for _ in asked(suite, result)), "answers", quiet=quiet)
+    try:
+        asyncio.run(answer_all(suite, result, answerer, log, log.read(), progress))
+    finally:
+        progress.clear()
+    return answers_of(suite, result, answerer, log.read())
 
 
 async def _all(

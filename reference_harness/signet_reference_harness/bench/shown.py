@@ -8,6 +8,7 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
+from signet_reference_harness.bench.answering import Answers
 from signet_reference_harness.bench.result import Group, Result, Times
 from signet_reference_harness.errors import printable
 
@@ -16,7 +17,7 @@ SURE: Final = ("hit@10", "mrr@10")
 """The figures whose intervals are printed; the result holds those of all."""
 
 
-def show(result: Result, times: Times, console: Console) -> None:
+def show(result: Result, times: Times, answers: Answers | None, console: Console) -> None:
     """Print the figures, the times and the assertions that failed."""
     suite, counts = result.suite, result.suite.counts
     subject = " ".join(str(value) for value in _told(result.subject))
@@ -33,6 +34,8 @@ def show(result: Result, times: Times, console: Console) -> None:
         if said:
             console.print(f"95 % intervals: {said}", markup=False, highlight=False)
     console.print(_latencies(times))
+    if answers is not None:
+        console.print(_answers(answers), markup=False, highlight=False)
     held, failed = result.assertions["held"], result.assertions["failed"]
     if held + failed:
         console.print(f"assertions: {held} held, {failed} failed", markup=False, highlight=False)
@@ -44,6 +47,15 @@ def show(result: Result, times: Times, console: Console) -> None:
         console.print(f"known defect of the suite: {printable(defect)}", markup=False, highlight=False)
     if suite.licence:
         console.print(f"licence of the suite: {printable(suite.licence)}", markup=False, highlight=False)
+
+
+def _answers(answers: Answers) -> str:
+    overall = answers.overall
+    judged = "" if overall.judged is None or answers.judge is None else f", judged {overall.judged:.3f}"
+    by = f" (by {answers.judge['model']})" if judged and answers.judge else ""
+    model = printable(" ".join(each for each in (answers.provider, answers.model) if each))
+    scores = f"exact {overall.exact:.3f}, F1 {overall.f1:.3f}{judged}{by}"
+    return f"answers of {model} to {overall.questions} questions: {scores}"
 
 
 def _told(subject: dict[str, object]) -> Iterator[object]:

@@ -54,6 +54,14 @@ def command() -> None:
 @click.option("--keep", is_flag=True, help="Keep the daemons' folders.")
 @click.option("--quiet", "-q", is_flag=True, help="Say nothing of the progress.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("--emit-pairs", type=FOLDER, metavar="FILE", help="Write training pairs for a predictive scorer.")
+@click.option("--answer", is_flag=True, help="Let a model answer the questions too (default provider: ollama).")
+@click.option("--provider", metavar="NAME", help="As --answer, by this provider: ollama, anthropic, openai, …")
+@click.option("--api", metavar="API", help="The provider's interface.")
+@click.option("--model", metavar="NAME", help="The model that answers.")
+@click.option("--base-url", metavar="URL", help="Where the interface is served.")
+@click.option("--api-key", metavar="KEY", help="The provider's key; an environment variable hides it from others.")
+@click.option("--judge", metavar="MODULE:ATTRIBUTE", help="Let a judge of your own score the answers too.")
 def run(**given: Any) -> int:
     """Do the run; the exit status."""
     from signet_reference_harness.bench.command import Given, perform
@@ -92,4 +100,27 @@ def convert(name: str, file: Path, out: Path | None) -> int:
     write_text(data.decode(), out)
     counts = ", ".join(f"{count} {what.replace('_', ' ')}" for what, count in suite.counts().items())
     click.echo(f"{out}: {counts}", err=True)
+    return 0
+
+
+@command.command("compare", help="Compare two results of one suite, FIRST and SECOND, question by question.")
+@click.argument("first", type=FOLDER)
+@click.argument("second", type=FOLDER)
+@click.option("--html", "page_file", type=FOLDER, metavar="FILE", help="Write the comparison as a page.")
+@click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
+def compare(first: Path, second: Path, page_file: Path | None, *, as_json: bool) -> int:
+    """Compare them."""
+    from rich.console import Console
+
+    from signet_reference_harness.bench import comparing, figures
+    from signet_reference_harness.bench.result import document_text, write_text
+
+    figures.demand_installed()
+    found = comparing.compare(comparing.read_result(first), comparing.read_result(second))
+    if page_file is not None:
+        write_text(comparing.page(found), page_file)
+    if as_json:
+        click.echo(document_text(found), nl=False)
+    else:
+        comparing.show(found, Console(soft_wrap=True))
     return 0

@@ -193,6 +193,15 @@ async def _client(url: str, options: DaemonOptions) -> AsyncIterator[OpenedDaemo
         await client.aclose()
 
 
+async def health_of(url: str, token: str | None) -> Reply:
+    """The answer of a daemon to GET /health."""
+    client = TimedClient(url, token, Latencies())
+    try:
+        return await client.health()
+    finally:
+        await client.aclose()
+
+
 async def _healthy(url: str, token: str | None, gone: Callable[[], bool]) -> Reply | None:
     """The answer to GET /health once there is one; None when the program is gone, or took too long."""
     client = TimedClient(url, token, Latencies())

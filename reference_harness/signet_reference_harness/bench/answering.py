@@ -1,0 +1,236 @@
+"""Lets a model answer the questions from the memories that were brought, and scores what it says.
+
+These figures stand apart from those of the memories: a model's answers differ from one run to the next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, cast
+
+from pydantic import ConfigDict, Field
+
+from signet_reference_harness.bench import scoring
+from signet_reference_harness.bench.figures import percentiles, rounded
+from signet_reference_harness.bench.log import Logged, RunLog
+from signet_reference_harness.bench.progress import Progress
+from signet_reference_harness.bench.records import BenchFailureError
+from signet_reference_harness.bench.result import Figure, Question, Result
+from signet_reference_harness.bench.suite import Fact, Prompt, Query, Suite
+from signet_reference_harness.documents import Document, Part
+from signet_reference_harness.errors import ConfigError, ProviderError
+from signet_reference_harness.messages import Message
+from signet_reference_harness.providers import Provider
+from signet_reference_harness.providers.completion import CompletionOptions
+
+ANSWERS: Final = "answers.json"
+SYSTEM: Final = (
+    "Answer the question from the memories below, in as few words as you can. "
+    "Where they do not tell, answer: not mentioned."
+)
+MOST_TOKENS: Final = 256
+
+
+class Judge(Protocol):
+    """Scores an answer from 0 to 1. It says which model it asks, and with which prompt; `score` may be async."""
+
+    model: str
+    prompt: str
+
+    def score(self, question: str, expected: str | None, answer: str) -> Any:
+        """The score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answerer:
+    """Who answers, and who judges, if anybody does."""
+
+    provider: Provider
+    name: str
+    model: str | None
+    judge: Judge | None
+    at_once: int
+
+
+class Answer(Part):
+    """What the model said to a question, and how it scores."""
+
+    scenario: str
+    id: str
+    line: int
+    category: str | None
+    expected: str | None
+    answer: str
+    exact: Figure
+    f1: Figure
+    judged: Figure | None = None
+
+
+class AnswerFigures(Part):
+    """Means over questions."""
+
+    questions: int
+    exact: Figure
+    f1: Figure
+    judged: Figure | None = None
+
+
+class Answers(Document):
+    """What a model made of the memories of a run."""
+
+    model_config = ConfigDict(title="Answers of a model in a benchmark run")
+    schema_file: ClassVar[str] = "harness/signet-bench-answers-1.schema.json"
+
+    format: Literal["signet-bench-answers/1"] = "signet-bench-answers/1"
+    run: str
+    provider: str
+    model: str | None
+    prompt: str
+    judge: Annotated[dict[str, str] | None, Field(description="the judge's model and prompt; null without one")] = None
+    overall: AnswerFigures
+    by_category: dict[str, AnswerFigures]
+    latency_ms: dict[str, Figure]
+    answers: Annotated[tuple[Answer, ...], Field(strict=False)]
+
+
+def judge_at(place: str) -> Judge:
+    """The judge at `module:attribute`, made if it is a class. Raises ConfigError."""
+    module, _, attribute = place.partition(":")
+    try:
+        value: Any = getattr(importlib.import_module(module), attribute)
+        value = value() if isinstance(value, type) else value
+    except (Exception, SystemExit) as error:
+        raise ConfigError(
+            f"--judge {place}: cannot be loaded: {type(error).__name__}: {error}",
+            remedy="name it such as my_judges:Strict",
+        ) from error
+    lacking = [name for name in ("model", "prompt", "score") if not getattr(value, name, None)]
+    if lacking:
+        raise ConfigError(
+            f"--judge {place}: has no {' and no '.join(lacking)}", remedy="give it model, prompt and score"
+        )
+    return cast(Judge, value)
+
+
+async def answer_all(
+    suite: Suite, result: Result, answerer: Answerer, log: RunLog, logged: Logged, progress: Progress
+) -> None:
+    """Ask the model every question that the log holds no answer to. Raises BenchFailureError when it cannot answer."""
+    slots = asyncio.Semaphore(answerer.at_once)
+
+    async def ask(question: Question, query: Query, memories: list[str]) -> None:
+        async with slots:
+            record = await _answered(answerer, question, query, memories)
+        log.write(record)
+        progress.step()
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for question, query, memories in asked(suite, result):
+                known = logged.answers.get((question.scenario, question.line))
+                if known is None or known.get("by") != _by(answerer):
+                    group.create_task(ask(question, query, memories))
+                else:
+                    progress.step()
+    except BaseExceptionGroup as failures:
+        told = [failure for failure in failures.exceptions if isinstance(failure, BenchFailureError)]
+        raise (told[0] if told else failures.exceptions[0]) from None
+    finally:
+        await answerer.provider.aclose()
+
+
+def asked(suite: Suite, result: Result) -> Iterator[tuple[Question, Query, list[str]]]:
+    """The questions that a model can answer, each with the texts of the memories that were brought."""
+    questions = {question.line: question for question in result.questions}
+    for performance in suite.performances:
+        texts: dict[str, str] = {}
+        for line, step in performance.steps:
+            if isinstance(step, Fact):
+                texts[step.id] = step.text if step.at is None else f"{step.at[:10]} {step.text}"
+            elif isinstance(step, Prompt) and step.id is not None:
+                texts[step.id] = step.text
+            elif isinstance(step, Query) and line in questions:
+                question = questions[line]
+                if step.answer is not None or step.category in scoring.UNANSWERABLE:
+                    yield question, step, [texts[row.item] for row in question.rows if row.item in texts]
+
+
+def answers_of(suite: Suite, result: Result, answerer: Answerer, logged: Logged) -> Answers:
+    """The answers of a run, scored."""
+    answers, times = [], []
+    for question, query, _ in asked(suite, result):
+        record: Mapping[str, Any] = logged.answers[(question.scenario, question.line)]
+        times.append(float(record["ms"]))
+        answers.append(
+            Answer(
+                scenario=question.scenario,
+                id=question.id,
+                line=question.line,
+                category=question.category,
+                expected=query.answer,
+                answer=record["answer"],
+                exact=0.0 if query.answer is None else scoring.exact(record["answer"], query.answer),
+                f1=scoring.f1(record["answer"], query.answer, query.category),
+                judged=record.get("judged"),
+            )
+        )
+    categories = sorted({answer.category for answer in answers if answer.category is not None})
+    judge = answerer.judge
+    return Answers(
+        run=result.run,
+        provider=answerer.name,
+        model=answerer.model,
+        prompt=SYSTEM,
+        judge=None if judge is None else {"model": judge.model, "prompt": judge.prompt},
+        overall=_figures(answers),
+        by_category={name: _figures([each for each in answers if each.category == name]) for name in categories},
+        latency_ms=percentiles(times) if times else {},
+        answers=tuple(answers),
+    )
+
+
+async def _answered(answerer: Answerer, question: Question, query: Query, memories: list[str]) -> dict[str, Any]:
+    told = "\n".join(f"- {memory}" for memory in memories) or "There are no memories."
+    options = CompletionOptions(
+        model=answerer.model, max_tokens=MOST_TOKENS, temperature=0.0, system_prompt=f"{SYSTEM}\n\n{told}"
+    )
+    began = asyncio.get_running_loop().time()
+    try:
+        completion = await answerer.provider.complete([Message("user", query.text)], options)
+    except ProviderError as failure:
+        raise BenchFailureError(
+            f"scenario {question.scenario}, line {question.line}: the model: {failure.message}", remedy=failure.remedy
+        ) from None
+    ms = (asyncio.get_running_loop().time() - began) * 1000
+    record: dict[str, Any] = {
+        "kind": "answer",
+        "scenario": question.scenario,
+        "line": question.line,
+        "by": _by(answerer),
+        "answer": completion.content.strip(),
+        "ms": round(ms, 3),
+    }
+    if answerer.judge is not None:
+        score = answerer.judge.score(query.text, query.answer, record["answer"])
+        record["judged"] = rounded(float(await score if inspect.isawaitable(score) else score))
+    return record
+
+
+def _by(answerer: Answerer) -> list[str | None]:
+    judge = answerer.judge
+    return [answerer.name, answerer.model, *((judge.model, judge.prompt) if judge is not None else ())]
+
+
+def _figures(answers: list[Answer]) -> AnswerFigures:
+    judged = [answer.judged for answer in answers if answer.judged is not None]
+    number = len(answers) or 1
+    return AnswerFigures(
+        questions=len(answers),
+        exact=rounded(sum(answer.exact for answer in answers) / number),
+        f1=rounded(sum(answer.f1 for answer in answers) / number),
+        judged=rounded(sum(judged) / len(judged)) if judged else None,
+    )

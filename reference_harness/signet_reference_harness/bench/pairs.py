@@ -1,0 +1,154 @@
+"""Training pairs for a predictive scorer: what a session looked like, which memories it might be shown, which helped.
+
+They come from a benchmark, not from anybody's life: each row says `synthetic: true`, and the reader takes no other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, ClassVar, Final, Literal
+
+from pydantic import ConfigDict, Field
+
+from signet_reference_harness.bench.result import Figure, Question, Result
+from signet_reference_harness.bench.suite import Fact, Performance, Prompt, Query, Start, Suite
+from signet_reference_harness.documents import Document, DocumentError, Part, parse_document
+
+TURNS: Final = 6
+"""Turns of the session that a row holds, the newest."""
+
+
+class Turn(Part):
+    """What was said."""
+
+    role: Literal["user", "assistant"]
+    content: str
+
+
+class SessionContext(Part):
+    """The session at the moment of the recall. `query` is null at its start."""
+
+    agent: str
+    project: str
+    session: str
+    operation: str
+    query: str | None
+    turns: Annotated[tuple[Turn, ...], Field(strict=False)]
+
+
+class Candidate(Part):
+    """A memory that was brought. `text` is null for one that the suite did not store."""
+
+    item: str
+    text: str | None
+    rank: int
+    score: Figure | None
+    source: str | None
+    relevant: bool
+
+
+class Outcome(Part):
+    """Which memories answer it, and the rank of the best that was brought."""
+
+    relevant: Annotated[tuple[str, ...], Field(strict=False)]
+    rank: int | None
+
+
+class Pair(Document):
+    """One recall with its outcome: a line of what `--emit-pairs` writes."""
+
+    model_config = ConfigDict(title="Training pair for a predictive scorer")
+    schema_file: ClassVar[str] = "harness/signet-scorer-pair-1.schema.json"
+
+    format: Literal["signet-scorer-pair/1"] = "signet-scorer-pair/1"
+    synthetic: Annotated[Literal[True], Field(description="it comes from a benchmark; rows without it are refused")]
+    run: str
+    suite: str
+    suite_sha256: str
+    licence: str
+    scenario: str
+    line: int
+    context: SessionContext
+    candidates: Annotated[tuple[Candidate, ...], Field(strict=False)]
+    outcome: Outcome
+
+
+def pairs_of(suite: Suite, result: Result) -> Iterator[Pair]:
+    """A pair for each question that has evidence, in the order of the suite."""
+    questions = {question.line: question for question in result.questions}
+    for performance in suite.performances:
+        texts: dict[str, str] = {}
+        turns: dict[str, list[Turn]] = {}
+        agents: dict[str, Start] = {}
+        for line, step in performance.steps:
+            if isinstance(step, Start):
+                agents.setdefault(step.session, step)
+            if line in questions and isinstance(step, Query | Prompt | Start):
+                said = turns.get(step.session, [])[-TURNS:]
+                context = _context(performance, agents.get(step.session), step, questions[line].operation, said)
+                yield _pair(result, questions[line], context, texts)
+            if isinstance(step, Fact):
+                texts[step.id] = step.text
+            elif isinstance(step, Prompt):
+                turns.setdefault(step.session, []).extend(
+                    (Turn(role="user", content=step.text), Turn(role="assistant", content=step.reply))
+                )
+                if step.id is not None:
+                    texts[step.id] = step.text
+
+
+def pairs_text(pairs: Iterator[Pair]) -> str:
+    """Pairs as JSON lines."""
+    return "".join(f"{json.dumps(pair.model_dump(mode='json'), ensure_ascii=False)}\n" for pair in pairs)
+
+
+def read_pairs(path: Path) -> Iterator[Pair]:
+    """The pairs in a file. Raises DocumentError for a line that is no pair, and for one that is not synthetic."""
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    yield parse_document(Pair, line, f"{path}:{number}")
+    except OSError as error:
+        raise DocumentError(f"{path}: {error.strerror or error}", remedy="name a file that can be read") from None
+
+
+def _context(
+    performance: Performance, start: Start | None, step: Query | Prompt | Start, operation: str, said: Sequence[Turn]
+) -> SessionContext:
+    return SessionContext(
+        agent=(start.agent if start else None) or performance.agent,
+        project=(start.project if start else None) or performance.project,
+        session=step.session,
+        operation=operation,
+        query=None if isinstance(step, Start) else step.text,
+        turns=tuple(said),
+    )
+
+
+def _pair(result: Result, question: Question, context: SessionContext, texts: dict[str, str]) -> Pair:
+    relevant = set(question.evidence)
+    return Pair(
+        synthetic=True,
+        run=result.run,
+        suite=result.suite.name,
+        suite_sha256=result.suite.sha256,
+        licence=result.suite.licence,
+        scenario=question.scenario,
+        line=question.line,
+        context=context,
+        candidates=tuple(
+            Candidate(
+                item=row.item,
+                text=texts.get(row.item),
+                rank=rank,
+                score=row.score,
+                source=row.source,
+                relevant=row.item in relevant,
+            )
+            for rank, row in enumerate(question.rows, 1)
+        ),
+        outcome=Outcome(relevant=question.evidence, rank=question.rank),
+    )
