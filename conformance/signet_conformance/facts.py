@@ -335,7 +335,12 @@ class Recording:
 
     @cached_property
     def abandoned_since(self) -> float:
-        """The lowest number from which on some keyed session is open and never ends; infinite if there is none."""
+        """The lowest number from which on some keyed session is open and never ends; infinite if there is none.
+
+        While a recording grows, no session is known never to end.
+        """
+        if self.trace.growing:
+            return inf
         return min(
             (numbers[-1] for numbers, states in self._transitions.values() if states and states[-1]), default=inf
         )

@@ -59,6 +59,14 @@ def test_command_is_recorded_between_daemon_and_recorder_of_its_own(tmp_path: Pa
     assert recorded.header.declared.agents == ("atlas",)
 
 
+def test_recording_can_be_watched_while_it_is_made(process: Process, tmp_path: Path) -> None:
+    """The address of its page is told before the command runs; it ends with the recording."""
+    done = process("record", "--watch", "--out", tmp_path / "run.jsonl", "--", sys.executable, "-c", STARTS)
+    lines = done.stderr.splitlines()
+    (address,) = [line for line in lines if line.startswith("watch it: http://127.0.0.1:")]
+    assert lines.index(address) < next(place for place, line in enumerate(lines) if "ended with status 7" in line)
+
+
 TELLS_ITS_AGENT = "import os; print('agent', os.environ.get('SIGNET_AGENT_ID'))"
 
 

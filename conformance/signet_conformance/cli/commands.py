@@ -28,6 +28,7 @@ COMMANDS = {
     "run": "Drive a connector and judge it.",
     "check": "Judge recorded traces, offline.",
     "show": "Show a recording as a timeline.",
+    "watch": "Show recordings in a browser while they grow.",
     "diff": "Compare two recordings, session by session.",
     "matrix": "Connectors side by side, from their reports; and a badge.",
     "convert": "Convert HAR and mitmproxy captures to traces, and back.",

@@ -24,6 +24,7 @@ from signet_conformance.cli.recorder_process import (
     pass_on_stderr,
     recorder,
     status_of_ended,
+    watching,
 )
 from signet_conformance.errors import KitError, UsageError, printable
 from signet_conformance.outcome.declared import merged
@@ -87,6 +88,7 @@ the recording. Secrets are redacted before anything is written.
     metavar="NAME",
     help="Name of the connector, for the header; of a known target the profile is declared too.",
 )
+@click.option("--watch", is_flag=True, help="Show what is recorded as a page in a browser, while it grows.")
 @declared_options
 def command(
     *,
@@ -102,6 +104,7 @@ def command(
     canaries: tuple[str, ...],
     body_limit: int | None,
     target: str | None,
+    watch: bool,
     **declared: Any,
 ) -> int:
     """Run the recorder; the exit status is its own, or that of judging what it recorded."""
@@ -121,11 +124,11 @@ def command(
         # Imported here: a recording without a command launches no daemon.
         from signet_conformance.cli.recorded_command import record_command
 
-        return record_command(words, daemon, out, options, told, checks=not no_check)
+        return record_command(words, daemon, out, options, told, checks=not no_check, watch=watch)
     upstream, out = _place_without_command(upstream, out, daemon, no_check=no_check)
     # A terminated recording ends like an interrupted one: with a whole trace and no process left behind.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with recorder([f"--upstream={upstream}", f"--out={out}", *options]) as child:
+    with recorder([f"--upstream={upstream}", f"--out={out}", *options]) as child, watching(out, watch):
         try:
             return _run(child, upstream, out, told)
         except ChildEndedError:

@@ -22,6 +22,7 @@ from signet_conformance.cli.recorder_process import (
     pass_on_stderr,
     recorder,
     status_of_ended,
+    watching,
 )
 from signet_conformance.errors import KitError, NothingTestedError, UsageError, printable
 from signet_conformance.reports.command_lines import shell_command
@@ -41,6 +42,7 @@ def record_command(
     told: Mapping[str, str],
     *,
     checks: bool,
+    watch: bool = False,
 ) -> int:
     """Run a command with a recorder in front of a daemon; the exit status is that of judging, or the command's own.
 
@@ -60,6 +62,7 @@ def record_command(
         under_test.start()
         trace = out or str(Path(tempfile.mkdtemp(prefix="signet-recording-"), "recording.jsonl"))
         child = stack.enter_context(recorder([f"--upstream={under_test.url}", f"--out={trace}", *options]))
+        stack.enter_context(watching(trace, watch))
         try:
             of_daemon = {"SIGNET_PATH": str(home)} if is_embedded(choice) else {}
             ended = _run(child, words, trace, {**of_daemon, **told})

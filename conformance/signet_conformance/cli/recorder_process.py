@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from signet_conformance.children.processes import LineProcess
 from signet_conformance.errors import KitError, UsageError
@@ -35,3 +36,14 @@ def pass_on_stderr(child: LineProcess) -> None:
     """Show what the recorder complained of."""
     while child.stderr:
         print(child.stderr.popleft(), file=sys.stderr)
+
+
+def watching(recording: str, wanted: bool) -> AbstractContextManager[None]:
+    """What shows a recording as a page while it is made, if that is wanted."""
+    if not wanted:
+        return nullcontext()
+    # Imported when it is wanted: it brings the page and a server.
+    from signet_conformance.cli.watch import watched
+    from signet_conformance.outcome.conclusion import Terms
+
+    return watched([recording], Terms())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -81,7 +82,7 @@ def command(
     follow: bool,
     until_idle: float | None,
 ) -> int:
-    """Show; the findings of a recording that still grows come when it has ended."""
+    """Show; of a recording that still grows each finding is told when it is made."""
     if until_idle is not None and not (follow and until_idle > 0):
         raise UsageError(
             "needs --follow, and a number above zero", where="--until-idle", remedy="--follow --until-idle 5"
@@ -90,7 +91,7 @@ def command(
     chosen = Filter(session, agent, operation, frozenset(exchanges))
     timeline = Timeline(terminal_width(), wants_colour(sys.stdout), bodies=bodies or bool(exchanges))
     if follow:
-        return _follow(trace, timeline, chosen, until_idle)
+        return _follow(trace, timeline, chosen, until_idle, wanted)
     return _show(read_recording(trace), timeline, chosen, wanted)
 
 
@@ -139,14 +140,24 @@ def _nothing(recording: Recording, chosen: Filter, only: frozenset[str] | None) 
         yield Paragraph("--requirement: none of these exchanges has a finding about it", 2, 4)
 
 
-def _follow(path: str, timeline: Timeline, chosen: Filter, until_idle: float | None) -> int:
+def _follow(
+    path: str, timeline: Timeline, chosen: Filter, until_idle: float | None, only: frozenset[str] | None
+) -> int:
     shown: set[int] = set()
+    told: set[tuple[str, tuple[int, ...]]] = set()
     try:
         for number, trace in enumerate(_growing(path, until_idle)):
-            recording = Recording(trace)
+            judged = judge(replace(trace, growing=True), only)
+            recording = judged.recording
             if number == 0:
                 _print(timeline.heading(recording))
-            _print(timeline.lines(recording, chosen.admits, {}, marks=chosen.everything, shown=shown))
+            beside = findings_of(judged, only)
+            _print(timeline.lines(recording, chosen.admits, beside, marks=chosen.everything, shown=shown))
+            for seq, findings in beside.items():
+                # One that only shows now, of an exchange that was drawn before.
+                late = [(name, each) for name, each in findings if seq in shown and (name, each.exchanges) not in told]
+                _print(timeline.finding_lines(late, of=seq))
+                told.update((name, each.exchanges) for name, each in findings)
             # An exchange gets its number when it begins and its line when it ends: a lower number may come later.
             shown.update(call.seq for call in recording.calls)
             shown.update(mark.seq for mark in trace.marks)

@@ -125,17 +125,20 @@ class Timeline:
             else:
                 yield from self._drawn([*self._call(entry), *self._findings(beside.get(entry.seq, ()))])
 
-    def finding_lines(self, findings: Sequence[tuple[str, Finding]]) -> list[str]:
-        """One paragraph a finding: verdict, requirement, what is wrong; and once the command that explains it."""
-        return self._drawn([*self._findings(findings)])
+    def finding_lines(self, findings: Sequence[tuple[str, Finding]], of: int | None = None) -> list[str]:
+        """One paragraph a finding: verdict, requirement, what is wrong; and once the command that explains it.
+
+        `of` is the exchange that they begin at, where it is not the one above them.
+        """
+        return self._drawn([*self._findings(findings, "" if of is None else f" #{of}")])
 
     def _drawn(self, things: Sequence[RenderableType]) -> list[str]:
         return drawn(things, self._width, self._colour)
 
-    def _findings(self, findings: Sequence[tuple[str, Finding]]) -> Iterator[RenderableType]:
+    def _findings(self, findings: Sequence[tuple[str, Finding]], at: str = "") -> Iterator[RenderableType]:
         for name, finding in findings:
             head = verdict_text(finding.verdict)
-            yield Paragraph(Text.assemble(head, f" {name} {printable(finding.message, 300)}"), 4, 6)
+            yield Paragraph(Text.assemble(head, f" {name}{at} {printable(finding.message, 300)}"), 4, 6)
             if finding.pointer:
                 yield Paragraph(f"at {printable(finding.pointer, 200)}", 6)
             if name not in self._explained:

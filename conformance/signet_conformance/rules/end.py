@@ -127,7 +127,9 @@ def started_key_is_ended(recording: Recording) -> Iterator[Outcome]:
         if start is None:
             continue
         last_end = max((i for i, c in enumerate(hooks) if c.operation == END), default=None)
-        if last_end is None:
+        if recording.trace.growing and (last_end is None or last_end + 1 < len(hooks)):
+            yield undecided(start, message="not ended yet: the recording still grows")
+        elif last_end is None:
             if outage_lasts(recording):
                 yield undecided(start, message="no end, and the daemon was away until the recording's end")
             elif end_may_be_lost(recording, str(start.key)):

@@ -55,7 +55,9 @@ def _switches(recording: Recording) -> Iterator[Outcome]:
                     parallel = True
                     continue
                 first_end = next((c for c in recording.later(turn) if c.seq > call.seq), None)
-                if first_end is None:
+                if first_end is None and recording.trace.growing:
+                    yield undecided(turn, call, message="the old session is not ended yet: the recording still grows")
+                elif first_end is None:
                     # An end that met nobody listening was never recorded: that it is not made up for is SIG-END-005's.
                     yield (
                         _lost(turn, call) if closed_between(recording, turn.seq, call.seq) else _never_ended(turn, call)

@@ -267,7 +267,8 @@ class Trace:
 
     `warnings` names what was passed over (a torn last line); the rest still counts. `part` tells that the run which
     made it lacks the recordings of other scenarios, whatever its own marks say. `model` is what was recorded meanwhile
-    between the harness and its model; None where nothing stood there.
+    between the harness and its model; None where nothing stood there. `growing` tells that it is still being made: what
+    has not happened yet may still happen.
     """
 
     header: Header
@@ -277,6 +278,7 @@ class Trace:
     warnings: tuple[str, ...] = ()
     part: bool = False
     model: Trace | None = None
+    growing: bool = False
 
     def instant(self, other: Trace, t: float) -> float:
         """The instant `t` of `other` in this recording's time; both headers have `clock_s`, as in two sides."""

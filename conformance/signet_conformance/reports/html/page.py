@@ -35,15 +35,20 @@ def write_page(
     sections: Sequence[tuple[str, str, Markup]],
     scripts: Sequence[str] = (),
     data: Iterable[tuple[str, str]] = (),
+    live: int | None = None,
 ) -> None:
-    """Write a page. A section is (id, heading, content), `scripts` name assets, `data` is (id, `embedded` text)."""
+    """Write a page. A section is (id, heading, content), `scripts` name assets, `data` is (id, `embedded` text).
+
+    `live` is the number of its state where the page is served and goes on asking its own server for later ones.
+    """
     style = asset("page.css")
-    script = "\n".join(asset(name) for name in ("page.js", *scripts))
+    script = "\n".join(asset(name) for name in ("page.js", *scripts, *(() if live is None else ("live.js",))))
     policy = "; ".join(
         (
             "default-src 'none'",
             f"script-src '{_hash(script)}'",
             f"style-src '{_hash(style)}'",
+            *(() if live is None else ("connect-src 'self'",)),
             "base-uri 'none'",
             "form-action 'none'",
         )
@@ -62,6 +67,7 @@ def write_page(
         element("a", "Skip to the content", class_="skip", href="#main"),
         element("header", element("h1", title), *header),
         element("nav", element("ul", links), aria_label="Sections"),
+        *(() if live is None else (element("p", "Live.", id="live", class_="live", role="status", data_version=live),)),
         element("noscript", element("p", "Without scripts, filters and the exchange viewer are not there.")),
     ]
     main = (

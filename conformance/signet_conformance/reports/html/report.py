@@ -47,10 +47,14 @@ MAX_TRACES = 1000
 
 
 class HtmlReport:
-    """Gathers what the page shows, in bounded memory, and writes it at the end."""
+    """Gathers what the page shows, in bounded memory, and writes it at the end.
 
-    def __init__(self, stream: TextIO) -> None:
+    `live` is the number of its state where the page is served while its recordings grow.
+    """
+
+    def __init__(self, stream: TextIO, live: int | None = None) -> None:
         self._stream = stream
+        self._live = live
         self._causes = Causes()
         self._budget = Budget()
         self._rows: list[Markup] = []
@@ -109,7 +113,7 @@ class HtmlReport:
             sections.append(("kill-matrix", "Kill matrix", kill_matrix.section(ending.selftest)))
         if ending.notes:
             sections.append(("notes", "Notes", _listed(ending.notes)))
-        write_page(self._stream, "Signet conformance", header, sections, _SCRIPTS, self._data)
+        write_page(self._stream, "Signet conformance", header, sections, _SCRIPTS, self._data, self._live)
 
     def _apart(self, causes: Sequence[Cause], ending: Ending) -> Markup:
         said = element("p", "Apart from the connector's verdicts and the exit status.")

@@ -51,6 +51,9 @@ function plural(count, noun) {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
+/* How many entries of a list are drawn at once, though it shows a page at a time: as many as were there before. */
+let atLeast = 0;
+
 /* Entries as a list that grows by a page at a time; after "Show more" the first new entry has the focus. */
 function growingList(label, entries, perPage, entryOf, more) {
   const list = make("ol", { class: "entries", "aria-label": label });
@@ -61,8 +64,8 @@ function growingList(label, entries, perPage, entryOf, more) {
     grow();
     list.children[first].querySelector("button, a").focus();
   } });
-  const grow = () => {
-    const next = entries.slice(shown, shown + perPage);
+  const grow = (count = perPage) => {
+    const next = entries.slice(shown, shown + count);
     next.forEach((entry) => list.append(make("li", {}, entryOf(entry))));
     shown += next.length;
     button.textContent = `Show ${Math.min(perPage, entries.length - shown)} more of ${entries.length}`;
@@ -70,7 +73,7 @@ function growingList(label, entries, perPage, entryOf, more) {
     if (more) more(entries.slice(0, shown));
   };
   holder.append(button);
-  grow();
+  grow(Math.max(perPage, atLeast));
   return holder;
 }
 

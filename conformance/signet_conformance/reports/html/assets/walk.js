@@ -32,16 +32,21 @@ window.addEventListener("afterprint", () => {
   });
 });
 
-document.getElementById("sessions").classList.add("drawn");
-document.querySelectorAll("button[data-trace]").forEach((button) => {
-  button.addEventListener("click", () => go({ trace: button.dataset.name }));
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("button[data-trace]");
+  if (button) go({ trace: button.dataset.name });
 });
-if (document.getElementById("trace-0")) {
-  drawFind(document.getElementById("find"));
-  if (readAddress().trace === undefined || !show(readAddress(), true)) {
-    const rows = [...document.querySelectorAll("#sessions tbody tr")];
-    const first = (columns) => rows.findIndex((row) => columns.some((column) => row.cells[column].textContent !== "0"));
-    drawTrace([first([1]), first([2]), first([3]), 0].find((index) => index >= 0));
-    drawSession(shown.data, firstGroup(shown.data));
-  }
+
+/* The first trace that has a breach, else the first that holds anything. */
+function showFirst() {
+  const rows = [...document.querySelectorAll("#sessions tbody tr")];
+  const first = (columns) => rows.findIndex((row) => columns.some((column) => row.cells[column].textContent !== "0"));
+  const number = [first([1]), first([2]), first([3]), 0].find((index) => index >= 0);
+  if (!document.getElementById(`trace-${number}`)) return;
+  drawTrace(number);
+  drawSession(shown.data, firstGroup(shown.data));
 }
+
+document.getElementById("sessions").classList.add("drawn");
+drawFind(document.getElementById("find"));
+if (readAddress().trace === undefined || !show(readAddress(), true)) showFirst();

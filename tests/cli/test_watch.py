@@ -1,0 +1,158 @@
+"""Facts about a page that grows with its recordings: who may see it, what it tells, and that it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from queue import SimpleQueue
+
+import httpx
+import pytest
+
+from signet_conformance.cli.live.growing import Growing, Seen
+from signet_conformance.cli.live.server import PageServer
+from signet_conformance.errors import UsageError
+from signet_conformance.outcome.conclusion import Terms
+from tests.support.browser import Browser, browser, missing
+from tests.support.trace_files import BREACHING, write
+
+TIMEOUT_S = 60.0
+
+
+class Live:
+    """A recording that a test makes grow, its page, and what was told of it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.told: SimpleQueue[Seen | str] = SimpleQueue()
+        self.growing = Growing([str(path)], Terms(), self.told.put)
+        self.server = PageServer(self.growing)
+
+    def grow(self, count: int) -> Seen:
+        """Let the recording hold its first `count` exchanges; the state that is seen then."""
+        whole = write(self.path.with_suffix(".whole"), BREACHING).read_text().splitlines(keepends=True)
+        lines = whole[: count + 1]
+        held = self.path.read_text().count("\n") if self.path.exists() else 0
+        with self.path.open("a", encoding="utf-8") as stream:
+            stream.write("".join(lines[held:]))
+        while True:
+            seen = self.told.get(timeout=TIMEOUT_S)
+            if isinstance(seen, Seen) and seen.exchanges == count:
+                return seen
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Iterator[Live]:
+    """A page of a recording that does not exist yet."""
+    made = Live(tmp_path / "run.jsonl")
+    with made.growing, made.server:
+        yield made
+
+
+def test_findings_are_told_as_they_happen_and_each_once(live: Live) -> None:
+    """A recording that is not there yet is waited for; a finding is told with the exchange that shows it, once."""
+    assert live.grow(2).new == []
+    first = live.grow(3).new
+    assert [line for line in first if line.startswith("FAIL SIG-AGENT-002 #3:")]
+    again = live.grow(5).new
+    assert [line for line in again if line.startswith("FAIL SIG-AGENT-002 #4:")]
+    assert not set(first) & set(again)
+
+
+def test_the_page_and_its_states_are_served_below_the_token(live: Live) -> None:
+    """The page names no other host; a question for a later state is answered when there is one."""
+    seen = live.grow(3)
+    page = httpx.get(live.server.url, trust_env=False)
+    assert page.status_code == 200
+    assert "connect-src &#x27;self&#x27;" in page.text
+    assert page.headers["cache-control"] == "no-store"
+    assert page.headers["x-frame-options"] == "DENY"
+    told = httpx.get(f"{live.server.url}version?after={seen.version - 1}", trust_env=False).json()
+    assert (told["version"], told["exchanges"], told["ended"]) == (seen.version, 3, False)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
+    ids=str,
+)
+def test_another_page_is_told_nothing(live: Live, headers: dict[str, str]) -> None:
+    """Who comes by another name or from another origin gets 404 and no word, with the right token too."""
+    for address in (live.server.url, f"{live.server.url}version?after=0"):
+        answer = httpx.get(address, headers=headers, trust_env=False)
+        assert (answer.status_code, answer.text) == (404, "")
+
+
+def test_without_the_token_there_is_nothing(live: Live) -> None:
+    """Neither the root, nor a guess, nor a name below the token that does not exist tells that there is a page."""
+    root = live.server.url.rsplit("/", 2)[0]
+    for address in (f"{root}/", f"{root}/guess/", f"{root}/guess/version", f"{live.server.url}other"):
+        answer = httpx.get(address, trust_env=False)
+        assert (answer.status_code, answer.text) == (404, "")
+
+
+def test_a_broken_recording_is_told_once(live: Live) -> None:
+    """What cannot be read is named with its file; the page stays."""
+    live.path.write_text("not a trace\n")
+    complaint = live.told.get(timeout=TIMEOUT_S)
+    assert isinstance(complaint, str)
+    assert str(live.path) in complaint
+    assert httpx.get(live.server.url, trust_env=False).status_code == 200
+
+
+def test_a_port_that_is_taken_is_named(live: Live) -> None:
+    """The error names the port."""
+    port = httpx.URL(live.server.url).port or 0
+    with pytest.raises(UsageError, match=f"127.0.0.1:{port}"):
+        PageServer(live.growing, port)
+
+
+@pytest.mark.skipif(missing() is not None, reason=f"no browser: {missing()}")
+def test_the_page_grows_under_its_reader(live: Live) -> None:
+    """New exchanges and findings appear without a reload; the exchange that is read stays, with the focus."""
+    live.grow(2)
+    with browser() as window:
+        window.visit(live.server.url)
+        window.script("window.same = true; document.querySelector('#session-view button[data-seq=\"2\"]').click()")
+        window.script("document.querySelector('#session-view button[data-seq=\"2\"]').focus()")
+        live.grow(5)
+        window.wait_for("document.querySelectorAll('#session-view button[data-seq]').length === 5")
+        window.wait_for("document.querySelector('#live').textContent.includes('5 exchanges')")
+        assert _told(window) == [True, "2", "#2 POST /api/hooks/session-start", True]
+        assert window.complaints() == []
+
+
+def _told(window: Browser) -> list[object]:
+    told: list[object] = window.script("""
+        return [window.same === true, document.activeElement.dataset.seq,
+            document.querySelector("#exchange-view h3").textContent,
+            document.querySelector("#breaches").textContent.includes("SIG-AGENT-002")];
+    """)
+    return told
+
+
+def test_the_command_ends_on_an_interrupt(tmp_path: Path) -> None:
+    """It tells its address first, and ends with status 0 when it is interrupted."""
+    path = write(tmp_path / "run.jsonl", BREACHING)
+    words = [sys.executable, "-m", "signet_conformance.cli", "watch", str(path)]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env={**os.environ}) as child:
+        assert child.stderr is not None
+        lines = iter(child.stderr.readline, "")
+        address = next(line for line in lines if line.startswith("watch it: "))
+        assert next(line for line in lines if "SIG-AGENT-002" in line)
+        assert json.loads(httpx.get(f"{address.split(': ')[1].strip()}version", trust_env=False).text)["exchanges"] == 5
+        child.send_signal(signal.SIGINT)
+        child.stderr.read()
+        assert child.wait(TIMEOUT_S) == 0
