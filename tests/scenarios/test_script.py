@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from signet_conformance.errors import UsageError
-from signet_conformance.scenarios.script import Scenario, read_scenarios, scripted
+from signet_conformance.scenarios.script import Scenario, read_scenarios, remembered, scripted
 from signet_conformance.scenarios.steps import Prompt
 
 START = {"step": "start", "session": "s1", "agent": 0, "project": "/workspace/src/acme-api"}
@@ -23,8 +23,9 @@ def scenario_of(*steps: Any, **more: Any) -> dict[str, Any]:
 
 def test_scripted_scenarios_have_names_of_their_own() -> None:
     """Each scripted scenario can have a trace of its name, and survives its own JSON."""
-    assert len({scenario.name for scenario in scripted()}) == len(scripted())
-    for scenario in scripted():
+    every = (*scripted(), *remembered())
+    assert len({scenario.name for scenario in every}) == len(every)
+    for scenario in every:
         assert Scenario.from_json(json.loads(json.dumps(scenario.to_json())), "here") == scenario
 
 

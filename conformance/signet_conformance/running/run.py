@@ -23,7 +23,7 @@ from signet_conformance.running.plan import Plan
 from signet_conformance.running.station import Station
 from signet_conformance.running.workers import Job, Workers
 from signet_conformance.scenarios.deciding import deciding
-from signet_conformance.scenarios.script import Scenario, scripted
+from signet_conformance.scenarios.script import Scenario, remembered, scripted
 from signet_conformance.scenarios.steps import SwitchFaultOn
 from signet_conformance.trace.fault_kinds import SLOW
 from signet_conformance.trace.sides import recordings_in
@@ -47,7 +47,7 @@ def drive(plan: Plan, folder: Path, tell: Tell) -> Shortfall | None:
             tell(event)
 
     with Workers(plan.target, folder, plan.daemon) as workers:
-        every = plan.scenarios or scripted()
+        every = plan.scenarios or (*scripted(), *(remembered() if plan.target.real is not None else ()))
         scenarios = workers.usable(deciding(every, plan.only))
         patience = Patience()
         failures = folder / "scenarios" if plan.report else Path.cwd() / FAILURES

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import json
 import urllib.request
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -59,6 +60,27 @@ MOST_STRAYS = 20
 IDLE_TIMEOUT_S = 20.0
 STEP_MARGIN_S = 60.0
 """What a step may take beyond the target's own bounds before the connector counts as hung."""
+KNOWN: Mapping[str, Any] = {
+    "content": "Atlas Billing runs on PostgreSQL 16 at port 6432, and Mira Lindt approves its refunds.",
+    "structured": {
+        "entities": [],
+        "aspects": [
+            {
+                "entityName": "Atlas Billing",
+                "entityType": "project",
+                "aspect": "operation",
+                "attributes": [
+                    {"content": content, "groupKey": "operation", "claimKey": claim}
+                    for claim, content in (
+                        ("database", "its database is PostgreSQL 16 behind pgbouncer at port 6432"),
+                        ("refund_approval", "a refund above 500 EUR needs the approval of Mira Lindt"),
+                    )
+                ],
+            }
+        ],
+    },
+}
+"""A memory about a project that scenarios ask about."""
 SECRET_NAME = "ACME_DEPLOY_TOKEN"  # noqa: S105 - a name
 
 
@@ -97,6 +119,8 @@ class Station:
         self._recorder = Recorder(self.daemon.url, self._home / "recorder", self._canary, self._model)
         self._stack.callback(self._recorder.close)
         self._plant_secret()
+        if self._model is not None:
+            self._plant_memory()
         self._started = True
 
     def _start_model(self) -> None:
@@ -126,14 +150,22 @@ class Station:
 
     def _plant_secret(self) -> None:
         """Store the canary as a secret, so that a connector that leaks one leaks something we can recognise."""
-        body = b'{"value": "%s"}' % self._canary.encode()
+        # A daemon that keeps no secrets is one where none can leak.
+        self._store(f"secrets/{SECRET_NAME}", {"value": self._canary})
+
+    def _plant_memory(self) -> None:
+        """Store what the first agent knows of a project that users ask about, so that the prompt hook injects it."""
+        agents = self.target.declared.agents
+        self._store("memory/remember", {**KNOWN, **({"agentId": agents[0]} if agents else {})})
+
+    def _store(self, where: str, what: Mapping[str, Any]) -> None:
+        """Tell the daemon something past the recorder, if it takes it."""
         request = urllib.request.Request(  # noqa: S310 - the daemon's own address
-            f"{self.daemon.url}/api/secrets/{SECRET_NAME}",
-            data=body,
+            f"{self.daemon.url}/api/{where}",
+            data=json.dumps(what).encode(),
             headers={"content-type": "application/json"},
             method="POST",
         )
-        # A daemon that keeps no secrets is one where none can leak.
         with contextlib.suppress(OSError), ask_directly(request, timeout_s=10):
             pass
 

@@ -74,3 +74,9 @@ def read_scenarios(path: Path) -> Sequence[Scenario]:
 def scripted() -> Sequence[Scenario]:
     """The scripted scenarios, in the order they are run."""
     return read_scenarios(Path(__file__).with_name("scripted.json"))
+
+
+@cache
+def remembered() -> Sequence[Scenario]:
+    """What is performed beside them where the model is recorded: the daemon then knows of what the user asks."""
+    return read_scenarios(Path(__file__).with_name("remembered.json"))
