@@ -20,8 +20,9 @@ GRACE_S = 5.0
 def main(command: list[str]) -> int:
     """Run `command`; the exit status is its own, 127 when it cannot be started."""
     for number in (signal.SIGINT, signal.SIGTERM):
-        # Whoever ends us closes standard input; a Ctrl-C at the terminal is for them to answer.
-        signal.signal(number, signal.SIG_IGN)
+        # Whoever ends us closes standard input; a Ctrl-C at the terminal is for them to answer. A signal that is
+        # ignored would be ignored by the command too: it is handled, by nothing.
+        signal.signal(number, _do_nothing)
     try:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
     except OSError as error:
@@ -29,6 +30,10 @@ def main(command: list[str]) -> int:
         return 127
     threading.Thread(target=_end_with_input, args=(child,), daemon=True).start()
     return child.wait()
+
+
+def _do_nothing(_number: int, _frame: object) -> None:
+    pass
 
 
 def _end_with_input(child: subprocess.Popen[bytes]) -> None:

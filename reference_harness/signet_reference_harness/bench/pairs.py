@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, ClassVar, Final, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from signet_reference_harness.bench.result import Figure, Question, Result
 from signet_reference_harness.bench.suite import Fact, Performance, Prompt, Query, Start, Suite
@@ -56,6 +56,12 @@ class Outcome(Part):
     rank: int | None
 
 
+def _only_true(value: object) -> object:
+    if value is not True:
+        raise ValueError("only synthetic rows are read, and they say true")
+    return value
+
+
 class Pair(Document):
     """One recall with its outcome: a line of what `--emit-pairs` writes."""
 
@@ -63,7 +69,11 @@ class Pair(Document):
     schema_file: ClassVar[str] = "harness/signet-scorer-pair-1.schema.json"
 
     format: Literal["signet-scorer-pair/1"] = "signet-scorer-pair/1"
-    synthetic: Annotated[Literal[True], Field(description="it comes from a benchmark; rows without it are refused")]
+    synthetic: Annotated[
+        Literal[True],
+        BeforeValidator(_only_true),
+        Field(description="it comes from a benchmark; rows without it are refused"),
+    ]
     run: str
     suite: str
     suite_sha256: str

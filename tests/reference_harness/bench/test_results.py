@@ -1,0 +1,172 @@
+"""What is made of a run: a comparison, training pairs, a model's answers, and how far it is."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from rich.console import Console
+
+from signet_reference_harness.bench import answering, comparing
+from signet_reference_harness.bench.answering import Answerer
+from signet_reference_harness.bench.log import RunLog
+from signet_reference_harness.bench.pairs import read_pairs
+from signet_reference_harness.bench.progress import Progress
+from signet_reference_harness.bench.records import BenchFailureError
+from signet_reference_harness.documents import DocumentError
+from signet_reference_harness.errors import ConfigError
+from signet_reference_harness.providers.completion import CompletionResult
+from signet_reference_harness.providers.scripted import ScriptedProvider
+from tests.reference_harness.bench.suites import hut_lines, result, run, suite
+
+SCHEMAS = Path(__file__).parents[3] / "schemas" / "harness"
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> tuple[Path, Path]:
+    """The folders of a good run and of one that only knows what came last."""
+    for subject in ("fts5", "recent"):
+        run(hut_lines(), tmp_path / subject, subject=subject, emit_pairs=tmp_path / f"{subject}.pairs")
+    return tmp_path / "fts5", tmp_path / "recent"
+
+
+def test_documents_keep_to_their_schemas(runs: tuple[Path, Path], tmp_path: Path) -> None:
+    """Result, times, comparison and pairs, as they stand in files."""
+    first, second = map(comparing.read_result, runs)
+    documents = {
+        "signet-bench-result-1": result(runs[0]),
+        "signet-bench-times-1": json.loads((runs[0] / "times.json").read_text()),
+        "signet-bench-comparison-1": comparing.compare(first, second).model_dump(mode="json"),
+        "signet-scorer-pair-1": json.loads((tmp_path / "fts5.pairs").read_text().splitlines()[0]),
+        "signet-bench-suite-1": hut_lines()[3],
+    }
+    for name, value in documents.items():
+        jsonschema.validate(value, json.loads((SCHEMAS / f"{name}.schema.json").read_text()))
+
+
+def test_a_comparison_is_by_question(runs: tuple[Path, Path]) -> None:
+    """Its differences are those of the figures, each with an interval; the questions that changed are named."""
+    found = comparing.compare(*map(comparing.read_result, runs))
+    assert found.figures["mrr@10"].first == 1.0
+    assert found.figures["mrr@10"].difference == round(sum([1 / 4, 1 / 3, 1 / 2]) / 3 - 1, 6)
+    assert found.figures["hit@10"].interval == (0.0, 0.0)
+    assert (found.better, found.worse) == (0, 9)
+    assert (found.changed[0].first_rank, found.changed[0].second_rank) == (1, 4)
+    assert set(found.by_category) == {"first", "hut"}
+
+
+def test_a_comparison_is_shown_and_drawn(runs: tuple[Path, Path]) -> None:
+    """The terminal has the figures and the questions; the page escapes what a suite says."""
+    found = comparing.compare(*map(comparing.read_result, runs))
+    console = Console(file=io.StringIO(), width=120)
+    comparing.show(found, console)
+    said = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "9 questions: 0 better, 9 worse" in said
+    assert "line 7, valley-0/q0: 1 -> 4" in said
+    page = comparing.page(found.model_copy(update={"suite": "<script>alert(1)</script>"}))
+    assert "<script" not in page
+    assert page.count("<tr>") > 9
+
+
+def test_results_of_two_suites_are_not_compared(runs: tuple[Path, Path]) -> None:
+    """Their questions are not the same."""
+    first = comparing.read_result(runs[0])
+    other = first.model_copy(update={"suite": first.suite.model_copy(update={"sha256": "0" * 64})})
+    with pytest.raises(ConfigError, match="are of two suites"):
+        comparing.compare(first, other)
+
+
+def test_a_file_that_is_no_result_is_refused(tmp_path: Path) -> None:
+    """By name, whether it is absent or something else."""
+    (tmp_path / "x.json").write_text("{}")
+    for path in (tmp_path, tmp_path / "x.json"):
+        with pytest.raises(DocumentError, match=r"\.json: "):
+            comparing.read_result(path)
+
+
+def test_pairs_hold_candidates_and_outcome(runs: tuple[Path, Path], tmp_path: Path) -> None:
+    """One for each question that has evidence, in the order of the suite, with the words of each memory."""
+    pairs = list(read_pairs(tmp_path / "recent.pairs"))
+    assert len(pairs) == 9
+    assert pairs[0].run == result(runs[1])["run"]
+    assert pairs[0].context.query == "Which hut is painted red?"
+    assert [(each.item, each.relevant) for each in pairs[0].candidates] == [
+        ("white", False),
+        ("blue", False),
+        ("green", False),
+        ("red", True),
+    ]
+    assert pairs[0].candidates[3].text == "Hut 0 of valley 0 is painted red."
+    assert (pairs[0].outcome.relevant, pairs[0].outcome.rank) == (("red",), 4)
+
+
+@pytest.mark.parametrize("synthetic", [None, False, "true", 1])
+def test_a_row_that_is_not_synthetic_is_refused(synthetic: object, runs: tuple[Path, Path], tmp_path: Path) -> None:
+    """Whatever else it says: what was lived is not mixed with what was made up."""
+    del runs
+    row = json.loads((tmp_path / "fts5.pairs").read_text().splitlines()[0])
+    row.pop("synthetic")
+    row |= {} if synthetic is None else {"synthetic": synthetic}
+    (tmp_path / "rows").write_text(f"\n{json.dumps(row)}\n")
+    with pytest.raises(DocumentError, match=r"rows:2: .*synthetic"):
+        list(read_pairs(tmp_path / "rows"))
+
+
+class Strict:
+    """A judge for tests."""
+
+    model = "nobody"
+    prompt = "Is it the same word?"
+
+    def score(self, question: str, expected: str | None, answer: str) -> float:
+        """1 for the very same."""
+        del question
+        return float(expected == answer)
+
+
+def answer_with(texts: list[str], runs: tuple[Path, Path], judge: Any = None) -> answering.Answers:
+    """The answers of a model that says these texts, one after the other."""
+    read = comparing.read_result(runs[0])
+    huts = suite(hut_lines())
+    provider = ScriptedProvider([CompletionResult(content=text) for text in texts])
+    answerer = Answerer(provider, "scripted", None, judge, 1)
+    log = RunLog.open(runs[0])
+    try:
+        asyncio.run(answering.answer_all(huts, read, answerer, log, log.read(), Progress(9, "answers", quiet=True)))
+        return answering.answers_of(huts, read, answerer, log.read())
+    finally:
+        log.close()
+
+
+def test_answers_are_scored_apart(runs: tuple[Path, Path]) -> None:
+    """A judge is named with its model and prompt, and is never the headline."""
+    found = answer_with(["Hut 0.", "hut 1", "none"] * 3, runs, Strict())
+    assert found.overall.model_dump() == {"questions": 9, "exact": 0.666667, "f1": 0.666667, "judged": 0.333333}
+    assert found.judge == {"model": "nobody", "prompt": "Is it the same word?"}
+    jsonschema.validate(
+        found.model_dump(mode="json"), json.loads((SCHEMAS / "signet-bench-answers-1.schema.json").read_text())
+    )
+
+
+def test_a_question_is_not_asked_twice(runs: tuple[Path, Path]) -> None:
+    """What a model answered before it failed is kept, and counts when the run goes on."""
+    with pytest.raises(BenchFailureError, match=r"scenario valley-1, line 17: the model: the script has no completion"):
+        answer_with(["hut 0", "hut 1", "hut 2", "hut 0"], runs)
+    assert answer_with(["hut 1", "hut 2", "hut 0", "hut 1", "hut 2"], runs).overall.exact == 1.0
+
+
+def test_progress_in_a_log_is_a_line_now_and_then() -> None:
+    """No line is rewritten, none is longer than a terminal is wide, and a short run says nothing."""
+    stream = io.StringIO()
+    progress = Progress(4, "steps", stream=stream)
+    progress.step()
+    assert stream.getvalue() == ""
+    progress._said -= 60
+    progress._began -= 60
+    progress.step()
+    assert stream.getvalue() == "bench: 2 of 4 steps, 50%, about 1 min 00 s left\n"
