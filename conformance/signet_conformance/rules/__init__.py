@@ -73,6 +73,7 @@ _WRITTEN: Mapping[str, Rule] = {
     "SIG-END-010": session_switch.old_key_ends_before_the_new_starts,
     "SIG-END-012": turn_order.turns_stand_in_order,
     "SIG-CKPT-001": compaction.checkpoint_is_whole,
+    "SIG-CMP-002": compaction.summary_is_what_is_left,
     "SIG-CMP-003": compaction.complete_follows_pre,
     "SIG-CMP-004": compaction.one_complete_a_pre,
     "SIG-CMP-007": compaction.compaction_lies_inside_the_session,

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from signet_conformance.facts import CHECKPOINT, COMPLETE, END, PRE, PROMPT, START, Call, Recording, text_or_none
+from signet_conformance.rules.conversation import LONGEST_TEXT, words_of
+from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
+from signet_conformance.rules.steps import session_of
+from signet_conformance.trace.marks import StepMark
 
 
 def complete_follows_pre(recording: Recording) -> Iterator[Outcome]:
@@ -133,3 +137,32 @@ def checkpoint_is_whole(recording: Recording) -> Iterator[Outcome]:
             )
         else:
             yield PASS
+
+
+def summary_is_what_is_left(recording: Recording) -> Iterator[Outcome]:
+    """A complete names its harness and brings a summary; where marks tell what was left, it is that summary."""
+    steps = recording.marks(StepMark)
+    yield from check_fields("SIG-CMP-002")(recording)
+    for call in recording.of(COMPLETE):
+        sent = words_of(text_or_none(call.body.get("summary")))
+        session = session_of(recording, call.key)
+        wanted = {
+            words
+            for mark in steps
+            if mark.session == session is not None
+            and mark.seq < call.seq
+            and isinstance(told := mark.other.get("summary"), str)
+            and (words := words_of(told))
+        }
+        if not sent or "<redacted:" in sent or not wanted or any(words in sent for words in wanted):
+            continue
+        if any(words.startswith(sent[:LONGEST_TEXT]) for words in wanted) and len(sent) >= LONGEST_TEXT:
+            continue
+        yield warn(
+            call,
+            message="the summary is not what the compaction left of the conversation",
+            pointer=in_body("summary"),
+            expected=min(wanted),
+            received=sent,
+            fold="another summary",
+        )

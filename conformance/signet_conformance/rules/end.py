@@ -22,6 +22,7 @@ from signet_conformance.rules.steps import (
     end_may_be_lost,
     is_sessionless,
     outage_lasts,
+    project_of_session,
     session_of,
     start_may_be_lost,
     step_before,
@@ -93,6 +94,7 @@ def transcript_is_sent(recording: Recording) -> Iterator[Outcome]:
 def working_directory_is_the_project(recording: Recording) -> Iterator[Outcome]:
     """The working directory of an end is the project that the session was started with."""
     projects: dict[str, str] = {}
+    users: dict[str, str] = {}
     for call in recording.hooks:
         if call.operation == START and call.key is not None:
             project = call.body.get("project")
@@ -115,6 +117,17 @@ def working_directory_is_the_project(recording: Recording) -> Iterator[Outcome]:
                     pointer=in_body("cwd"),
                     expected=projects[call.key],
                     received=cwd,
+                )
+            elif (wanted := project_of_session(recording, call.key)) is not None and users.setdefault(
+                str(cwd), wanted
+            ) != wanted:
+                yield warn(
+                    call,
+                    message="cwd is the folder of a session that the user opened in another project",
+                    pointer=in_body("cwd"),
+                    expected=f"the folder of {wanted}",
+                    received=cwd,
+                    fold="another project",
                 )
             else:
                 yield PASS

@@ -27,6 +27,7 @@ from signet_conformance.facts import (
     text_or_none,
 )
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
+from signet_conformance.rules.steps import another_session
 
 MAX_UNCONFIRMED = 25
 MAX_POLLS = 20
@@ -66,7 +67,18 @@ def recall_carries_the_open_key(recording: Recording) -> Iterator[Outcome]:
         if not recording.any_open(call.seq):
             continue
         if recording.is_open(call.key, call.seq):
-            yield PASS
+            owner = another_session(recording, call)
+            if owner is None:
+                yield PASS
+                continue
+            yield warn(
+                call,
+                message=f"a recall carries the key of another session ({owner}): what is shown there counts as seen",
+                pointer=in_body("sessionKey"),
+                expected="sessionKey of the session whose turn it is",
+                received=call.key,
+                fold="foreign",
+            )
         else:
             yield warn(
                 call,

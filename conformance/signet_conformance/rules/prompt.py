@@ -13,6 +13,7 @@ from signet_conformance.rules.needles import Needles
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.rules.steps import PromptStep, is_sessionless, prompt_steps, start_may_be_lost
 from signet_conformance.rules.transcripts import pairs_of
+from signet_conformance.rules.turns import plain
 
 MAX_IN_FLIGHT = 8
 SHORTEST_INJECT = 40
@@ -95,7 +96,7 @@ def answered_before(recording: Recording) -> Iterator[tuple[Call, Call, bool]]:
 def _marked_turn(step: PromptStep) -> Iterator[Outcome]:
     accepted: Call | None = None
     for call in step.prompts:
-        if accepted is not None and accepted.key == call.key and accepted.text == call.text:
+        if accepted is not None and accepted.key == call.key and _same_text(accepted, call):
             yield warn(
                 call,
                 accepted,
@@ -120,6 +121,10 @@ def _marked_turn(step: PromptStep) -> Iterator[Outcome]:
             yield PASS
         if call.accepted:
             accepted = call
+
+
+def _same_text(first: Call, second: Call) -> bool:
+    return plain(first.text or "") == plain(second.text or "")
 
 
 def prompt_uses_a_started_key(recording: Recording) -> Iterator[Outcome]:

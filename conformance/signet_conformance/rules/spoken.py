@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -18,18 +17,12 @@ from signet_conformance.rules.steps import (
     start_was_disturbed,
     step_end,
 )
+from signet_conformance.rules.turns import plain
 from signet_conformance.trace.marks import SkippedMark, StepMark, StepName
 
-_LINE_END = re.compile(r"\r\n?")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """Unicode's category Cc, without the tab and the line feed."""
 _REDACTION = "<redacted:"
 _REFUSED = (401, 403, 409)
-
-
-def plain(text: str) -> str:
-    """A text without what a connector may leave out: outer white space, control characters, the kind of line ends."""
-    return _CONTROL.sub("", _LINE_END.sub("\n", text)).strip()
 
 
 def _is_cut(text: str, whole: str, limit: int) -> bool:

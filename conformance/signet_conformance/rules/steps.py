@@ -20,7 +20,7 @@ from signet_conformance.trace.marks import (
     Switch,
 )
 
-_OPENING = frozenset({StepName.START, StepName.RESUME, StepName.CLEAR})
+OPENING = frozenset({StepName.START, StepName.RESUME, StepName.CLEAR})
 _OUTAGES = frozenset({"refuse", "reset", "hang"})
 
 
@@ -86,6 +86,20 @@ def agent_of_session(recording: Recording, session: str | None) -> str | None:
     return next(iter(named)) if len(named) == 1 else None
 
 
+def project_of_session(recording: Recording, key: str | None) -> str | None:
+    """The project that the marks name for the session of a key; None where they name none or several."""
+    projects: dict[str | None, set[str]] | None = recording.memo.get(project_of_session)
+    if projects is None:
+        projects = {}
+        for mark in recording.marks(StepMark):
+            if (project := text_or_none(mark.project)) is not None:
+                projects.setdefault(mark.session, set()).add(project)
+        recording.memo[project_of_session] = projects
+    session = session_of(recording, key)
+    named = () if session is None else projects.get(session, ())
+    return next(iter(named)) if len(named) == 1 else None
+
+
 def marked_agent(recording: Recording, call: Call) -> str | None:
     """The agent that the marks name for the session of a call: by its key, a call of a tool also by its step."""
     if call.key is not None and call.key in recording.hooks_of:
@@ -100,6 +114,16 @@ def is_sessionless(recording: Recording, call: Call) -> bool:
     """Whether marks tell that the harness knew of no session in the turn of a call."""
     step = step_before(recording, call.seq)
     return step is not None and step.step == StepName.SESSIONLESS_PROMPT
+
+
+def another_session(recording: Recording, call: Call) -> str | None:
+    """The session that marks name for the key of a tool's call, where it is not that of the step, nor related to it."""
+    step = step_before(recording, call.seq)
+    owner = session_of(recording, call.key)
+    if step is None or step.step != StepName.TOOL or owner is None or owner == step.session:
+        return None
+    parents = {mark.session: mark.other.get("parent") for mark in recording.marks(StepMark) if mark.other.get("parent")}
+    return None if parents.get(owner) == step.session or parents.get(step.session) == owner else owner
 
 
 def start_may_be_lost(recording: Recording, call: Call) -> bool:
@@ -158,7 +182,7 @@ def last_opening(recording: Recording, step: StepMark) -> tuple[int, int] | None
     opening = [
         mark
         for mark in recording.marks(StepMark)
-        if mark.seq <= step.seq and mark.session == step.session is not None and mark.step in _OPENING
+        if mark.seq <= step.seq and mark.session == step.session is not None and mark.step in OPENING
     ]
     return (opening[-1].seq, step_end(recording, opening[-1])) if opening else None
 
@@ -227,7 +251,7 @@ def was_silent(recording: Recording, seq: int) -> bool:
     if step is None or step.session is None:
         return False
     of_session = [mark.step for mark in recording.marks(StepMark) if mark.seq < seq and mark.session == step.session]
-    opened = max((place for place, name in enumerate(of_session) if name in _OPENING), default=-1)
+    opened = max((place for place, name in enumerate(of_session) if name in OPENING), default=-1)
     return StepName.PROMPT not in of_session[opened + 1 :]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from signet_conformance.facts import Call, Recording, text_or_none
+from signet_conformance.rules.conversation import Conversations
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
 from signet_conformance.rules.transcripts import Transcript, pairs_of, transcripts_of
 from signet_conformance.rules.turns import Turn
@@ -15,10 +16,11 @@ from signet_conformance.trace.marks import StepMark
 
 def turns_stand_in_order(recording: Recording) -> Iterator[Outcome]:
     """The turns of a transcript stand in the order of the conversation."""
-    marked = _MarkedOrder(recording)
+    marked, conversations = _MarkedOrder(recording), Conversations(recording)
     for transcript in transcripts_of(recording):
         call = transcript.call
-        if len(transcript.turns) < 2:
+        told = conversations.difference(transcript)
+        if len(transcript.turns) < 2 and told is None:
             continue
         clash = _reversed_elsewhere(recording, transcript)
         if clash is not None:
@@ -38,6 +40,15 @@ def turns_stand_in_order(recording: Recording) -> Iterator[Outcome]:
                 expected=f"{wrong[0][1][:80]!r} before {wrong[1][1][:80]!r}",
                 received="the other way round",
                 fold="opposite order",
+            )
+        elif told is not None:
+            yield warn(
+                call,
+                message=told.message,
+                pointer=in_body("transcript"),
+                expected=told.expected,
+                received=told.received,
+                fold=told.fold,
             )
         elif not marked.turns and _may_be_reversed(transcript.turns):
             yield undecided(call, message="assistant first and user last throughout: the pairs may be reversed")

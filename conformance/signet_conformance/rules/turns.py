@@ -8,6 +8,9 @@ from collections.abc import Iterable
 
 _SPEAKER = re.compile(r"(User|Human|Assistant):", re.IGNORECASE)
 
+_LINE_END = re.compile(r"\r\n?")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
 Turn = tuple[str, str]
 """Role (`user` or `assistant`) and trimmed text."""
 
@@ -63,3 +66,8 @@ def _speaker_turns(lines: Iterable[str]) -> list[Turn]:
         elif spoken:
             spoken[-1][1].append(line)
     return [(role, "\n".join(text).strip()) for role, text in spoken]
+
+
+def plain(text: str) -> str:
+    """A text without what a connector may leave out: outer white space, control characters, the kind of line ends."""
+    return _CONTROL.sub("", _LINE_END.sub("\n", text)).strip()

@@ -61,6 +61,26 @@ def _with_tool_turns(transcript: str) -> str:
     return _lines(turns)
 
 
+def _swapped_speakers(transcript: str) -> str:
+    other = {"user": "assistant", "assistant": "user"}
+    return _lines([{**turn, "role": other[turn["role"]]} for turn in _turns(transcript)])
+
+
+def _without_replies(transcript: str) -> str:
+    return _lines([turn for turn in _turns(transcript) if turn["role"] == "user"])
+
+
+def _in_one_line(transcript: str) -> str:
+    """Each turn's text in one line, as connectors write it that give a line to each turn."""
+    return _lines([{**turn, "content": " ".join(turn["content"].split())} for turn in _turns(transcript)])
+
+
+def _enveloped(transcript: str) -> str:
+    """The time before what the user said, as some hosts put it there."""
+    stamp = {"user": "[Sun 2026-11-22 20:06 UTC] ", "assistant": ""}
+    return _lines([{**turn, "content": stamp[turn["role"]] + turn["content"]} for turn in _turns(transcript)])
+
+
 def _without_controls(text: str) -> str:
     return "".join(
         character for character in text if character in _KEPT_CONTROLS or unicodedata.category(character) != "Cc"
@@ -74,6 +94,12 @@ REWRITERS: Mapping[str, Callable[[str], str]] = {
     "nested_turns": _nested_turns,
     "turns_in_parts": _turns_in_parts,
     "with_tool_turns": _with_tool_turns,
+    "swapped_speakers": _swapped_speakers,
+    "turns_twice": lambda transcript: _lines([turn for turn in _turns(transcript) for _ in range(2)]),
+    "last_turns": lambda transcript: _lines(_turns(transcript)[-8:]),
+    "without_replies": _without_replies,
+    "in_one_line": _in_one_line,
+    "enveloped": _enveloped,
     "crlf": lambda text: re.sub(r"\r?\n", "\r\n", text),
     "lf": lambda text: text.replace("\r\n", "\n"),
     "padded": lambda text: f"\n  {text} \n",

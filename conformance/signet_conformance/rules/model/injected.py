@@ -12,7 +12,7 @@ from signet_conformance.rules.model.outcomes import breach, unclear
 from signet_conformance.rules.model.turns import Turn, turns_of
 from signet_conformance.rules.model.wording import presence, says, shortened, times
 from signet_conformance.rules.outcome import PASS, Outcome
-from signet_conformance.rules.spoken import plain
+from signet_conformance.rules.turns import plain
 from signet_conformance.trace.marks import StepMark, StepName
 
 TOLERANCE_S = 0.05

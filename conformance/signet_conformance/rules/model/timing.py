@@ -11,8 +11,8 @@ from signet_conformance.rules.model.injected import TOLERANCE_S
 from signet_conformance.rules.model.outcomes import breach, unclear
 from signet_conformance.rules.model.turns import Turn, turns
 from signet_conformance.rules.outcome import PASS, Outcome
-from signet_conformance.rules.spoken import plain
 from signet_conformance.rules.steps import closed_between, disturbed_between
+from signet_conformance.rules.turns import plain
 
 GRACE_S = 1.0
 """What a turn may take beyond the declared bounds, as with SIG-FAIL-002."""

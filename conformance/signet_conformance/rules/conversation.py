@@ -1,0 +1,155 @@
+"""What marks tell of a session's conversation, held against the transcript that an end or a checkpoint carries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from signet_conformance.facts import END, Recording
+from signet_conformance.rules.steps import (
+    OPENING,
+    disturbed_between,
+    session_of,
+    start_was_disturbed,
+    step_before,
+    step_end,
+)
+from signet_conformance.rules.transcripts import Transcript
+from signet_conformance.rules.turns import Turn, plain
+from signet_conformance.trace.marks import SkippedMark, StepMark, StepName
+
+MOST_TURNS = 12
+"""After more turns than this a connector may hand over the latest alone."""
+LONGEST_TEXT = 400
+"""A longer text may be cut."""
+_SHORTEST_TEXT = 12
+"""A shorter text says nothing of whose it is."""
+_FORGETS = OPENING | {StepName.COMPACT, StepName.PRE_COMPACTION, StepName.COMPACTION_COMPLETE}
+_REDACTION = "<redacted:"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What a transcript tells otherwise than it took place; `fold` says in a word how."""
+
+    message: str
+    expected: str
+    received: str | None
+    fold: str
+
+
+class Conversations:
+    """What was said in each session of a recording, as its step marks tell."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._steps = recording.marks(StepMark)
+        self._skipped = {mark.index for mark in recording.marks(SkippedMark)}
+        self._said: dict[str, Counter[Turn]] = {}
+        self._parents: dict[str, str] = {}
+        for mark in self._steps:
+            if mark.session is None:
+                continue
+            if isinstance(parent := mark.other.get("parent"), str):
+                self._parents[mark.session] = parent
+            said = self._said.setdefault(mark.session, Counter())
+            for role, text in (("user", mark.text), ("assistant", mark.reply)):
+                if (words := words_of(text)) and mark.step in (StepName.PROMPT, StepName.SESSIONLESS_PROMPT):
+                    said[role, words] += 1
+
+    def difference(self, transcript: Transcript) -> Difference | None:
+        """The first thing that a transcript tells otherwise; None where it does not, or nobody can tell."""
+        session = session_of(self._recording, transcript.call.key)
+        if session is None or session not in self._said or not transcript.turns:
+            return None
+        told = [(role, words_of(text)) for role, text in transcript.turns]
+        own: Counter[Turn] = Counter()
+        for name, said in self._said.items():
+            if self._related(name, session):
+                own.update(said)
+        return (
+            self._foreign(told, own, session)
+            or _of_the_other_role(told, own)
+            or _twice(told, own)
+            or self._left_out(transcript, told, session)
+        )
+
+    def _related(self, name: str, session: str) -> bool:
+        """Whether one of two sessions is the other, or its sub-agent works in it."""
+        return name == session or self._parents.get(name) == session or self._parents.get(session) == name
+
+    def _foreign(self, told: Sequence[Turn], own: Counter[Turn], session: str) -> Difference | None:
+        known = {words for _, words in own}
+        others = {
+            words: name
+            for name, said in self._said.items()
+            if not self._related(name, session)
+            for _, words in said
+            if words not in known and len(words) >= _SHORTEST_TEXT
+        }
+        words = next((words for _, words in told if words in others), None)
+        if words is None:
+            return None
+        return Difference("the transcript holds a turn of another session", "the session's own turns", words, "foreign")
+
+    def _left_out(self, transcript: Transcript, told: Sequence[Turn], session: str) -> Difference | None:
+        if transcript.call.operation != END or any(_REDACTION in words for _, words in told):
+            return None
+        for role, words in self._owed(transcript, session):
+            if not any(words in said for spoken_by, said in told if spoken_by == role):
+                whose = "user" if role == "user" else "model"
+                return Difference(
+                    f"the transcript leaves out or changes what the {whose} said", words, None, "left out"
+                )
+        return None
+
+    def _owed(self, transcript: Transcript, session: str) -> Iterator[Turn]:
+        """The turns that an end has to tell: those since the session was opened or compacted, but the latest step's."""
+        now = step_before(self._recording, transcript.call.seq)
+        if now is None:
+            return
+        before = [mark for mark in self._steps if mark.session == session and mark.seq < now.seq]
+        since = max((place for place, mark in enumerate(before) if mark.step in _FORGETS), default=-1)
+        turns = [mark for mark in before[since + 1 :] if mark.step == StepName.PROMPT]
+        if since < 0 or len(turns) > MOST_TURNS or start_was_disturbed(self._recording, before[-1]):
+            return
+        for mark in turns:
+            text, reply = words_of(mark.text), words_of(mark.reply)
+            if (
+                mark.index in self._skipped
+                or not (text and reply)
+                or text.startswith("/")
+                or disturbed_between(self._recording, mark.seq, step_end(self._recording, mark))
+            ):
+                continue
+            yield from ((role, words) for role, words in (("user", text), ("assistant", reply)) if _is_kept(words))
+
+
+def words_of(text: str | None) -> str:
+    """A text in one line: connectors that write a line for each turn make one of several."""
+    return " ".join(plain(text or "").split())
+
+
+def _is_kept(words: str) -> bool:
+    return len(words) <= LONGEST_TEXT and _REDACTION not in words
+
+
+def _of_the_other_role(told: Sequence[Turn], own: Counter[Turn]) -> Difference | None:
+    other = {"user": "assistant", "assistant": "user"}
+    for role, words in told:
+        if len(words) >= _SHORTEST_TEXT and own[other[role], words] and not own[role, words]:
+            return Difference(
+                "the transcript takes one speaker for the other", f"{other[role]}: {words}", role, "speaker"
+            )
+    return None
+
+
+def _twice(told: Sequence[Turn], own: Counter[Turn]) -> Difference | None:
+    counted = Counter(told)
+    for turn, count in counted.items():
+        if len(turn[1]) >= _SHORTEST_TEXT and 0 < own[turn] < count:
+            return Difference(
+                "the transcript tells a turn more often than it took place", turn[1], f"{count} times", "twice"
+            )
+    return None

@@ -1,0 +1,177 @@
+"""Facts about transcripts that are held against what the kit's own marks tell of the conversation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from signet_conformance.engine import judge
+from tests.support.case_traces import KEYED, build
+
+Item = Mapping[str, Any]
+FIRST, SECOND = (
+    ("What is due in the ledger?", "Three invoices are."),
+    ("Who wrote them, and when?", "Nobody knows it yet."),
+)
+FOREIGN = ("Where is the spare key kept?", "Under the third flowerpot.")
+
+
+def step(kind: str, session: str = "s1", **more: Any) -> Item:
+    """A step that was given to the connector."""
+    return {"mark": "step", "data": {"step": kind, "session": session, **more}}
+
+
+def said(turn: tuple[str, str], session: str = "s1", **more: Any) -> Item:
+    """A turn of the user and the model."""
+    return step("prompt", session, text=turn[0], reply=turn[1], **more)
+
+
+def hook(operation: str, key: str = "k-1", **more: Any) -> Item:
+    """A hook of a session, answered as the daemon does."""
+    answer = {"inject": "", "memories": []} if operation == "session-start" else {"inject": "", "memoryCount": 0}
+    answer = {"memoriesSaved": 0} if operation == "session-end" else answer
+    request = {"method": "POST", "path": f"/api/hooks/{operation}", "body": {**KEYED, "sessionKey": key, **more}}
+    return {"request": request, "response": {"status": 200, "body": answer}}
+
+
+def transcript(*turns: tuple[str, str], roles: Sequence[str] = ("user", "assistant")) -> str:
+    """Turns as JSON lines."""
+    told = [{"role": role, "content": text} for turn in turns for role, text in zip(roles, turn, strict=True)]
+    return "\n".join(map(json.dumps, told))
+
+
+def ended(text: str, *between: Item) -> list[Item]:
+    """A session with what took place in it, and an end that tells a transcript."""
+    return [step("start"), hook("session-start"), *between, step("end"), hook("session-end", transcript=text)]
+
+
+def verdict(folder: Path, items: Sequence[Item], requirement: str = "SIG-END-012") -> str:
+    """The verdict of a requirement over these items, numbered as steps are."""
+    steps = 0
+    numbered = []
+    for item in items:
+        is_step = item.get("mark") == "step"
+        numbered.append({**item, "data": {"index": steps, **item["data"]}} if is_step else item)
+        steps += is_step
+    return judge(build(folder / "trace.jsonl", numbered)).judgements[requirement].verdict
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        transcript(SECOND),
+        transcript(FIRST),
+        transcript(FIRST, SECOND, SECOND),
+        transcript(FIRST, SECOND, roles=("assistant", "user")),
+        transcript((FIRST[0].lower(), FIRST[1]), SECOND),
+        transcript((FIRST[0], "Three"), SECOND),
+    ],
+    ids=["first lost", "last lost", "twice", "speakers", "changed", "cut"],
+)
+def test_conversation_that_is_told_otherwise_is_warned_of(tmp_path: Path, told: str) -> None:
+    """A turn that is lost, doubled, changed or put into another mouth is lost to memory."""
+    assert verdict(tmp_path, ended(told, said(FIRST), said(SECOND))) == "WARN"
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        transcript(FIRST, SECOND),
+        transcript(("[20:06 UTC] " + FIRST[0], FIRST[1]), SECOND),
+        transcript((FIRST[0].replace(" ", "\n"), FIRST[1]), SECOND),
+        "User: " + "\n".join([FIRST[0], "Assistant: " + FIRST[1], "User: " + SECOND[0], "Assistant: " + SECOND[1]]),
+    ],
+    ids=["whole", "stamped", "in other lines", "with speakers"],
+)
+def test_conversation_that_is_told_in_another_form_passes(tmp_path: Path, told: str) -> None:
+    """What was said counts, not how the transcript writes it."""
+    assert verdict(tmp_path, ended(told, said(FIRST), said(SECOND))) == "PASS"
+
+
+AWAY = [
+    {"mark": "fault", "data": {"kind": "refuse", "on": True}},
+    {"mark": "fault", "data": {"kind": "refuse", "on": False}},
+]
+
+
+@pytest.mark.parametrize(
+    ("before", "spared"),
+    [
+        ([said(FIRST), step("compact")], True),
+        ([said(FIRST), step("end"), hook("session-end"), step("resume"), hook("session-start")], True),
+        ([AWAY[0], said(FIRST), AWAY[1]], True),
+        ([step("prompt", text=FIRST[0])], True),
+        ([said(("/status " + FIRST[0], FIRST[1]))], True),
+        ([said(("long " * 100, "short reply?"))], False),
+        ([said(("long " * 100, "long " * 100))], True),
+        ([said((f"Question number {n}?", f"Answer number {n}.")) for n in range(12)], True),
+        ([said((f"Question number {n}?", f"Answer number {n}.")) for n in range(11)], False),
+        ([said(FIRST), {"mark": "skipped", "data": {"index": 1, "reason": "the host keeps it"}}], True),
+    ],
+    ids=["compacted", "resumed", "away", "unanswered", "command", "reply", "long", "many", "not so many", "skipped"],
+)
+def test_turn_that_may_be_left_out(tmp_path: Path, before: list[Item], spared: bool) -> None:
+    """What a compaction took, a resumed session had before, an outage met, or a limit cuts need not be told."""
+    assert verdict(tmp_path, ended(transcript(SECOND), *before, said(SECOND))) == ("PASS" if spared else "WARN")
+
+
+def beside(parent: str | None) -> list[Item]:
+    """Two sessions, of which the second ends with a turn of the first; `parent` is that of the second."""
+    more = {} if parent is None else {"parent": parent}
+    other = [step("start", "s2", **more), hook("session-start", "k-2"), said(FOREIGN, "s2")]
+    told = transcript(FIRST, FOREIGN)
+    return [
+        *[step("start"), hook("session-start"), said(FIRST), *other],
+        *[step("end", "s2"), hook("session-end", "k-2", transcript=told)],
+        *[step("end"), hook("session-end", transcript=transcript(FIRST))],
+    ]
+
+
+@pytest.mark.parametrize(("parent", "expected"), [(None, "WARN"), ("s1", "PASS")])
+def test_turn_of_another_session_is_told_by_a_sub_agent_alone(
+    tmp_path: Path, parent: str | None, expected: str
+) -> None:
+    """A conversation leaks into a session that has nothing to do with it."""
+    assert verdict(tmp_path, beside(parent)) == expected
+
+
+@pytest.mark.parametrize(("parent", "expected"), [(None, "WARN"), ("s1", "PASS")])
+def test_recall_for_another_session_is_warned_of(tmp_path: Path, parent: str | None, expected: str) -> None:
+    """What is shown there would count as seen by a session that never saw it; a sub-agent may ask for its parent."""
+    more = {} if parent is None else {"parent": parent}
+    recall = {"method": "POST", "path": "/api/memory/recall", "body": {"query": "ledger", "sessionKey": "k-1"}}
+    answered = {"request": recall, "response": {"status": 200, "body": {"results": []}}}
+    opened = [step("start"), hook("session-start"), step("start", "s2", **more), hook("session-start", "k-2")]
+    items = [*opened, step("tool", "s2", tool="memory_search"), answered]
+    assert verdict(tmp_path, items, "SIG-REC-004") == expected
+
+
+@pytest.mark.parametrize(("projects", "expected"), [(("/a", "/b"), "WARN"), (("/a", "/a"), "PASS")])
+def test_one_folder_for_two_projects_is_warned_of(tmp_path: Path, projects: tuple[str, str], expected: str) -> None:
+    """Sessions of different projects end in different folders, whatever a host calls these."""
+    items = [
+        item
+        for number, project in enumerate(projects)
+        for item in (
+            step("start", f"s{number}", project=project),
+            hook("session-start", f"k-{number}", project="/workspace"),
+            step("end", f"s{number}"),
+            hook("session-end", f"k-{number}", cwd="/workspace"),
+        )
+    ]
+    assert verdict(tmp_path, items, "SIG-END-004") == expected
+
+
+@pytest.mark.parametrize(
+    ("summary", "expected"),
+    [("Invoices were told.", "PASS"), ("Summary:\nInvoices  were told.\n", "PASS"), ("It was compacted.", "WARN")],
+)
+def test_summary_that_is_not_what_was_left_is_warned_of(tmp_path: Path, summary: str, expected: str) -> None:
+    """The next session is given the summary, so it has to be that of the conversation."""
+    compacted = [step("compact", summary="Invoices were told."), hook("pre-compaction")]
+    items = [step("start"), hook("session-start"), *compacted, hook("compaction-complete", summary=summary)]
+    assert verdict(tmp_path, items, "SIG-CMP-002") == expected
