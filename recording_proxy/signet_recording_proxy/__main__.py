@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return asyncio.run(_record(options))
     except SignetConformanceError as failure:
-        print(f"signet_recording_proxy: {failure}", file=sys.stderr)
+        print(f"error: {failure}", file=sys.stderr)
         return failure.exit_status
     except KeyboardInterrupt:
         return 0
@@ -166,6 +166,13 @@ async def _record(options: argparse.Namespace) -> int:
     daemon = await probe
     if not daemon.answered:
         _tell_upstream_is_down(upstream, required=options.require_upstream)
+    elif daemon.odd and options.require_upstream:
+        raise UsageError(
+            f"is no Signet daemon: it answers GET /health {daemon.odd}",
+            where=upstream.url,
+            remedy="give the daemon's address (http://127.0.0.1:3850, unless it was told otherwise);"
+            " --upstream-may-be-down records whatever answers",
+        )
     header = Header(None, options.target, upstream.url, daemon.version, declared, options.side)
     reserved = reserve(options.host, options.port)
     recorder = Recorder(TraceFile(options.out, redactor.header(header)), redactor, options.body_limit)
@@ -206,7 +213,7 @@ def _tell_upstream_is_down(upstream: Upstream, *, required: bool) -> None:
     if required:
         raise UsageError("nobody answers GET /health", where=upstream.url, remedy=remedy)
     print(
-        f"signet_recording_proxy: warning: {upstream.url}: nobody answers GET /health yet\n  try: {remedy}",
+        f"warning: {upstream.url}: nobody answers GET /health yet\ntry: {remedy}",
         file=sys.stderr,
         flush=True,
     )

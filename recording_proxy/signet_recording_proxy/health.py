@@ -14,10 +14,14 @@ TIMEOUT_S = 3.0
 
 
 class Health(NamedTuple):
-    """What GET /health told: whether anybody answered, and the version if it was said."""
+    """What GET /health told: whether anybody answered, the version if it was said, and why that is no daemon's answer.
+
+    `odd` is empty for a daemon's.
+    """
 
     answered: bool
     version: str | None
+    odd: str = ""
 
 
 async def ask(upstream: Upstream) -> Health:
@@ -34,7 +38,8 @@ def _ask(upstream: Upstream) -> Health:
         connection = http.client.HTTPConnection(upstream.host, upstream.port, timeout=TIMEOUT_S)
     try:
         connection.request("GET", "/health", headers={"Accept": "application/json"})
-        answer = connection.getresponse().read(1 << 20)
+        response = connection.getresponse()
+        answer = response.read(1 << 20)
     except (OSError, http.client.HTTPException):
         return Health(False, None)
     finally:
@@ -44,4 +49,6 @@ def _ask(upstream: Upstream) -> Health:
     except (ValueError, RecursionError):
         body = None
     version = body.get("version") if isinstance(body, dict) else None
-    return Health(True, version if isinstance(version, str) else None)
+    # A daemon that is starting or ill may answer 503, and says so as JSON.
+    odd = "" if isinstance(body, dict) else f"with status {response.status} and no JSON object"
+    return Health(True, version if isinstance(version, str) else None, odd)

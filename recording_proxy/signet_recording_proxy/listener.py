@@ -126,7 +126,7 @@ class Listener:
         if origin not in self._refused_origins and len(self._refused_origins) < _MOST_ORIGINS_TOLD:
             self._refused_origins.add(origin)
             print(
-                f"signet_recording_proxy: warning: {printable(origin, 80)} sent a request from a browser: refused",
+                f"warning: {printable(origin, 80)} sent a request from a browser: refused",
                 file=sys.stderr,
                 flush=True,
             )
@@ -134,7 +134,7 @@ class Listener:
     def report(self, failure: SignetConformanceError) -> None:
         """Say a failure of the recorder itself, which it survived."""
         self.recorder.internal_errors += 1
-        print(f"signet_recording_proxy: {failure}", file=sys.stderr, flush=True)
+        print(f"error: {failure}", file=sys.stderr, flush=True)
 
     async def refuse(self, fault: Fault) -> None:
         """Stop listening, and drop every client: connects are refused until `accept`."""

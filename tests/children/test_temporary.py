@@ -6,13 +6,14 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from signet_conformance.children.temporary import OWNER, remove_abandoned, temporary_folder
+from signet_conformance.children.temporary import OWNER, kept_folder, let_go, remove_abandoned, temporary_folder
 from signet_conformance.children.watchdog import VARIABLE
 
 PREFIX = "signet-test-"
@@ -117,3 +118,21 @@ def test_what_belongs_to_another_user_stays(abandoned: Path, given: str, tmp_pat
     os.chown(abandoned / given, 12345, 12345)
     remove_abandoned(PREFIX, tmp_path)
     assert (abandoned / "worker" / "trace.jsonl").is_file()
+
+
+def test_a_kept_folder_outlives_its_owner_only_when_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a killed owner left is removed by the next one under its prefix; what was let go, or is held, stays."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    code = "from signet_conformance.children.temporary import kept_folder; print(kept_folder('signet-kept-'))"
+    killed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=_in(tmp_path))
+    assert Path(killed.stdout.strip()).is_dir()
+    left, held = kept_folder("signet-kept-"), kept_folder("signet-kept-")
+    let_go(left)
+    kept_folder("signet-kept-")
+    assert not Path(killed.stdout.strip()).exists()
+    assert list(left.iterdir()) == []
+    assert held.is_dir()
+
+
+def _in(folder: Path) -> dict[str, str]:
+    return {**os.environ, "TMPDIR": str(folder)}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,7 +70,7 @@ def test_options_declare_what_the_header_lacks(invoke: Invoke, tmp_path: Path) -
         "capabilities": ["health"],
         "token": True,
     }
-    assert f"check {trace} {' '.join(options)} -k SIG-AGENT-002" in invoke("check", trace, *options).stdout
+    assert f"check {trace} {' '.join(options)} -k SIG-AGENT-001" in invoke("check", trace, *options).stdout
 
 
 def test_options_come_before_the_header_and_bounds_merge(invoke: Invoke, tmp_path: Path) -> None:
@@ -134,3 +136,38 @@ def test_only_takes_ids_and_globs(invoke: Invoke, tmp_path: Path) -> None:
         "check", write(tmp_path / "a.jsonl", CONFORMING), "-k", "sig-agent-00[12]", "-k", "SIG-END-005", "--json"
     )
     assert set(json.loads(done.stdout)["together"]) == {"SIG-AGENT-001", "SIG-AGENT-002", "SIG-END-005"}
+
+
+def test_a_file_behind_json_is_not_read_as_a_recording(invoke: Invoke, tmp_path: Path) -> None:
+    """`--json FILE` takes no file: the command that writes the report there is told."""
+    write(tmp_path / "a.jsonl", CONFORMING)
+    done = invoke("check", "a.jsonl", "--json", "out.json")
+    assert done.exit_code == 2
+    assert "try: signet-conformance check a.jsonl --json --output out.json\n" in done.stderr
+
+
+def test_a_dash_is_standard_input(tmp_path: Path) -> None:
+    """A recording that is piped in is judged as one in a file is."""
+    recording = write(tmp_path / "a.jsonl", BREACHING).read_bytes()
+    words = [sys.executable, "-m", "signet_conformance.cli", "check", "-", "-q"]
+    done = subprocess.run(words, input=recording, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert done.stdout.splitlines()[-1].startswith(b"2 FAIL; ")
+
+
+@pytest.mark.parametrize(("pattern", "near"), [("SIG-AGNT", "SIG-AGENT,"), ("agnet", "SIG-AGENT")])
+def test_a_pattern_that_names_nothing_is_answered_with_what_is_near(
+    invoke: Invoke, tmp_path: Path, pattern: str, near: str
+) -> None:
+    """Families count among the names that are near."""
+    done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING), "-k", pattern)
+    assert done.exit_code == 2
+    assert f"near it: {near}" in done.stderr
+
+
+def test_a_family_needs_no_prefix(invoke: Invoke, tmp_path: Path) -> None:
+    """`-k agent` stands for SIG-AGENT."""
+    done = invoke("check", write(tmp_path / "a.jsonl", BREACHING), "-k", "agent", "--json")
+    names = json.loads(done.stdout)["traces"][0]["verdicts"]
+    assert names
+    assert all(name.startswith("SIG-AGENT-") for name in names)

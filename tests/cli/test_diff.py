@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from html import escape
 from pathlib import Path
 
 import jsonschema_rs
@@ -153,3 +154,12 @@ def test_a_page_replaces_neither_recording_and_is_private(invoke: Invoke, same: 
     assert same.read_bytes() == before
     invoke("diff", same, other, "--html", "page.html")
     assert (same.parent / "page.html").stat().st_mode & 0o077 == 0
+
+
+def test_a_call_that_one_side_lacks_is_shown(invoke: Invoke, same: Path, tmp_path: Path) -> None:
+    """What it sent stands below it, in the terminal and on the page."""
+    shorter = write(tmp_path / "b.jsonl", [health(), start(), end()])
+    text = " ".join(invoke("diff", same, shorter, "--html", "page.html").stdout.split())
+    sent = '{"query": "window", "sessionKey": "s-41c7"}'
+    assert f"where POST /api/memory/recall A #3 sent {sent}" in text
+    assert f"<dt>sent</dt><dd><code>{escape(sent)}</code></dd>" in Path("page.html").read_text(encoding="utf-8")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 
+import click
 import pytest
 
+from signet_conformance.cli.explain import command
+from signet_conformance.cli.selection import requirement_names
 from signet_conformance.contract import requirements
 from tests.support.command_line import Invoke
 
@@ -61,3 +64,23 @@ def test_an_unknown_id_is_answered_with_the_nearest(invoke: Invoke) -> None:
     assert done.exit_code == 2
     assert "near it: SIG-AGENT-002" in done.stderr
     assert "try: signet-conformance explain SIG-AGENT-002" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "ids"),
+    [
+        (["agent-002"], ["SIG-AGENT-002"]),
+        (["SIG-NOTE"], ["SIG-NOTE-001"]),
+        (["sess", "SIG-SESS-001"], ["SIG-SESS-001", "SIG-SESS-002", "SIG-SESS-003"]),
+    ],
+)
+def test_a_short_name_and_a_family_will_do(invoke: Invoke, words: list[str], ids: list[str]) -> None:
+    """The prefix may be left out, and a family stands for its requirements, each once."""
+    entries = json.loads(invoke("explain", *words, "--json").stdout)
+    assert [entry["id"] for entry in (entries if isinstance(entries, list) else [entries])] == ids
+
+
+def test_a_shell_completes_ids_and_families() -> None:
+    """What begins with the word so far is offered, the family before its requirements."""
+    offered = requirement_names(click.Context(command), command.params[0], "sig-sess")
+    assert offered == ["SIG-SESS", "SIG-SESS-001", "SIG-SESS-002", "SIG-SESS-003"]

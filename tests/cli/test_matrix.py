@@ -189,3 +189,13 @@ def test_hostile_names_reach_neither_terminal_nor_picture(invoke: Invoke, tmp_pa
     picture = (tmp_path / "b.svg").read_text()
     assert not set("\x1b\x07\u202e") & set(result.output + picture)
     assert "<script" not in picture
+
+
+def test_a_report_that_cannot_be_read_does_not_hide_the_others(invoke: Invoke, tmp_path: Path) -> None:
+    """It is told, the others are shown, and the command ends with 2."""
+    report(tmp_path / "a.json", observed=["health"])
+    (tmp_path / "empty").mkdir()
+    done = invoke("matrix", "empty", "a.json", "--json")
+    assert done.exit_code == 2
+    assert "error: empty: the folder holds no report.json" in done.stderr
+    assert len(json.loads(done.stdout)["connectors"]) == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.errors import UsageError
-from signet_conformance.github_action.inputs import FIELDS, Inputs, demand_new_report, read_inputs
+from signet_conformance.github_action.inputs import FIELDS, Inputs, read_inputs, with_new_report
 from signet_conformance.github_action.performing import options
 
 
@@ -139,16 +139,24 @@ def test_a_baseline_must_be_there(tmp_path: Path) -> None:
 
 
 def test_an_earlier_report_is_not_taken_for_this_one(tmp_path: Path) -> None:
-    """A report folder that holds something, or a file in its place, is refused; an empty folder is new."""
+    """In CI a report folder that holds something, or a file in its place, is refused; an empty folder is new."""
     report = tmp_path / "signet-report"
     report.mkdir()
-    demand_new_report(read(tmp_path))
+    assert with_new_report(read(tmp_path), ci=True) == read(tmp_path)
     (report / "report.json").write_text("{}")
     with pytest.raises(UsageError, match="is there already") as refused:
-        demand_new_report(read(tmp_path))
+        with_new_report(read(tmp_path), ci=True)
     assert str(refused.value.where).startswith("SIGNET_LANE_REPORT ")
     with pytest.raises(UsageError, match="is there already"):
-        demand_new_report(read(tmp_path, report="signet-report/report.json"))
+        with_new_report(read(tmp_path, report="signet-report/report.json"), ci=True)
+
+
+def test_a_second_run_on_a_machine_takes_the_next_name(tmp_path: Path) -> None:
+    """Outside CI the report goes into the next free folder beside the one of the run before."""
+    for name in ("signet-report", "signet-report-2"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "report.json").write_text("{}")
+    assert with_new_report(read(tmp_path), ci=False).report == tmp_path / "signet-report-3"
 
 
 def test_paths_start_from_the_working_directory(tmp_path: Path) -> None:

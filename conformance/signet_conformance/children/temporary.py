@@ -19,6 +19,8 @@ from signet_conformance.children import watchdog
 
 OWNER = ".signet-conformance-owner"
 _searched: set[tuple[str, str]] = set()
+_held: dict[Path, int] = {}
+"""The folders of `kept_folder`, each with the descriptor of its locked file."""
 
 
 @contextlib.contextmanager
@@ -42,6 +44,27 @@ def temporary_folder(prefix: str, base: Path | None = None) -> Iterator[Path]:
             if owner is not None:
                 os.close(owner)
     watchdog.forget_folder(folder)
+
+
+def kept_folder(prefix: str) -> Path:
+    """A new private folder that stays until its owner removes it or lets it go; one of a killed owner is left behind.
+
+    What killed owners left under the same prefix is removed first. Raises OSError where none can be made.
+    """
+    remove_abandoned(prefix, Path(tempfile.gettempdir()))
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
+    if (owner := _owned(folder)) is not None:
+        _held[folder] = owner
+    return folder
+
+
+def let_go(folder: Path) -> None:
+    """Leave a kept folder to the user: it is nobody's from now on, and no later run removes it."""
+    owner = _held.pop(folder, None)
+    if owner is not None:
+        with contextlib.suppress(OSError):
+            (folder / OWNER).unlink()
+        os.close(owner)
 
 
 def _owned(folder: Path) -> int | None:

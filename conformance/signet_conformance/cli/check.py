@@ -10,19 +10,21 @@ from typing import Any
 import click
 
 from signet_conformance import targets
+from signet_conformance.cli.commands import PROGRAM
 from signet_conformance.cli.declared import declared_options, parse_declared
 from signet_conformance.cli.inputs import trace_files
 from signet_conformance.cli.judging import Files
 from signet_conformance.cli.known import known_options
 from signet_conformance.cli.output import demand_apart, report_stream
 from signet_conformance.cli.report_files import ReportFiles, report_options
-from signet_conformance.cli.selection import selected
+from signet_conformance.cli.selection import requirement_names, selected
 from signet_conformance.contract import version_document
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.outcome.conclusion import Terms
 from signet_conformance.outcome.coverage import percentage
 from signet_conformance.outcome.declared import Declarations
 from signet_conformance.outcome.known_failures import KnownFailures
+from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.rules import rules
 from signet_conformance.trace import Declared
 
@@ -43,7 +45,7 @@ Exit status: 0 conforming, 1 a MUST is breached (with --strict a SHOULD too),
 
 @click.command(
     "check",
-    help="Judge each TRACE (a file, a folder of *.jsonl files, or a glob) by every requirement, offline.",
+    help="Judge each TRACE (a file, a folder of *.jsonl files, a glob, or - for stdin) by every requirement, offline.",
     epilog=_EPILOG,
 )
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
@@ -51,6 +53,7 @@ Exit status: 0 conforming, 1 a MUST is breached (with --strict a SHOULD too),
     "--only",
     "-k",
     "only",
+    shell_complete=requirement_names,
     multiple=True,
     metavar="REQUIREMENT",
     help="Judge by this requirement alone, or by a family of them (SIG-AGENT) or a glob (SIG-*-001); repeatable.",
@@ -107,6 +110,7 @@ def command(
         target=target,
         declared=Declarations(options, profile, target),
     )
+    _demand_no_report_among(traces, reports)
     run = Files(terms, measured=coverage or reports.shows_coverage, selftest=reports.selftest)
     recordings = trace_files(traces)
     files = list(recordings.files)
@@ -145,6 +149,19 @@ def command(
         for file in reports.files:
             print(f"report: {printable(file, 1000)}")
     return conclusion.status
+
+
+def _demand_no_report_among(traces: Sequence[str], reports: ReportFiles) -> None:
+    """Raise UsageError where `--json FILE` was meant: the option takes no file, so FILE would be read as a trace."""
+    meant = next((word for word in traces if word.lower().endswith(".json")), None)
+    if reports.document is not None and reports.output is None and meant is not None:
+        option = f"--{reports.document.name}"
+        others = [word for word in traces if word != meant] or ["TRACE"]
+        raise UsageError(
+            f"takes no file, and {printable(meant, 200)} is no recording",
+            where=option,
+            remedy=shell_command([PROGRAM, "check", *others, option, "--output", meant]),
+        )
 
 
 def _counted(files: Sequence[str], stack: ExitStack) -> Iterable[str]:

@@ -13,7 +13,8 @@ from rich.highlighter import JSONHighlighter
 from rich.table import Table
 from rich.text import Text
 
-from signet_conformance.cli.selection import unknown
+from signet_conformance.cli.selection import named as matching
+from signet_conformance.cli.selection import requirement_names, unknown
 from signet_conformance.contract import (
     Requirement,
     catalogue,
@@ -44,10 +45,11 @@ Examples:
 
 @click.command(
     "explain",
-    help="Explain requirement ID: sentence, source, subject, verdicts, a breach, the remedy. Without ID, list all.",
+    help="Explain requirement ID, or each of a family (SIG-AGENT): sentence, source, subject, verdicts, a breach, the"
+    " remedy. Without ID, list all.",
     epilog=_EPILOG,
 )
-@click.argument("named", nargs=-1, metavar="[ID]...")
+@click.argument("named", nargs=-1, metavar="[ID]...", shell_complete=requirement_names)
 @click.option("--json", "as_json", is_flag=True, help="Write the catalogue's own entry, or a list of entries.")
 def command(named: tuple[str, ...], as_json: bool) -> int:
     """Print pages or the list."""
@@ -62,10 +64,7 @@ def command(named: tuple[str, ...], as_json: bool) -> int:
             beside.append(Text(f"and on what reaches the model {first} to {last}"))
             _print([_list(requirements()), *beside])
         return 0
-    names = [name.strip().upper() for name in named]
-    for given, name in zip(named, names, strict=True):
-        if name not in known:
-            raise unknown(given, list(known))
+    names = list(dict.fromkeys(name for given in named for name in _meant(given, list(known))))
     if as_json:
         asked = [entries()[name] for name in names]
         _write(asked[0] if len(asked) == 1 else asked)
@@ -73,6 +72,14 @@ def command(named: tuple[str, ...], as_json: bool) -> int:
     for place, name in enumerate(names):
         _print([*([Text()] if place else []), *_page(known[name])])
     return 0
+
+
+def _meant(given: str, known: Sequence[str]) -> Sequence[str]:
+    """The requirements that a word names. Raises UsageError for one that names none."""
+    meant = matching(given, known)
+    if not meant:
+        raise unknown(given, known)
+    return meant
 
 
 def _print(things: Sequence[RenderableType]) -> None:

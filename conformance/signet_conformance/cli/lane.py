@@ -16,7 +16,7 @@ from signet_conformance.cli.run_progress import shown_progress
 from signet_conformance.errors import SignetConformanceError
 from signet_conformance.github_action.annotations import WORDS, counts, relative, remarks
 from signet_conformance.github_action.github import Annotation, Runner
-from signet_conformance.github_action.inputs import FIELDS, Inputs, demand_new_report, read_inputs
+from signet_conformance.github_action.inputs import FIELDS, Inputs, read_inputs, with_new_report
 from signet_conformance.github_action.performing import Ended, perform
 from signet_conformance.github_action.summary import because_of, summary, told
 from signet_conformance.outcome import baseline
@@ -58,7 +58,7 @@ def command() -> int:
 
 
 def _lane(inputs: Inputs, runner: Runner) -> int:
-    demand_new_report(inputs)
+    inputs = with_new_report(inputs, ci=bool(os.environ.get("CI") or os.environ.get("GITHUB_ACTIONS")))
     # Said before the run: a run that is cancelled leaves traces to upload all the same.
     runner.set("report", relative(inputs.report, inputs.workspace))
     runner.set("artifact", inputs.artifact)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from signet_conformance.cli.commands import tell
 from signet_conformance.cli.output import demand_apart, report_stream
-from signet_conformance.errors import UsageError, printable, printable_json
+from signet_conformance.errors import SignetConformanceError, UsageError, printable, printable_json
 from signet_conformance.reports.matrix import badge
 from signet_conformance.reports.matrix import document as matrix
 from signet_conformance.reports.matrix import page as matrix_page
@@ -30,7 +32,8 @@ Examples:
 \b
 used: declared and observed; declared only; drift: observed, not declared;
 seen: observed, and nothing is declared; -: neither.
-Exit status: 0, whatever the reports say; 2 wrong usage or an unreadable report.
+Exit status: 0, whatever the reports say; 2 wrong usage or an unreadable report,
+which is told, and the others are shown.
 """
 
 
@@ -55,9 +58,10 @@ def command(
     force: bool,
 ) -> int:
     """Print the matrix; write the badge first, so that a refused one prints nothing."""
-    files = [_report_of(path) for path in reports]
+    files, columns, status = _read(reports)
     demand_apart([html, badge_file], files)
-    columns = [column for path in files for column in matrix.read(path)]
+    if not columns:
+        return status
     if badge_file is not None:
         _write_badge(columns, badge_file, connector_version, force)
     elif connector_version is not None:
@@ -73,7 +77,23 @@ def command(
         from signet_conformance.reports.terminal import table_width, wants_colour
 
         print(*matrix_lines(columns, table_width(sys.stdout), wants_colour(sys.stdout)), sep="\n")
-    return 0
+    return status
+
+
+def _read(reports: Sequence[str]) -> tuple[Sequence[str], list[Column], int]:
+    """The files of the reports, columns, exit status; what cannot be read is told, and the rest goes on."""
+    files: list[str] = []
+    columns: list[Column] = []
+    status = 0
+    for path in reports:
+        try:
+            files.append(_report_of(path))
+            columns += matrix.read(files[-1])
+        except SignetConformanceError as failure:
+            failure.where = failure.where or path
+            tell(failure)
+            status = failure.exit_status
+    return files, columns, status
 
 
 def _report_of(path: str) -> str:

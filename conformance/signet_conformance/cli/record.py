@@ -21,6 +21,7 @@ from signet_conformance.cli.recorder_process import (
     ANSWER_S,
     START_S,
     exchanges_of,
+    in_words,
     pass_on_stderr,
     recorder,
     status_of_ended,
@@ -205,12 +206,15 @@ def _run(child: LineProcess, upstream: str, out: str, told: Mapping[str, str]) -
             with suppress(ChildTimeoutError):
                 child.receive(_PROGRESS_S)
             if shows_progress:
-                print(f"\r{exchanges_of(child)} recorded ", end="", flush=True)
+                print(f"\r{in_words(exchanges_of(child))} recorded ", end="", flush=True)
     except KeyboardInterrupt:
         count = exchanges_of(child)
         child.ask({"op": "exit"}, ANSWER_S)
         print("\r" if shows_progress else "", end="")
-        print(f"{count} in {printable(Path(out).absolute(), 1000)}")
-        print(f"check it: {shell_command(['signet-conformance', 'check', out])}")
+        print(f"{in_words(count)} in {printable(Path(out).absolute(), 1000)}")
+        if count:
+            print(f"check it: {shell_command(['signet-conformance', 'check', out])}")
+        else:
+            print(f"nothing was recorded: does the connector call SIGNET_DAEMON_URL={printable(url, 300)}?")
     child.close()
     return KitError.exit_status if child.returncode else 0

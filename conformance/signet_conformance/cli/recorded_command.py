@@ -19,6 +19,7 @@ from signet_conformance.cli.recorder_process import (
     ANSWER_S,
     START_S,
     exchanges_of,
+    in_words,
     pass_on_stderr,
     recorder,
     status_of_ended,
@@ -95,6 +96,6 @@ def _run(child: LineProcess, words: Sequence[str], trace: str, env: Mapping[str,
     with suppress(KitError):
         # What the command left under way is recorded when it ends, and as cut off when it does not.
         child.ask({"op": "idle", "timeout_s": _IDLE_S}, _IDLE_S + ANSWER_S)
-    print(f"{exchanges_of(child)} in {printable(Path(trace).absolute(), 1000)}", file=sys.stderr)
+    print(f"{in_words(exchanges_of(child))} in {printable(Path(trace).absolute(), 1000)}", file=sys.stderr)
     child.ask({"op": "exit"}, ANSWER_S)
     return ended

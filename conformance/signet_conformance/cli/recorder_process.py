@@ -26,10 +26,15 @@ def status_of_ended(child: LineProcess) -> int:
     return status if status in (UsageError.exit_status, KitError.exit_status) else KitError.exit_status
 
 
-def exchanges_of(child: LineProcess) -> str:
-    """How many exchanges were recorded, in words."""
+def exchanges_of(child: LineProcess) -> int:
+    """How many exchanges were recorded."""
     written = child.ask({"op": "counts"}, ANSWER_S).get("written", 0)
-    return f"{written} exchange{'' if written == 1 else 's'}"
+    return written if isinstance(written, int) else 0
+
+
+def in_words(exchanges: int) -> str:
+    """How many exchanges, in words."""
+    return f"{exchanges} exchange{'' if exchanges == 1 else 's'}"
 
 
 def pass_on_stderr(child: LineProcess) -> None:

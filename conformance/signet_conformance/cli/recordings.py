@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from signet_conformance.errors import TraceError, printable
@@ -17,6 +17,8 @@ _FAMILY = FORMAT.partition("/")[0]
 _BEGINNING_BYTES = 4096
 _NAMED = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{(?:\s*"kind"\s*:\s*"header"\s*,)?\s*"format"\s*:\s*"(signet-[a-z]+)/\d+"')
 _OPENED = ("/dev/fd/", "/proc/self/fd/")
+STDIN = "-"
+_STDIN_FILE = "/dev/fd/0"
 _HAR = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"log"\s*:\s*\{')
 _FLOW = re.compile(rb"\d{1,12}:")
 _CAPTURES: Mapping[str, str] = {".har": "HAR", ".flow": "flow", ".flows": "flow", ".mitm": "flow", ".dump": "flow"}
@@ -31,10 +33,12 @@ class Other:
 
 
 def read_recording(path: str) -> Trace:
-    """Read a trace that a command line names.
+    """Read a trace that a command line names; `-` is standard input.
 
     Raises TraceError when it cannot be read; the message says what the file is instead, if that is known.
     """
+    if path == STDIN:
+        return replace(read(_STDIN_FILE), path=STDIN)
     if is_special(path):
         raise TraceError(
             "is not a plain file: the program that writes into it may never end",

@@ -11,9 +11,10 @@ import click
 
 from signet_conformance import targets
 from signet_conformance.children.signals import interrupted_by
+from signet_conformance.children.temporary import let_go
 from signet_conformance.cli.commands import INTERRUPTED, PROGRAM
 from signet_conformance.cli.known import known_options
-from signet_conformance.cli.selection import selected
+from signet_conformance.cli.selection import requirement_names, selected
 from signet_conformance.errors import SignetConformanceError, printable
 from signet_conformance.finding import Verdict
 from signet_conformance.outcome.conclusion import Conclusion
@@ -43,8 +44,12 @@ it is that of the worst run: 4, then 1, then 3.
 """
 
 
+def _target_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+    return [name for name in targets.known() if name.startswith(incomplete)]
+
+
 @click.command("run", help="Drive TARGET through scenarios and generated sessions, and judge it.", epilog=_EPILOG)
-@click.argument("target", metavar="TARGET")
+@click.argument("target", metavar="TARGET", shell_complete=_target_names)
 @click.option(
     "--face",
     metavar="NAME",
@@ -106,6 +111,7 @@ it is that of the worst run: 4, then 1, then 3.
     "--only",
     "-k",
     "only",
+    shell_complete=requirement_names,
     multiple=True,
     metavar="REQUIREMENT",
     help="Judge by this requirement alone, or by a family of them (SIG-AGENT) or a glob, and perform only the"
@@ -241,6 +247,7 @@ class _Run:
         """Delete the traces unless a message named them."""
         if not self._keeps_traces:
             shutil.rmtree(self._asked.folder, ignore_errors=True)
+        let_go(self._asked.folder)
 
 
 def run_lines(

@@ -1,4 +1,4 @@
-"""Requirement ids as the command line names them: whole, as a family such as SIG-AGENT, or as a glob."""
+"""Requirement ids as the command line names them: whole, as a family such as SIG-AGENT, or as a glob; SIG- may lack."""
 
 from __future__ import annotations
 
@@ -6,7 +6,21 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
+import click
+
 from signet_conformance.errors import UsageError, printable
+
+_PREFIX = "SIG-"
+
+
+def requirement_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+    """What a shell may complete a requirement to: families while the family is typed, then ids."""
+    from signet_conformance.contract import catalogue
+
+    known = catalogue()
+    wanted = incomplete.strip().upper()
+    families = [name for name in dict.fromkeys(each.rpartition("-")[0] for each in known) if name.startswith(wanted)]
+    return [*families, *(name for name in known if name.startswith(wanted))]
 
 
 def selected(patterns: Iterable[str], known: Sequence[str], option: str) -> frozenset[str] | None:
@@ -16,17 +30,29 @@ def selected(patterns: Iterable[str], known: Sequence[str], option: str) -> froz
     """
     ids: set[str] = set()
     for pattern in patterns:
-        wanted = pattern.strip().upper()
-        matching = [name for name in known if fnmatchcase(name, wanted) or fnmatchcase(name, f"{wanted}-*")]
+        matching = named(pattern, known)
         if not matching:
             raise unknown(pattern, known, option)
         ids.update(matching)
     return frozenset(ids) or None
 
 
+def named(pattern: str, known: Iterable[str]) -> list[str]:
+    """The ids that a word names, in their order; `agent-002` and `agent` are taken for SIG-AGENT-002 and SIG-AGENT."""
+    wanted = pattern.strip().upper()
+    for word in (wanted, f"{_PREFIX}{wanted}"):
+        if matching := [name for name in known if fnmatchcase(name, word) or fnmatchcase(name, f"{word}-*")]:
+            return matching
+    return []
+
+
 def unknown(name: str, known: Sequence[str], where: str | None = None) -> UsageError:
     """The complaint about an id that does not exist, with the nearest that do."""
-    near = get_close_matches(name.strip().upper(), known, 5, 0.5)
+    families = dict.fromkeys(each.rpartition("-")[0] for each in known)
+    wanted = name.strip().upper()
+    near = get_close_matches(wanted, [*families, *known], 5, 0.5)
+    # Without its prefix a short name is too far from everything.
+    near = near or get_close_matches(f"{_PREFIX}{wanted}", [*families, *known], 5, 0.5)
     return UsageError(
         f"there is no requirement {printable(name, 60)!r}" + (f"; near it: {', '.join(near)}" if near else ""),
         where=where,

@@ -40,6 +40,8 @@ class Side:
     exchange: int | None = None
     pointer: str = ""
     value: Any = ABSENT
+    sent: str = ""
+    """Of an exchange that only this side has: what its request carried, as one line."""
 
 
 @dataclass(frozen=True, slots=True)

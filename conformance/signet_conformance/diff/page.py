@@ -81,6 +81,8 @@ def _article(alike: Sequence[Difference]) -> Markup:
     first = alike[0]
     head = element("h4", element("span", first.kind.value, class_="kind"), ": ", first.member or "the whole exchange")
     rows: list[tuple[str, str | Markup]] = [("where", place(first)), ("note", first.note)]
+    sent = first.first.sent or first.second.sent
+    rows += [("sent", element("code", sent))] if sent else []
     if first.kind is Kind.CHANGED:
         ours, theirs = texts(first.first, first.second)
         rows += [("A", element("code", ours)), ("B", element("code", theirs))]

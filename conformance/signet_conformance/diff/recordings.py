@@ -14,10 +14,12 @@ from signet_conformance.diff.reads import ORDER, PRESENCE, read
 from signet_conformance.diff.sessions import Matched, Session, match, sessions
 from signet_conformance.diff.volatile import Volatile
 from signet_conformance.facts import Call, Recording
+from signet_conformance.reports.values import as_text
 
 _TELLING = ("userMessage", "userPrompt", "content", "query", "summary", "command", "reason", "source", "mode", "hook")
 """Body members that tell one call from the next of the same operation."""
 _HINT_LENGTH = 300
+_MOST_SENT = 300
 _MAX_RACES = 200
 """How many moved exchanges are checked for having run at the same time; more than that is not a race."""
 
@@ -145,7 +147,7 @@ class _Pair:
         return readers.requirements(PRESENCE) if call.key is not None or not met else ()
 
     def _alone(self, kind: Kind, call: Call) -> Difference:
-        here = Side(call.seq, "", ABSENT)
+        here = Side(call.seq, "", ABSENT, as_text(dict(call.body), _MOST_SENT) if call.body else "")
         sides = (Side(), here) if kind is Kind.ADDED else (here, Side())
         return Difference(kind, self._pair.number, name_of(call), "", *sides, self._readers(call))
 

@@ -109,6 +109,8 @@ def _told(difference: Difference, weight: Text) -> Iterator[RenderableType]:
     yield labelled("where", place(difference))
     if difference.member:
         yield labelled("what", printable(difference.member, 200))
+    if sent := difference.first.sent or difference.second.sent:
+        yield labelled("sent", sent)
     if difference.note:
         yield labelled("note", difference.note)
     if kind is Kind.CHANGED:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 
 from signet_conformance.errors import UsageError, printable
@@ -173,13 +175,25 @@ def read_inputs(environment: Mapping[str, str], here: Path) -> Inputs:
     )
 
 
-def demand_new_report(inputs: Inputs) -> None:
-    """Raise UsageError when the report folder holds something: an earlier report would be taken for this run's."""
+def with_new_report(inputs: Inputs, *, ci: bool) -> Inputs:
+    """The inputs with a report folder that holds nothing: an earlier report would be taken for this run's.
+
+    On somebody's machine the next free name is taken beside it: nobody wants to tidy up between two runs. Raises
+    UsageError in `ci`, where a later step uploads the folder under its own name.
+    """
     report = inputs.report
-    if report.exists() and not (report.is_dir() and next(report.iterdir(), None) is None):
+    if not _holds_something(report):
+        return inputs
+    if ci:
         raise UsageError(
             "is there already", where=_where("report", report), remedy="take it away, or name another folder"
         )
+    names = (report.with_name(f"{report.name}-{number}") for number in count(2))
+    return replace(inputs, report=next(name for name in names if not _holds_something(name)))
+
+
+def _holds_something(report: Path) -> bool:
+    return os.path.lexists(report) and not (report.is_dir() and next(report.iterdir(), None) is None)
 
 
 def _value(field: Field, environment: Mapping[str, str]) -> str:

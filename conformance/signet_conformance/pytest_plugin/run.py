@@ -18,6 +18,7 @@ from typing import NoReturn, Self
 import pytest
 
 from signet_conformance.children.signals import interrupted_by
+from signet_conformance.children.temporary import let_go
 from signet_conformance.errors import SignetConformanceError, printable
 from signet_conformance.finding import Judgement, Reason, Verdict
 from signet_conformance.outcome.conclusion import Conclusion, Judging
@@ -245,6 +246,7 @@ class ConformanceRun:
     def _discard_traces(self) -> None:
         if not self.keeps_traces:
             shutil.rmtree(self.folder, ignore_errors=True)
+        let_go(self.folder)
 
 
 def _end(session: pytest.Session, failure: SignetConformanceError) -> NoReturn:

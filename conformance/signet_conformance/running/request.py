@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from signet_conformance import targets
+from signet_conformance.children.temporary import kept_folder
 from signet_conformance.contract import version_document
 from signet_conformance.errors import SignetConformanceError, UsageError, printable
 from signet_conformance.outcome.conclusion import Terms
@@ -275,7 +276,7 @@ def check_daemon(daemon: str, where: str) -> None:
 
 
 def _temporary_folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix="signet-traces-"))
+    return kept_folder("signet-traces-")
 
 
 def _fresh_folder(folder: Path, option: str) -> Path:
