@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,8 +22,8 @@ GOOD, BAD = {"harness": "openclaw"}, {"harness": ""}
 PROMPT = "/api/hooks/user-prompt-submit"
 
 
-def _ended(error: str | None = None) -> Mark:
-    return Mark(seq=99, t=99.0, name="scenario_end", data={"error": error}, line=99)
+def _ended(error: str | None = None, *, part: bool = False) -> Mark:
+    return Mark(seq=99, t=99.0, name="scenario_end", data={"error": error, "part": part}, line=99)
 
 
 def _run(*observed: list[Exchange], capabilities: tuple[str, ...] | None, error: str | None = None) -> JudgedRun:
@@ -184,3 +185,35 @@ def test_a_requirement_that_a_trace_was_not_judged_by_is_not_decided_over_the_ru
     """Asked for some requirements only, a run gets no verdict of another one."""
     run = [trace(exchange(1), marks=[_ended()], capabilities=("session-start",))] * 2
     assert COVERAGE not in judge_run(run, frozenset({NAME})).together
+
+
+def test_a_cause_is_told_once() -> None:
+    """A host that cannot load the connector says so in every trace; one that could is no cause."""
+    refused = Mark(seq=2, t=0.0, name="loaded", data={"ok": False, "words": "no export named default"}, line=2)
+    speechless = Mark(seq=3, t=0.0, name="loaded", data={"ok": False}, line=3)
+    loaded = Mark(seq=4, t=0.0, name="loaded", data={"ok": True, "words": "deprecated"}, line=4)
+    unknown = Mark(seq=5, t=0.0, name="loaded", data={"words": "perhaps"}, line=5)
+    marks = [refused, speechless, loaded, unknown, _ended()]
+    run = WholeRun([trace(exchange(1), marks=marks) for _ in range(2)], "0.145.7")
+    assert list(run.causes) == ["no export named default"]
+
+
+def test_scenario_that_was_picked_out_makes_no_whole_run() -> None:
+    """Nor does one that broke off, or a lone one."""
+    whole, part, broken = (trace(exchange(1), marks=[end]) for end in (_ended(), _ended(part=True), _ended("died")))
+    runs = [[whole], [whole, whole], [whole, part], [part, whole], [broken, whole], [whole, replace(whole, part=True)]]
+    assert [WholeRun(run, "0.145.7").is_complete for run in runs] == [False, True, False, False, False, False]
+
+
+def test_operations_of_a_run() -> None:
+    """What the daemon of the run serves and has a name; of all its traces."""
+    first = trace(exchange(1), exchange(2, "/api/skills", "GET"), exchange(3, "/no/such", "GET"))
+    run = WholeRun([first, trace(exchange(1, PROMPT))], "0.145.7")
+    assert run.operations == {"session-start", "user-prompt-submit"}
+    assert (run.serves("session-start"), run.serves("no-such")) == (True, False)
+
+
+def test_a_run_declares_what_its_first_trace_does() -> None:
+    """Every trace of a run repeats it."""
+    run = WholeRun([trace(capabilities=("session-start",)), trace(capabilities=("session-end",))], "0.145.7")
+    assert run.declared.capabilities == ("session-start",)

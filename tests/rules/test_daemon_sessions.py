@@ -83,6 +83,7 @@ CLAIMS: Mapping[str, tuple[str, Sequence[Item]]] = {
     "a hook without a key belongs to no session": (
         "NOT-APPLICABLE", [start(sessionKey="None"), prompt(**LEGACY, sessionKey="")],
     ),
+    "other hooks leave a claim": ("FAIL", [start(), PRE, prompt(**LEGACY)]),
     "a claim is kept by each hook on its path": (
         "FAIL", [start(), {**prompt(), "t0": 14000}, {**prompt(**LEGACY), "t0": 28000}],
     ),
@@ -180,6 +181,7 @@ JOBS: Mapping[str, tuple[str, Sequence[Item]]] = {
     "a memory with the id of a job is no look at it": (
         "NOT-APPLICABLE", [EXEC, call("GET", "/api/memory/job-1", None, 404, {"error": "not found"})],
     ),
+    "another id shows another job": ("FAIL", [EXEC, poll({**JOB, "id": "job-0"})]),
     "an answer that is no object shows nothing": ("FAIL", [EXEC, poll([], 200)]),
 }  # fmt: skip
 

@@ -123,7 +123,10 @@ def private_row_stays_private(recording: Recording) -> Iterator[Outcome]:
         elif call.operation in (GET, RECALL, HOOK_RECALL):
             rows = [call.answer] if call.operation == GET else call.answer.get("results")
             shown = [row.get("id") for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-            for save in [owners[name] for name in shown if isinstance(name, str) and name in owners]:
+            for name in shown:
+                save = owners.get(name) if isinstance(name, str) else None
+                if save is None:
+                    continue
                 if save.agent == call.agent:
                     yield PASS
                 else:
@@ -133,7 +136,7 @@ def private_row_stays_private(recording: Recording) -> Iterator[Outcome]:
                         message=f"{call.operation} shows a private memory of {save.agent!r} to {call.agent!r}",
                         pointer=in_answer("id") if call.operation == GET else in_answer("results"),
                         expected="404, or a result without it",
-                        received=save.answer.get("id") if save.answer else None,
+                        received=name,
                     )
 
 

@@ -146,7 +146,8 @@ def _stray_tokens(call: Call, own: frozenset[str]) -> Iterator[_Stray]:
         for token in _tokens_in(text):
             names = pointer.split("/")
             spoken = not _SPOKEN.isdisjoint(names) and names[-1] != text
-            yield _Stray(token, f"/request/body/{kind}{pointer}", f"{pointer[:80] or 'the body'} of the body", spoken)
+            place = f"{pointer[:80]} of the body" if pointer else "the body"
+            yield _Stray(token, f"/request/body/{kind}{pointer}", place, spoken)
 
 
 def _tokens_in(text: str) -> Iterator[str]:

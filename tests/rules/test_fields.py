@@ -1,0 +1,84 @@
+"""Facts about checks of fields: what is said of a breach, and of how many."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from signet_conformance.engine import judge
+from signet_conformance.finding import Verdict
+from signet_conformance.rules import fields
+from signet_conformance.rules.fields import explain
+from tests.support.case_traces import KEYED, build
+
+EITHER = {"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}
+DEEP = {"anyOf": [{"oneOf": [{"properties": {"a": {"type": "string"}}}, {"required": ["c"]}]}, {"required": ["b"]}]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "document", "path", "why", "received"),
+    [
+        ({"required": ["a"]}, {}, ("a",), "absent", None),
+        ({"required": ["a", "b"]}, {"a": 1}, ("b",), "absent", None),
+        ({"properties": {"a": {"required": ["b"]}}}, {"a": {}}, ("a", "b"), "absent", None),
+        ({"properties": {"a": {"type": "string"}}}, {"a": 7}, ("a",), "7 is not of type 'string'", 7),
+        ({"properties": {"a": {"items": {"type": "string"}}}}, {"a": [7]}, ("a", 0), "7 is not of type 'string'", 7),
+        (EITHER, {}, ("a",), "absent", None),
+        ({"properties": {"x": EITHER}}, {"x": {}}, ("x", "a"), "absent", None),
+        (DEEP, {"a": 7}, ("a",), "7 is not of type 'string'", 7),
+        ({"oneOf": [{"type": "object"}, {"required": ["a"]}]}, {"a": 1}, (), None, {"a": 1}),
+        ({}, {}, (), "it does not match the schema", None),
+    ],
+)
+def test_why_a_document_breaks_a_schema(
+    schema: Mapping[str, Any], document: Any, path: tuple[str | int, ...], why: str | None, received: Any
+) -> None:
+    """Where, by what, and what stands there; of alternatives the first requirement of the first."""
+    told = explain(schema, document)
+    assert (told[0], told[2]) == (path, received)
+    assert why is None or told[1] == why
+
+
+def _start(**more: Any) -> Any:
+    return {"request": {"method": "POST", "path": "/api/hooks/session-start", "body": {**KEYED, **more}}}
+
+
+@pytest.mark.parametrize(
+    ("harness", "message", "fold"),
+    [(None, "harness is not as required: None is not of type", "session-startharness"), ("", "harness is not as", "")],
+)
+def test_what_a_breach_tells(harness: Any, message: str, fold: str, tmp_path: Path) -> None:
+    """The member, and what is wrong with it; breaches of one member of one operation are folded."""
+    judgement = judge(build(tmp_path / "trace.jsonl", [_start(), _start(harness=harness)])).judgements["SIG-START-001"]
+    (finding,) = judgement.findings
+    assert finding.message.startswith(message)
+    assert (finding.exchanges, finding.pointer) == ((2,), "/request/body/json/harness")
+    assert finding.fold.startswith(fold)
+
+
+def test_an_absent_member_is_named(tmp_path: Path) -> None:
+    """It has no value that could be shown."""
+    body = {name: value for name, value in KEYED.items() if name != "harness"}
+    item = {"request": {"method": "POST", "path": "/api/hooks/session-start", "body": body}}
+    (finding,) = judge(build(tmp_path / "trace.jsonl", [item])).judgements["SIG-START-001"].findings
+    assert (finding.message, finding.received) == ("harness is absent", None)
+
+
+def test_few_breaches_are_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest is counted and folded: explaining is slow."""
+    monkeypatch.setattr(fields, "MOST_EXPLAINED", 2)
+    items = [_start(harness=7), _start(), *[_start(harness=7) for _ in range(3)]]
+    judgement = judge(build(tmp_path / "trace.jsonl", items)).judgements["SIG-START-001"]
+    assert judgement.verdict is Verdict.FAIL
+    assert [finding.exchanges for finding in judgement.findings] == [(1,), (3,), (4,), (5,)]
+    assert [finding.message == "not as required" for finding in judgement.findings] == [False, False, True, True]
+
+
+@pytest.mark.parametrize("broken", [{"harness": "\ud83d"}, {"harness": "x", "list": ["\ud83d", 7, ["\ud83d"]]}])
+def test_half_an_emoji_is_text(broken: Any, tmp_path: Path) -> None:
+    """A text that was cut in the middle of a character breaks no requirement on texts."""
+    judgement = judge(build(tmp_path / "trace.jsonl", [_start(**broken)])).judgements["SIG-START-001"]
+    assert judgement.verdict is Verdict.PASS

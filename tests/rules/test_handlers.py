@@ -1,0 +1,118 @@
+"""Facts about the handlers of a connector as its host saw them: which lost a turn, and what was in their way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from signet_conformance.engine import judge
+from signet_conformance.facts import Recording
+from signet_conformance.finding import Judgement
+from signet_conformance.rules.handlers import lost_turns
+from tests.support.case_traces import KEYED, build
+
+Item = Mapping[str, Any]
+CALL = {"request": {"method": "POST", "path": "/api/hooks/user-prompt-submit", "body": dict(KEYED)}}
+
+
+def mark(name: str, **data: Any) -> Item:
+    """A mark of the kit."""
+    return {"mark": name, "data": data}
+
+
+def step(index: int, kind: str = "prompt") -> Item:
+    """A step that was given to the connector."""
+    return mark("step", step=kind, session="s1", index=index, text="one")
+
+
+def handler(index: int | None, outcome: str = "blocked", **more: Any) -> Item:
+    """A handler that did not end well."""
+    return mark("handler", index=index, event="before_prompt", outcome=outcome, **more)
+
+
+def fault(kind: str, on: bool = True, **more: Any) -> Item:
+    """A fault that is switched on or off."""
+    return mark("fault", kind=kind, on=on, **more)
+
+
+END_ONLY = {"path": "/api/hooks/session-end"}
+LOST: Mapping[str, tuple[Sequence[Item], list[tuple[int, list[str], bool, list[int]]]]] = {
+    "blocked": ([step(0), handler(0)], [(0, [], False, [])]),
+    "lost": ([step(0), handler(0, "thrown", lost=True)], [(0, [], False, [])]),
+    "caught": ([step(0), handler(0, "thrown", lost=False)], []),
+    "out of time": ([step(0), handler(0, "timed_out")], []),
+    "without an index": ([step(0), handler(None)], [(0, [], False, [])]),
+    "of another step": ([step(0), handler(1)], []),
+    "without a step": ([handler(0)], []),
+    "in a step that is no prompt": ([step(0, "start"), handler(0)], []),
+    "in a step of an unknown kind": ([step(0, "undo"), handler(0)], []),
+    "twice in a step": ([step(0), handler(0), handler(0)], [(0, [], False, [])]),
+    "twice in a step, beside one that is caught": (
+        [step(0), handler(0), handler(0, "thrown", lost=False), handler(0), step(1), handler(1)],
+        [(0, [], False, []), (1, [], False, [])],
+    ),
+    "with calls between": ([CALL, step(0), CALL, handler(0), CALL], [(0, [], False, [3])]),
+    "while the daemon resets": ([fault("reset"), step(0), handler(0)], [(0, ["reset"], True, [])]),
+    "while it is slow": ([fault("delay"), step(0), handler(0)], [(0, ["delay"], True, [])]),
+    "while it answers badly": ([fault("not_json"), step(0), handler(0)], [(0, ["not_json"], False, [])]),
+    "after it did": ([fault("reset"), fault("reset", False), step(0), handler(0)], [(0, [], False, [])]),
+    "while other hooks fail": ([fault("reset", match=END_ONLY), step(0), handler(0)], [(0, [], False, [])]),
+    "while it is away": ([mark("outage"), step(0), handler(0)], [(0, ["outage"], True, [])]),
+    "after it was away": ([mark("outage"), mark("outage", on=False), step(0), handler(0)], [(0, [], False, [])]),
+    "while it is restarted": ([fault("restart"), step(0), handler(0)], [(0, ["outage"], True, [])]),
+    "after a bypass was set": ([mark("bypass"), step(0), handler(0)], [(0, [], False, [])]),
+    "in two steps": ([step(0), handler(0), step(1), handler(1)], [(0, [], False, []), (1, [], False, [])]),
+}
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_a_turn_that_a_handler_lost(name: str, tmp_path: Path) -> None:
+    """Its step, the faults that were on, whether the daemon was away, and the calls that were made meanwhile."""
+    items, turns = LOST[name]
+    recording = Recording(build(tmp_path / "trace.jsonl", items, shared=False))
+    told = [(t.step.index, sorted(t.faults), t.away, [c.seq for c in t.calls]) for t in lost_turns(recording)]
+    assert told == turns
+
+
+def loads(folder: Path, *items: Item) -> Judgement:
+    """SIG-LOAD-001 over these items."""
+    return judge(build(folder / "trace.jsonl", items, shared=False), frozenset({"SIG-LOAD-001"})).judgements[
+        "SIG-LOAD-001"
+    ]
+
+
+CAUGHT = "the host caught it and went on"
+
+
+@pytest.mark.parametrize(
+    ("items", "verdict", "message", "exchanges"),
+    [
+        ([step(0), CALL, handler(0)], "FAIL", "step 0: before_prompt took the user's turn away", (2,)),
+        ([CALL, handler(None)], "FAIL", "before_prompt took the user's turn away", (1,)),
+        ([step(0), CALL, handler(0, "thrown", lost=False)], "WARN", f"before_prompt threw: {CAUGHT}", (2,)),
+        ([step(0), handler(0, "failed", lost=False)], "WARN", f"before_prompt failed: {CAUGHT}", ()),
+        ([fault("reset"), step(0), handler(0, "thrown", lost=False)], "WARN", "before_prompt threw", ()),
+        ([fault("reset"), step(0), handler(0, "failed", lost=False)], "NOT-APPLICABLE", "", None),
+        ([fault("reset"), step(0), handler(0)], "NOT-APPLICABLE", "", None),
+        ([step(0), handler(0, "slow", lost=False)], "NOT-APPLICABLE", "", None),
+        ([step(0), handler(0, "thrown")], "NOT-APPLICABLE", "", None),
+        ([step(0), handler(0, "slow"), handler(0)], "FAIL", "step 0: before_prompt took", ()),
+        ([mark("loaded", ok=True), mark("loaded", ok=False)], "FAIL", "the connector cannot be loaded by its host", ()),
+        ([mark("loaded", ok=None)], "PASS", "1 subject", None),
+        (
+            [mark("loaded", ok=False, host="pi", release="0.75.3", words="no export")], "FAIL",
+            "the connector cannot be loaded by pi 0.75.3: no export", (),
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_handler_did(
+    items: Sequence[Item], verdict: str, message: str, exchanges: tuple[int, ...] | None, tmp_path: Path
+) -> None:
+    """A turn that is taken away with nothing in its way, and an error that only the host kept from doing harm."""
+    judgement = loads(tmp_path, *items)
+    assert judgement.verdict == verdict
+    assert message in judgement.message
+    assert exchanges is None or judgement.findings[0].exchanges == exchanges

@@ -1,0 +1,67 @@
+"""Facts about token-shaped texts: where one is a breach, where a person may have written it, and which is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from signet_conformance.engine import judge
+from signet_conformance.finding import Judgement, Verdict
+from tests.support.case_traces import build
+
+TOKEN = "sig_sk_0123456789abcdef"
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dBjftJeZ4CVPmB92K27uhbUJU1p1r"
+
+
+def token_judgement(folder: Path, body: Any = None, **request: Any) -> Judgement:
+    """SIG-HTTP-009 over one prompt."""
+    sent = {"method": "POST", "path": "/api/hooks/user-prompt-submit", "body": body, **request}
+    trace = build(folder / "trace.jsonl", [{"request": sent}], shared=False)
+    return judge(trace, frozenset({"SIG-HTTP-009"})).judgements["SIG-HTTP-009"]
+
+
+BODIES: Mapping[str, tuple[str, Any, str]] = {
+    "a member": ("FAIL", {"project": TOKEN}, "/project of the body"),
+    "a member whose name is a token": ("FAIL", {TOKEN: "x"}, f"/{TOKEN} of the body"),
+    "what a person wrote": ("INCONCLUSIVE", {"userMessage": TOKEN}, "/userMessage of the body"),
+    "a list that a person wrote": ("INCONCLUSIVE", {"content": [TOKEN]}, "/content/0 of the body"),
+    "a part that a person wrote": ("INCONCLUSIVE", {"content": {"aaa": TOKEN}}, "/content/aaa of the body"),
+    "another part": ("INCONCLUSIVE", {"content": {"zzz": TOKEN}}, "/content/zzz of the body"),
+    "the name of such a part": ("FAIL", {"content": {TOKEN: "x"}}, f"/content/{TOKEN} of the body"),
+    "a member before what a person wrote": ("FAIL", {"project": TOKEN, "userMessage": TOKEN}, "/project of the body"),
+    "a member after what a person wrote": ("FAIL", {"userMessage": TOKEN, "project": TOKEN}, "/project of the body"),
+    "the first of two that a person wrote": ("INCONCLUSIVE", {"content": [TOKEN, "x", TOKEN]}, "of the body"),
+    "a web token": ("FAIL", {"project": f"at {JWT}"}, "/project of the body"),
+    "a web token after half of one": ("FAIL", {"project": f"eyJhbGciOiJIUzI1NiJ9 {JWT}"}, "/project of the body"),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_a_token_in_a_body(name: str, tmp_path: Path) -> None:
+    """Breaches come before what a person or a model may have written, and the place is told."""
+    verdict, body, place = BODIES[name]
+    judgement = token_judgement(tmp_path, body)
+    assert (judgement.verdict, judgement.message) == (Verdict(verdict), judgement.message)
+    assert place in judgement.message
+
+
+@pytest.mark.parametrize("half", ["eyJhbGciOiJIUzI1NiJ9", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0", "eyJ.a.b"])
+def test_a_part_of_a_web_token_is_none(half: str, tmp_path: Path) -> None:
+    """It has three parts of ten characters and more."""
+    assert token_judgement(tmp_path, {"project": half}).verdict is Verdict.NOT_APPLICABLE
+
+
+@pytest.mark.parametrize("raw", [{"text": f"at {TOKEN}", "media_type": "text/plain"}, {"json": f"at {TOKEN}"}])
+def test_a_body_that_is_a_text(raw: Any, tmp_path: Path) -> None:
+    """It has no member to be named."""
+    judgement = token_judgement(tmp_path, raw_body=raw)
+    assert (judgement.verdict, judgement.findings[0].fold) == (Verdict.FAIL, "the body")
+
+
+def test_a_token_in_the_path_is_told_once(tmp_path: Path) -> None:
+    """Percent-encoded or not."""
+    for path in (f"/api/hooks/{TOKEN}", f"/api/hooks/{TOKEN.replace('_', '%5F')}"):
+        assert len(token_judgement(tmp_path, path=path).findings) == 1
