@@ -67,7 +67,8 @@ class Change:
         while before and after and before[-1] == after[-1]:
             before.pop()
             after.pop()
-        first = next((i for i, (old, new) in enumerate(zip(before, after, strict=False)) if old != new), min(len(before), len(after)))
+        pairs = enumerate(zip(before, after, strict=False))
+        first = next((i for i, (old, new) in pairs if old != new), min(len(before), len(after)))
         old, new = (" ".join(line.strip() for line in lines[first:]) for lines in (before, after))
         return old, new
 
