@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -76,8 +77,7 @@ def validate(suite: Path) -> int:
     from signet_reference_harness.bench.reading import read_suite
 
     found = read_suite(suite)
-    counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in found.counts().items())
-    click.echo(f"{suite}: {found.head.name}: {counts}")
+    click.echo(f"{suite}: {found.head.name}: {_counted(found.counts())}")
     click.echo(f"sha256 {found.sha256}")
     return 0
 
@@ -98,9 +98,12 @@ def convert(name: str, file: Path, out: Path | None) -> int:
         sys.stdout.buffer.write(data)
         return 0
     write_text(data.decode(), out)
-    counts = ", ".join(f"{count} {what.replace('_', ' ')}" for what, count in suite.counts().items())
-    click.echo(f"{out}: {counts}", err=True)
+    click.echo(f"{out}: {_counted(suite.counts())}", err=True)
     return 0
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')}: {count}" for name, count in counts.items())
 
 
 @command.command("compare", help="Compare two results of one suite, FIRST and SECOND, question by question.")

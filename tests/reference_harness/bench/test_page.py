@@ -1,0 +1,34 @@
+"""The page on the benchmark: its suite can be read, and its commands run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from signet_reference_harness.bench.pairs import read_pairs
+from signet_reference_harness.cli import commands
+
+PAGE = Path(__file__).parents[3] / "docs" / "harness" / "bench.md"
+
+
+def test_the_commands_of_the_page_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each one that is marked as executed, on the suite of the page."""
+    text = PAGE.read_text("utf-8")
+    monkeypatch.chdir(tmp_path)
+    (lines,) = re.findall(r"```jsonl\n(.*?)```", text, re.DOTALL)
+    Path("suite.jsonl").write_text(lines)
+    blocks = re.findall(r"<!-- executed -->\n```sh\n(.*?)```", text, re.DOTALL)
+    for command in "".join(blocks).splitlines():
+        program, *words = shlex.split(command)
+        assert program == "signet-harness"
+        assert commands.main(words, prog_name=program, standalone_mode=False) == 0
+    said = capsys.readouterr().out
+    assert "suite.jsonl: hut: scenarios: 1, databases: 1, facts: 2" in said
+    assert "2 questions: 1 better, 1 worse" in said
+    assert Path("comparison.html").is_file()
+    assert len(list(read_pairs(Path("pairs.jsonl")))) == 2
