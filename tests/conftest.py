@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.support import warm
 
 # A run in the background of a shell inherits an ignored SIGINT, one under nohup an ignored SIGHUP, and would hand it
 # down: no child that a test interrupts would notice. Children of a process that handles a signal get the default back.
@@ -27,3 +30,10 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     """Deal tests out in long runs: what a module's tests share is then made by one worker, not by each of them."""
     if getattr(config.option, "numprocesses", None) and config.option.dist == "no":
         config.option.dist = "worksteal"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _warm() -> Iterator[None]:
+    """The process whose forks are the programs that tests run by the hundred; it begins with the first of them."""
+    with warm.held():
+        yield

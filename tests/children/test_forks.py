@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(not forks.POSSIBLE, reason="this system is not k
 @pytest.fixture(autouse=True)
 def _nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No thread, descriptor or child is left once nobody holds the server, which no other test holds."""
-    own = forks._Forks()
+    own = forks.Forks()
     monkeypatch.setattr(forks, "_forks", own)
     monkeypatch.setattr(forks, "held", own.held)
     watchdog.marked_environment({})  # it stays for as long as this process

@@ -30,7 +30,7 @@ def test_run_without_the_flag_imports_nothing_but_the_hooks(repository: Reposito
     """A run that does not ask for the kit imports its package and the plugin module, and no dependency of it."""
     repository.write("conftest.py", LISTS_MODULES)
     repository.write("test_own.py", PASSES)
-    assert repository.run().status == 0
+    assert repository.run_plainly().status == 0
     loaded = (repository.folder / "modules.txt").read_text().split()
     assert [name for name in loaded if name.partition(".")[0] in EXPENSIVE] == []
     assert {name for name in loaded if name.startswith("signet_")} == {
@@ -43,7 +43,7 @@ def test_run_without_the_flag_imports_nothing_but_the_hooks(repository: Reposito
 def test_run_on_a_recording_loads_nothing_that_drives(repository: Repository, conforming: Path) -> None:
     """A run that judges a recording imports no Hypothesis, mitmproxy, pydantic, nor what launches connectors."""
     repository.write("conftest.py", LISTS_MODULES)
-    assert repository.conform("--signet-trace", conforming).status == 0
+    assert repository.run_plainly("--signet-conformance", "--signet-trace", conforming).status == 0
     loaded = set((repository.folder / "modules.txt").read_text().split())
     assert "signet_conformance.engine" in loaded
     assert loaded & {"hypothesis", "mitmproxy", "starlette", "pydantic", "signet_conformance.running.workers"} == set()

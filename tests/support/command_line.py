@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from signet_conformance.cli.commands import commands
+from tests.support import warm
 
 Invoke = Callable[..., Result]
 Process = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -33,19 +34,12 @@ def process(tmp_path: Path) -> Process:
     """Run a command line in a process of its own, in an empty folder."""
 
     def run(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "signet_conformance.cli", *map(str, words)],
-            cwd=tmp_path,
-            env={**_environment(), **environment},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        line = [sys.executable, "-m", "signet_conformance.cli", *map(str, words)]
+        return warm.finished(line, tmp_path, {**_environment(), **environment}, 60)
 
     return run
 
 
 def _environment() -> dict[str, str]:
-    unwanted = {"COLUMNS", "NO_COLOR", "FORCE_COLOR", "SIGNET_CONFORMANCE_TRACEBACK"}
+    unwanted = {"COLUMNS", "NO_COLOR", "FORCE_COLOR", "PYTHONUNBUFFERED", "SIGNET_CONFORMANCE_TRACEBACK"}
     return {name: value for name, value in os.environ.items() if name not in unwanted}

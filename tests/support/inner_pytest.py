@@ -9,13 +9,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support import warm
+
 PATIENCE_S = 300.0
 
-# What the pytest that runs these tests has put there, and what decides how a terminal is written to.
-_LEFT_OUT = ("PYTEST_", "HYPOTHESIS_", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "PYTHONDONTWRITEBYTECODE")
+# What a machine does with Python, which no test is about.
+_HABITS = ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED")
 
-# The kit's plugin by its entry point, and xdist; one that shuffles or repeats would decide what a test sees.
-_PLUGINS = "-p signet_conformance -p xdist"
+# What the pytest that runs these tests has put there, and what decides how a terminal is written to.
+_LEFT_OUT = ("PYTEST_", "HYPOTHESIS_", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", *_HABITS)
+
+# The kit's plugin, and xdist; one that shuffles or repeats would decide what a test sees. pytest would rewrite the
+# assertions of a plugin named by its entry point, and complains where the kit was imported before.
+_PLUGINS = "-p signet_conformance.pytest_plugin.hooks -p xdist"
 
 
 @dataclass(frozen=True)
@@ -46,22 +52,19 @@ def command(*words: str | Path) -> list[str]:
 
 def finished(words: Sequence[str], folder: Path, *, patience_s: float = PATIENCE_S, **extra: str) -> Finished:
     """A program run to its end in `folder`, `extra` in its environment."""
-    done = subprocess.run(
-        words,
-        cwd=folder,
-        env=environment(**extra),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=patience_s,
-        check=False,
-    )
+    done = warm.finished(words, folder, environment(**extra), patience_s)
     return Finished(done.returncode, done.stdout, done.stderr)
 
 
 def run(folder: Path, *words: str | Path, **extra: str) -> Finished:
     """A pytest run in `folder`."""
     return finished(command(*words), folder, **extra)
+
+
+def run_plainly(folder: Path, *words: str | Path) -> Finished:
+    """A pytest run in `folder` that imports everything itself."""
+    done = subprocess.run(command(*words), cwd=folder, env=environment(), capture_output=True, text=True, check=False)
+    return Finished(done.returncode, done.stdout, done.stderr)
 
 
 def begin(words: Sequence[str], folder: Path, **extra: str) -> subprocess.Popen[str]:

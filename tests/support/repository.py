@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from tests.support.inner_pytest import Finished, finished, run
+from tests.support.inner_pytest import Finished, finished, run, run_plainly
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,10 @@ class Repository:
     def run(self, *arguments: str | Path, **extra: str) -> Finished:
         """A pytest run, `extra` in its environment."""
         return run(self.folder, *arguments, **extra)
+
+    def run_plainly(self, *arguments: str | Path) -> Finished:
+        """A pytest run that imports everything itself."""
+        return run_plainly(self.folder, *arguments)
 
     def launch(self, words: Sequence[str], **extra: str) -> Finished:
         """A program run here as pytest is."""

@@ -25,6 +25,8 @@ from signet_conformance.children import watchdog
 from signet_conformance.children.environment import clean_environment
 from signet_conformance.children.fork_server import MOST_BYTES
 
+Programs = Mapping[str, tuple[str, ...]]
+
 _DAEMON: Final = (
     "argparse",
     "signet_conformance.daemon.http.server",
@@ -32,7 +34,7 @@ _DAEMON: Final = (
     "uvicorn.protocols.http.h11_impl",
 )
 _HARNESS: Final = ("signet_reference_harness.driver", "httpcore", "anyio._backends._asyncio")
-PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+PROGRAMS: Final[Programs] = MappingProxyType(
     {
         "signet_conformance.daemon": _DAEMON,
         "signet_recording_proxy": (
@@ -181,8 +183,8 @@ def _read_at_start(env: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in env.items() if name.startswith(_READ_AT_START)}
 
 
-class _Forks:
-    """At most one server for all of this process, as long as someone holds it."""
+class Forks:
+    """Forks of at most one server, which lasts as long as someone holds it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -206,15 +208,40 @@ class _Forks:
                 server.close()
 
     def warm_up(self, programs: Sequence[str]) -> None:
+        """Have the server import what these of PROGRAMS need, meanwhile; nothing where no one holds it."""
         with self._lock:
             server = self._running()
             if server is not None:
                 for program in programs:
                     server.warm_up(program)
 
-    def start(self, program: str, request: Mapping[str, object], env: Mapping[str, str]) -> Forked | None:
-        wanted = {"op": "start", "program": program, "imports": PROGRAMS[program], "env": dict(env), **request}
-        packet = json.dumps(wanted).encode()
+    def start(
+        self, command: Sequence[str], env: Mapping[str, str], cwd: str | Path | None, programs: Programs
+    ) -> Forked | None:
+        """The process of a command as a fork; None when it must be started plainly.
+
+        Forked are commands such as `[sys.executable, "-P", "-m", PROGRAM, ...]` with one of `programs`.
+        """
+        words = list(command)
+        if words[:1] != [sys.executable] or (cwd is not None and not Path(cwd).is_dir()):
+            return None
+        safe_path = words[1:2] == ["-P"]
+        words = words[2:] if safe_path else words[1:]
+        words = words[1:] if words[:1] == ["-m"] else words
+        if not words or words[0] not in programs:
+            return None
+        program, *arguments = words
+        packet = json.dumps(
+            {
+                "op": "start",
+                "program": program,
+                "imports": programs[program],
+                "arguments": arguments,
+                "env": dict(env),
+                "cwd": None if cwd is None else str(cwd),
+                "safe_path": safe_path,
+            }
+        ).encode()
         with self._lock:
             server = self._running()
             if server is None or len(packet) > MOST_BYTES or not server.can_fork(env):
@@ -233,7 +260,7 @@ class _Forks:
         return self._server
 
 
-_forks = _Forks()
+_forks = Forks()
 held = _forks.held
 
 
@@ -243,17 +270,5 @@ def warm_up(*programs: str) -> None:
 
 
 def start(command: Sequence[str], env: Mapping[str, str], cwd: str | Path | None) -> Forked | None:
-    """The process of a command as a fork; None when it must be started plainly.
-
-    Forked are commands such as `[sys.executable, "-P", "-m", PROGRAM, ...]` with one of PROGRAMS.
-    """
-    words = list(command)
-    if words[:1] != [sys.executable] or (cwd is not None and not Path(cwd).is_dir()):
-        return None
-    safe_path = words[1:2] == ["-P"]
-    words = words[2:] if safe_path else words[1:]
-    words = words[1:] if words[:1] == ["-m"] else words
-    if not words or words[0] not in PROGRAMS:
-        return None
-    request = {"arguments": words[1:], "cwd": None if cwd is None else str(cwd), "safe_path": safe_path}
-    return _forks.start(words[0], request, env)
+    """The process of a command as a fork; None when it must be started plainly, as where it runs none of PROGRAMS."""
+    return _forks.start(command, env, cwd, PROGRAMS)
