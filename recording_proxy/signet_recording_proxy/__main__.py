@@ -34,14 +34,15 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 from signet_conformance.errors import KitError, SignetConformanceError, UsageError, printable
 from signet_conformance.trace import Declared, Header
 from signet_conformance.trace.fault_kinds import fault_page
 from signet_conformance.trace.sides import MODEL
-from signet_recording_proxy.engines import ENGINES
+from signet_recording_proxy.engines import AUTO, ENGINES, chosen
 from signet_recording_proxy.health import ask
 from signet_recording_proxy.redaction.redactor import Redactor
 from signet_recording_proxy.trace_file import TraceFile, demand_creatable
@@ -58,12 +59,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Log lines of libraries may quote traffic.
     logging.disable(logging.CRITICAL)
     try:
-        return asyncio.run(_record(options))
+        upstream = Upstream(options.upstream)
+        engine_name = chosen(options.engine, upstream)
+        with asyncio.Runner(loop_factory=_loop_factory(engine_name)) as runner:
+            return runner.run(_record(options, upstream, engine_name))
     except SignetConformanceError as failure:
         print(f"error: {failure}", file=sys.stderr)
         return failure.exit_status
     except KeyboardInterrupt:
         return 0
+
+
+def _loop_factory(engine: str) -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Of uvloop where it is installed, which carries more; mitmproxy keeps to the loop that it is tried with."""
+    if engine == "mitmproxy" or find_spec("uvloop") is None:
+        return None
+    import uvloop
+
+    return uvloop.new_event_loop
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -90,7 +103,13 @@ def _parser() -> argparse.ArgumentParser:
     add("--side", choices=(MODEL,), help="what stands upstream, where it is no daemon")
     add("--token-declared", action="store_true", help="the connector was given a token")
     add("--canary-env", action="append", default=[], metavar="NAME", help="redact the value of this variable anywhere")
-    add("--engine", choices=ENGINES, default=ENGINES[0], help="what carries the bytes (default: %(default)s)")
+    add(
+        "--engine",
+        choices=(AUTO, *ENGINES),
+        default=AUTO,
+        help="what carries the bytes: lean (plain HTTP/1.1) or mitmproxy (TLS to the daemon too; an extra);"
+        " default: %(default)s, lean unless the daemon is spoken to over TLS",
+    )
     add(
         "--body-limit", type=int, default=DEFAULT_BODY_LIMIT, metavar="BYTES", help="cut larger bodies (default: 8 MiB)"
     )
@@ -150,9 +169,8 @@ def _check_host(options: argparse.Namespace) -> None:
         raise UsageError("a size cannot be negative", where="--body-limit", remedy="give a number of bytes")
 
 
-async def _record(options: argparse.Namespace) -> int:
+async def _record(options: argparse.Namespace, upstream: Upstream, engine_name: str) -> int:
     _check_host(options)
-    upstream = Upstream(options.upstream)
     redactor = Redactor(_canaries(options.canary_env))
     declared = _declared(options)
     demand_creatable(options.out)
@@ -177,7 +195,7 @@ async def _record(options: argparse.Namespace) -> int:
     reserved = reserve(options.host, options.port)
     recorder = Recorder(TraceFile(options.out, redactor.header(header)), redactor, options.body_limit)
     listener = Listener(upstream, recorder, reserved, rewrite_any_host=options.allow_non_loopback)
-    await listener.serve(engine(options.engine, listener))
+    await listener.serve(engine(engine_name, listener))
     ended = _signalled()
     write_line({"url": listener.url, "out": options.out})
 

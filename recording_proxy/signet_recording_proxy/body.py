@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from email.message import Message
 from typing import Any
 
-from signet_recording_proxy.content_coding import undo
+from signet_recording_proxy.content_coding import not_installed, undo
 
 MAX_JSON_DEPTH = 100
 MAX_ENCODED = 24 * 1024 * 1024
@@ -65,9 +65,9 @@ class KeptBody:
 def describe(body: KeptBody, media_type: str | None, content_encoding: str | None) -> dict[str, Any] | None:
     """The `body` member of a trace line, or None when no byte was sent.
 
-    The content coding is undone. A body over the limit, as carried or once decoded, keeps the size
-    and SHA-256 of what was carried, and the text of its beginning; so does one that would take more than
-    MAX_ENCODED bytes of a line.
+    The content coding is undone; a body in one that is not installed here is cut to its size and SHA-256. A body over
+    the limit, as carried or once decoded, keeps the size and SHA-256 of what was carried, and the text of its
+    beginning; so does one that would take more than MAX_ENCODED bytes of a line.
     """
     if not body.size:
         return None
@@ -88,6 +88,9 @@ def describe(body: KeptBody, media_type: str | None, content_encoding: str | Non
 
 def _described(body: KeptBody, media_type: str | None, content_encoding: str | None) -> dict[str, Any]:
     data, whole = body.kept(), not body.cut
+    if content_encoding and not_installed(content_encoding):
+        # Nobody could look for secrets in it, so none of it is kept.
+        return {"cut": True, "size": body.size, "sha256": body.sha256(), "text": "", "media_type": media_type}
     if content_encoding:
         undone = undo(data, content_encoding, body.limit)
         if undone is None:

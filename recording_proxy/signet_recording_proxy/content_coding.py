@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
 
-# mitmproxy needs both, so they are there.
-import brotli
-import zstandard
-
+_PACKAGES = {"br": "brotli", "zstd": "zstandard"}
+"""Codings whose packages are an extra, and come with mitmproxy."""
 _PIECE = 1024
 _MOST_CODINGS = 8
 
 Undone = tuple[bytes, bool]
 """What was decoded, and whether that is the whole content."""
+
+
+@cache
+def not_installed(codings: str) -> str | None:
+    """The first coding of a `Content-Encoding` value that could be undone if its package were installed."""
+    names = (name.strip().lower() for name in codings.split(","))
+    return next((name for name in names if name in _PACKAGES and find_spec(_PACKAGES[name]) is None), None)
+
+
+def all_installed() -> bool:
+    """Whether data in any known coding could be told, and undone."""
+    return not any(map(not_installed, _PACKAGES))
 
 
 def undo(data: bytes, codings: str, limit: int) -> Undone | None:
@@ -29,11 +41,11 @@ def undo(data: bytes, codings: str, limit: int) -> Undone | None:
         if coding in ("", "identity"):
             continue
         decoder = _DECODERS.get(coding)
-        if decoder is None:
+        if decoder is None or not_installed(coding):
             return None
         try:
             content, complete = decoder(content, limit)
-        except (zlib.error, brotli.error, zstandard.ZstdError):
+        except (zlib.error, _NotInTheCodingError):
             return None
         whole = whole and complete
     return content, whole
@@ -70,19 +82,45 @@ def _inflate(data: bytes, limit: int, bits: int) -> Undone:
 
 
 def _brotli(data: bytes, limit: int) -> Undone:
+    import brotli
+
     decoder = brotli.Decompressor()
     out = bytearray()
-    # The decoder has no output limit of its own: small steps keep a bomb from going off at once.
-    for start in range(0, len(data), 256):
-        out += decoder.process(data[start : start + 256])
-        if len(out) > limit:
-            return bytes(out[:limit]), False
+    try:
+        # The decoder has no output limit of its own: small steps keep a bomb from going off at once.
+        for start in range(0, len(data), 256):
+            out += decoder.process(data[start : start + 256])
+            if len(out) > limit:
+                return bytes(out[:limit]), False
+    except brotli.error as failure:
+        raise _NotInTheCodingError from failure
     return bytes(out), bool(decoder.is_finished())
 
 
 def _zstd(data: bytes, limit: int) -> Undone:
-    out = zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True).read(limit + 1)
+    import zstandard
+
+    try:
+        out = zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True).read(limit + 1)
+    except zstandard.ZstdError as failure:
+        raise _NotInTheCodingError from failure
     return out[:limit], len(out) <= limit
+
+
+class _NotInTheCodingError(ValueError):
+    """The data is not in the coding that it claims."""
+
+
+def _to_brotli(content: bytes) -> bytes:
+    import brotli
+
+    return bytes(brotli.compress(content))
+
+
+def _to_zstd(content: bytes) -> bytes:
+    import zstandard
+
+    return zstandard.ZstdCompressor().compress(content)
 
 
 def redo(content: bytes, codings: str) -> bytes | None:
@@ -92,7 +130,7 @@ def redo(content: bytes, codings: str) -> bytes | None:
         if name in ("", "identity"):
             continue
         encoder = _ENCODERS.get(name)
-        if encoder is None:
+        if encoder is None or not_installed(name):
             return None
         content = encoder(content)
     return content
@@ -102,8 +140,8 @@ _ENCODERS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": lambda content: zlib.compress(content, wbits=zlib.MAX_WBITS | 16),
     "x-gzip": lambda content: zlib.compress(content, wbits=zlib.MAX_WBITS | 16),
     "deflate": zlib.compress,
-    "br": lambda content: bytes(brotli.compress(content)),
-    "zstd": lambda content: zstandard.ZstdCompressor().compress(content),
+    "br": _to_brotli,
+    "zstd": _to_zstd,
 }
 _DECODERS: dict[str, Callable[[bytes, int], Undone]] = {
     "gzip": _gzip,

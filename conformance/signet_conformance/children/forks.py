@@ -40,11 +40,10 @@ PROGRAMS: Final[Programs] = MappingProxyType(
         "signet_recording_proxy": (
             "argparse",
             "encodings.idna",
-            "mitmproxy.command",
-            "mitmproxy.proxy.mode_servers",
             "signet_recording_proxy.control",
-            "signet_recording_proxy.engines.mitmproxy.engine",
+            "signet_recording_proxy.engines.lean.engine",
             "signet_recording_proxy.health",
+            "uvloop",
         ),
         "signet_reference_harness": _HARNESS,
         "signet_conformance.selftest.daemon": (

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 
 import click
 
@@ -83,9 +85,7 @@ def _into_trace(source: str, source_format: str, target: str, origin: str | None
 
         captured = har.read(source)
     else:
-        from signet_recording_proxy.captures import flows
-
-        captured = flows.read(source)
+        captured = _flows(source).read(source)
     try:
         return write_trace(target, captured, Redactor({}), origin)
     except UsageError as failure:
@@ -101,9 +101,21 @@ def _from_trace(trace: Trace, target_format: str, target: str) -> None:
 
         write_new(target, har.write(captured_of(trace)))
     else:
-        from signet_recording_proxy.captures import flows
+        write_new(target, [_flows(target).write(captured_of(trace))])
 
-        write_new(target, [flows.write(captured_of(trace))])
+
+def _flows(path: str) -> ModuleType:
+    if find_spec("mitmproxy") is None:
+        from signet_recording_proxy.engines import MITMPROXY_REMEDY
+
+        raise UsageError(
+            "mitmproxy's flow files need mitmproxy, which is not installed",
+            where=printable(path, 400),
+            remedy=MITMPROXY_REMEDY,
+        )
+    from signet_recording_proxy.captures import flows
+
+    return flows
 
 
 def _format_of(path: str, option: str) -> str:

@@ -83,6 +83,12 @@ the recording. Secrets are redacted before anything is written.
     metavar="NAME",
     help="Redact the value of this environment variable wherever it occurs; repeatable.",
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "lean", "mitmproxy"]),
+    help="What carries the bytes: lean (plain HTTP/1.1), or mitmproxy (an extra), which speaks TLS to the daemon too"
+    " (default: auto, lean unless the daemon needs TLS).",
+)
 @click.option("--body-limit", type=click.IntRange(0), metavar="BYTES", help="Cut larger bodies (default: 8 MiB).")
 @click.option(
     "--target",
@@ -103,6 +109,7 @@ def command(
     allow_non_loopback: bool,
     upstream_may_be_down: bool,
     canaries: tuple[str, ...],
+    engine: str | None,
     body_limit: int | None,
     target: str | None,
     watch: bool,
@@ -114,6 +121,7 @@ def command(
     options += ["--allow-non-loopback"] * allow_non_loopback
     options += [] if upstream_may_be_down else ["--require-upstream"]
     options += [f"--canary-env={name}" for name in canaries]
+    options += [] if engine is None else [f"--engine={engine}"]
     options += [] if body_limit is None else [f"--body-limit={body_limit}"]
     options += [] if target is None else [f"--target={target}"]
     said = _declared(parse_declared(**declared), target, os.environ if words else {})

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
-import brotli
-import zstandard
-
-from signet_recording_proxy.content_coding import undo
+from signet_recording_proxy.content_coding import redo, undo
 
 LIMIT = 2 * 1024 * 1024
 _LAYERS = 3
 _UTF_16_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
-_ENCODERS: dict[str, Callable[[bytes], bytes]] = {
-    "gzip": lambda content: gzip.compress(content, mtime=0),
-    "zstd": zstandard.compress,
-    "deflate": zlib.compress,
-    "br": brotli.compress,
-}
+_CODINGS = ("gzip", "zstd", "deflate", "br")
 
 
 class _View(NamedTuple):
@@ -55,10 +46,15 @@ def _views(raw: bytes) -> Iterator[_View]:
             lambda content: content.decode("utf-8", "replace").encode(charset, "surrogatepass") + rest,
             more=False,
         )
-    for coding, encoder in _ENCODERS.items():
+    for coding in _CODINGS:
         undone = undo(raw, coding, LIMIT)
         if undone is not None and undone[0]:
-            yield _View(undone[0], encoder, more=not undone[1] and len(undone[0]) >= LIMIT)
+            back = partial(_coded, coding)
+            yield _View(undone[0], back, more=not undone[1] and len(undone[0]) >= LIMIT)
+
+
+def _coded(coding: str, content: bytes) -> bytes:
+    return redo(content, coding) or b""
 
 
 def _utf_16(raw: bytes) -> str | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from signet_conformance.trace import Header, encode
+from signet_recording_proxy.content_coding import all_installed
 from signet_recording_proxy.redaction import named_values
 from signet_recording_proxy.redaction.known_secrets import KnownSecrets
 from signet_recording_proxy.redaction.opaque_bytes import recoded
@@ -180,6 +182,10 @@ class Redactor:
             return body
         if "base64" in body:
             raw = base64.b64decode(body["base64"])
+            if not all_installed():
+                # It may be in a coding that nobody here can undo, and so hold anything.
+                digest = hashlib.sha256(raw).hexdigest()
+                return {"cut": True, "size": len(raw), "sha256": digest, "text": "", "media_type": body["media_type"]}
             clean = recoded(raw, self._bytes)
             return body if clean == raw else {**body, "base64": base64.b64encode(clean).decode("ascii")}
         text = body["text"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from signet_conformance.errors import UsageError
 from signet_recording_proxy.engines.lean.client_connection import ClientConnection
+from signet_recording_proxy.engines.lean.plain_http import demand_plain_http
 from signet_recording_proxy.listener import Listener
 from signet_recording_proxy.upstream import Upstream
 
@@ -22,9 +22,4 @@ class Lean:
 
     def demand(self, upstream: Upstream) -> None:
         """Raise UsageError for a daemon that is spoken to over TLS."""
-        if upstream.scheme != "http":
-            raise UsageError(
-                "the lean engine speaks plain HTTP and no TLS",
-                where=upstream.url,
-                remedy="start the recorder with --engine mitmproxy",
-            )
+        demand_plain_http(upstream)

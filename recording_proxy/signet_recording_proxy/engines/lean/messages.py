@@ -7,6 +7,7 @@ codings than chunked, chunks of HTTP/1.0, heads without end, upgrades, targets t
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from dataclasses import dataclass, field
 
@@ -165,6 +166,7 @@ class _Reader:
             raise ComplaintError(Complaint(f"HTTP/{version}, which is not spoken here"))
 
 
+_REQUEST_LINE = re.compile(rb"(?:\A|\n)([A-Z]{1,32}) ([^\s]{1,8192}) HTTP/1\.[01]\r\n")
 _TELLING = frozenset({"connection", "transfer-encoding"})
 
 
@@ -177,10 +179,17 @@ class RequestReader(_Reader):
         super().__init__()
         self._parser = httptools.HttpRequestParser(self)
 
-    def _broke(self, failure: Exception) -> None:
-        super()._broke(failure)
-        if not self._last.method:
-            self._last.method = self._parser.get_method().decode() if self._last.target else ""
+    def feed(self, data: bytes) -> None:
+        """Read the next bytes."""
+        super().feed(data)
+        last = self._last
+        if last.complaint is None or last.method:
+            return
+        # Told as far as it was understood: llhttp keeps a target to itself that it does not like.
+        if last.target:
+            last.method = self._parser.get_method().decode()
+        elif line := _REQUEST_LINE.search(data):
+            last.method, last.target = line[1].decode(), line[2]
 
     def on_url(self, part: bytes) -> None:
         """A part of the target has come."""
@@ -195,11 +204,11 @@ class RequestReader(_Reader):
         self._framing(last)
         if self._parser.should_upgrade() or last.method == "CONNECT":
             what = "a tunnel" if last.method == "CONNECT" else f"an upgrade to {last.value('upgrade')}"
-            last.complaint = Complaint(f"{what}, which --engine mitmproxy carries", NOT_CARRIED)
-        elif not last.target.startswith(b"/") and (last.target, last.method) != (b"*", "OPTIONS"):
-            last.complaint = Complaint("a target that is not a path")
-        elif sum(name == "host" for name, _ in last.headers) > 1:
-            last.complaint = Complaint("more than one Host")
+            raise ComplaintError(Complaint(f"{what}, which --engine mitmproxy carries", NOT_CARRIED))
+        if not last.target.startswith(b"/") and (last.target, last.method) != (b"*", "OPTIONS"):
+            raise ComplaintError(Complaint("a target that is not a path"))
+        if sum(name == "host" for name, _ in last.headers) > 1:
+            raise ComplaintError(Complaint("more than one Host"))
 
 
 class AnswerReader(_Reader):

@@ -1,0 +1,154 @@
+"""What two readers could take apart in two ways is refused: neither the daemon nor the next exchange hears of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from signet_recording_proxy.engines.lean.messages import MAX_HEAD, AnswerReader, RequestReader
+from tests.support.recorder import RecorderProcess, Upstream, is_reset, read_until_closed
+
+POST = b"POST /x HTTP/1.1\r\nhost: x\r\n"
+CHUNKED = POST + b"transfer-encoding: chunked\r\n\r\n"
+SMUGGLED = {
+    "a length beside chunks": POST + b"content-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+    "chunks beside a length": POST + b"transfer-encoding: chunked\r\ncontent-length: 3\r\n\r\n0\r\n\r\n",
+    "two lengths": POST + b"content-length: 3\r\ncontent-length: 3\r\n\r\nabc",
+    "a list of lengths": POST + b"content-length: 3, 3\r\n\r\nabc",
+    "a signed length": POST + b"content-length: +3\r\n\r\nabc",
+    "an endless length": POST + b"content-length: 99999999999999999999\r\n\r\nabc",
+    "a folded line": POST + b"a: b\r\n c\r\n\r\n",
+    "a bare line feed in a head": b"GET /x HTTP/1.1\r\nhost: x\n\r\n",
+    "a bare carriage return": b"GET /x HTTP/1.1\r\nhost: x\ry: z\r\n\r\n",
+    "a NUL": b"GET /x HTTP/1.1\r\nhost: x\0\r\n\r\n",
+    "a space before a colon": b"GET /x HTTP/1.1\r\nhost : x\r\n\r\n",
+    "two codings": POST + b"transfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+    "an unknown coding": POST + b"transfer-encoding: identity\r\n\r\nabc",
+    "chunks of HTTP/1.0": b"POST /x HTTP/1.0\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+    "a size that is no number": CHUNKED + b"0x3\r\nabc\r\n0\r\n\r\n",
+    "a negative size": CHUNKED + b"-3\r\nabc\r\n0\r\n\r\n",
+    "an endless size": CHUNKED + b"fffffffffffffffff\r\nabc\r\n0\r\n\r\n",
+    "a size with a bare line feed": CHUNKED + b"3\nabc\r\n0\r\n\r\n",
+    "a chunk longer than its size": CHUNKED + b"3\r\nabcd\r\n0\r\n\r\n",
+    "a length after the body": CHUNKED + b"3\r\nabc\r\n0\r\ncontent-length: 1\r\n\r\n",
+    "another server's target": b"GET http://other/x HTTP/1.1\r\nhost: x\r\n\r\n",
+    "two hosts": b"GET /x HTTP/1.1\r\nhost: x\r\nhost: y\r\n\r\n",
+    "another version": b"GET /x HTTP/2.0\r\n\r\n",
+    "an endless head": b"GET /x HTTP/1.1\r\nhost: x\r\n" + b"a: b\r\n" * (MAX_HEAD // 2),
+    "an endless target": b"GET /" + b"x" * (2 * MAX_HEAD),
+    "an endless trailer": CHUNKED + b"0\r\n" + b"a: b\r\n" * (MAX_HEAD // 2),
+}
+
+
+@pytest.mark.parametrize("sent", SMUGGLED.values(), ids=SMUGGLED)
+@pytest.mark.parametrize("step", [1, 7, 1 << 30], ids=["a byte at a time", "in small pieces", "at once"])
+def test_what_could_be_smuggled_is_refused(sent: bytes, step: int) -> None:
+    """However it is cut into pieces; nothing that follows is read."""
+    step = max(step, len(sent) // 4096)
+    reader = RequestReader()
+    for start in range(0, len(sent), step):
+        reader.feed(sent[start : start + step])
+    assert reader.messages[-1].complaint is not None
+    reader.feed(b"GET /next HTTP/1.1\r\nhost: x\r\n\r\n")
+    assert len(reader.messages) == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"content-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"content-length: 3\r\ncontent-length: 4\r\n\r\nabcd",
+        b"transfer-encoding: gzip\r\n\r\nabc",
+        b"x: y\n\r\n",
+        b"a: b\r\n" * (MAX_HEAD // 2),
+    ],
+    ids=["length and chunks", "two lengths", "an unknown coding", "a bare line feed", "an endless head"],
+)
+def test_answers_are_held_to_the_same(answer: bytes) -> None:
+    """A daemon that a client may misread is not passed on."""
+    reader = AnswerReader()
+    reader.feed(b"HTTP/1.1 200 OK\r\n" + answer)
+    assert reader.messages[-1].complaint is not None
+
+
+@pytest.fixture
+def recorder(upstream: Upstream, tmp_path: Path) -> Iterator[RecorderProcess]:
+    """A recorder with this engine."""
+    process = RecorderProcess("--upstream", upstream.url, "--control", out=tmp_path / "t.jsonl", engine="lean")
+    upstream.calls.clear()
+    yield process
+    process.close()
+    upstream.handlers.clear()
+
+
+def test_a_refusal_is_answered_and_recorded(recorder: RecorderProcess, upstream: Upstream) -> None:
+    """400 with the reason, the end of the connection, and an exchange without an answer that says why."""
+    with recorder.connect() as client:
+        client.sendall(SMUGGLED["a length beside chunks"] + b"GET /smuggled HTTP/1.1\r\nhost: x\r\n\r\n")
+        heard = read_until_closed(client)
+    assert heard.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+    assert heard.count(b"HTTP/1.1") == 1
+    (exchange,) = recorder.trace().exchanges
+    assert (exchange.request.path, exchange.response, exchange.error) == ("/x", None, "upstream_reset")
+    assert b"could not carry this request: Transfer-Encoding" in exchange.raw
+    assert upstream.calls == []
+
+
+def test_what_is_not_http_is_no_exchange(recorder: RecorderProcess, upstream: Upstream) -> None:
+    """Such as TLS: it is answered 400, and no daemon hears of it."""
+    with recorder.connect() as client:
+        client.sendall(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"x" * 200)
+        assert read_until_closed(client).startswith(b"HTTP/1.1 400")
+    assert recorder.trace().exchanges == ()
+    assert upstream.calls == []
+
+
+def test_an_upgrade_is_refused_by_name(recorder: RecorderProcess, upstream: Upstream) -> None:
+    """501 with the protocol that was asked for and the engine that carries it."""
+    with recorder.connect() as client:
+        client.sendall(b"GET /up HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n")
+        heard = read_until_closed(client)
+    assert heard.startswith(b"HTTP/1.1 501")
+    assert b"an upgrade to websocket, which --engine mitmproxy carries" in heard
+    (exchange,) = recorder.trace().exchanges
+    assert (exchange.response, exchange.error) == (None, "upstream_reset")
+    assert upstream.calls == []
+
+
+def test_trailers_are_passed_on(recorder: RecorderProcess, upstream: Upstream) -> None:
+    """A client hears the trailer of a chunked answer."""
+    upstream.handlers["/t"] = lambda call: call.send(
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nx-sum: 1\r\n\r\n"
+    )
+    with recorder.connect() as client:
+        client.sendall(b"GET /t HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+        assert read_until_closed(client).endswith(b"2\r\n{}\r\n0\r\nx-sum: 1\r\n\r\n")
+    assert recorder.trace().exchanges[0].error is None
+
+
+def test_an_answer_that_cannot_be_carried_resets_the_client(recorder: RecorderProcess, upstream: Upstream) -> None:
+    """What the daemon sent has no one meaning: the client gets none of it, and the trace says why."""
+    upstream.handlers["/two"] = lambda call: call.send(
+        b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab"
+    )
+    with recorder.connect() as client:
+        client.sendall(b"GET /two HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert is_reset(client)
+    (exchange,) = recorder.trace().exchanges
+    assert exchange.error == "upstream_reset"
+    assert b"the daemon's answer could not be carried: " in exchange.raw
+    assert recorder.command("counts")["internal_errors"] == 0
+
+
+def test_chunks_are_undone_for_a_client_of_http_1_0(recorder: RecorderProcess, upstream: Upstream) -> None:
+    """It knows no chunks: it hears the body, and its end by the end of the connection."""
+    upstream.handlers["/c"] = lambda call: call.send(
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n"
+    )
+    with recorder.connect() as client:
+        client.sendall(b"GET /c HTTP/1.0\r\n\r\n")
+        head, _, body = read_until_closed(client).partition(b"\r\n\r\n")
+    assert body == b"abcdef"
+    assert b"transfer-encoding" not in head
