@@ -28,8 +28,10 @@ from signet_conformance.scenarios.script import Scenario
 from signet_conformance.scenarios.steps import (
     UNKNOWN_MEMORY,
     ConnectorStep,
+    End,
     Prompt,
     RestartDaemon,
+    Resume,
     SessionlessPrompt,
     Step,
     SwitchFaultOn,
@@ -209,7 +211,8 @@ class Station:
             performance = _Performance(self._recorder, self.daemon, self.target, driver, apart, self._note)
             performance.said_steps = said_steps(about)
             for index, step in enumerate(scenario.steps):
-                performance.step(index, step, more=_turn_goes_on(scenario.steps, index))
+                hints = {"more": _turn_goes_on(scenario.steps, index), "resumed": _is_resumed(scenario.steps, index)}
+                performance.step(index, step, {name: True for name, holds in hints.items() if holds})
                 self._mark_strays()
             driver.flush()
             self._mark_strays()
@@ -285,6 +288,14 @@ def _turn_goes_on(steps: Sequence[Step], index: int) -> bool:
     return isinstance(next((other for other in later if other.session == step.session), None), ToolCall)
 
 
+def _is_resumed(steps: Sequence[Step], index: int) -> bool:
+    """Whether the session that ends with this step is resumed later."""
+    step = steps[index]
+    return isinstance(step, End) and any(
+        isinstance(later, Resume) and later.session == step.session for later in steps[index + 1 :]
+    )
+
+
 class _Performance:
     """One scenario under way: what steps before left behind for those after."""
 
@@ -308,10 +319,13 @@ class _Performance:
         self.said_steps: frozenset[str] | None = None
         """The steps that the driver lists in its answer to hello."""
 
-    def step(self, index: int, step: Step, *, more: bool) -> None:
-        """Perform one step, with its mark before it; `more` tells that the turn goes on after it."""
+    def step(self, index: int, step: Step, hints: Mapping[str, bool]) -> None:
+        """Perform one step, with its mark before it.
+
+        Of what follows it is hinted `more`, that the turn goes on, and `resumed`, that the session which ends will be.
+        """
         if isinstance(step, ConnectorStep):
-            self._connector_step(index, step, more=more)
+            self._connector_step(index, step, hints)
         elif isinstance(step, SwitchFaultOn):
             where = {"match": step.match, "count": step.count}
             self._recorder.ask({"op": "fault", "fault": self._fault(step.fault), **where})
@@ -322,8 +336,8 @@ class _Performance:
             self._daemon.restart()
             self._recorder.mark(FaultMark(kind=RESTART, on=False))
 
-    def _connector_step(self, index: int, step: ConnectorStep, *, more: bool) -> None:
-        given = self._filled(step) | ({"more": True} if more else {})
+    def _connector_step(self, index: int, step: ConnectorStep, hints: Mapping[str, bool]) -> None:
+        given = {**self._filled(step), **hints}
         told = {name: value for name, value in given.items() if name not in ("step", "arguments")}
         self._recorder.mark(StepMark(index=index, step=step.step, other=told))
         if isinstance(step, SessionlessPrompt) and step.step not in (self.said_steps or ()):

@@ -80,8 +80,11 @@ class ScriptedModelApp:
                 await send_failure(sender, api, Failure(status=400, message=body), {})
             else:
                 kept.asked = api.read(body)
+                # Known before anybody hears of the request: who decides what it is told must not decide this one.
+                ruled = self._playback.ruled(kept.asked)
+                kept.turn = None if ruled is None else ruled.place
                 await self._requests.announce()
-                played = await sender.or_gone(asyncio.ensure_future(self._playback.next(kept.asked)))
+                played = ruled or await sender.or_gone(asyncio.ensure_future(self._playback.next()))
                 kept.turn = played.place
                 fault = played.turn.fault
                 stops = fault is None or fault.kind != "end"

@@ -46,12 +46,16 @@ class Playback:
             self._added += len(turns)
             self._changed.notify_all()
 
-    async def next(self, asked: Asked) -> Played:
-        """The turn that answers a request: of the first rule that it meets, else the next in order."""
+    def ruled(self, asked: Asked) -> Played | None:
+        """The turn of the first rule that a request meets, which counts as its use; None where it meets none."""
         for number, rule in enumerate(self.script.rules):
             if (rule.times is None or self._rule_uses[number] < rule.times) and asked.meets(rule.when):
                 self._rule_uses[number] += 1
                 return Played(rule.turn, rule.turn.name or f"rules/{number}")
+        return None
+
+    async def next(self) -> Played:
+        """The turn that answers a request which meets no rule: the next in order."""
         if not self._left and self.script.when_out == "wait":
             await self._wait()
         if self._left:

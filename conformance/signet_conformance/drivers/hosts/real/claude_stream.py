@@ -82,8 +82,9 @@ class ClaudeStream:
             if said is not None:
                 self._take(said)
 
-    def end(self) -> None:
-        """End its input, and wait for its end."""
+    def end(self, *, for_good: bool = True) -> None:
+        """End its input, and wait for its end; its session stays in a file."""
+        del for_good
         process, self._process = self._process, None
         if process is not None:
             self._over = True

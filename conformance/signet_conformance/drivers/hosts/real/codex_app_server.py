@@ -82,8 +82,9 @@ class CodexAppServer:
         params = {"cwd": str(self._launch.cwd), "sessionStartSource": "clear", **_FREE}
         self._thread = _thread(self._running.ask("thread/start", params))
 
-    def end(self) -> None:
-        """Leave the thread, and end the process."""
+    def end(self, *, for_good: bool = True) -> None:
+        """Leave the thread, and end the process; the thread stays in a file."""
+        del for_good
         rpc, self._rpc = self._rpc, None
         if rpc is not None:
             self._over = True

@@ -52,8 +52,11 @@ class Conversation(Protocol):
     def clear(self) -> None:
         """Begin anew in the same program."""
 
-    def end(self) -> None:
-        """Leave the session as a user does, and wait until the program has done what it does then."""
+    def end(self, *, for_good: bool = True) -> None:
+        """Leave the session as a user does, and wait until the program has done what it does then.
+
+        `for_good` is off where the session is resumed later: some programs tell an end only of one that is deleted.
+        """
 
     @property
     def key(self) -> str | None:

@@ -24,6 +24,7 @@ from signet_conformance.drivers.hosts.real.claude_stream import ClaudeStream
 from signet_conformance.drivers.hosts.real.codex_app_server import CodexAppServer
 from signet_conformance.drivers.hosts.real.conversation import Conversation, Launch, Open, Refusal
 from signet_conformance.drivers.hosts.real.observed import Observed
+from signet_conformance.drivers.hosts.real.opencode_server import OpencodeServer
 from signet_conformance.drivers.hosts.real.pi_rpc import PiRpc
 from signet_conformance.drivers.hosts.real.process import end_with_us
 from signet_conformance.drivers.hosts.tools import keep_back, tool_calls
@@ -36,6 +37,7 @@ _CONVERSATIONS: Mapping[str, Open] = {
     "pi-rpc": PiRpc,
     "claude-stream": ClaudeStream,
     "codex-app-server": CodexAppServer,
+    "opencode-server": OpencodeServer,
 }
 
 
@@ -116,7 +118,7 @@ class RealHarness:
             return self._opened(name)
         if kind == "end":
             self._end_turn(name, conversation)
-            conversation.end()
+            conversation.end(for_good=not step.get("resumed"))
             return {"ended": True}
         raise Skipped(f"{self._options['program']} has no counterpart for {kind}")
 

@@ -72,8 +72,9 @@ class PiRpc:
         self._ask("new_session")
         self._learn()
 
-    def end(self) -> None:
-        """End its input, and wait for its end."""
+    def end(self, *, for_good: bool = True) -> None:
+        """End its input, and wait for its end; its session stays in a file."""
+        del for_good
         process, self._process = self._process, None
         if process is not None:
             self._over = True

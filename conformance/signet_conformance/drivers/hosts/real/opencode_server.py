@@ -1,0 +1,145 @@
+"""OpenCode: `opencode serve`, a server for each session, spoken to over HTTP with its events beside."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import httpx
+
+from signet_conformance.drivers.hosts.protocol import StepError
+from signet_conformance.drivers.hosts.real.conversation import Launch, Refusal
+from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
+
+START_S = 90.0
+_AFTER_DELETION_S = 1.0
+_LISTENS = re.compile(r"listening on (http://\S+)")
+_MODEL = {"providerID": "scripted", "modelID": "scripted"}
+
+
+class OpencodeServer:
+    """A session of OpenCode. Left for good it is deleted, which is what the program tells of an end."""
+
+    def __init__(self, launch: Launch) -> None:
+        self._launch = launch
+        self._process: ProgramProcess | None = None
+        self._http: httpx.Client | None = None
+        self._over = threading.Event()
+        self._over.set()
+        self._heard = threading.Event()
+        self._id: str | None = None
+        self._words: list[str] = []
+        self._refused: list[Refusal] = []
+
+    @property
+    def key(self) -> str | None:
+        """The id of the session."""
+        return self._id
+
+    @property
+    def words(self) -> Sequence[str]:
+        """What it says beside the talk."""
+        return [*self._words, *(self._process.words if self._process is not None else ())]
+
+    @property
+    def refused(self) -> Sequence[Refusal]:
+        """What it has refused so far."""
+        return self._refused
+
+    def open(self) -> None:
+        """Start the server, and make a session."""
+        self._id = str(self._start().post("/session", json={}).raise_for_status().json()["id"])
+
+    def resume(self) -> None:
+        """Start the server; the session is still there."""
+        self._start().get(f"/session/{self._id}").raise_for_status()
+
+    def say(self, text: str) -> None:
+        """Prompt it."""
+        self._over.clear()
+        body = {"model": _MODEL, "parts": [{"type": "text", "text": text}]}
+        self._running.post(f"/session/{self._id}/prompt_async", json=body).raise_for_status()
+
+    def is_over(self) -> bool:
+        """Whether it was told to be idle, or its compaction has ended."""
+        if self._process is not None and self._process.ended and not self._over.is_set():
+            raise StepError(f"OpenCode has ended{self._process.told}")
+        return self._over.is_set()
+
+    def compact(self) -> None:
+        """Have the session summarized, in a thread: the answer comes when that is done."""
+        http = self._running
+        self._over.clear()
+
+        def summarize() -> None:
+            with contextlib.suppress(httpx.HTTPError):
+                http.post(f"/session/{self._id}/summarize", json=_MODEL, timeout=120)
+            self._over.set()
+
+        threading.Thread(target=summarize, daemon=True).start()
+
+    def clear(self) -> None:
+        """Begin a new session in the same server."""
+        self._id = str(self._running.post("/session", json={}).raise_for_status().json()["id"])
+
+    def end(self, *, for_good: bool = True) -> None:
+        """Delete the session, unless it is resumed later, and end the server."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        try:
+            if for_good:
+                # Its plugins hear of it after the answer: the server's own end waits for them.
+                self._running.delete(f"/session/{self._id}").raise_for_status()
+                time.sleep(_AFTER_DELETION_S)
+        finally:
+            if self._http is not None:
+                self._http.close()
+            self._http = None
+            self._over.set()
+            process.end(0.0)
+
+    @property
+    def _running(self) -> httpx.Client:
+        if self._http is None:
+            raise StepError("no session is open: start it first")
+        return self._http
+
+    def _start(self) -> httpx.Client:
+        launch = self._launch
+        command = [*launch.command, "serve", "--hostname", "127.0.0.1", "--port", "0"]
+        self._heard.clear()
+        self._process = process = ProgramProcess(command, launch.env, launch.cwd)
+        deadline = deadline_in(START_S)
+        while not process.ended and time.monotonic() < deadline:
+            if address := next((found[1] for word in process.words if (found := _LISTENS.search(word))), None):
+                self._http = httpx.Client(base_url=address, trust_env=False, timeout=60.0)
+                threading.Thread(target=self._listen, args=(address,), daemon=True).start()
+                self._heard.wait(START_S)
+                return self._http
+            time.sleep(0.05)
+        raise StepError(f"OpenCode did not listen within {START_S:g} s{process.told}")
+
+    def _listen(self, address: str) -> None:
+        """The thread that takes the server's events."""
+        with contextlib.suppress(httpx.HTTPError), httpx.Client(trust_env=False, timeout=None) as http:  # noqa: S113
+            with http.stream("GET", f"{address}/event") as stream:
+                for line in stream.iter_lines():
+                    if line.startswith("data:"):
+                        self._hear(json.loads(line.removeprefix("data:")))
+
+    def _hear(self, event: Mapping[str, Any]) -> None:
+        about = event.get("properties")
+        about = about if isinstance(about, dict) else {}
+        match event.get("type"):
+            case "server.connected":
+                self._heard.set()
+            case "session.idle" if about.get("sessionID") == self._id:
+                self._over.set()
+            case "session.error":
+                self._words.append(str(about.get("error"))[:300])
