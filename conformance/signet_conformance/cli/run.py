@@ -25,7 +25,7 @@ from signet_conformance.running import request
 from signet_conformance.running.performance import Performance
 from signet_conformance.running.plan import Invocation
 from signet_conformance.running.request import DEFAULT_SESSIONS, Given, Request, worst
-from signet_conformance.targets.real import HarnessChoice, harness_words, with_harness
+from signet_conformance.targets.real import HarnessChoice, harness_words
 from signet_conformance.trace.sides import recordings_in
 
 _EPILOG = """\b
@@ -68,6 +68,7 @@ def _target_names(ctx: click.Context, param: click.Parameter, incomplete: str) -
     help="The release of the real program (default: the newest that is installed; with --install-harness the newest"
     " that its registry has).",
 )
+@click.option("--every-scenario", is_flag=True, help="Have the real program perform every scripted scenario.")
 @click.option("--install-harness", is_flag=True, help="Install the real program first, unless it is.")
 @click.option(
     "--daemon",
@@ -136,6 +137,7 @@ def command(
     harness: str | None,
     harness_version: str | None,
     install_harness: bool,
+    every_scenario: bool,
     daemon: str | None,
     allow_writes: bool,
     allow_default_port: bool,
@@ -167,12 +169,11 @@ def command(
         strict=strict,
         only=selected(only, list(rules()), "-k/--only"),
         known=known,
+        harness=HarnessChoice(harness, harness_version, install=install_harness, every=every_scenario),
     )
-    chosen = HarnessChoice(harness, harness_version, install=install_harness)
-    driven = with_harness(targets.load(target), chosen, "--harness")
     runs = [
         _Run(asked, face, as_json=as_json, summary=summary or quiet, quiet=quiet, coverage=coverage)
-        for asked in request.read_each(given, driven, face, lambda option: f"--{option}")
+        for asked in request.read_each(given, targets.load(target), face, lambda option: f"--{option}")
     ]
     statuses = []
     for run in runs:

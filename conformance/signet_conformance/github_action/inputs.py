@@ -10,6 +10,7 @@ from itertools import count
 from pathlib import Path
 
 from signet_conformance.errors import UsageError, printable
+from signet_conformance.targets.real import REAL, HarnessChoice
 
 PREFIX = "SIGNET_LANE_"
 _INTERPRETER = "SIGNET_LANE_PYTHON"
@@ -44,6 +45,20 @@ FIELDS = (
         "",
         "the release of the harness that is played: a face of the kit, a .json file, or all; the target's own without",
         "all",
+    ),
+    Field(
+        "harness",
+        r"fake|real",
+        "fake",
+        "fake, the harness played by the kit, or real, the program itself, installed from its registry",
+        "real",
+    ),
+    Field(
+        "harness-version",
+        r"(?:[0-9][0-9A-Za-z.-]{0,40})?",
+        "",
+        "the release of the real program; the newest that installs without",
+        "2.1.197",
     ),
     Field(
         "daemon",
@@ -120,6 +135,7 @@ class Inputs:
 
     target: str
     face: str | None
+    harness: HarnessChoice
     daemon: str
     allow_writes: bool
     allow_default_port: bool
@@ -160,6 +176,7 @@ def read_inputs(environment: Mapping[str, str], here: Path) -> Inputs:
     return Inputs(
         target=given["target"],
         face=given["face"] or None,
+        harness=_harness(given["harness"], given["harness-version"]),
         daemon=given["daemon"],
         allow_writes=given["allow-writes"] == "true",
         allow_default_port=given["allow-default-port"] == "true",
@@ -173,6 +190,11 @@ def read_inputs(environment: Mapping[str, str], here: Path) -> Inputs:
         folder=folder,
         workspace=workspace,
     )
+
+
+def _harness(harness: str, release: str) -> HarnessChoice:
+    """A real program is installed: a runner of CI has none."""
+    return HarnessChoice(harness, release or None, install=True) if harness == REAL else HarnessChoice()
 
 
 def with_new_report(inputs: Inputs, *, ci: bool) -> Inputs:

@@ -19,6 +19,7 @@ from signet_conformance.running.events import Tell
 from signet_conformance.running.performance import Performance
 from signet_conformance.running.plan import Invocation
 from signet_conformance.running.request import Given, Request, worst
+from signet_conformance.targets.real import harness_words
 
 CANCELLED = 130
 """The exit status of a lane that was interrupted."""
@@ -42,6 +43,8 @@ def options(inputs: Inputs) -> Mapping[str, str]:
     """The options of `run` that stand for the inputs, paths from the folder of the connector."""
     given = {
         "face": inputs.face,
+        "harness": inputs.harness.harness,
+        "harness-version": inputs.harness.release,
         "daemon": inputs.daemon,
         "scenarios": inputs.scenarios,
         "seed": inputs.seed,
@@ -57,7 +60,8 @@ def invocation(inputs: Inputs, asked: Request | None = None) -> Invocation:
     strict = ("--strict",) if inputs.strict else ()
     played = None if asked is None or inputs.face is None else asked.target
     face = () if played is None else ("--face", played.face_name)
-    return Invocation(("signet-conformance", "run", inputs.target, *face, *strict))
+    real = () if asked is None or asked.target is None else harness_words(asked.target)
+    return Invocation(("signet-conformance", "run", inputs.target, *face, *real, *strict))
 
 
 def perform(inputs: Inputs, tell: Tell) -> Ended:
@@ -90,6 +94,7 @@ def _requests(inputs: Inputs) -> Sequence[Request]:
         report=str(inputs.report),
         strict=inputs.strict,
         known=KnownFailures.parse(KnownOptions(baseline=known)),
+        harness=inputs.harness,
     )
     return request.read_each(asked, targets.load(inputs.target), inputs.face, variable)
 

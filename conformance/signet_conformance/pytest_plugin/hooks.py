@@ -46,6 +46,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         " or all: items of their own for each that the kit plays",
     )
     group.addoption(
+        "--signet-harness",
+        metavar="fake|real",
+        help="fake (the default): the kit plays the harness; real: the installed program itself runs",
+    )
+    group.addoption(
+        "--signet-harness-version",
+        metavar="RELEASE",
+        help="the release of the real program (default: the newest that is installed)",
+    )
+    group.addoption(
         "--signet-daemon",
         metavar="WHERE",
         help="embedded (the default), the URL of a running daemon, or a command that starts one",

@@ -17,15 +17,17 @@ from signet_conformance.running import request
 from signet_conformance.running.plan import Invocation
 from signet_conformance.running.request import Given, Request
 from signet_conformance.targets.face import with_faces
+from signet_conformance.targets.real import HarnessChoice
 
 _SHORT = ("target", "face", "daemon", "scenarios", "scenario")
 _TARGETS = "NAME; signet-conformance targets lists them"
 
 
-def invocation(target: str, face: str | None = None) -> Invocation:
-    """How pytest is called to drive a target, with a face that was chosen."""
+def invocation(target: str, face: str | None = None, harness: Sequence[str] = ()) -> Invocation:
+    """How pytest is called to drive a target, with a face that was chosen, or the words that choose its harness."""
     chosen = () if face is None else ("--signet-face", face)
-    return Invocation(("pytest", "--signet-conformance", "--signet-target", target, *chosen), "--signet-")
+    words = [word.replace("--", "--signet-", 1) if word.startswith("--") else word for word in harness]
+    return Invocation(("pytest", "--signet-conformance", "--signet-target", target, *chosen, *words), "--signet-")
 
 
 def chosen_face(config: pytest.Config) -> str | None:
@@ -69,6 +71,7 @@ def read_options(config: pytest.Config, taken: Sequence[str]) -> Sequence[Reques
         allow_writes=config.getoption("signet_allow_writes"),
         allow_default_port=config.getoption("signet_allow_default_port"),
         known=_known(config),
+        harness=HarnessChoice(config.getoption("signet_harness"), config.getoption("signet_harness_version")),
     )
     if target is None or recordings:
         return (request.read(given, target, spelt, recordings=recordings),)

@@ -32,6 +32,7 @@ from signet_conformance.reports.folder import write_reports
 from signet_conformance.running.performance import Performance
 from signet_conformance.running.request import Request
 from signet_conformance.targets.face import find_face
+from signet_conformance.targets.real import harness_words
 from signet_conformance.trace.sides import recordings_in
 
 _SETTLED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
@@ -134,12 +135,16 @@ class ConformanceRun:
     def _perform(self) -> None:
         # A run that is ended from outside takes its daemons, recorders and connectors along.
         with interrupted_by(signal.SIGTERM, signal.SIGHUP):
-            self._performance.drive(invocation(self._target, self._face), ProgressLine(self._config))
+            self._performance.drive(invocation(self._target, self._face, self._harness), ProgressLine(self._config))
 
     @property
     def _face(self) -> str | None:
         chosen, target = chosen_face(self._config), self.asked.target
         return None if chosen is None or target is None else target.face_name
+
+    @property
+    def _harness(self) -> Sequence[str]:
+        return () if self.asked.target is None else harness_words(self.asked.target)
 
     # -- what items ask
 

@@ -23,6 +23,7 @@ from signet_conformance.running.default_port import demand_free
 from signet_conformance.running.events import Noted, Tell, WritesInto
 from signet_conformance.running.plan import EMBEDDED, Invocation, Plan
 from signet_conformance.targets.face import EVERY, find_face, with_faces
+from signet_conformance.targets.real import HarnessChoice, with_harness
 
 if TYPE_CHECKING:
     from signet_conformance.scenarios.script import Scenario
@@ -57,6 +58,7 @@ class Given:
     allow_writes: bool = False
     allow_default_port: bool = False
     """Whether a daemon that is not the run's own may be written to."""
+    harness: HarnessChoice = field(default_factory=HarnessChoice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +190,14 @@ def read_each(given: Given, target: targets.Target, face: str | None, spelt: Spe
     Where there are several, each report has a folder of its own below the one that is named. Raises TargetError for a
     face that cannot be played, UsageError beside several for known failures: what fails differs from face to face.
     """
-    played = with_faces(target, face, spelt("face"))
+    driven = with_harness(target, given.harness, spelt("harness"))
+    if driven.real is not None and face is not None:
+        raise UsageError(
+            "a face is of a harness that the kit plays",
+            where=spelt("face"),
+            remedy=f"leave it, or {spelt('harness')}, out",
+        )
+    played = with_faces(driven, face, spelt("face"))
     if len(played) == 1:
         return (read(given, played[0], spelt),)
     if given.known.files or given.known.written is not None:

@@ -23,8 +23,9 @@ from signet_conformance.running.plan import Plan
 from signet_conformance.running.station import Station
 from signet_conformance.running.workers import Job, Workers
 from signet_conformance.scenarios.deciding import deciding
-from signet_conformance.scenarios.script import Scenario, remembered, scripted
+from signet_conformance.scenarios.script import Scenario, real, remembered, scripted
 from signet_conformance.scenarios.steps import SwitchFaultOn
+from signet_conformance.targets import Target
 from signet_conformance.trace.fault_kinds import SLOW
 from signet_conformance.trace.sides import recordings_in
 
@@ -47,7 +48,7 @@ def drive(plan: Plan, folder: Path, tell: Tell) -> Shortfall | None:
             tell(event)
 
     with Workers(plan.target, folder, plan.daemon) as workers:
-        every = plan.scenarios or (*scripted(), *(remembered() if plan.target.real is not None else ()))
+        every = plan.scenarios or _usual(plan.target)
         scenarios = workers.usable(deciding(every, plan.only))
         patience = Patience()
         failures = folder / "scenarios" if plan.report else Path.cwd() / FAILURES
@@ -116,6 +117,12 @@ class _Performed:
         """What is told of it."""
         name = self.scenario.name
         return ScenarioPerformed(name) if self.error is None else ScenarioBrokeOff(name, self.error)
+
+
+def _usual(target: Target) -> Sequence[Scenario]:
+    if target.real is None:
+        return scripted()
+    return (*real(), *remembered(), *(scripted() if target.every_scenario else ()))
 
 
 def _job(scenario: Scenario, folder: Path, patience: Patience, *, part: bool) -> Job[_Performed | Chunk | None]:

@@ -80,3 +80,9 @@ def scripted() -> Sequence[Scenario]:
 def remembered() -> Sequence[Scenario]:
     """What is performed beside them where the model is recorded: the daemon then knows of what the user asks."""
     return read_scenarios(Path(__file__).with_name("remembered.json"))
+
+
+@cache
+def real() -> Sequence[Scenario]:
+    """The few that a real program performs unless more is asked: its processes cost seconds each."""
+    return read_scenarios(Path(__file__).with_name("real.json"))

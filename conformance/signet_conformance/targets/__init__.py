@@ -58,6 +58,8 @@ class Target:
     """Why the kit cannot drive that release; None where it can."""
     real: Installation | None = None
     """The installed program that the connector is put into; None where its harness is played."""
+    every_scenario: bool = False
+    """Whether a real program performs every scripted scenario, and not the few that are made for it."""
     own_agents: bool = False
     """Whether the repository's own settings name the agents: those of a shipped profile are made up, for driving."""
 

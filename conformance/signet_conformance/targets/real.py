@@ -29,6 +29,8 @@ class HarnessChoice:
     release: str | None = None
     install: bool = False
     """Whether the program is installed first, unless it is."""
+    every: bool = False
+    """Whether every scripted scenario is performed, and not the few that are made for real programs."""
 
 
 def with_harness(target: Target, choice: HarnessChoice, option: str) -> Target:
@@ -38,9 +40,11 @@ def with_harness(target: Target, choice: HarnessChoice, option: str) -> Target:
     harness, and NothingTestedError where it is not installed.
     """
     if choice.harness in (None, FAKE):
-        if choice.release is not None or choice.install:
+        if choice.release is not None or choice.install or choice.every:
             raise UsageError(
-                "a release is chosen, or installed, of a real program only", where=option, remedy=f"add {option} {REAL}"
+                "a release and its scenarios are chosen of a real program only",
+                where=option,
+                remedy=f"add {option} {REAL}",
             )
         return target
     if choice.harness != REAL:
@@ -50,7 +54,7 @@ def with_harness(target: Target, choice: HarnessChoice, option: str) -> Target:
     program = find_program_profile(program_of(target, option), choice.release)
     installation = install(program) if choice.install else program.found()
     profile = target.profile.model_copy(update={"sessions": 0})
-    return dataclasses.replace(target, real=installation, processes="one", profile=profile)
+    return dataclasses.replace(target, real=installation, processes="one", profile=profile, every_scenario=choice.every)
 
 
 def harness_words(target: Target) -> Sequence[str]:

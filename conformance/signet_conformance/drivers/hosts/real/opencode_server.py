@@ -127,11 +127,15 @@ class OpencodeServer:
 
     def _listen(self, address: str) -> None:
         """The thread that takes the server's events."""
-        with contextlib.suppress(httpx.HTTPError), httpx.Client(trust_env=False, timeout=None) as http:  # noqa: S113
-            with http.stream("GET", f"{address}/event") as stream:
-                for line in stream.iter_lines():
-                    if line.startswith("data:"):
-                        self._hear(json.loads(line.removeprefix("data:")))
+        events = f"{address}/event"
+        with (
+            contextlib.suppress(httpx.HTTPError),
+            httpx.Client(trust_env=False, timeout=None) as http,  # noqa: S113 - it ends with the server
+            http.stream("GET", events) as stream,
+        ):
+            for line in stream.iter_lines():
+                if line.startswith("data:"):
+                    self._hear(json.loads(line.removeprefix("data:")))
 
     def _hear(self, event: Mapping[str, Any]) -> None:
         about = event.get("properties")
