@@ -36,6 +36,7 @@ COMMANDS = {
     "daemon": "Run the embedded daemon.",
     "explain": "Explain a requirement, or list them all.",
     "targets": "List the known targets.",
+    "hosts": "The real programs that are launched, and their releases.",
     "selftest": "Prove that each requirement, when broken, is noticed.",
     "contract": "The frozen contract versions, and what changed between two.",
     "init": "Write lane, settings and baseline into a connector's repository.",

@@ -62,27 +62,7 @@ MOST_STRAYS = 20
 IDLE_TIMEOUT_S = 20.0
 STEP_MARGIN_S = 60.0
 """What a step may take beyond the target's own bounds before the connector counts as hung."""
-KNOWN: Mapping[str, Any] = {
-    "content": "Atlas Billing runs on PostgreSQL 16 at port 6432, and Mira Lindt approves its refunds.",
-    "structured": {
-        "entities": [],
-        "aspects": [
-            {
-                "entityName": "Atlas Billing",
-                "entityType": "project",
-                "aspect": "operation",
-                "attributes": [
-                    {"content": content, "groupKey": "operation", "claimKey": claim}
-                    for claim, content in (
-                        ("database", "its database is PostgreSQL 16 behind pgbouncer at port 6432"),
-                        ("refund_approval", "a refund above 500 EUR needs the approval of Mira Lindt"),
-                    )
-                ],
-            }
-        ],
-    },
-}
-"""A memory about a project that scenarios ask about."""
+DEFAULT_AGENT = "default"
 SECRET_NAME = "ACME_DEPLOY_TOKEN"  # noqa: S105 - a name
 
 
@@ -156,9 +136,14 @@ class Station:
         self._store(f"secrets/{SECRET_NAME}", {"value": self._canary})
 
     def _plant_memory(self) -> None:
-        """Store what the first agent knows of a project that users ask about, so that the prompt hook injects it."""
-        agents = self.target.declared.agents
-        self._store("memory/remember", {**KNOWN, **({"agentId": agents[0]} if agents else {})})
+        """Store what the first agent knows of a project that users ask about, so that the prompt hook injects it.
+
+        So does the daemon's own agent, as which a connector runs that names none. One name has one entity.
+        """
+        first = next(iter(self.target.declared.agents), DEFAULT_AGENT)
+        self._store("memory/remember", _known_of("Atlas Billing", first))
+        if first != DEFAULT_AGENT:
+            self._store("memory/remember", _known_of("atlas billing", DEFAULT_AGENT))
 
     def _store(self, where: str, what: Mapping[str, Any]) -> None:
         """Tell the daemon something past the recorder, if it takes it."""
@@ -266,6 +251,21 @@ class Station:
         except KitError:
             # Something is still under way: its line will come late, or say that it was cut off.
             return
+
+
+def _known_of(project: str, agent: str) -> Mapping[str, Any]:
+    """A memory about a project that scenarios ask about."""
+    facts = {
+        "database": "its database is PostgreSQL 16 behind pgbouncer at port 6432",
+        "refund_approval": "a refund above 500 EUR needs the approval of Mira Lindt",
+    }
+    rows = [{"content": content, "groupKey": "operation", "claimKey": claim} for claim, content in facts.items()]
+    aspect = {"entityName": project, "entityType": "project", "aspect": "operation", "attributes": rows}
+    return {
+        "content": f"Of {project}: {'; '.join(facts.values())}.",
+        "agentId": agent,
+        "structured": {"entities": [], "aspects": [aspect]},
+    }
 
 
 def _rows(given: object) -> list[Any]:

@@ -79,6 +79,13 @@ def find_face(target: Target) -> Face:
     return Face(path, face)
 
 
+def known_releases(harness: str) -> Mapping[str, str]:
+    """The releases of a harness that the kit knows, oldest first, each with the face that plays it or what is known."""
+    played = {release: f"face {name}" for name, release in _playing_it(harness).items()}
+    known = {**_not_played(harness), **played}
+    return {release: known[release] for release in sorted(known, key=numbers)}
+
+
 def with_faces(target: Target, choice: str | None, option: str) -> Sequence[Target]:
     """A target as often as its run is performed, each time in the host release that `choice` names.
 

@@ -13,6 +13,9 @@ from signet_conformance.rules.model.wording import padded, plain, says
 from signet_conformance.rules.outcome import PASS, Outcome
 from signet_conformance.trace.marks import StepMark
 
+_LEAST_WORDS = 5
+"""A shorter line may be a heading, which stands in anybody's prompt."""
+
 
 def injected_text_stays_in_its_session(recording: Recording) -> Iterator[Outcome]:
     """What was injected into one session stands in no request of another one of the same agent and project."""
@@ -59,7 +62,7 @@ def _foreign_lines(recording: Recording, text: Given, session: str) -> tuple[str
             for line in lines
             if says(line, contents) or any(words and f" {words} " in f" {line} " for words in remembered)
         )
-    return tuple(line for line in lines if not says(line, own))
+    return tuple(line for line in lines if line.count(" ") + 1 >= _LEAST_WORDS and not says(line, own))
 
 
 def _judged(recording: Recording, turn: Turn, request: Asked, text: Given, lines: tuple[str, ...]) -> Outcome:

@@ -1,0 +1,157 @@
+"""`signet-conformance hosts`: the programs that the kit can launch, and the releases of each."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import RenderableType
+from rich.text import Text
+
+from signet_conformance import targets
+from signet_conformance.children.temporary import temporary_folder
+from signet_conformance.errors import NothingTestedError, UsageError, printable
+from signet_conformance.reports.terminal import STRONG, drawn, labelled, terminal_width, wants_colour
+from signet_conformance.targets.program import find_program_profile, program_names
+from signet_conformance.targets.program_releases import Releases, bisected, published_releases, releases_of
+from signet_conformance.targets.real import program_of
+from signet_conformance.targets.releases import numbers
+
+MOST_NAMED = 8
+"""Releases that are named of a longer list."""
+_EPILOG = """\b
+Examples:
+  signet-conformance hosts
+  signet-conformance hosts codex --json
+  signet-conformance hosts --bisect 0.160.0 0.169.0 --target codex -k SIG-LOAD
+
+\b
+The registry is asked by its own client (npm, pip). --bisect installs releases
+between OLD and NEW, drives the target in each, and names the one in which a
+verdict changed. Exit status: 0, or 3 when nothing could be told.
+"""
+
+
+@click.command(
+    "hosts",
+    help="List the real programs that the kit can launch: which releases are published, known, proven and installed.",
+    epilog=_EPILOG,
+)
+@click.argument("named", nargs=-1, metavar="[NAME]...")
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object, program to its releases.")
+@click.option("--bisect", nargs=2, metavar="OLD NEW", help="Find the release in which the verdict of --target changed.")
+@click.option("--target", metavar="TARGET", help="The connector that --bisect drives.")
+@click.option("--only", "-k", "only", multiple=True, metavar="REQUIREMENT", help="What --bisect compares; repeatable.")
+def command(
+    *,
+    named: tuple[str, ...],
+    as_json: bool,
+    bisect: tuple[str, str] | None,
+    target: str | None,
+    only: tuple[str, ...],
+) -> int:
+    """Print the releases, or search among them."""
+    if bisect is not None:
+        if target is None or named or as_json:
+            raise UsageError("needs --target, and neither NAME nor --json", where="--bisect")
+        return _bisect(target, *bisect, only)
+    if target is not None or only:
+        raise UsageError("goes with --bisect only", where="--target" if target is not None else "-k/--only")
+    found = [releases_of(find_program_profile(name)) for name in named or program_names()]
+    if as_json:
+        print(json.dumps({each.name: _document(each) for each in found}, indent=2))
+    else:
+        print(
+            *drawn([block for each in found for block in _block(each)], terminal_width(), wants_colour(sys.stdout)),
+            sep="\n",
+        )
+    return 0 if any(each.published for each in found) else NothingTestedError.exit_status
+
+
+def _document(found: Releases) -> Mapping[str, Any]:
+    return {
+        "package": found.package,
+        "published": None if found.published is None else [*found.published],
+        "known": dict(found.known),
+        "proven": dict(found.proven),
+        "installed": [*found.installed],
+        "newer_than_proven": [*found.newer],
+        **({"why": found.why} if found.why else {}),
+    }
+
+
+def _block(found: Releases) -> Sequence[RenderableType]:
+    known = ", ".join(f"{release} ({what})" for release, what in found.known.items())
+    return [
+        Text.assemble((found.name, STRONG), f" {found.package}"),
+        labelled("published", printable(found.why, 300) if found.published is None else _listed(found.published)),
+        labelled("known", printable(known, 600) or "nothing"),
+        labelled("proven", ", ".join(found.proven)),
+        labelled("installed", _listed(found.installed) or "nothing"),
+        *([labelled("not tried", _listed(found.newer))] if found.newer else []),
+    ]
+
+
+def _listed(releases: Sequence[str]) -> str:
+    """The newest releases of a list, and how many more there are."""
+    newest = sorted(releases, key=numbers, reverse=True)
+    more = f", and {len(newest) - MOST_NAMED} older" if len(newest) > MOST_NAMED else ""
+    return printable(", ".join(newest[:MOST_NAMED]), 400) + more
+
+
+def _bisect(name: str, old: str, new: str, only: Sequence[str]) -> int:
+    """Search for the release in which the verdicts changed, and say which did."""
+    program = find_program_profile(program_of(targets.load(name), "--target"))
+    between = [each for each in published_releases(program.profile) if numbers(old) <= numbers(each) <= numbers(new)]
+    if [*between[:1], *between[-1:]] != [old, new] or old == new:
+        raise UsageError(
+            f"{printable(old, 40)} and {printable(new, 40)} are not an older and a newer release of"
+            f" {program.profile.package}",
+            where="--bisect",
+            remedy=f"signet-conformance hosts {program.name} lists them",
+        )
+
+    def outcome(release: str) -> Mapping[str, str] | None:
+        verdicts = _verdicts(name, release, only)
+        print(f"{release}: {_told(verdicts)}", flush=True)
+        return verdicts
+
+    found = bisected(between, outcome)
+    if found.first is None or found.last is None:
+        print(f"{old} and {new} have the same verdicts: {_told(found.tried[new])}")
+        return 0
+    left_out = f" (between them, not driven: {', '.join(found.untested)})" if found.untested else ""
+    print(f"changed in {program.name} {found.first}; {found.last} was as {old}{left_out}")
+    before, after = found.tried[found.last], found.tried[found.first]
+    for requirement in sorted({*before, *after}):
+        if before.get(requirement) != after.get(requirement):
+            print(f"  {requirement}: {before.get(requirement, 'no breach')} -> {after.get(requirement, 'no breach')}")
+    return 0
+
+
+def _verdicts(name: str, release: str, only: Sequence[str]) -> Mapping[str, str] | None:
+    """What the target breaches in a release, by requirement; None where it could not be driven there."""
+    with temporary_folder("signet-bisect-") as folder:
+        report = Path(folder) / "report"
+        words = [word for each in only for word in ("-k", each)]
+        lane = ["--harness", "real", "--harness-version", release, "--install-harness", "--report", str(report)]
+        subprocess.run(
+            [sys.executable, "-P", "-m", "signet_conformance.cli", "run", name, *lane, *words, "-q"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+        try:
+            told = json.loads((report / "report.json").read_bytes())["together"]
+        except (OSError, ValueError, KeyError):
+            return None
+    return {each: row["verdict"] for each, row in told.items() if row["verdict"] in ("FAIL", "WARN", "ERROR")}
+
+
+def _told(verdicts: Mapping[str, str] | None) -> str:
+    if verdicts is None:
+        return "could not be driven"
+    return ", ".join(f"{verdict} {name}" for name, verdict in verdicts.items()) or "no breach"

@@ -1,0 +1,167 @@
+"""Which releases of a program there are: on its package registry, by the registry's own client; known; proven with."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from signet_conformance.errors import NothingTestedError, printable
+from signet_conformance.targets.face import known_releases
+from signet_conformance.targets.program import Program
+from signet_conformance.targets.program_document import ProgramDocument
+from signet_conformance.targets.releases import numbers
+
+_PATIENCE_S = 120.0
+_STABLE = re.compile(r"\d+(\.\d+)*")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Releases:
+    """The releases of one program.
+
+    `published` are those on the registry, oldest first, None where it could not be asked, as `why` says. `known` tells
+    what the kit knows of a release, `proven` are those that it was driven in, `installed` those that it can drive here.
+    """
+
+    name: str
+    package: str
+    published: Sequence[str] | None
+    known: Mapping[str, str]
+    proven: Mapping[str, str]
+    installed: Sequence[str]
+    why: str = ""
+
+    @property
+    def newest(self) -> str | None:
+        """The newest release on the registry."""
+        return self.published[-1] if self.published else None
+
+    @property
+    def newer(self) -> Sequence[str]:
+        """The published releases after the newest that the kit was proven with."""
+        last = max(map(numbers, self.proven), default=[])
+        return [release for release in self.published or () if numbers(release) > last]
+
+
+def releases_of(program: Program) -> Releases:
+    """What is known of a program's releases, here and on its registry."""
+    profile = program.profile
+    published: Sequence[str] | None = None
+    why = ""
+    try:
+        published = published_releases(profile)
+    except NothingTestedError as failure:
+        why = failure.message
+    proven = {row.release: row.note or "" for row in profile.checked}
+    return Releases(
+        program.name, profile.package, published, known_releases(program.name), proven, [*program.installed()], why
+    )
+
+
+def published_releases(profile: ProgramDocument) -> Sequence[str]:
+    """The releases of a program on its registry, oldest first, without pre-releases.
+
+    The registry's own client is asked, as it is configured on this machine. Raises NothingTestedError with its words.
+    """
+    command = (
+        ["npm", "view", profile.package, "versions", "--json"]
+        if profile.registry == "npm"
+        else [sys.executable, "-m", "pip", "index", "versions", profile.package]
+    )
+    said = _said(command)
+    listed = _of_npm(said) if profile.registry == "npm" else _of_pip(said)
+    if not listed:
+        raise _unanswered(command, "it named no release")
+    return sorted({release for release in listed if _STABLE.fullmatch(release)}, key=numbers)
+
+
+def _said(command: Sequence[str]) -> str:
+    try:
+        done = subprocess.run(
+            [*command], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            timeout=_PATIENCE_S, check=False,
+        )  # fmt: skip
+    except OSError as failure:
+        raise _unanswered(command, f"it cannot be started: {failure.strerror}") from None
+    except subprocess.TimeoutExpired:
+        raise _unanswered(command, f"it gave no answer within {_PATIENCE_S:g} s") from None
+    if done.returncode != 0:
+        raise _unanswered(command, " ".join((done.stderr or done.stdout).split())[:300])
+    return done.stdout
+
+
+def _of_npm(said: str) -> Sequence[str]:
+    try:
+        told = json.loads(said)
+    except ValueError:
+        return ()
+    return [told] if isinstance(told, str) else [each for each in told if isinstance(each, str)]
+
+
+def _of_pip(said: str) -> Sequence[str]:
+    line = re.search(r"^Available versions:(.*)$", said, re.MULTILINE)
+    return [each.strip() for each in line[1].split(",")] if line is not None else ()
+
+
+def _unanswered(command: Sequence[str], why: str) -> NothingTestedError:
+    return NothingTestedError(
+        f"the registry was not asked: {printable(why, 300)}",
+        where=" ".join(command[-4:]),
+        remedy="check that the client of the registry works on this machine",
+    )
+
+
+@dataclass(slots=True)
+class Bisection(Generic[T]):
+    """The search for the release in which an outcome changed.
+
+    `last` is the newest release with the outcome of the oldest, `first` the one after it that has another; None where
+    both ends have the same. `tried` are outcomes by release; `untested` are releases between that had none.
+    """
+
+    tried: dict[str, T] = field(default_factory=dict)
+    untested: list[str] = field(default_factory=list)
+    last: str | None = None
+    first: str | None = None
+
+
+def bisected(releases: Sequence[str], outcome_of: Callable[[str], T | None]) -> Bisection[T]:
+    """Find where the outcome of `releases`, oldest first, changes; `outcome_of` gives None where one cannot be tried.
+
+    Raises NothingTestedError where an end cannot be tried.
+    """
+    found: Bisection[T] = Bisection()
+
+    def tried(release: str) -> T | None:
+        outcome = outcome_of(release)
+        if outcome is None:
+            found.untested.append(release)
+        else:
+            found.tried[release] = outcome
+        return outcome
+
+    ends = [tried(releases[0]), tried(releases[-1])]
+    if None in ends:
+        raise NothingTestedError(
+            f"{found.untested[0]} cannot be driven here, so nothing can be compared",
+            where="--bisect",
+            remedy="name releases that can be installed on this machine",
+        )
+    if ends[0] == ends[1]:
+        return found
+    low, high = 0, len(releases) - 1
+    while True:
+        between = [n for n in range(low + 1, high) if releases[n] not in found.untested]
+        if not between:
+            found.last, found.first = releases[low], releases[high]
+            return found
+        middle = min(between, key=lambda n: abs(2 * n - low - high))
+        outcome = tried(releases[middle])
+        if outcome is not None:
+            low, high = (middle, high) if outcome == ends[0] else (low, middle)
