@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from signet_conformance.contract import MUST, requirements
 from signet_conformance.engine import judge
-from signet_conformance.finding import Verdict
+from signet_conformance.finding import Judgement, Verdict
 from signet_conformance.rules import run_rules
 from tests.support.case_traces import build
 
@@ -23,39 +24,54 @@ def _load() -> dict[str, dict[str, list[dict[str, Any]]]]:
 
 
 AREAS = _load()
-ALL = [
-    pytest.param(requirement, case, id=f"{requirement}-{case['id']}")
-    for area in AREAS.values()
-    for requirement, cases in area.items()
-    for case in cases
-]
+CASES_OF = {requirement: cases for area in AREAS.values() for requirement, cases in area.items()}
 
 
-@pytest.mark.parametrize(("requirement", "case"), ALL)
-def test_a_case_has_its_verdict(requirement: str, case: dict[str, Any], tmp_path: Path) -> None:
-    """The requirement has exactly the verdict of its case, and its findings name the exchanges that breach it first.
+def differences(case: dict[str, Any], judgement: Judgement) -> Iterator[str]:
+    """How a judgement differs from what its case says, in words; nothing where it agrees."""
+    if judgement.verdict != case["verdict"]:
+        yield f"{judgement.verdict}, not {case['verdict']}: {judgement.message}"
+    if judgement.reason != case.get("reason", judgement.reason):
+        yield f"the reason is {judgement.reason}, not {case['reason']}"
+    named = {number for finding in judgement.findings for number in finding.exchanges}
+    if not set(case.get("names", ())) <= named:
+        yield f"names {sorted(named)}, not {case['names']}"
+    first = {finding.exchanges[0] for finding in judgement.findings if finding.exchanges}
+    if case.get("names") and case["names"][0] not in first:
+        yield f"names {sorted(first)} first, not {case['names'][0]}"
+    if spared := set(case.get("spares", ())) & named:
+        yield f"names {sorted(spared)}, which it should spare"
+    pointers = {finding.pointer for finding in judgement.findings}
+    if "at" in case and case["at"] not in pointers:
+        yield f"points at {pointers}, not {case['at']}"
+    for name in ("expected", "received", "fold"):
+        said = [getattr(finding, name) for finding in judgement.findings]
+        if name in case and case[name] not in said:
+            yield f"{name} is {said}, not {case[name]!r}"
+    if case.get("says", "") not in judgement.message:
+        yield f"says {judgement.message!r}, not {case['says']!r}"
+
+
+@pytest.mark.parametrize("requirement", CASES_OF)
+def test_cases_have_their_verdicts(requirement: str, tmp_path: Path) -> None:
+    """The requirement has exactly the verdict of each case, and its findings name the exchanges that breach it first.
 
     Where the case says so, a finding also points `at` a place in the first of them and shows what was `expected`,
     what was `received` and by what repeats `fold`, and the message `says` a text.
     """
-    trace = build(tmp_path / "trace.jsonl", case["exchanges"], case.get("header"), shared=False)
-    judgement = judge(trace, frozenset({requirement})).judgements[requirement]
-    assert (judgement.verdict, judgement.message) == (Verdict(case["verdict"]), judgement.message), case["fact"]
-    if "reason" in case:
-        assert judgement.reason == case["reason"]
-    named = {number for finding in judgement.findings for number in finding.exchanges}
-    assert set(case.get("names", ())) <= named
-    first = {finding.exchanges[0] for finding in judgement.findings if finding.exchanges}
-    assert not case.get("names") or case["names"][0] in first
-    assert not set(case.get("spares", ())) & named
-    if "at" in case:
-        assert case["at"] in {finding.pointer for finding in judgement.findings}
-    for name in ("expected", "received", "fold"):
-        assert name not in case or case[name] in [getattr(finding, name) for finding in judgement.findings]
-    assert case.get("says", "") in judgement.message
+    differing = {}
+    for case in CASES_OF[requirement]:
+        trace = build(tmp_path / f"{case['id']}.jsonl", case["exchanges"], case.get("header"), shared=False)
+        judgement = judge(trace, frozenset({requirement})).judgements[requirement]
+        if said := list(differences(case, judgement)):
+            differing[case["id"]] = (case["fact"], said)
+    assert differing == {}
 
 
-@pytest.mark.parametrize(("requirement", "case"), [item for item in ALL if item.values[1].get("only_this")])
+ALONE = [(name, case["id"], case) for name, cases in CASES_OF.items() for case in cases if case.get("only_this")]
+
+
+@pytest.mark.parametrize(("requirement", "case"), [pytest.param(n, c, id=f"{n}-{i}") for n, i, c in ALONE])
 def test_a_breach_breaches_nothing_else(requirement: str, case: dict[str, Any], tmp_path: Path) -> None:
     """Where a case is about one requirement only, no other MUST fails, and judging all leaves its verdict."""
     trace = build(tmp_path / "trace.jsonl", case["exchanges"], case.get("header"))
@@ -71,7 +87,7 @@ def test_every_requirement_has_a_conforming_and_a_violating_case(requirement: st
 
     Of what a whole run decides, the PASS is among the tests of the engine.
     """
-    cases = [case for area in AREAS.values() for case in area.get(requirement, ())]
+    cases = CASES_OF.get(requirement, [])
     verdicts = {case["verdict"] for case in cases}
     lacking = f"{requirement} lacks a case: add it to tests/rules/cases/{requirements()[requirement].area}.json"
     assert verdicts & BREACHES, lacking
