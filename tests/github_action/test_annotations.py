@@ -83,4 +83,4 @@ def test_annotations_are_as_many_as_github_shows(tmp_path: Path) -> None:
     failing = [(f"SIG-HTTP-{number:03}", Verdict.FAIL) for number in range(MAX_ANNOTATIONS + 3)]
     shown = list(remarks(concluded(tmp_path, failing), tmp_path))
     assert [annotation.level for annotation in shown] == ["error"] * MAX_ANNOTATIONS + ["notice"]
-    assert shown[-1].message.startswith("3 more requirements")
+    assert shown[-1].message.startswith("3 more causes")

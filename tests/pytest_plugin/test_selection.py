@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.contract import Requirement, requirements
-from tests.support.inner_pytest import Finished
+from signet_conformance.pytest_plugin.hooks import options_of
+from signet_conformance.pytest_plugin.items import BreachError, RuleFailedError
+from tests.support.inner_pytest import Finished, command
 from tests.support.repository import Repository
 from tests.support.session_recordings import NAMELESS_END, PROMPT, START, write
 
@@ -165,3 +167,41 @@ def test_broken_test_file_does_not_keep_the_connector_from_being_driven(reposito
     done = repository.conform(*asked, "test_own.py")
     assert done.status == 3, done.everything
     assert "tried" in done.err
+
+
+def test_a_node_id_that_was_printed_can_be_pasted(repository: Repository, breaching: Path) -> None:
+    """Alone with its recording, a node id runs its one requirement; it is taken for no file."""
+    for node in (f"{ITEM}SIG-END-001", f"{repository.folder}/{ITEM}SIG-END-001"):
+        done = repository.launch(command("--signet-trace", breaching, node))
+        assert "1 failed" in done.out, done.everything
+        assert "collected 1 item" in done.out
+
+
+@pytest.mark.parametrize(
+    ("given", "options"),
+    [
+        ("signet-conformance/pi::SIG-END-001", ["--signet-target=pi", "--signet-requirement=SIG-END-001"]),
+        ("signet-conformance/pi@pi-0.66::SIG-END-001",
+         ["--signet-target=pi", "--signet-face=pi-0.66", "--signet-requirement=SIG-END-001"]),
+        ("signet-conformance/pi", ["--signet-target=pi"]),
+        ("tests/test_own.py::test_own", None),
+        ("signet-conformance/test_own.py::test_own", None),
+    ],
+)  # fmt: skip
+def test_a_node_id_stands_for_options(given: str, options: list[str] | None) -> None:
+    """Target, face and requirement are in it; what is anybody else's stays as it is."""
+    expected = [given] if options is None else ["--signet-conformance", *options]
+    assert options_of(given, [given]) == expected
+
+
+def test_what_was_selected_decides_what_is_performed(repository: Repository) -> None:
+    """-k performs the scenarios that can decide the requirements, and no generated session unless asked."""
+    done = repository.conform("--target=reference", "-k", "SIG-FAIL-004")
+    assert "1 of 90 requirements: only what can decide them is performed; no generated sessions" in done.out
+    assert "conforming; 1 requirement tested in 2 traces (exit 0)" in done.out, done.everything
+
+
+def test_a_breach_is_a_failed_assertion_and_a_rule_that_fails_is_not() -> None:
+    """Whoever reads the results tells by it what failed from what broke."""
+    assert issubclass(BreachError, AssertionError)
+    assert not issubclass(RuleFailedError, AssertionError)

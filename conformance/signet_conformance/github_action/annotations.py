@@ -9,6 +9,9 @@ from pathlib import Path
 from signet_conformance.finding import FOLDING_ORDER, Verdict
 from signet_conformance.github_action.github import Annotation
 from signet_conformance.outcome.conclusion import Conclusion
+from signet_conformance.reports.cause_words import seen
+from signet_conformance.reports.causes import Cause, Causes
+from signet_conformance.reports.requirement_pages import explain_command, page_address
 
 WORDS: Mapping[int, str] = {
     0: "conforming",
@@ -21,6 +24,8 @@ WORDS: Mapping[int, str] = {
 """Exit status to the word in the lane's output `verdict`."""
 MAX_ANNOTATIONS = 10
 """GitHub shows ten errors and ten warnings of a step."""
+MAX_NAMED = 3
+"""Requirements of one cause that the title of its annotation names."""
 _LEVELS = {Verdict.ERROR: "error", Verdict.FAIL: "error", Verdict.WARN: "warning"}
 
 
@@ -30,23 +35,17 @@ def counts(conclusion: Conclusion) -> dict[str, int]:
     return {verdict.value: tally[verdict] for verdict in FOLDING_ORDER}
 
 
-def breaches(conclusion: Conclusion) -> Iterator[str]:
-    """The requirements that are breached and not known to be, the worst first."""
-    for verdict in _LEVELS:
-        for name, reached in conclusion.verdicts.items():
-            if reached is verdict and name not in conclusion.known_reasons:
-                yield name
-
-
 def remarks(conclusion: Conclusion, workspace: Path) -> Iterator[Annotation]:
-    """A remark for each breach, at the line of the trace that shows it first; then for entries that fail the lane."""
+    """A remark for each cause, at the line of the trace that shows it best; then for entries that fail the lane."""
     shown: Counter[str] = Counter()
-    for name in breaches(conclusion):
-        shown[level := _LEVELS[conclusion.verdicts[name]]] += 1
+    for cause in Causes.of(conclusion).connector():
+        if cause.is_known:
+            continue
+        shown[level := _LEVELS[cause.verdict]] += 1
         if shown[level] <= MAX_ANNOTATIONS:
-            yield _breach(conclusion, name, workspace)
+            yield _cause(cause, workspace)
     if over := sum(max(0, count - MAX_ANNOTATIONS) for count in shown.values()):
-        yield Annotation("notice", "Signet conformance", f"{over} more requirements are breached: see the summary")
+        yield Annotation("notice", "Signet conformance", f"{over} more causes: see the summary")
     for word, entries, advice in (
         ("stale", conclusion.known.stale, "it no longer fails: remove the entry"),
         ("expired", conclusion.known.expired, "mend the connector, or agree on a later date"),
@@ -56,17 +55,14 @@ def remarks(conclusion: Conclusion, workspace: Path) -> Iterator[Annotation]:
             yield Annotation("error", "Signet baseline", text, relative(Path(file.path), workspace))
 
 
-def _breach(conclusion: Conclusion, name: str, workspace: Path) -> Annotation:
-    verdict = conclusion.verdicts[name]
-    title = f"{verdict.value} {name}"
-    advice = f"signet-conformance explain {name}"
-    first = next(iter(conclusion.evidence(name)), None)
-    if first is None:
-        return Annotation(_LEVELS[verdict], title, f"see the log; {advice}")
-    text = f"{first.finding.message} ({advice})"
-    if first.file is None:
-        return Annotation(_LEVELS[verdict], title, text)
-    return Annotation(_LEVELS[verdict], title, text, relative(Path(first.file), workspace), first.line)
+def _cause(cause: Cause, workspace: Path) -> Annotation:
+    level, first = _LEVELS[cause.verdict], cause.first
+    title = f"{cause.verdict.value} {', '.join(cause.requirements[:MAX_NAMED])}"
+    page = page_address(cause.requirement) or explain_command(cause.requirement)
+    text = f"{', '.join(filter(None, [first.example.what, seen(cause)]))} ({page})"
+    if not first.file:
+        return Annotation(level, title, text)
+    return Annotation(level, title, text, relative(Path(first.file), workspace), first.example.line or 1)
 
 
 def relative(path: Path, workspace: Path) -> str:

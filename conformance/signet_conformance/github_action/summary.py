@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterator
 
 from signet_conformance.errors import printable
 from signet_conformance.github_action.annotations import WORDS
 from signet_conformance.github_action.inputs import Inputs
 from signet_conformance.github_action.performing import Ended, invocation, options
-from signet_conformance.reports.markdown import code, inline
+from signet_conformance.reports.markdown import HEADING, code, inline
 from signet_conformance.reports.registry import FORMATS
 
 
 def summary(inputs: Inputs, ended: Ended) -> str:
-    """The Markdown of a lane that ended. Without a verdict it says why there is none."""
-    return "\n".join(_lines(inputs, ended))
+    """The Markdown of a lane that ended: the verdict first. Without a verdict it says why there is none.
+
+    Paths of the runner are told from the connector's folder, where the commands are run.
+    """
+    text = "\n".join(_lines(inputs, ended))
+    return text.replace(f"{inputs.folder}{os.sep}", "").replace(f"{inputs.workspace}{os.sep}", "")
 
 
 def _lines(inputs: Inputs, ended: Ended) -> Iterator[str]:
-    if not ended.performances:
-        yield "## Signet conformance\n"
-    for performance in ended.performances:
-        report = io.StringIO()
-        performance.write_report(FORMATS["markdown"], report)
-        yield report.getvalue()
     because = because_of(ended)
     word = WORDS.get(ended.status, "ended early")
     status = f"exit {ended.status}, failed by {because}" if because else f"exit {ended.status}"
-    yield f"Target {code(inputs.target)} against {code(inputs.daemon)}: **{word}** ({status}).\n"
+    yield f"## Signet conformance: {word}\n"
+    yield f"Target {code(inputs.target)} against {code(inputs.daemon)} ({status}).\n"
     if ended.failure is not None:
         yield f"No verdict was reached: {inline(printable(told(ended), 600))}\n"
+    for performance in ended.performances:
+        report = io.StringIO()
+        performance.write_report(FORMATS["markdown"], report)
+        yield report.getvalue().removeprefix(f"{HEADING}\n\n")
     command = invocation(inputs).command(*options(inputs).items())
     folder = str(inputs.folder.relative_to(inputs.workspace))
     yield f"The same on your machine, from {code(folder)}:\n\n```sh\n{command}\n```\n"

@@ -6,6 +6,8 @@ Hypothesis, nor mitmproxy, nor the engine is imported.
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -105,6 +107,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="PERCENT",
         help="fail when the scenarios exercise less of the contract than that",
     )
+    group.addoption(
+        "--signet-requirement",
+        metavar="ID",
+        action="append",
+        default=[],
+        help="judge by this requirement alone, and perform only the scenarios that can decide it; repeatable",
+    )
     group.addoption("--signet-report", metavar="DIR", help="write the traces and a report in each format there")
     group.addoption("--signet-baseline", metavar="FILE", help="known failures, which do not fail the run")
     group.addoption("--signet-flaky", metavar="FILE", help="requirements that fail now and then (signet-flaky/1)")
@@ -121,7 +130,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> Generator[None]:
-    """Register the short options in runs that ask for the kit, unless the repository owns them."""
+    """Register the short options in runs that ask for the kit, unless the repository owns them.
+
+    A node id of the kit's, which is no file, becomes the options that it stands for.
+    """
+    behind = ["", *args]
+    args[:] = [
+        word
+        for option, given in zip(behind, args, strict=False)
+        for word in ([given] if option in _TAKING_IDS else options_of(given, args))
+    ]
     yield
     if _ASKED not in args:
         return
@@ -133,6 +151,23 @@ def pytest_load_initial_conftests(
             dest = f"signet_short_{name}"
             group.addoption(f"--{name}", dest=dest, metavar=metavar, help=f"short for --signet-{name}", **kept)
     early_config.stash[_taken_key] = taken
+
+
+_TAKING_IDS = ("--deselect", "-k", "--ignore", "--ignore-glob")
+"""Options of pytest whose value may be a node id."""
+_NODE = re.compile(r"(?:.*/)?signet-conformance/(?P<target>[^/:@]+)(?:@(?P<face>[^/:]+))?(?:::(?P<id>[A-Z0-9-]+))?/?")
+
+
+def options_of(given: str, args: Sequence[str]) -> Sequence[str]:
+    """The options that a node id of the kit's stands for; any other word as it is."""
+    node = _NODE.fullmatch(given)
+    if node is None or os.path.lexists(given.partition("::")[0]):
+        return [given]
+    words = [] if _ASKED in args else [_ASKED]
+    named = any(word.partition("=")[0] in ("--signet-target", "--target", "--signet-trace") for word in args)
+    words += [] if named else [f"--signet-target={node['target']}"]
+    words += [f"--signet-face={node['face']}"] if node["face"] and "--signet-face" not in args else []
+    return [*words, *([f"--signet-requirement={node['id']}"] if node["id"] else [])]
 
 
 def _is_known(parser: pytest.Parser, option: str) -> bool:

@@ -59,7 +59,10 @@ class Requirements(pytest.Collector):
 
     def collect(self) -> Iterable[pytest.Item]:
         """One item a requirement, in the catalogue's order."""
+        wanted = [name for name in self.config.getoption("signet_requirement") if name]
         for name in dict.fromkeys((*requirements(), *rules())):
+            if wanted and name not in wanted:
+                continue
             yield RequirementItem.from_parent(self, name=name, run=self._run)
 
 
@@ -87,7 +90,8 @@ class RequirementItem(pytest.Item):
             if judgement.verdict is Verdict.FAIL:
                 pytest.xfail(f"known: {known}")
         if judgement.verdict in (Verdict.FAIL, Verdict.ERROR):
-            raise BreachError(self._run.breach_text(judgement), judgement.message)
+            kind = BreachError if judgement.verdict is Verdict.FAIL else RuleFailedError
+            raise kind(self._run.breach_text(judgement), judgement.message)
         if judgement.verdict is Verdict.INCONCLUSIVE:
             raise InconclusiveError(judgement.message)
         if judgement.verdict is Verdict.NOT_APPLICABLE:
@@ -107,14 +111,16 @@ class RequirementItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The failure as its reader needs it: no traceback of the kit."""
-        if not isinstance(excinfo.value, (BreachError, InconclusiveError, SignetConformanceError)):
+        if not isinstance(excinfo.value, (BreachError, RuleFailedError, InconclusiveError, SignetConformanceError)):
             return super().repr_failure(excinfo, style)
         # The text of the error and nothing else, in a form that xdist carries whole.
         shown = excinfo.getrepr(style="value", chain=False)
         if shown.reprcrash is not None:
             # What stands behind the item's name in pytest's last lines, which a CI log does not cut.
             value = excinfo.value
-            shown.reprcrash.message = value.summary if isinstance(value, BreachError) else f"error: {value}"
+            shown.reprcrash.message = (
+                value.summary if isinstance(value, (BreachError, RuleFailedError)) else f"error: {value}"
+            )
         return shown
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
@@ -122,8 +128,19 @@ class RequirementItem(pytest.Item):
         return self.config.rootpath / self.nodeid.partition("::")[0], None, f"{self.name} {self._title}"
 
 
-class BreachError(Exception):
-    """Raised by an item whose requirement fails; its text is all that is shown, its summary where one line must do."""
+class BreachError(AssertionError):
+    """Raised by an item whose requirement fails; its text is all that is shown, its summary where one line must do.
+
+    An assertion's error: readers of results (Allure, JUnit) tell a failed test from a broken one by that.
+    """
+
+    def __init__(self, text: str, summary: str) -> None:
+        super().__init__(text)
+        self.summary = printable(summary, 200)
+
+
+class RuleFailedError(Exception):
+    """Raised by an item whose rule failed, which is the kit's own fault; the rest as with a breach."""
 
     def __init__(self, text: str, summary: str) -> None:
         super().__init__(text)

@@ -19,6 +19,7 @@ import pytest
 
 from signet_conformance.children.signals import interrupted_by
 from signet_conformance.children.temporary import let_go
+from signet_conformance.contract import requirements
 from signet_conformance.errors import SignetConformanceError, printable
 from signet_conformance.finding import Judgement, Reason, Verdict
 from signet_conformance.outcome.conclusion import Conclusion, Judging
@@ -29,6 +30,7 @@ from signet_conformance.reports.cause_text import CauseText
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.folder import write_reports
+from signet_conformance.rules import rules
 from signet_conformance.running.performance import Performance
 from signet_conformance.running.request import Request
 from signet_conformance.targets.face import find_face
@@ -111,6 +113,7 @@ class ConformanceRun:
         """Perform the scenarios, or read the recordings, in the controlling process; end a run that cannot go on."""
         if self._worker or not self._has_items(session):
             return
+        self._narrow(session)
         try:
             if not self.asked.recordings:
                 self._perform()
@@ -122,6 +125,33 @@ class ConformanceRun:
             self._interrupted = True
             # In words: the place where the kit waited at that moment helps nobody.
             pytest.exit("interrupted: nothing was judged", returncode=pytest.ExitCode.INTERRUPTED)
+
+    def _narrow(self, session: pytest.Session) -> None:
+        """Perform only what can decide the items that were selected, however that was said: -k, --lf, a node id.
+
+        The generated sessions are for everything, so they are left out, unless their number was given, or a failure
+        that is to be seen again may have come from one of them.
+        """
+        asked = self.asked
+        selected = {item.name for item in session.items if isinstance(item, RequirementItem) and self.owns(item.nodeid)}
+        every = {*requirements(), *rules()}
+        if asked.recordings or not selected or selected >= every or asked.least_coverage is not None:
+            return
+        kept = asked.sessions if self._sessions_given or session.config.getoption("lf", default=False) else 0
+        self.asked = dataclasses.replace(asked, only=frozenset(selected), sessions=kept)
+        self._performance = Performance(self.asked)
+        self.recordings = self._performance.recordings
+        told = f"signet: {len(selected)} of {len(every)} requirements: only what can decide them is performed"
+        if asked.sessions and not kept:
+            told += f"; no generated sessions: --signet-scenarios {asked.sessions} performs them"
+        reporter = session.config.pluginmanager.getplugin("terminalreporter")
+        if reporter is not None:
+            reporter.write_line(told)
+
+    @property
+    def _sessions_given(self) -> bool:
+        given = (self._config.getoption(name, default=None) for name in ("signet_scenarios", "signet_short_scenarios"))
+        return any(number is not None for number in given)
 
     def _has_items(self, session: pytest.Session) -> bool:
         option = session.config.option

@@ -24,6 +24,7 @@ from signet_conformance.reports.remarks import remarks
 from signet_conformance.reports.requirement_pages import explain_command, page_address
 from signet_conformance.reports.text import closing_line
 
+HEADING = "## Signet conformance"
 MAX_BYTES = 900_000
 """A step summary takes 1 MiB."""
 
@@ -56,7 +57,7 @@ class MarkdownReport:
 
     def _blocks(self, ending: Ending) -> Iterator[str]:
         verdicts = ending.verdicts()
-        yield "## Signet conformance\n"
+        yield f"{HEADING}\n"
         yield f"{inline(closing_line(verdicts, len(ending.judged), ending.status, because=ending.because))}\n"
         yield f"{_counts(verdicts)}\n"
         for host in played(each.trace for each in ending.judged):
