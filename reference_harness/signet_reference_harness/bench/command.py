@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import shlex
 import sys
 from dataclasses import dataclass
 from importlib.resources import files
@@ -41,6 +42,9 @@ OWN_SUITE: Final = "lifecycle.jsonl"
 FIXED_CLOCK: Final = "2026-01-15T12:00:00Z"
 RUNS: Final = Path("signet-bench")
 FAILED: Final = 1
+LOCAL: Final = "ollama"
+"""The provider that answers where nothing names another."""
+NAMING: Final = (settings.VARIABLES["provider"], settings.VARIABLES["api"])
 AT_ONCE: Final = 2
 """Questions that a model is asked at once, where --jobs does not say it."""
 
@@ -110,6 +114,8 @@ def _answerer(given: Given) -> Answerer | None:
                 )
         return None
     flags = {name: getattr(given, name) for name in settings.FLAGS}
+    if not any((flags["provider"], flags["api"], *map(os.environ.get, NAMING))):
+        flags["provider"] = LOCAL
     asked = settings.load(flags, os.environ, None)
     judge = None if given.judge is None else judge_at(given.judge)
     return Answerer(registry.provider(asked), asked.provider, asked.model, judge, given.jobs or AT_ONCE)
@@ -145,6 +151,12 @@ def _broken_off(message: str, remedy: str | None, folder: Path) -> int:
 def _plan(given: Given, suite: Suite) -> Plan:
     if given.subject is not None and given.daemon is not None:
         raise ConfigError("--subject and --daemon both say what is measured", remedy="leave one of them out")
+    is_embedded = given.daemon is None and (given.subject or EMBEDDED).partition(":")[0] == EMBEDDED
+    if given.clock != "real" and not is_embedded:
+        raise ConfigError("--clock fixed: only the embedded daemon's clock can be held", remedy="leave it out")
+    if given.daemon is None and not is_embedded and (given.record or given.from_db is not None):
+        option = "--record" if given.record else "--from-db"
+        raise ConfigError(f"{option}: a baseline has no daemon", remedy="leave it out, or name a daemon")
     if _is_url(given.daemon):
         _demand_consent(given)
         if given.from_db is not None:
@@ -182,7 +194,7 @@ def _is_url(daemon: str | None) -> bool:
 def _subject(given: Given, options: DaemonOptions) -> Subject:
     if given.daemon is not None:
         if not _is_url(given.daemon):
-            return CommandedDaemon(given.daemon, options)
+            return CommandedDaemon(given.daemon, _words(given.daemon), options)
         return RunningDaemon(given.daemon, options)
     name, _, version = (given.subject or EMBEDDED).partition(":")
     if name == EMBEDDED:
@@ -193,6 +205,16 @@ def _subject(given: Given, options: DaemonOptions) -> Subject:
             remedy=f"name {EMBEDDED}, {EMBEDDED}:VERSION or {', '.join(BASELINES)}; a real daemon with --daemon",
         )
     return Baseline(name, given.limit)
+
+
+def _words(command: str) -> list[str]:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ConfigError(f"--daemon {command!r}: {error}", remedy="quote it as a shell would read it") from None
+    if not words:
+        raise ConfigError("--daemon is empty", remedy="name a command that starts a daemon, or a URL")
+    return words
 
 
 def _folder(suite: Suite, probe: Plan) -> Path:

@@ -64,17 +64,17 @@ async def ready_line(what: str, process: Process, said: Path) -> Mapping[str, An
     except (TimeoutError, ValueError):
         value = None
     if not isinstance(value, dict):
-        raise ended(what, said)
+        raise failed(f"{what} did not come up", said)
     return value
 
 
-def ended(what: str, said: Path) -> BenchFailureError:
-    """The failure of a program that did not come up, with its last words."""
+def failed(what: str, said: Path, remedy: str | None = None) -> BenchFailureError:
+    """The failure of a program, with the last words that it wrote to the file `said`."""
     try:
         tail = said.read_bytes()[-TAIL:].decode("utf-8", "replace").strip()
     except OSError:
         tail = ""
-    return BenchFailureError(f"{what} did not come up{': ' + tail if tail else ''}")
+    return BenchFailureError(f"{what}: {tail}" if tail else what, remedy=remedy)
 
 
 def free_port() -> int:

@@ -7,6 +7,7 @@ import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -173,3 +174,37 @@ def test_an_unknown_subject_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as raised:
         run(hut_lines(1), tmp_path / "out", subject="elastic")
     assert "fts5" in str(raised.value.remedy)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"subject": "fts5", "daemon": "x"}, "both say what is measured"),
+        ({"subject": "fts5", "clock": "fixed"}, "only the embedded daemon's clock"),
+        ({"subject": "fts5", "record": True}, "--record: a baseline has no daemon"),
+        ({"subject": "fts5", "from_db": Path(__file__)}, "--from-db .* is not an SQLite database|has no daemon"),
+        ({"daemon": "a 'b"}, "No closing quotation"),
+        ({"daemon": " "}, "--daemon is empty"),
+        ({"judge": "x:y"}, "--judge without a model"),
+        ({"answer": True, "model": "m", "judge": "nowhere:X"}, "--judge nowhere:X: cannot be loaded"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(given: dict[str, Any], told: str, tmp_path: Path) -> None:
+    """Before anything is started or written, and with what to do."""
+    with pytest.raises(ConfigError, match=told) as raised:
+        run(hut_lines(1), tmp_path / "out", **given)
+    assert raised.value.remedy
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "told"), [("false", "ended before it answered"), ("./nothing", "./nothing: cannot be started")]
+)
+def test_a_command_that_starts_no_daemon_is_told(
+    command: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the last words of the program, and what is expected of it."""
+    assert run(hut_lines(1), tmp_path / "out", daemon=command) == 1
+    said = capsys.readouterr().err
+    assert told in said
+    assert "SIGNET_PORT" in said

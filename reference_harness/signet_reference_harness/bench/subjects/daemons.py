@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import shlex
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any, Final
 
 from signet_reference_harness.bench.performing import Opened, Player, Subject
 from signet_reference_harness.bench.places import Database, Place, folder_name
-from signet_reference_harness.bench.programs import READY_S, ended, free_port, ready_line, running
+from signet_reference_harness.bench.programs import READY_S, failed, free_port, ready_line, running
 from signet_reference_harness.bench.records import BenchFailureError, Latencies
 from signet_reference_harness.bench.subjects.sessions import DaemonPlayer, TimedClient
 from signet_reference_harness.bench.suite import Performance
@@ -99,9 +98,10 @@ class EmbeddedDaemon(Subject):
 class CommandedDaemon(Subject):
     """A daemon that a command starts, on the port and in the folders that its environment names."""
 
-    def __init__(self, command: str, options: DaemonOptions) -> None:
+    def __init__(self, command: str, words: Sequence[str], options: DaemonOptions) -> None:
         self.name = "daemon"
         self._command = command
+        self._words = words
         self._options = options
 
     def described(self) -> dict[str, Any]:
@@ -116,10 +116,13 @@ class CommandedDaemon(Subject):
         port = free_port()
         url = f"http://127.0.0.1:{port}"
         environment = place.environment(SIGNET_PORT=str(port), SIGNET_HOST="127.0.0.1")
-        process = await stack.enter_async_context(running("the daemon", shlex.split(self._command), environment, said))
+        process = await stack.enter_async_context(running("the daemon", self._words, environment, said))
         health = await _healthy(url, self._options.token, lambda: process.returncode is not None)
         if health is None:
-            raise ended(f"--daemon {self._command}", said)
+            why = "ended before it answered" if process.returncode is not None else f"does not answer GET {url}/health"
+            raise failed(
+                f"--daemon {self._command}: {why}", said, "let it stay in the foreground, on the port in SIGNET_PORT"
+            )
         kept = health.text("agentsDir") or health.text("workspace")
         if kept and not place.holds(Path(kept)):
             raise BenchFailureError(
