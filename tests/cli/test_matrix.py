@@ -199,3 +199,24 @@ def test_a_report_that_cannot_be_read_does_not_hide_the_others(invoke: Invoke, t
     assert done.exit_code == 2
     assert "error: empty: the folder holds no report.json" in done.stderr
     assert len(json.loads(done.stdout)["connectors"]) == 1
+
+
+def test_what_only_one_lane_shows_is_listed(invoke: Invoke, tmp_path: Path) -> None:
+    """A report of the real program stands beside that of the played one, and breaches of one lane alone are told."""
+    report(tmp_path / "played.json", target="codex", SIG_END_005="WARN", SIG_HTTP_001="FAIL")
+    report(tmp_path / "real.json", target="codex", real="0.169.0", SIG_LOAD_002="FAIL", SIG_HTTP_001="FAIL")
+    report(tmp_path / "other.json", target="pi", SIG_LOAD_001="FAIL")
+    done = invoke("matrix", "played.json", "real.json", "other.json", "--json")
+    assert [row.get("harness") for row in connectors(done)] == [None, "codex 0.169.0", None]
+    told = {row["requirement"]: (row["played"], row["real"]) for row in json.loads(done.output)["differences"]}
+    assert told == {"SIG-END-005": ("WARN", "PASS"), "SIG-LOAD-002": ("PASS", "FAIL")}
+    shown = invoke("matrix", "played.json", "real.json", "--html", "matrix.html").output
+    line = "codex: SIG-LOAD-002 PASS where the kit plays the harness, FAIL in the real codex 0.169.0"
+    assert line in " ".join(shown.split())
+    assert line in (tmp_path / "matrix.html").read_text()
+
+
+def test_one_lane_alone_has_no_differences(invoke: Invoke, tmp_path: Path) -> None:
+    """Without a report of either kind nothing is compared."""
+    report(tmp_path / "real.json", target="codex", real="0.169.0", SIG_LOAD_002="FAIL")
+    assert "not in the other" not in invoke("matrix", "real.json").output

@@ -180,6 +180,7 @@ class ReportPlayed(_Open):
     host: Text
     release: Annotated[Text, Field(description="The release of it that was played.")]
     newer: Annotated[Notes, Field(description="The later releases that the kit knew when it ran.")] = ()
+    real: Annotated[bool, Field(description="Whether it is the program that people run, and was launched.")] = False
 
 
 class CoveragePart(_Open):

@@ -234,7 +234,7 @@ class Station:
     def _played(self) -> dict[str, Any]:
         """The host that is played, its release and the later ones; empty where the author's own program plays one."""
         if self.target.real is not None:
-            return {"host": self.target.real.program.name, "release": self.target.real.release}
+            return {"host": self.target.real.program.name, "release": self.target.real.release, "real": True}
         if not self.target.kind.has_face:
             return {}
         face = find_face(self.target)

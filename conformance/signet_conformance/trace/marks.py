@@ -165,7 +165,8 @@ class HandlerMark(KitMark, frozen=True, kw_only=True):
 class LoadedMark(KitMark, frozen=True, kw_only=True):
     """Whether the host, or the kit in its place, could load the connector. `words` are what was said where not.
 
-    `release` is the host's, `newer` are later ones that the kit knows.
+    `release` is the host's, `newer` are later ones that the kit knows. `real` tells that the host is the program that
+    people run, and not played by the kit.
     """
 
     NAME = "loaded"
@@ -175,6 +176,7 @@ class LoadedMark(KitMark, frozen=True, kw_only=True):
     release: str | None = None
     newer: tuple[str, ...] = ()
     words: str | None = None
+    real: bool = False
 
 
 class InstalledMark(KitMark, frozen=True, kw_only=True):

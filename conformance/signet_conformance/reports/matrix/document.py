@@ -10,6 +10,7 @@ from signet_conformance.contract import contract_versions, document, version_doc
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.files.json_file import read_json
 from signet_conformance.finding import FOLDING_ORDER, Verdict
+from signet_conformance.reports.evidence import BREACHES
 from signet_conformance.reports.values import cell
 from signet_conformance.rules import run_rules
 
@@ -26,7 +27,10 @@ USED, UNUSED, DRIFT, SEEN, ABSENT = "used", "declared only", "drift", "seen", "-
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One connector in one report."""
+    """One connector in one report.
+
+    `harness` is the release of the real program that it ran in; None where the kit played its harness.
+    """
 
     name: str
     contract: str
@@ -35,6 +39,12 @@ class Column:
     declared: frozenset[str]
     observed: frozenset[str]
     verdicts: Mapping[str, Verdict]
+    harness: str | None = None
+
+    @property
+    def head(self) -> str:
+        """What stands above it."""
+        return self.name if self.harness is None else f"{self.name} in the real {self.harness}"
 
     def operation(self, name: str) -> str:
         """What a report shows of an operation."""
@@ -103,7 +113,43 @@ def _column(name: str, traces: Sequence[ReportTrace], report: Report, path: str,
         verdicts |= {requirement: row.verdict for requirement, row in report.together.items()}
     declared = frozenset(operation for trace in traces for operation in trace.declared.capabilities or ())
     observed = frozenset(operation for trace in traces for operation in trace.operations)
-    return Column(name, report.contract, report.kit, path, declared, observed, verdicts)
+    real = next((f"{host.host} {host.release}" for host in report.played if host.real), None)
+    return Column(name, report.contract, report.kit, path, declared, observed, verdicts, real)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A requirement that a connector breaches in one lane and not in the other; None where it was not judged."""
+
+    name: str
+    requirement: str
+    played: Verdict | None
+    real: Verdict | None
+    harness: str
+
+    @property
+    def words(self) -> str:
+        """The same as a line."""
+        verdicts = [verdict.value if verdict is not None else "not judged" for verdict in (self.played, self.real)]
+        return (
+            f"{cell(self.name, 60)}: {self.requirement} {verdicts[0]} where the kit plays the harness, "
+            f"{verdicts[1]} in the real {cell(self.harness, 60)}"
+        )
+
+
+def differences(columns: Sequence[Column]) -> list[Difference]:
+    """What the real program shows of a connector and the played one does not, or the other way round.
+
+    Only a connector with a column of either kind has any.
+    """
+    found = []
+    for real in (column for column in columns if column.harness is not None):
+        for played in (column for column in columns if column.harness is None and column.name == real.name):
+            for name in dict.fromkeys((*played.verdicts, *real.verdicts)):
+                verdicts = played.verdicts.get(name), real.verdicts.get(name)
+                if (verdicts[0] in BREACHES) is not (verdicts[1] in BREACHES):
+                    found.append(Difference(real.name, name, *verdicts, harness=str(real.harness)))
+    return found
 
 
 def to_json(columns: Sequence[Column]) -> dict[str, Any]:
@@ -117,6 +163,7 @@ def to_json(columns: Sequence[Column]) -> dict[str, Any]:
             {
                 "name": printable(column.name, 200),
                 "report": printable(column.report, 1000),
+                **({} if column.harness is None else {"harness": printable(column.harness, 200)}),
                 "contract": column.contract,
                 "kit": column.kit,
                 "parity": {
@@ -131,6 +178,16 @@ def to_json(columns: Sequence[Column]) -> dict[str, Any]:
             }
             for column in columns
         ],
+        "differences": [
+            {
+                "name": printable(each.name, 200),
+                "requirement": each.requirement,
+                **({} if each.played is None else {"played": each.played.value}),
+                **({} if each.real is None else {"real": each.real.value}),
+                "harness": printable(each.harness, 200),
+            }
+            for each in differences(columns)
+        ],
     }
     return Matrix.model_validate(matrix).to_json()
 
@@ -144,5 +201,5 @@ def operations(columns: Sequence[Column]) -> list[str]:
 def parity_line(column: Column) -> str:
     """How much of the integration surface a connector uses, exactly."""
     missing = column.missing
-    head = f"{cell(column.name, 60)} ({column.contract}): {len(column.rows)} of {len(surface())} operations"
+    head = f"{cell(column.head, 120)} ({column.contract}): {len(column.rows)} of {len(surface())} operations"
     return f"{head}, full parity" if not missing else f"{head}, partial: without {', '.join(missing)}"

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
-from signet_conformance.files.documents import Document, Items, Part
+from signet_conformance.files.documents import Document, Items, Maybe, Part
 from signet_conformance.finding import Verdict
 
 ROWS = 12
@@ -35,6 +35,9 @@ class Connector(Part):
 
     name: str
     report: str
+    harness: Annotated[
+        Maybe[str], Field(description="The real program that it ran in; left out where the kit played its harness.")
+    ] = None
     contract: str
     kit: str
     parity: Parity
@@ -47,6 +50,16 @@ class Connector(Part):
             "only then there is a badge."
         ),
     ]
+
+
+class Difference(Part):
+    """A requirement that a connector breaches where the kit plays its harness and not in the real one, or otherwise."""
+
+    name: str
+    requirement: str
+    played: Annotated[Maybe[Annotated[Verdict, Field(strict=False)]], Field(description="Left out: not judged.")] = None
+    real: Annotated[Maybe[Annotated[Verdict, Field(strict=False)]], Field(description="Left out: not judged.")] = None
+    harness: str
 
 
 class Matrix(Document):
@@ -65,3 +78,6 @@ class Matrix(Document):
         ),
     ]
     connectors: Items[Connector]
+    differences: Annotated[
+        Items[Difference], Field(description="Where a connector has a report of a played harness and of a real one.")
+    ] = ()

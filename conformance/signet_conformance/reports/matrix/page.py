@@ -17,6 +17,7 @@ from signet_conformance.reports.matrix.document import (
     UNUSED,
     USED,
     Column,
+    differences,
     operations,
     parity_line,
     surface,
@@ -44,13 +45,16 @@ def write(columns: Sequence[Column], stream: TextIO) -> None:
         ("operations", "Operations", joined((meaning, by_operation))),
         ("requirements", "Requirements", by_requirement),
     ]
+    if differing := differences(columns):
+        listed = element("ul", (element("li", each.words) for each in differing), class_="plain")
+        sections.insert(1, ("lanes", "Breached in one lane and not in the other", listed))
     header = (facts((("connectors", str(len(columns))), ("kit", __version__))),)
     write_page(stream, "Signet conformance: connectors side by side", header, sections)
 
 
 def _head(column: Column) -> Markup:
     return joined(
-        (element("bdi", cell(column.name)), element("span", f"contract {column.contract}", class_="line quiet"))
+        (element("bdi", cell(column.head)), element("span", f"contract {column.contract}", class_="line quiet"))
     )
 
 

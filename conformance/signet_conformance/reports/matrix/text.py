@@ -14,6 +14,7 @@ from signet_conformance.reports.matrix.document import (
     UNUSED,
     USED,
     Column,
+    differences,
     operations,
     parity_line,
 )
@@ -28,7 +29,7 @@ _STYLES |= {verdict.value: style for verdict, style in VERDICT_STYLES.items()}
 
 def matrix_lines(columns: Sequence[Column], width: int | None, colour: bool) -> Iterator[str]:
     """Both tables, then the parity of each connector. `width` is as for `drawn_table`."""
-    heads = [f"{cell(column.name, 24)} {column.contract}" for column in columns]
+    heads = [f"{cell(column.head, 48)} {column.contract}" for column in columns]
     by_operation = ((name, [column.operation(name) for column in columns]) for name in operations(columns))
     yield from drawn_table(_table("operation", heads, by_operation), width, colour)
     yield ""
@@ -38,6 +39,9 @@ def matrix_lines(columns: Sequence[Column], width: int | None, colour: bool) -> 
     yield f"the page of a requirement: {explain_command('ID')}"
     yield ""
     yield from drawn((Paragraph(parity_line(column), 0, 4) for column in columns), width or MAX_WIDTH, colour)
+    if differing := differences(columns):
+        yield from ("", "breached in one lane and not in the other:")
+        yield from drawn((Paragraph(each.words, 2, 4) for each in differing), width or MAX_WIDTH, colour)
 
 
 def _verdict(column: Column, name: str) -> str:
