@@ -140,16 +140,11 @@ def started_key_is_ended(recording: Recording) -> Iterator[Outcome]:
         if start is None:
             continue
         last_end = max((i for i, c in enumerate(hooks) if c.operation == END), default=None)
-        if recording.trace.growing and (last_end is None or last_end + 1 < len(hooks)):
-            yield undecided(start, message="not ended yet: the recording still grows")
+        excuse = None if last_end == len(hooks) - 1 else _excuse(recording, start, ended=last_end is not None)
+        if excuse is not None:
+            yield undecided(start, message=f"not ended, and {excuse}")
         elif last_end is None:
-            if outage_lasts(recording):
-                yield undecided(start, message="no end, and the daemon was away until the recording's end")
-            elif end_may_be_lost(recording, str(start.key)):
-                yield undecided(start, message="nothing listened when the user ended it, and nothing was sent since")
-            elif broken_off(recording):
-                yield undecided(start, message="no end, and the scenario was broken off")
-            elif all(call.status == 409 for call in hooks if call.operation == START):
+            if all(call.status == 409 for call in hooks if call.operation == START):
                 yield undecided(
                     start, message="another path holds the key: SIG-HTTP-012 asks for silence after its 409"
                 )
@@ -172,6 +167,20 @@ def started_key_is_ended(recording: Recording) -> Iterator[Outcome]:
             yield PASS
 
 
+def _excuse(recording: Recording, start: Call, *, ended: bool) -> str | None:
+    """Why nobody can tell whether a session was ended; None where its end would have been seen.
+
+    An outage to the recording's end excuses a session that has no end, not one that is used after its end.
+    """
+    if recording.trace.growing:
+        return "the recording still grows"
+    if outage_lasts(recording) and not ended:
+        return "the daemon was away until the recording's end"
+    if end_may_be_lost(recording, str(start.key)):
+        return "nothing listened when the user ended it, nor was anything sent later"
+    return "the scenario was broken off" if broken_off(recording) else None
+
+
 def end_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
     """A session is not ended twice without another hook in between."""
     for hooks in recording.hooks_of.values():
@@ -180,7 +189,9 @@ def end_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
             if call.operation != END:
                 ended = None
                 continue
-            if ended is not None:
+            if ended is not None and closed_between(recording, ended.seq, call.seq):
+                yield undecided(call, ended, message="nothing listened for a while between: a hook may be lost")
+            elif ended is not None:
                 yield warn(
                     call,
                     ended,
@@ -207,7 +218,11 @@ def nothing_but_a_turn_follows_the_last_end(recording: Recording) -> Iterator[Ou
             if call.operation in (START, PROMPT):
                 break
             stray.append(call)
-        if stray:
+        if stray and closed_between(recording, hooks[last_end].seq, stray[0].seq):
+            yield undecided(
+                stray[0], hooks[last_end], message="nothing listened for a while between: a start may be lost"
+            )
+        elif stray:
             yield warn(
                 *stray[:20],
                 hooks[last_end],
@@ -266,6 +281,12 @@ def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
                 expected="another reason: the context was not discarded",
                 received="clear",
             )
+        elif (
+            following is not None
+            and following.operation != START
+            and closed_between(recording, call.seq, following.seq)
+        ):
+            yield undecided(call, following, message="nothing listened meanwhile: a start may be lost")
         elif following is not None and following.operation != START:
             yield fail(
                 call,

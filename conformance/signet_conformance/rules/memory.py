@@ -27,7 +27,7 @@ from signet_conformance.facts import (
     text_or_none,
 )
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import another_session
+from signet_conformance.rules.steps import another_session, start_may_be_lost
 
 MAX_UNCONFIRMED = 25
 MAX_POLLS = 20
@@ -79,6 +79,8 @@ def recall_carries_the_open_key(recording: Recording) -> Iterator[Outcome]:
                 received=call.key,
                 fold="foreign",
             )
+        elif call.key is not None and start_may_be_lost(recording, call):
+            yield undecided(call, message="nothing listened when its session was opened: a start may have been refused")
         else:
             yield warn(
                 call,

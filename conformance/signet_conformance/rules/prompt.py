@@ -11,7 +11,7 @@ from signet_conformance.facts import LIFECYCLE, PROMPT, SAVES, START, Call, Reco
 from signet_conformance.finding import Finding
 from signet_conformance.rules.needles import Needles
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import PromptStep, is_sessionless, prompt_steps, start_may_be_lost
+from signet_conformance.rules.steps import PromptStep, closed_between, is_sessionless, prompt_steps, start_may_be_lost
 from signet_conformance.rules.transcripts import pairs_of
 from signet_conformance.rules.turns import plain
 
@@ -180,6 +180,10 @@ def unknown_session_is_started(recording: Recording) -> Iterator[Outcome]:
             if pending is not None and call.operation in (START, PROMPT):
                 if call.operation == START:
                     yield PASS
+                elif closed_between(recording, pending.seq, call.seq):
+                    yield undecided(
+                        pending, call, message="nothing listened for a while between: a start may have been refused"
+                    )
                 else:
                     yield warn(
                         pending,

@@ -1,0 +1,80 @@
+"""Facts about hooks that nobody heard: what an order rule misses may have met nobody listening."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from signet_conformance.engine import judge
+from tests.support.case_traces import KEYED, build
+
+Item = Mapping[str, Any]
+ANSWERS: Mapping[str, Mapping[str, Any]] = {
+    "session-start": {"inject": "", "memories": []},
+    "session-end": {"memoriesSaved": 0, "queued": False},
+    "pre-compaction": {"summaryPrompt": "Write it down.", "guidelines": ""},
+    "compaction-complete": {"success": True, "memoryId": "m-1"},
+    "session-checkpoint-extract": {"queued": False},
+}
+AWAY, BACK = ({"mark": "fault", "data": {"kind": "refuse", "on": on}} for on in (True, False))
+
+
+def step(kind: str, index: int, session: str = "s1") -> Item:
+    """A step that was given to the connector."""
+    return {"mark": "step", "data": {"step": kind, "session": session, "index": index, "text": "next", "reply": "yes"}}
+
+
+def hook(operation: str, key: str = "k-1", answer: Mapping[str, Any] | None = None, **more: Any) -> Item:
+    """A hook of a session, answered as the daemon does."""
+    told = answer or ANSWERS.get(operation, {"inject": "", "memoryCount": 0})
+    body = {**KEYED, "sessionKey": key, "userMessage": "next", "summary": "It is done.", **more}
+    request = {"method": "POST", "path": f"/api/hooks/{operation}", "body": body}
+    return {"request": request, "response": {"status": 200, "body": told}}
+
+
+START, PROMPT, END = hook("session-start"), hook("user-prompt-submit"), hook("session-end", reason="exit")
+PRE, COMPLETE = hook("pre-compaction"), hook("compaction-complete")
+UNKNOWN = hook("user-prompt-submit", answer={"inject": "", "memoryCount": 0, "sessionKnown": False})
+AGAIN = hook("session-end", answer={"memoriesSaved": 0, "queued": False, "skipped": True, "duplicateSessionEnd": True})
+CHECKPOINT = hook("session-checkpoint-extract", transcript="User: next")
+
+
+@pytest.mark.parametrize(
+    ("requirement", "before", "lost", "after", "breach"),
+    [
+        ("SIG-CMP-003", [START, PROMPT], "pre_compaction", [COMPLETE], "WARN"),
+        ("SIG-CMP-004", [START, PRE, COMPLETE], "pre_compaction", [COMPLETE], "FAIL"),
+        ("SIG-CMP-007", [START, END], "resume", [PRE], "WARN"),
+        ("SIG-CMP-008", [START, PRE], "compaction_complete", [PROMPT], "WARN"),
+        ("SIG-CKPT-001", [START, END], "resume", [CHECKPOINT], "WARN"),
+        ("SIG-END-005", [START, END, START], "end", [], "WARN"),
+        ("SIG-END-006", [START, END], "prompt", [AGAIN], "WARN"),
+        ("SIG-END-007", [START, END], "resume", [PRE], "WARN"),
+        ("SIG-END-009", [START, hook("session-end", reason="clear")], "prompt", [PROMPT], "FAIL"),
+        ("SIG-PROMPT-006", [UNKNOWN], "prompt", [PROMPT], "WARN"),
+    ],
+)
+@pytest.mark.parametrize("away", [True, False])
+def test_hook_that_met_nobody_is_not_missed(
+    tmp_path: Path, requirement: str, before: Sequence[Item], lost: str, after: Sequence[Item], breach: str, away: bool
+) -> None:
+    """What the kit kept from being sent is not held against the connector; what it did not is."""
+    between = [AWAY, step(lost, 1), BACK] if away else [step(lost, 1)]
+    later = [step("prompt", 2), *after] if after else []
+    items = [step("start", 0), *before, *between, *later]
+    verdict = judge(build(tmp_path / "trace.jsonl", items)).judgements[requirement].verdict
+    assert (verdict in ("INCONCLUSIVE", "PASS")) if away else (verdict == breach)
+
+
+@pytest.mark.parametrize(("away", "expected"), [(True, "INCONCLUSIVE"), (False, "WARN")])
+def test_recall_of_a_session_whose_start_was_lost(tmp_path: Path, away: bool, expected: str) -> None:
+    """Its key is open for the connector, though nobody heard it being started."""
+    recall = {"method": "POST", "path": "/api/memory/recall", "body": {"query": "ledger", "sessionKey": "k-2"}}
+    answered = {"request": recall, "response": {"status": 200, "body": {"results": []}}}
+    opened = step("start", 1, "s2")
+    begun = [AWAY, opened, BACK] if away else [opened]
+    items = [step("start", 0), START, *begun, step("tool", 2, "s2"), answered]
+    assert judge(build(tmp_path / "trace.jsonl", items)).judgements["SIG-REC-004"].verdict == expected
