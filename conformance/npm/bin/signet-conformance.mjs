@@ -1,0 +1,25 @@
+#!/usr/bin/env node
+// The kit's command, from a package of npm: same words, same exit status, same signals.
+
+import { spawn } from "node:child_process";
+import { constants } from "node:os";
+
+import { findKit, KitError } from "../src/kit.mjs";
+
+const USAGE = 2;
+
+let kit;
+try {
+  kit = findKit(process.env, process.cwd(), (line) => process.stderr.write(`${line}\n`));
+} catch (error) {
+  if (!(error instanceof KitError)) throw error;
+  process.stderr.write(`error: ${error.message}\n`);
+  process.exit(USAGE);
+}
+const child = spawn(kit, process.argv.slice(2), { stdio: "inherit" });
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+child.on("error", (error) => {
+  process.stderr.write(`error: ${kit}: ${error.message}\n`);
+  process.exit(USAGE);
+});
+child.on("exit", (code, signal) => process.exit(code ?? 128 + (constants.signals[signal] ?? 0)));

@@ -1,0 +1,122 @@
+// A driver of signet-driver/1: the harness of a connector, played on standard input and output.
+
+import { createInterface } from "node:readline";
+
+const PROTOCOL = "signet-driver/1";
+const STEPS = ["start", "prompt", "sessionless_prompt", "tool", "compact", "pre_compaction", "compaction_complete", "clear", "resume", "end"];
+/** Functions that are no step. */
+const OTHERS = ["load", "answered", "flush", "exit"];
+const LINES_OF_A_STACK = 4;
+
+/** The step could not be performed for a reason that is the driver's own and not the connector's. */
+class StepError extends Error {
+  name = "StepError";
+}
+
+/**
+ * Answer the kit until it says exit. `handlers` has a function for each step that the connector has a counterpart for;
+ * each is given the step and what `start` or `resume` returned for its session.
+ *
+ * What a handler throws is the connector's: a harness survives it, so the step is answered and the kit is told.
+ * The promise is fulfilled when the kit has left.
+ */
+export async function createDriver(handlers, { input = process.stdin, output = process.stdout } = {}) {
+  const unknown = Object.keys(handlers).filter((name) => !STEPS.includes(name) && !OTHERS.includes(name));
+  if (unknown.length > 0) throw new TypeError(`createDriver: ${unknown[0]} is not a step; steps are ${STEPS.join(", ")}, and beside them ${OTHERS.join(", ")}`);
+  const write = output.write.bind(output);
+  const send = (message) => write(`${JSON.stringify(message)}\n`);
+  // The channel is ours alone: what the connector prints goes where logs go.
+  if (output === process.stdout) process.stdout.write = process.stderr.write.bind(process.stderr);
+  const lines = createInterface({ input })[Symbol.asyncIterator]();
+  const driver = new Driver(handlers, send, lines);
+  for await (const line of { [Symbol.asyncIterator]: () => lines }) {
+    const { id, op, step, events } = JSON.parse(line);
+    const began = performance.now();
+    try {
+      const result = await driver.answer(op, step, events);
+      send({ id, ok: true, ms: performance.now() - began, result });
+    } catch (error) {
+      send({ id, ok: false, error: { type: error.name ?? "Error", message: String(error.message ?? error) } });
+    }
+    if (op === "exit") break;
+  }
+  if (output === process.stdout) process.exit(0);
+}
+
+class Driver {
+  #handlers;
+  #send;
+  #lines;
+  #sessions = new Map();
+  #tellsOfTheModel = false;
+
+  constructor(handlers, send, lines) {
+    this.#handlers = handlers;
+    this.#send = send;
+    this.#lines = lines;
+  }
+
+  async answer(op, step, events = []) {
+    if (op === "hello") return this.#hello(events);
+    if (op === "step") return this.#perform(step);
+    await this.#handlers[op]?.();
+    return {};
+  }
+
+  async #hello(events) {
+    this.#tellsOfTheModel = events.includes("model");
+    const about = { protocol: PROTOCOL, steps: STEPS.filter((name) => this.#handlers[name]) };
+    try {
+      return { ...about, ...(await this.#handlers.load?.()) };
+    } catch (error) {
+      return { ...about, loaded: false, words: told(error) };
+    }
+  }
+
+  async #perform(step) {
+    const handler = this.#handlers[step.step];
+    if (!handler) return { skipped: `the connector has no counterpart of ${step.step}` };
+    const opens = step.step === "start" || step.step === "resume";
+    const alone = step.step === "sessionless_prompt";
+    if (!opens && !alone && !this.#sessions.has(step.session)) throw new StepError(`session ${step.session} is not open`);
+    const began = performance.now();
+    const session = this.#sessions.get(step.session);
+    let result;
+    try {
+      const made = await handler(step, session);
+      if (opens) this.#sessions.set(step.session, made ?? session ?? {});
+      result = opens ? opened(this.#sessions.get(step.session)) : resultOf(step, made);
+    } catch (error) {
+      if (opens && session === undefined) this.#sessions.set(step.session, {});
+      result = { calls: [{ event: step.step, thrown: told(error), ms: performance.now() - began }] };
+    }
+    if ((step.step === "prompt" || alone) && result.turn !== false) {
+      await this.#modelTurn(step.session);
+      await this.#handlers.answered?.(step, this.#sessions.get(step.session));
+    }
+    return result;
+  }
+
+  /** Tell the kit that the model would be called now, and wait until its mark is written. */
+  async #modelTurn(session) {
+    if (!this.#tellsOfTheModel) return;
+    this.#send({ event: "model", session });
+    await this.#lines.next();
+  }
+}
+
+function opened(session) {
+  const { key, injected } = session;
+  return { ...(typeof key === "string" ? { key } : {}), ...(typeof injected === "string" ? { injected } : {}) };
+}
+
+/** A text is what was injected, of a tool its answer; an object is a result of the protocol as it is. */
+function resultOf(step, made) {
+  if (made === undefined || made === null) return {};
+  if (typeof made === "string") return step.step === "tool" ? { content: { text: made } } : { injected: made };
+  return made;
+}
+
+function told(error) {
+  return error instanceof Error && error.stack ? error.stack.split("\n").slice(0, LINES_OF_A_STACK).join("\n") : String(error);
+}

@@ -1,0 +1,136 @@
+// Made from schemas/driver/signet-driver-1.schema.json by `npm run types`; not to be changed by hand.
+
+/**
+ * A request of the kit on standard input, or an answer or event of the driver program on standard output: one JSON object a line. docs/driver-protocol.md tells what each means.
+ */
+export type Line = Request | Answer | Event;
+export type Request =
+  | {
+      id: Id;
+      op: "hello";
+      events?: string[];
+      [k: string]: unknown;
+    }
+  | {
+      id: Id;
+      op: "step";
+      step: Step;
+      [k: string]: unknown;
+    }
+  | {
+      id: Id;
+      op: "flush" | "exit";
+      [k: string]: unknown;
+    }
+  | {
+      op: "go";
+      id?: never;
+      [k: string]: unknown;
+    };
+export type Id = number | string;
+export type Step = {
+  [k: string]: unknown;
+} & {
+  step:
+    | "start"
+    | "prompt"
+    | "sessionless_prompt"
+    | "tool"
+    | "compact"
+    | "pre_compaction"
+    | "compaction_complete"
+    | "clear"
+    | "resume"
+    | "end";
+  session: string;
+  agent?: string | null;
+  project?: string;
+  key?: string;
+  text?: string;
+  reply?: string;
+  summary?: string;
+  tool?: string;
+  arguments?: {
+    [k: string]: unknown;
+  };
+  more?: boolean;
+  [k: string]: unknown;
+};
+export type Answer =
+  | {
+      id: Id;
+      ok: true;
+      ms: number;
+      result: Result;
+      [k: string]: unknown;
+    }
+  | {
+      id: number | string | null;
+      ok: false;
+      error: {
+        type: string;
+        message: string;
+        [k: string]: unknown;
+      };
+      [k: string]: unknown;
+    };
+
+export interface Result {
+  protocol?: "signet-driver/1";
+  key?: string | null;
+  injected?: string | string[] | boolean | null;
+  content?: {
+    [k: string]: unknown;
+  } | null;
+  skipped?: string;
+  /**
+   * Why the connector hears nothing, or not all, of its harness.
+   */
+  unheard?: string[];
+  remarks?: string[];
+  /**
+   * false where the model's turn did not take place.
+   */
+  turn?: boolean;
+  /**
+   * How each handler or method fared; status is an HTTP status.
+   */
+  calls?: Handler[];
+  /**
+   * How each command fared; status is its exit status.
+   */
+  hooks?: Handler[];
+  [k: string]: unknown;
+}
+export interface Handler {
+  /**
+   * The handler's name; an entry without one is none of a handler.
+   */
+  event?: string;
+  ms?: number;
+  /**
+   * null: there was none.
+   */
+  status?: number | null;
+  /**
+   * true where the harness went on without it.
+   */
+  timed_out?: boolean;
+  /**
+   * The error that it threw.
+   */
+  thrown?: string | null;
+  /**
+   * true where the harness gave up the user's turn because of it.
+   */
+  blocked?: boolean;
+  stdout?: string;
+  stderr?: string;
+  [k: string]: unknown;
+}
+export interface Event {
+  event: "model";
+  session: string;
+  id?: never;
+  [k: string]: unknown;
+}

@@ -1,0 +1,314 @@
+// Made from schemas/report/signet-report-1.schema.json by `npm run types`; not to be changed by hand.
+
+/**
+ * What was judged of one requirement.
+ */
+export type ReportVerdict = {
+  [k: string]: unknown;
+} & {
+  verdict: Verdict;
+  /**
+   * A code that programs compare, such as conforming, breach, no-subject, gated, undecided, crashed.
+   */
+  reason: string;
+  message?: string;
+  title?: string;
+  level?: "MUST" | "SHOULD" | "MAY";
+  /**
+   * The command that shows the requirement's page; with a breach.
+   */
+  explain?: string;
+  /**
+   * How many subjects were looked at.
+   */
+  subjects?: number;
+  /**
+   * How many findings there are.
+   */
+  found?: number;
+  /**
+   * How many of them stand here.
+   */
+  listed?: number;
+  findings: ReportFinding[];
+  [k: string]: unknown;
+};
+/**
+ * The outcome of one requirement over one trace, or over a whole run.
+ */
+export type Verdict = "PASS" | "FAIL" | "WARN" | "NOT-APPLICABLE" | "INCONCLUSIVE" | "ERROR";
+
+/**
+ * What a run found: the verdict of every requirement over every trace. Members that are not named here mean nothing to a reader.
+ */
+export interface Report {
+  format: "signet-report/1";
+  /**
+   * Contract version, a file of versions.
+   */
+  contract: string;
+  /**
+   * Version of the program that judged.
+   */
+  kit: string;
+  /**
+   * The harnesses that the kit played, by the marks of the traces.
+   */
+  played?: ReportPlayed[];
+  traces: ReportTrace[];
+  /**
+   * The verdict of each requirement over all traces.
+   */
+  together?: {
+    [k: string]: ReportVerdict;
+  };
+  /**
+   * What is breached, by cause: the connector's, then the daemon's and the harness's.
+   */
+  causes?: ReportCause[];
+  /**
+   * Exit status of the run.
+   */
+  exit: number;
+  /**
+   * What was passed over.
+   */
+  warnings?: string[];
+  /**
+   * Notes that change no verdict: what is off about the connector's installation, such as a timeout in a wrong unit, and what became of its handlers in the harness.
+   */
+  remarks?: string[];
+  coverage?: ReportCoverage;
+  generated?: ReportGenerated;
+  /**
+   * The run as it went.
+   */
+  events?: {
+    [k: string]: unknown;
+  }[];
+  [k: string]: unknown;
+}
+/**
+ * A harness that the kit played for the connector.
+ */
+export interface ReportPlayed {
+  host: string;
+  /**
+   * The release of it that was played.
+   */
+  release: string;
+  /**
+   * The later releases that the kit knew when it ran.
+   */
+  newer?: string[];
+  [k: string]: unknown;
+}
+/**
+ * One recording.
+ */
+export interface ReportTrace {
+  file: string;
+  /**
+   * The connector, as the trace's header names it.
+   */
+  target?: string;
+  /**
+   * Operation to how often it was called.
+   */
+  operations?: {
+    [k: string]: number;
+  };
+  declared: ReportDeclared;
+  verdicts: {
+    [k: string]: ReportVerdict;
+  };
+  /**
+   * The daemon's side, judged apart: it changes no verdict of the connector and no exit status.
+   */
+  daemon?: {
+    [k: string]: ReportVerdict;
+  };
+  model?: ReportModel;
+  /**
+   * As of the whole report.
+   */
+  remarks?: string[];
+  /**
+   * What was passed over.
+   */
+  warnings?: string[];
+  [k: string]: unknown;
+}
+/**
+ * As in the trace's header, or as given on the command line.
+ */
+export interface ReportDeclared {
+  harness?: string;
+  capabilities?: string[];
+  [k: string]: unknown;
+}
+/**
+ * One piece of evidence.
+ */
+export interface ReportFinding {
+  /**
+   * Numbers (seq) in the trace; the breaching one first.
+   */
+  exchanges: number[];
+  /**
+   * Numbers (seq) in the recording of the harness's model; the breaching one first.
+   */
+  model?: number[];
+  side: "connector" | "daemon" | "harness";
+  /**
+   * JSON Pointer into the line of the first exchange; empty = all of it.
+   */
+  pointer: string;
+  expected: string;
+  /**
+   * The value that was found; null also where there was none.
+   */
+  received: {
+    [k: string]: unknown;
+  };
+  message: string;
+  verdict?: Verdict;
+  /**
+   * Equal for repeats of one defect.
+   */
+  fold?: string;
+  [k: string]: unknown;
+}
+/**
+ * What reached the harness's model, where that was recorded.
+ */
+export interface ReportModel {
+  /**
+   * The recording of the model.
+   */
+  file: string;
+  verdicts: {
+    [k: string]: ReportVerdict;
+  };
+  [k: string]: unknown;
+}
+/**
+ * What is mended at once: breaches that come from one thing, over all traces and requirements.
+ */
+export interface ReportCause {
+  /**
+   * The requirement that leads, by which the problems are told.
+   */
+  requirement: string;
+  verdict: Verdict;
+  /**
+   * Whether each of its failures is known.
+   */
+  known?: boolean;
+  /**
+   * What else it breaches.
+   */
+  also?: ReportAlso[];
+  /**
+   * How many traces show it; 0 where only all of them together do.
+   */
+  traces: number;
+  /**
+   * How many traces there are.
+   */
+  of: number;
+  /**
+   * How many sessions show it.
+   */
+  sessions: number;
+  /**
+   * Operation to how many calls of it show it.
+   */
+  calls?: {
+    [k: string]: number;
+  };
+  /**
+   * The worst first.
+   */
+  problems: ReportProblem[];
+  [k: string]: unknown;
+}
+/**
+ * Another requirement that a cause breaches.
+ */
+export interface ReportAlso {
+  requirement: string;
+  verdict: Verdict;
+  [k: string]: unknown;
+}
+/**
+ * One thing that is wrong, with its smallest example.
+ */
+export interface ReportProblem {
+  what: string;
+  file?: string;
+  /**
+   * Its number (seq) in that file.
+   */
+  exchange?: number;
+  /**
+   * The line of that file.
+   */
+  line?: number;
+  pointer?: string;
+  expected?: string;
+  /**
+   * As a line of text.
+   */
+  received?: string;
+  /**
+   * How many findings tell of it.
+   */
+  times: number;
+  [k: string]: unknown;
+}
+/**
+ * How much of the contract the traces exercise: operations, fields, answers, requirements; when it was asked for.
+ */
+export interface ReportCoverage {
+  percent: number;
+  parts: {
+    [k: string]: CoveragePart;
+  };
+  [k: string]: unknown;
+}
+/**
+ * One part of the contract: operations, fields, answers or requirements.
+ */
+export interface CoveragePart {
+  exercised: string[];
+  missed: string[];
+  [k: string]: unknown;
+}
+/**
+ * What the generated sessions held; where there were any.
+ */
+export interface ReportGenerated {
+  seed: number;
+  /**
+   * How many there were.
+   */
+  performed: number;
+  /**
+   * How many of them held each outage that users really have, by its name.
+   */
+  outages?: {
+    [k: string]: number;
+  };
+  /**
+   * How many steps of each kind were skipped: connector or harness has no counterpart.
+   */
+  skipped?: {
+    [k: string]: number;
+  };
+  /**
+   * What none of them could hold, why, and what to do about it.
+   */
+  lost?: string[];
+  [k: string]: unknown;
+}

@@ -1,0 +1,862 @@
+// Made from schemas/scenario/signet-scenario.schema.json by `npm run types`; not to be changed by hand.
+
+/**
+ * An ordered list of steps. What else a file says, such as the seed of a generated session, changes nothing.
+ */
+export interface Scenario {
+  /**
+   * up to 100 letters, digits and -
+   */
+  name: string;
+  /**
+   * a text: what the scenario shows
+   */
+  title?: string;
+  /**
+   * such as {"SIGNET_BYPASS": "1"}: what is added to the environment of the connector
+   */
+  env?: {
+    [k: string]: string;
+  };
+  /**
+   * such as ["secrets-exec"]: operations that a connector must declare for it to make sense
+   */
+  needs?: string[];
+  /**
+   * such as [{"step": "start", "session": "s1"}]
+   *
+   * @minItems 1
+   */
+  steps: [
+    (
+      | Start
+      | Prompt
+      | SessionlessPrompt
+      | ToolCall
+      | Compact
+      | PreCompaction
+      | CompactionComplete
+      | Resume
+      | Clear
+      | End
+      | SwitchFaultOn
+      | SwitchFaultsOff
+      | RestartDaemon
+    ),
+    ...(
+      | Start
+      | Prompt
+      | SessionlessPrompt
+      | ToolCall
+      | Compact
+      | PreCompaction
+      | CompactionComplete
+      | Resume
+      | Clear
+      | End
+      | SwitchFaultOn
+      | SwitchFaultsOff
+      | RestartDaemon
+    )[]
+  ];
+  [k: string]: unknown;
+}
+/**
+ * The user opens a session, or an agent opens one for its sub-agent.
+ */
+export interface Start {
+  step: "start";
+  /**
+   * a number among the target's agents, or an agent id
+   */
+  agent?: number | string;
+  /**
+   * a text: the folder that the user works in
+   */
+  project?: string;
+  /**
+   * a text: what the user says
+   */
+  text?: string;
+  /**
+   * a text: what the model answers
+   */
+  reply?: string;
+  /**
+   * a text: the tool that is called
+   */
+  tool?: string;
+  /**
+   * an object: what the tool is given
+   */
+  arguments?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a text: what is left of the conversation
+   */
+  summary?: string;
+  /**
+   * an object such as {"kind": "reset"}
+   */
+  fault?: {
+    [k: string]: unknown;
+  };
+  /**
+   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   */
+  match?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a whole number: how many requests it meets
+   */
+  count?: number;
+  /**
+   * a text: the name under which later steps know the result
+   */
+  as?: string;
+  /**
+   * a name within the scenario such as "s1"
+   */
+  session: string;
+  /**
+   * a session: a sub-agent of it works in this one
+   */
+  parent?: string;
+  /**
+   * a text: what the harness calls the sub-agent; not an agent of Signet
+   */
+  subagent?: string;
+  [k: string]: unknown;
+}
+/**
+ * The user says something.
+ */
+export interface Prompt {
+  step: "prompt";
+  /**
+   * a number among the target's agents, or an agent id
+   */
+  agent?: number | string;
+  /**
+   * a text: the folder that the user works in
+   */
+  project?: string;
+  /**
+   * a text: what the user says
+   */
+  text: string;
+  /**
+   * a text: what the model answers
+   */
+  reply?: string;
+  /**
+   * a text: the tool that is called
+   */
+  tool?: string;
+  /**
+   * an object: what the tool is given
+   */
+  arguments?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a text: what is left of the conversation
+   */
+  summary?: string;
+  /**
+   * an object such as {"kind": "reset"}
+   */
+  fault?: {
+    [k: string]: unknown;
+  };
+  /**
+   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   */
+  match?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a whole number: how many requests it meets
+   */
+  count?: number;
+  /**
+   * a text: the name under which later steps know the result
+   */
+  as?: string;
+  /**
+   * a name within the scenario such as "s1"
+   */
+  session: string;
+  /**
+   * a whole number: how often the text is said, each time with its number before it
+   */
+  repeat?: number;
+  /**
+   * an object: what memories were worth, by their ids, from -1 to 1
+   */
+  feedback?: {
+    [k: string]: number;
+  };
+  [k: string]: unknown;
+}
+/**
+ * The user says something of which the harness knows no session: a hook, a timer, a command line. `session` names the turn alone. A driver performs it that lists the step in its answer to hello; for others it is skipped.
+ */
+export interface SessionlessPrompt {
+  step: "sessionless_prompt";
+  /**
+   * a number among the target's agents, or an agent id
+   */
+  agent?: number | string;
+  /**
+   * a text: the folder that the user works in
+   */
+  project?: string;
+  /**
+   * a text: what the user says
+   */
+  text: string;
+  /**
+   * a text: what the model answers
+   */
+  reply?: string;
+  /**
+   * a text: the tool that is called
+   */
+  tool?: string;
+  /**
+   * an object: what the tool is given
+   */
+  arguments?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a text: what is left of the conversation
+   */
+  summary?: string;
+  /**
+   * an object such as {"kind": "reset"}
+   */
+  fault?: {
+    [k: string]: unknown;
+  };
+  /**
+   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   */
+  match?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a whole number: how many requests it meets
+   */
+  count?: number;
+  /**
+   * a text: the name under which later steps know the result
+   */
+  as?: string;
+  /**
+   * a name within the scenario such as "s1"
+   */
+  session: string;
+  [k: string]: unknown;
+}
+/**
+ * The model calls a tool.
+ */
+export interface ToolCall {
+  step: "tool";
+  /**
+   * a number among the target's agents, or an agent id
+   */
+  agent?: number | string;
+  /**
+   * a text: the folder that the user works in
+   */
+  project?: string;
+  /**
+   * a text: what the user says
+   */
+  text?: string;
+  /**
+   * a text: what the model answers
+   */
+  reply?: string;
+  /**
+   * a text: the tool that is called
+   */
+  tool: string;
+  /**
+   * an object: what the tool is given
+   */
+  arguments?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a text: what is left of the conversation
+   */
+  summary?: string;
+  /**
+   * an object such as {"kind": "reset"}
+   */
+  fault?: {
+    [k: string]: unknown;
+  };
+  /**
+   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   */
+  match?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a whole number: how many requests it meets
+   */
+  count?: number;
+  /**
+   * a text: the name under which later steps know the result
+   */
+  as?: string;
+  /**
+   * a name within the scenario such as "s1"
+   */
+  session: string;
+  [k: string]: unknown;
+}
+/**
+ * The harness compacts the conversation: both halves at once.
+ */
+export interface Compact {
+  step: "compact";
+  /**
+   * a number among the target's agents, or an agent id
+   */
+  agent?: number | string;
+  /**
+   * a text: the folder that the user works in
+   */
+  project?: string;
+  /**
+   * a text: what the user says
+   */
+  text?: string;
+  /**
+   * a text: what the model answers
+   */
+  reply?: string;
+  /**
+   * a text: the tool that is called
+   */
+  tool?: string;
+  /**
+   * an object: what the tool is given
+   */
+  arguments?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a text: what is left of the conversation
+   */
+  summary?: string;
+  /**
+   * an object such as {"kind": "reset"}
+   */
+  fault?: {
+    [k: string]: unknown;
+  };
+  /**
+   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   */
+  match?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a whole number: how many requests it meets
+   */
+  count?: number;
+  /**
+   * a text: the name under which later steps know the result
+   */
+  as?: string;
+  /**
+   * a name within the scenario such as "s1"
+   */
+  session: string;
+  [k: string]: unknown;
+}
+/**
+ * The harness is about to compact the conversation.
+ */
+export interface PreCompaction {
+  step: "pre_compaction";
+  /**
+   * a number among the target's agents, or an agent id
+   */
+  agent?: number | string;
+  /**
+   * a text: the folder that the user works in
+   */
+  project?: string;
+  /**
+   * a text: what the user says
+   */
+  text?: string;
+  /**
+   * a text: what the model answers
+   */
+  reply?: string;
+  /**
+   * a text: the tool that is called
+   */
+  tool?: string;
+  /**
+   * an object: what the tool is given
+   */
+  arguments?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a text: what is left of the conversation
+   */
+  summary?: string;
+  /**
+   * an object such as {"kind": "reset"}
+   */
+  fault?: {
+    [k: string]: unknown;
+  };
+  /**
+   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   */
+  match?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a whole number: how many requests it meets
+   */
+  count?: number;
+  /**
+   * a text: the name under which later steps know the result
+   */
+  as?: string;
+  /**
+   * a name within the scenario such as "s1"
+   */
+  session: string;
+  [k: string]: unknown;
+}
+/**
+ * The conversation has been compacted.
+ */
+export interface CompactionComplete {
+  step: "compaction_complete";
+  /**
+   * a number among the target's agents, or an agent id
+   */
+  agent?: number | string;
+  /**
+   * a text: the folder that the user works in
+   */
+  project?: string;
+  /**
+   * a text: what the user says
+   */
+  text?: string;
+  /**
+   * a text: what the model answers
+   */
+  reply?: string;
+  /**
+   * a text: the tool that is called
+   */
+  tool?: string;
+  /**
+   * an object: what the tool is given
+   */
+  arguments?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a text: what is left of the conversation
+   */
+  summary?: string;
+  /**
+   * an object such as {"kind": "reset"}
+   */
+  fault?: {
+    [k: string]: unknown;
+  };
+  /**
+   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   */
+  match?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a whole number: how many requests it meets
+   */
+  count?: number;
+  /**
+   * a text: the name under which later steps know the result
+   */
+  as?: string;
+  /**
+   * a name within the scenario such as "s1"
+   */
+  session: string;
+  [k: string]: unknown;
+}
+/**
+ * The user opens a session again.
+ */
+export interface Resume {
+  step: "resume";
+  /**
+   * a number among the target's agents, or an agent id
+   */
+  agent?: number | string;
+  /**
+   * a text: the folder that the user works in
+   */
+  project?: string;
+  /**
+   * a text: what the user says
+   */
+  text?: string;
+  /**
+   * a text: what the model answers
+   */
+  reply?: string;
+  /**
+   * a text: the tool that is called
+   */
+  tool?: string;
+  /**
+   * an object: what the tool is given
+   */
+  arguments?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a text: what is left of the conversation
+   */
+  summary?: string;
+  /**
+   * an object such as {"kind": "reset"}
+   */
+  fault?: {
+    [k: string]: unknown;
+  };
+  /**
+   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   */
+  match?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a whole number: how many requests it meets
+   */
+  count?: number;
+  /**
+   * a text: the name under which later steps know the result
+   */
+  as?: string;
+  /**
+   * a name within the scenario such as "s1"
+   */
+  session: string;
+  [k: string]: unknown;
+}
+/**
+ * The user clears the conversation, which begins another session.
+ */
+export interface Clear {
+  step: "clear";
+  /**
+   * a number among the target's agents, or an agent id
+   */
+  agent?: number | string;
+  /**
+   * a text: the folder that the user works in
+   */
+  project?: string;
+  /**
+   * a text: what the user says
+   */
+  text?: string;
+  /**
+   * a text: what the model answers
+   */
+  reply?: string;
+  /**
+   * a text: the tool that is called
+   */
+  tool?: string;
+  /**
+   * an object: what the tool is given
+   */
+  arguments?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a text: what is left of the conversation
+   */
+  summary?: string;
+  /**
+   * an object such as {"kind": "reset"}
+   */
+  fault?: {
+    [k: string]: unknown;
+  };
+  /**
+   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   */
+  match?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a whole number: how many requests it meets
+   */
+  count?: number;
+  /**
+   * a text: the name under which later steps know the result
+   */
+  as?: string;
+  /**
+   * a name within the scenario such as "s1"
+   */
+  session: string;
+  [k: string]: unknown;
+}
+/**
+ * The user closes the session.
+ */
+export interface End {
+  step: "end";
+  /**
+   * a number among the target's agents, or an agent id
+   */
+  agent?: number | string;
+  /**
+   * a text: the folder that the user works in
+   */
+  project?: string;
+  /**
+   * a text: what the user says
+   */
+  text?: string;
+  /**
+   * a text: what the model answers
+   */
+  reply?: string;
+  /**
+   * a text: the tool that is called
+   */
+  tool?: string;
+  /**
+   * an object: what the tool is given
+   */
+  arguments?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a text: what is left of the conversation
+   */
+  summary?: string;
+  /**
+   * an object such as {"kind": "reset"}
+   */
+  fault?: {
+    [k: string]: unknown;
+  };
+  /**
+   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   */
+  match?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a whole number: how many requests it meets
+   */
+  count?: number;
+  /**
+   * a text: the name under which later steps know the result
+   */
+  as?: string;
+  /**
+   * a name within the scenario such as "s1"
+   */
+  session: string;
+  [k: string]: unknown;
+}
+/**
+ * The recorder switches a fault on.
+ */
+export interface SwitchFaultOn {
+  step: "fault";
+  /**
+   * a number among the target's agents, or an agent id
+   */
+  agent?: number | string;
+  /**
+   * a text: the folder that the user works in
+   */
+  project?: string;
+  /**
+   * a text: what the user says
+   */
+  text?: string;
+  /**
+   * a text: what the model answers
+   */
+  reply?: string;
+  /**
+   * a text: the tool that is called
+   */
+  tool?: string;
+  /**
+   * an object: what the tool is given
+   */
+  arguments?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a text: what is left of the conversation
+   */
+  summary?: string;
+  /**
+   * an object such as {"kind": "reset"}
+   */
+  fault: {
+    [k: string]: unknown;
+  };
+  /**
+   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   */
+  match?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a whole number: how many requests it meets
+   */
+  count?: number;
+  /**
+   * a text: the name under which later steps know the result
+   */
+  as?: string;
+  [k: string]: unknown;
+}
+/**
+ * The recorder switches every fault off.
+ */
+export interface SwitchFaultsOff {
+  step: "fault_off";
+  /**
+   * a number among the target's agents, or an agent id
+   */
+  agent?: number | string;
+  /**
+   * a text: the folder that the user works in
+   */
+  project?: string;
+  /**
+   * a text: what the user says
+   */
+  text?: string;
+  /**
+   * a text: what the model answers
+   */
+  reply?: string;
+  /**
+   * a text: the tool that is called
+   */
+  tool?: string;
+  /**
+   * an object: what the tool is given
+   */
+  arguments?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a text: what is left of the conversation
+   */
+  summary?: string;
+  /**
+   * an object such as {"kind": "reset"}
+   */
+  fault?: {
+    [k: string]: unknown;
+  };
+  /**
+   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   */
+  match?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a whole number: how many requests it meets
+   */
+  count?: number;
+  /**
+   * a text: the name under which later steps know the result
+   */
+  as?: string;
+  [k: string]: unknown;
+}
+/**
+ * The kit ends the daemon and starts it again.
+ */
+export interface RestartDaemon {
+  step: "restart_daemon";
+  /**
+   * a number among the target's agents, or an agent id
+   */
+  agent?: number | string;
+  /**
+   * a text: the folder that the user works in
+   */
+  project?: string;
+  /**
+   * a text: what the user says
+   */
+  text?: string;
+  /**
+   * a text: what the model answers
+   */
+  reply?: string;
+  /**
+   * a text: the tool that is called
+   */
+  tool?: string;
+  /**
+   * an object: what the tool is given
+   */
+  arguments?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a text: what is left of the conversation
+   */
+  summary?: string;
+  /**
+   * an object such as {"kind": "reset"}
+   */
+  fault?: {
+    [k: string]: unknown;
+  };
+  /**
+   * an object such as {"path": "/api/hooks/*"}: the requests it meets
+   */
+  match?: {
+    [k: string]: unknown;
+  };
+  /**
+   * a whole number: how many requests it meets
+   */
+  count?: number;
+  /**
+   * a text: the name under which later steps know the result
+   */
+  as?: string;
+  [k: string]: unknown;
+}
