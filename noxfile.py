@@ -117,6 +117,13 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def memory_bench(session: nox.Session) -> None:
+    """What the benchmark of memory promises, on LoCoMo: `nox -s memory_bench -- locomo10.json`."""
+    session.install("-e", ".[bench]")
+    session.run("python", "ci/tools/prove_memory_bench.py", *session.posargs)
+
+
+@nox.session
 def killed(session: nox.Session) -> None:
     """The recorder killed at 40 instants under 64 connections: fails when an answered exchange is lost."""
     session.install("-e", ".")

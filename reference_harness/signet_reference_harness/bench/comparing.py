@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from signet_reference_harness.bench import figures
-from signet_reference_harness.bench.result import Figure, Question, Result
+from signet_reference_harness.bench.result import Figure, Question, Result, named
 from signet_reference_harness.documents import Document, DocumentError, Part, parse_document
 from signet_reference_harness.errors import ConfigError, printable
 
@@ -119,7 +119,7 @@ def show(found: Comparison, console: Console) -> None:
     def say(text: str) -> None:
         console.print(printable(text), markup=False, highlight=False)
 
-    say(f"{found.suite}: {_named(found.first)} -> {_named(found.second)}")
+    say(f"{found.suite}: {named(found.first)} -> {named(found.second)}")
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("", "first", "second", "difference", "95 % interval"):
         table.add_column(name, justify="left" if name == "" else "right", no_wrap=True)
@@ -137,7 +137,7 @@ def show(found: Comparison, console: Console) -> None:
 
 def page(found: Comparison) -> str:
     """The comparison as a page that fetches nothing and runs nothing."""
-    title = f"{found.suite}: {_named(found.first)} and {_named(found.second)}"
+    title = f"{found.suite}: {named(found.first)} and {named(found.second)}"
     return "\n".join(
         [
             '<!doctype html><html lang="en"><head><meta charset="utf-8">',
@@ -146,7 +146,7 @@ def page(found: Comparison) -> str:
             f"<title>{html.escape(title)}</title><style>{STYLE}</style></head><body>",
             f"<h1>{html.escape(found.suite)}</h1>",
             (
-                f"<p>First: {html.escape(_named(found.first))}. Second: {html.escape(_named(found.second))}. "
+                f"<p>First: {html.escape(named(found.first))}. Second: {html.escape(named(found.second))}. "
                 f"{found.questions} questions, {found.better} better, {found.worse} worse.</p>"
             ),
             *_table("All questions", found.figures),
@@ -206,11 +206,6 @@ def _reciprocal(rank: int | None) -> float:
 
 def _rank(rank: int | None) -> str:
     return "none" if rank is None else str(rank)
-
-
-def _named(subject: dict[str, Any]) -> str:
-    told = (subject.get(name) for name in ("name", "command", "url", "version"))
-    return " ".join(str(each) for each in told if each) or str(subject.get("kind"))
 
 
 def _cells(each: Difference) -> tuple[str, str, str, str]:

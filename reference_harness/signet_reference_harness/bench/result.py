@@ -132,6 +132,12 @@ class Times(Document):
     questions: Annotated[tuple[QuestionTime, ...], Field(strict=False)]
 
 
+def named(subject: Mapping[str, Any]) -> str:
+    """A subject in a few words."""
+    words = (subject.get(member) for member in ("kind", "name", "command", "url", "version"))
+    return " ".join(str(word) for word in words if word)
+
+
 def result_of(suite: Suite, plan: Mapping[str, Any], run: str, logged: Logged) -> Result:
     """The figures of a run whose databases are all done."""
     records = [record for database in suite.databases for record in logged.records[database]]

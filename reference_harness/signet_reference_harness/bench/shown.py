@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from rich.console import Console
 from rich.table import Table
 
 from signet_reference_harness.bench.answering import Answers
-from signet_reference_harness.bench.result import Group, Result, Times
+from signet_reference_harness.bench.result import Group, Result, Times, named
 from signet_reference_harness.errors import printable
 
 COLUMNS: Final = ("hit@1", "hit@5", "hit@10", "recall@10", "mrr@10", "ndcg@10")
@@ -20,8 +19,7 @@ SURE: Final = ("hit@10", "mrr@10")
 def show(result: Result, times: Times, answers: Answers | None, console: Console) -> None:
     """Print the figures, the times and the assertions that failed."""
     suite, counts = result.suite, result.suite.counts
-    subject = " ".join(str(value) for value in _told(result.subject))
-    console.print(f"{printable(suite.name)} on {printable(subject)}", markup=False, highlight=False)
+    console.print(f"{printable(suite.name)} on {printable(named(result.subject))}", markup=False, highlight=False)
     said = (
         f"{counts['questions']} questions over {counts['facts']} facts in {counts['scenarios']} scenarios; "
         f"{counts['questions_without_evidence']} without evidence, in no figure"
@@ -56,12 +54,6 @@ def _answers(answers: Answers) -> str:
     model = printable(" ".join(each for each in (answers.provider, answers.model) if each))
     scores = f"exact {overall.exact:.3f}, F1 {overall.f1:.3f}{judged}{by}"
     return f"answers of {model} to {overall.questions} questions: {scores}"
-
-
-def _told(subject: dict[str, object]) -> Iterator[object]:
-    for member in ("kind", "name", "command", "url", "version"):
-        if subject.get(member):
-            yield subject[member]
 
 
 def _figures(result: Result) -> Table:

@@ -73,6 +73,9 @@ class Query(_Asking):
     id: Name
     text: Text
     session: Name = OWN_SESSION
+    fields: Annotated[
+        dict[str, JsonValue], Field(description="more members of the request: project, type, tags, since, until, …")
+    ] = Field(default_factory=dict)
     only_new: Annotated[bool, Field(description="leave out what this session has been shown already")] = False
     answer: Annotated[str | None, Field(description="what a model should answer, where one is asked")] = None
 

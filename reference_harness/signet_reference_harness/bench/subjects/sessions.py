@@ -117,7 +117,7 @@ class DaemonPlayer(Player):
     async def query(self, step: Query) -> Brought:
         """POST memory/recall; what the session was shown before counts too, unless the step says otherwise."""
         session = await self._open(step.session)
-        extra = {} if step.only_new else {"includeRecalled": True}
+        extra = {**step.fields, **({} if step.only_new else {"includeRecalled": True})}
         reply = await self._client.recall(session.identity, step.text, self._limit, extra=extra)
         self._client.demand_answered()
         rows = reply.body.get("results")
