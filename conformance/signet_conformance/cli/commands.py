@@ -36,6 +36,7 @@ COMMANDS = {
     "daemon": "Run the embedded daemon.",
     "explain": "Explain a requirement, or list them all.",
     "targets": "List the known targets.",
+    "face": "Compare a face of the kit with what the real program did.",
     "hosts": "The real programs that are launched, and their releases.",
     "selftest": "Prove that each requirement, when broken, is noticed.",
     "contract": "The frozen contract versions, and what changed between two.",

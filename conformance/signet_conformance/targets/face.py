@@ -79,6 +79,25 @@ def find_face(target: Target) -> Face:
     return Face(path, face)
 
 
+def face_of_harness(name: str, release: str | None = None) -> Face:
+    """The face of that name; of a harness's name the one that plays the `release`, or else its newest.
+
+    Raises TargetError when there is none.
+    """
+    from signet_conformance.files.documents import demand
+    from signet_conformance.targets.face_document import FaceDocument
+
+    played = _playing_it(name)
+    newest = sorted(played, key=lambda each: numbers(played[each]))
+    wanted = next((each for each in newest if played[each] == release), newest[-1] if newest else name)
+    if wanted not in _shipped():
+        raise TargetError(
+            f"no face is called {printable(name, 100)!r}", where="face", remedy=f"one of {', '.join(_shipped())}"
+        )
+    path = FOLDER / f"{wanted}.json"
+    return Face(path, demand(FaceDocument, _documents()[wanted], str(path), error=TargetError))
+
+
 def known_releases(harness: str) -> Mapping[str, str]:
     """The releases of a harness that the kit knows, oldest first, each with the face that plays it or what is known."""
     played = {release: f"face {name}" for name, release in _playing_it(harness).items()}

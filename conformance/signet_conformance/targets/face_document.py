@@ -122,6 +122,10 @@ class FaceDocument(Document):
     events: Annotated[dict[str, Texts], Field(description="a table of lists: event to the members that it carries")] = (
         Field(default_factory=dict)
     )
+    sometimes: Annotated[
+        dict[str, Texts],
+        Field(description="Event to the members that it has in some ways of running the harness, and in others not."),
+    ] = Field(default_factory=dict)
     hooks: Annotated[dict[str, Texts], Field(description="a table of lists: hook to the members of its input")] = Field(
         default_factory=dict
     )

@@ -1,0 +1,94 @@
+"""`signet-conformance face`: the faces of the kit beside what the real program did."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from signet_conformance.cli.inputs import trace_files
+from signet_conformance.cli.output import report_stream
+from signet_conformance.cli.recordings import read_recording
+from signet_conformance.errors import NothingTestedError, UsageError, printable
+from signet_conformance.reports.terminal import Paragraph, drawn, terminal_width, wants_colour
+from signet_conformance.targets.drift import drifts, hooks_observed, not_compared, release_of, updated
+from signet_conformance.targets.face import Face, face_of_harness
+from signet_conformance.trace import Trace
+
+DRIFTED = 1
+_EPILOG = """\b
+Examples:
+  signet-conformance run claude-code --harness real --report real
+  signet-conformance face check claude-code real
+  signet-conformance face update claude-code real --output claude-code-2.1.json
+
+\b
+A difference is drift of the face, and never the connector's. Exit status of
+check: 0 no drift, 1 drift, 2 wrong usage, 3 nothing that could be compared.
+"""
+
+
+@click.group("face", help="Compare a face of the kit with what the real program did.", epilog=_EPILOG)
+def command() -> None:
+    """The faces."""
+
+
+@command.command("check", help="Tell where the face NAME differs from the program in each RECORDING of --harness real.")
+@click.argument("name")
+@click.argument("recordings", nargs=-1, required=True, metavar="RECORDING...")
+def check(name: str, recordings: tuple[str, ...]) -> int:
+    """Print the differences; the exit status says whether there are any."""
+    face, release, traces = _read(name, recordings)
+    found = list(dict.fromkeys(drift.words for drift in drifts(face.data, traces)))
+    told = [f"{face.name} beside {face.data.harness} {release}: {len(hooks_observed(traces))} runs of hooks"]
+    if unseen := not_compared(face.data, traces):
+        told.append(f"not compared, for no run shows them: {', '.join(unseen)}")
+    paragraphs = [Paragraph(printable(line, 600), 0, 2) for line in told]
+    paragraphs += [Paragraph(f"drift: {printable(line, 600)}", 0, 2) for line in found]
+    print(*drawn(paragraphs, terminal_width(), wants_colour(sys.stdout)), sep="\n")
+    print(f"{len(found)} differences" if found else "no drift")
+    return DRIFTED if found else 0
+
+
+@command.command("update", help="Write the face NAME anew, with the members that each RECORDING shows.")
+@click.argument("name")
+@click.argument("recordings", nargs=-1, required=True, metavar="RECORDING...")
+@click.option("--output", "-o", required=True, metavar="FILE", help="Where it is written.")
+@click.option("--force", is_flag=True, help="Let it replace a file.")
+def update(name: str, recordings: tuple[str, ...], output: str, force: bool) -> int:
+    """Write the face; what it still differs in is told."""
+    face, release, traces = _read(name, recordings)
+    document = updated(json.loads(face.path.read_bytes()), traces, release)
+    with report_stream(output, force) as stream:
+        stream.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    left = dict.fromkeys(drift.words for drift in drifts(type(face.data).model_validate(document), traces))
+    print(f"wrote {printable(output, 400)}", *(f"to mend by hand: {printable(line, 600)}" for line in left), sep="\n")
+    return 0
+
+
+def _read(name: str, recordings: Sequence[str]) -> tuple[Face, str, Sequence[Trace]]:
+    """The face, the release that was recorded, and its recordings."""
+    files = trace_files(recordings)
+    if files.complaints:
+        raise files.complaints[0]
+    traces = [read_recording(file) for file in files.files]
+    launched = release_of(traces)
+    if launched is None or not hooks_observed(traces):
+        why = "no program is named" if launched is None else f"{launched[0]} ran no hook of the connector's"
+        raise NothingTestedError(
+            f"{why} in {len(traces)} recordings: there is nothing to compare",
+            where=printable(", ".join(map(str, recordings)), 400),
+            remedy="signet-conformance run TARGET --harness real --report DIR; plugins leave no marks of their events",
+        )
+    host, release = launched
+    face = face_of_harness(name, release)
+    if face.data.harness != host:
+        raise UsageError(
+            f"{face.name} plays {face.data.harness}, and these are recordings of {printable(host, 60)}",
+            where=printable(Path(recordings[0]), 400),
+            remedy=f"signet-conformance face check {printable(host, 60)} {printable(recordings[0], 200)}",
+        )
+    return face, release, traces

@@ -1,0 +1,159 @@
+"""Where a face differs from the program that it plays: events and their order, members, working folder, environment.
+
+What the program did stands in recordings of the real lane, as marks of the connector's commands that it ran.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Any
+
+from signet_conformance.trace import Trace
+from signet_conformance.trace.marks import LoadedMark, ObservedMark, SkippedMark, StepMark, StepName, marks_of
+
+if TYPE_CHECKING:
+    from signet_conformance.targets.face_document import FaceDocument
+
+_ANY_PROCESS = frozenset({"PWD", "OLDPWD", "SHLVL", "_", "PATH", "HOME"})
+"""Variables that a shell sets by itself, or that the kit sets for its observation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """One difference: what it is about, what the face says, and what the program did."""
+
+    about: str
+    face: str
+    program: str
+
+    @property
+    def words(self) -> str:
+        """The same as a line."""
+        return f"{self.about}: the face says {self.face}; the program did {self.program}"
+
+
+def release_of(traces: Iterable[Trace]) -> tuple[str, str] | None:
+    """The harness that some recordings name, and its release; None where they name none."""
+    loaded = (mark for trace in traces for mark in marks_of(trace, LoadedMark))
+    return next(((mark.host, mark.release) for mark in loaded if mark.host and mark.release), None)
+
+
+def hooks_observed(traces: Iterable[Trace]) -> Sequence[ObservedMark]:
+    """The runs of hooks in some recordings; commands that are no hook have no event."""
+    return [mark for trace in traces for mark in marks_of(trace, ObservedMark) if mark.event is not None]
+
+
+def not_compared(face: FaceDocument, traces: Sequence[Trace]) -> Sequence[str]:
+    """The events of the face that no recording shows: no hook is installed for them, or they were never fired."""
+    return sorted(_events_of(face) - {str(mark.event) for mark in hooks_observed(traces)})
+
+
+def drifts(face: FaceDocument, traces: Sequence[Trace]) -> Iterator[Drift]:
+    """What the recordings show of the program otherwise than the face."""
+    runs = hooks_observed(traces)
+    seen = {str(mark.event) for mark in runs}
+    for trace in traces:
+        yield from _order(face, trace, seen)
+        yield from _folders(trace)
+    for event in sorted(seen):
+        yield from _members(face, event, [mark for mark in runs if mark.event == event])
+    yield from _environment(face, runs)
+    yield from _durations(face, runs)
+
+
+def _events_of(face: FaceDocument) -> set[str]:
+    """The events that the face fires in steps of the user."""
+    actions = [action for actions in face.steps.values() for action in actions] + [*face.turn_end]
+    return {action.event for action in actions if hasattr(action, "event")}
+
+
+def _order(face: FaceDocument, trace: Trace, seen: set[str]) -> Iterator[Drift]:
+    """The events of one recording, in their order, beside those that the face fires in its steps."""
+    expected = [event for event in _played(face, trace) if event in seen]
+    done = [str(mark.event) for mark in marks_of(trace, ObservedMark) if mark.event is not None]
+    for how, low, high, first, last in SequenceMatcher(None, expected, done, autojunk=False).get_opcodes():
+        if how != "equal":
+            before = f" after {expected[low - 1]}" if low else " first"
+            yield Drift(f"events{before}", _listed(expected[low:high]), _listed(done[first:last]))
+
+
+def _played(face: FaceDocument, trace: Trace) -> Iterator[str]:
+    """The events that the face fires in the steps of a recording, in their order."""
+    skipped = {mark.index for mark in marks_of(trace, SkippedMark)}
+    for step in marks_of(trace, StepMark):
+        if step.index in skipped:
+            continue
+        actions: Sequence[Any] = face.steps.get(str(step.step), ())  # type: ignore[call-overload]  # any word of a mark
+        yield from (action.event for action in actions if hasattr(action, "event"))
+        if step.step in (StepName.PROMPT, StepName.TOOL) and not step.other.get("more"):
+            yield from (action.event for action in face.turn_end if hasattr(action, "event"))
+
+
+def _folders(trace: Trace) -> Iterator[Drift]:
+    """Hooks run in the folder of their session's project, as the name of the folder tells."""
+    project: dict[str | None, str] = {}
+    session_of: str | None = None
+    marks: list[StepMark | ObservedMark] = [*marks_of(trace, StepMark), *marks_of(trace, ObservedMark)]
+    for mark in sorted(marks, key=lambda mark: mark.seq):
+        if isinstance(mark, StepMark):
+            session_of = mark.session
+            if mark.project is not None:
+                project[session_of] = mark.project
+        elif mark.event is not None and mark.cwd and session_of in project:
+            wanted = project[session_of].rsplit("/", 1)[-1]
+            if mark.cwd.rstrip("/").rsplit("/", 1)[-1] != wanted:
+                yield Drift(f"working folder of {mark.event}", f"the project's, {wanted}", mark.cwd)
+
+
+def _members(face: FaceDocument, event: str, runs: Sequence[ObservedMark]) -> Iterator[Drift]:
+    """The members of an event's input: those that every run has, and those that none has."""
+    if event not in face.events:
+        yield Drift(event, "nothing of it", f"fire it {len(runs)} times")
+        return
+    sometimes = set(face.sometimes.get(event, ()))
+    known = set(face.events[event]) - sometimes
+    always = set.intersection(*(set(run.members) for run in runs))
+    never = known - {name for run in runs for name in run.members}
+    if never:
+        yield Drift(f"members of {event}", _listed(sorted(never)), "leave them out")
+    if more := always - known - sometimes:
+        yield Drift(f"members of {event}", "nothing of them", f"send {_listed(sorted(more))}")
+
+
+def _environment(face: FaceDocument, runs: Sequence[ObservedMark]) -> Iterator[Drift]:
+    """The variables that hooks inherit: those that the face promises, and no other where it names them all."""
+    always = set.intersection(*(set(run.env) for run in runs)) if runs else set()
+    lacking = set(face.project_variables) - always if runs else set()
+    if lacking:
+        yield Drift("environment of hooks", _listed(sorted(lacking)), "set none of them")
+    if face.environment is not None and (more := always - set(face.environment) - _ANY_PROCESS):
+        yield Drift("environment of hooks", f"{_listed(face.environment)} and no other", _listed(sorted(more)))
+
+
+def _durations(face: FaceDocument, runs: Sequence[ObservedMark]) -> Iterator[Drift]:
+    """A hook that ran longer than the face lets any run, and came to its end."""
+    longest = max((run.ms or 0.0 for run in runs if run.status is not None), default=0.0) / 1000
+    if face.default_timeout_s is not None and longest > face.default_timeout_s:
+        yield Drift("longest run of a hook", f"{face.default_timeout_s:g} s", f"let one run {longest:.1f} s")
+
+
+def updated(face: Mapping[str, Any], traces: Sequence[Trace], release: str) -> dict[str, Any]:
+    """The face's document with the members of each event as the recordings show them, for a release of the program.
+
+    The order of events is left as it is: what a step comes to has more in it than their names.
+    """
+    runs = hooks_observed(traces)
+    events = {name: list(members) for name, members in face.get("events", {}).items()}
+    for event in dict.fromkeys(str(mark.event) for mark in runs):
+        sent = [set(mark.members) for mark in runs if mark.event == event]
+        ever, always = set.union(*sent), set.intersection(*sent)
+        kept = [name for name in events.get(event, ()) if name in ever]
+        events[event] = [*kept, *sorted(always - set(kept))]
+    checked = f"members of each hook's stdin, against a recording of {face['harness']} {release}"
+    return {**face, "version": release, "checked": checked, "events": events}
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names) or "nothing"

@@ -1,0 +1,140 @@
+"""Where a face differs from what the real program did, by the marks of a recording."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from signet_conformance.targets.drift import drifts, updated
+from signet_conformance.targets.face import face_of_harness
+from signet_conformance.targets.face_document import FaceDocument
+from signet_conformance.trace import Trace
+from tests.support.case_traces import build
+from tests.support.command_line import Invoke, invoke
+
+__all__ = ["invoke"]
+Item = dict[str, Any]
+FACE = json.loads(face_of_harness("claude-code").path.read_bytes())
+VERSION = str(FACE["version"])
+
+
+def mark(name: str, **data: Any) -> Item:
+    """A mark."""
+    return {"mark": name, "data": data}
+
+
+def ran(event: str, members: Sequence[str] | None = None, **more: Any) -> Item:
+    """A run of a hook as the face has it, but for what is given."""
+    told = {"event": event, "members": list(FACE["events"][event] if members is None else members)}
+    return mark(
+        "observed",
+        **{**told, "env": ["CLAUDE_PROJECT_DIR", "HOME"], "cwd": "/tmp/x/acme", "status": 0, "ms": 9.0, **more},
+    )
+
+
+def day(**other: Item) -> list[Item]:
+    """A session with two prompts; `other` replaces the run of a hook."""
+    runs = {
+        "start": ran("SessionStart"),
+        "first": ran("UserPromptSubmit"),
+        "second": ran("UserPromptSubmit"),
+        "end": ran("SessionEnd"),
+    }
+    runs.update(other)
+    said = [mark("step", index=n, step="prompt", session="s1", text=f"Number {n}?", reply="Yes.") for n in (1, 2)]
+    return [
+        mark("loaded", ok=True, host="claude-code", release=VERSION, real=True),
+        mark("step", index=0, step="start", session="s1", project="/workspace/src/acme"), runs["start"],
+        said[0], runs["first"], said[1], runs["second"],
+        mark("step", index=3, step="end", session="s1"), runs["end"],
+    ]  # fmt: skip
+
+
+def trace(folder: Path, items: Sequence[Item]) -> Trace:
+    """The recording of these marks."""
+    return build(folder / "run.jsonl", items)
+
+
+def told(folder: Path, items: Sequence[Item], **members: Any) -> list[str]:
+    """The differences between the face, with other members, and these marks."""
+    face = FaceDocument.model_validate({**copy.deepcopy(FACE), **members})
+    return [drift.words for drift in drifts(face, [trace(folder, items)])]
+
+
+def test_a_program_that_does_what_the_face_says_shows_no_drift(tmp_path: Path) -> None:
+    """The same events in order, with the same members, in the project's folder; what is not seen is not compared."""
+    assert told(tmp_path, day()) == []
+
+
+def without(event: str, *names: str) -> list[str]:
+    """The members of an event but these."""
+    return [name for name in FACE["events"][event] if name not in names]
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ({"second": mark("remark", text="x")}, "events after UserPromptSubmit: the face says UserPromptSubmit;"),
+        ({"end": ran("UserPromptSubmit")}, "the program did UserPromptSubmit"),
+        (
+            {"start": ran("SessionStart", without("SessionStart", "source"))},
+            "members of SessionStart: the face says source",
+        ),
+        ({"start": ran("SessionStart", [*FACE["events"]["SessionStart"], "branch"])}, "the program did send branch"),
+        ({"first": ran("UserPromptSubmit", cwd="/root")}, "the face says the project's, acme; the program did /root"),
+        (
+            {"first": ran("UserPromptSubmit", env=["HOME"])},
+            "the face says CLAUDE_PROJECT_DIR; the program did set none",
+        ),
+        ({"end": ran("SessionEnd", ms=90_000.0)}, "longest run of a hook: the face says 60 s; the program did let one"),
+    ],
+)
+def test_a_difference_is_told(other: Mapping[str, Item], words: str, tmp_path: Path) -> None:
+    """Each kind of difference names what the face says and what the program did."""
+    assert any(words in line for line in told(tmp_path, day(**other))), told(tmp_path, day(**other))
+
+
+def test_members_of_some_ways_of_running_are_no_drift(tmp_path: Path) -> None:
+    """What the face says an event has sometimes may be there or not."""
+    first = ran("UserPromptSubmit", [*FACE["events"]["UserPromptSubmit"], "prompt_id"])
+    second = ran("UserPromptSubmit", [*FACE["events"]["UserPromptSubmit"], "prompt_id"])
+    assert told(tmp_path, day(first=first, second=second)) == []
+    assert told(tmp_path, day(first=first, second=second), sometimes={}) != []
+
+
+def test_variables_beyond_those_that_are_handed_on_are_drift(tmp_path: Path) -> None:
+    """A face that names all variables is held to them."""
+    assert told(tmp_path, day(), environment=["CLAUDE_PROJECT_DIR"], project_variables=[]) == []
+    fired = {"start": "SessionStart", "first": "UserPromptSubmit", "second": "UserPromptSubmit", "end": "SessionEnd"}
+    runs = {name: ran(event, env=["CLAUDE_PROJECT_DIR", "LANG"]) for name, event in fired.items()}
+    (line,) = told(tmp_path, day(**runs), environment=["CLAUDE_PROJECT_DIR"], project_variables=[])
+    assert line.endswith("the program did LANG")
+
+
+def test_a_face_is_updated_from_a_recording(tmp_path: Path) -> None:
+    """Members that were never sent are taken out, new ones added, the rest keeps its order; then there is no drift."""
+    items = day(start=ran("SessionStart", [*without("SessionStart", "model"), "branch"]))
+    made = updated(FACE, [trace(tmp_path, items)], "9.0.0")
+    assert made["version"] == "9.0.0"
+    assert made["events"]["SessionStart"] == [*without("SessionStart", "model"), "branch"]
+    assert list(drifts(FaceDocument.model_validate({**made, "sometimes": {}}), [trace(tmp_path, items)])) == []
+
+
+def test_the_command_tells_drift_by_its_status(invoke: Invoke, tmp_path: Path) -> None:
+    """0 without drift, 1 with, 3 where no hook ran, 2 for recordings of another program; update writes a face."""
+    trace(tmp_path, day())
+    assert invoke("face", "check", "claude-code", "run.jsonl").exit_code == 0
+    trace(tmp_path, day(first=ran("UserPromptSubmit", cwd="/root")))
+    drifted = invoke("face", "check", "claude-code", "run.jsonl")
+    assert drifted.exit_code == 1
+    assert "not compared, for no run shows them: PreCompact, Stop" in " ".join(drifted.stdout.split())
+    assert invoke("face", "check", "codex", "run.jsonl").exit_code == 2
+    assert invoke("face", "update", "claude-code", "run.jsonl", "--output", "face.json").exit_code == 0
+    assert json.loads((tmp_path / "face.json").read_text())["format"] == "signet-face/1"
+    trace(tmp_path, [item for item in day() if item["mark"] != "observed"])
+    assert invoke("face", "check", "claude-code", "run.jsonl").exit_code == 3
