@@ -78,3 +78,25 @@ def test_recall_of_a_session_whose_start_was_lost(tmp_path: Path, away: bool, ex
     begun = [AWAY, opened, BACK] if away else [opened]
     items = [step("start", 0), START, *begun, step("tool", 2, "s2"), answered]
     assert judge(build(tmp_path / "trace.jsonl", items)).judgements["SIG-REC-004"].verdict == expected
+
+
+SPEAKS = {"declared": {"agents": ["atlas-agent"], "capabilities": ["session-start", "user-prompt-submit"]}}
+TURN = {"mark": "step", "data": {"step": "prompt", "session": "s1", "index": 2, "text": "again", "reply": "yes"}}
+
+
+@pytest.mark.parametrize(("away", "expected"), [(True, "PASS"), (False, "WARN")])
+def test_prompt_may_be_submitted_when_the_tools_of_its_turn_are_done(tmp_path: Path, away: bool, expected: str) -> None:
+    """A host may tell its plugin of a turn at the turn's end, where nothing listened."""
+    first = [step("start", 0), START, step("prompt", 1), PROMPT]
+    tool = [AWAY, step("tool", 3), BACK] if away else [step("tool", 3)]
+    judged = judge(build(tmp_path / "trace.jsonl", [*first, TURN, *tool, step("end", 4)], SPEAKS))
+    assert judged.judgements["SIG-PROMPT-011"].verdict == expected
+
+
+@pytest.mark.parametrize(("away", "expected"), [(True, "PASS"), (False, "WARN")])
+def test_plugin_that_was_not_there_at_the_start_stays_away(tmp_path: Path, away: bool, expected: str) -> None:
+    """A host asks once whether a plugin can be used; where nothing listened then, a clear does not bring it back."""
+    spoken = [step("start", 0, "s0"), START, step("prompt", 1, "s0"), PROMPT]
+    begun = [AWAY, step("start", 2), BACK] if away else [step("start", 2)]
+    judged = judge(build(tmp_path / "trace.jsonl", [*spoken, *begun, step("clear", 3), TURN], SPEAKS))
+    assert judged.judgements["SIG-PROMPT-011"].verdict == expected

@@ -12,9 +12,9 @@ from signet_conformance.rules.prompt import answered_before
 from signet_conformance.rules.steps import (
     disturbed_between,
     last_opening,
+    openings,
     prompt_steps,
     session_of,
-    start_was_disturbed,
     step_end,
 )
 from signet_conformance.rules.turns import plain
@@ -126,7 +126,7 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
             failed.add((step.session, text))
         if (
             step.index in skipped
-            or disturbed_between(recording, step.seq, step_end(recording, step))
+            or disturbed_between(recording, step.seq, _turn_end(recording, steps, step))
             or not _could_start(recording, step)
         ):
             continue
@@ -156,6 +156,17 @@ def _prompts_given(steps: Sequence[StepMark]) -> Iterator[tuple[StepMark, float]
             yield step, float("inf") if following is None else following.seq
 
 
+def _turn_end(recording: Recording, steps: Sequence[StepMark], step: StepMark) -> int:
+    """The number at which the turn of a prompt is over: a connector may submit it once the model's tools are done."""
+    last = step
+    for mark in steps:
+        if mark.seq > step.seq and mark.session == step.session:
+            if mark.step != StepName.TOOL:
+                break
+            last = mark
+    return step_end(recording, last)
+
+
 def _window_has_prompt(recording: Recording, prompts: list[Call], step: StepMark, end: float) -> bool:
     """Whether a prompt was sent in a step that may be of its session."""
     return any(step.seq < p.seq < end and session_of(recording, p.key) in (None, step.session) for p in prompts)
@@ -172,4 +183,10 @@ def _could_start(recording: Recording, step: StepMark) -> bool:
     if starts and opened is not None and not any(call.seq > opened[0] for call in starts):
         # Opened again, and not started: a request that was refused before may not come a second time (SIG-HTTP-010).
         return starts[-1].accepted and not any(call.status in _REFUSED for call in starts)
-    return starts[-1].accepted if starts else not start_was_disturbed(recording, step)
+    return (
+        starts[-1].accepted
+        if starts
+        else not any(
+            disturbed_between(recording, mark.seq, step_end(recording, mark)) for mark in openings(recording, step)
+        )
+    )

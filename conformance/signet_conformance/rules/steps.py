@@ -177,13 +177,18 @@ def step_end(recording: Recording, step: StepMark) -> int:
     return next((mark.seq for mark in marks[place:] if isinstance(mark, StepMark | Switch)), step.seq + 10**9)
 
 
-def last_opening(recording: Recording, step: StepMark) -> tuple[int, int] | None:
-    """The numbers between which the session of a step was opened last, up to that step."""
-    opening = [
+def openings(recording: Recording, step: StepMark) -> list[StepMark]:
+    """The steps in which the session of a step was opened, up to that step."""
+    return [
         mark
         for mark in recording.marks(StepMark)
         if mark.seq <= step.seq and mark.session == step.session is not None and mark.step in OPENING
     ]
+
+
+def last_opening(recording: Recording, step: StepMark) -> tuple[int, int] | None:
+    """The numbers between which the session of a step was opened last, up to that step."""
+    opening = openings(recording, step)
     return (opening[-1].seq, step_end(recording, opening[-1])) if opening else None
 
 
