@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,11 +28,20 @@ COVERABLE = frozenset({Verdict.FAIL, Verdict.WARN})
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A file of entries. A `flaky` one is never stale: what fails now and then passes now and then."""
+    """A file of entries. A `flaky` one is never stale: what fails now and then passes now and then.
+
+    Where several faces are run, neither is an entry that names no face: what passes in one may fail in another.
+    """
 
     path: str
     entries: Sequence[Entry]
     flaky: bool = False
+    several_faces: bool = False
+
+    def of_face(self, face: str, *, alone: bool) -> Known:
+        """The entries that speak of a run in a face; `alone` tells that no other face is run beside."""
+        entries = [entry for entry in self.entries if entry.face in (None, face)]
+        return replace(self, entries=entries, several_faces=not alone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +90,8 @@ def held(verdicts: Verdicts, known: Sequence[Known], today: date) -> KnownInRun:
                 if covers(entry, target, now[target]):
                     covered.setdefault((entry.requirement, target), (file, entry))
             # Only a PASS shows that it is mended: what was not tested, or cannot be told, may still fail.
-            if not file.flaky and not failing and Verdict.PASS in now.values():
+            may_fail_elsewhere = file.flaky or (file.several_faces and entry.face is None)
+            if not may_fail_elsewhere and not failing and Verdict.PASS in now.values():
                 stale.append((file, entry))
     return KnownInRun(covered, stale, expired)
 

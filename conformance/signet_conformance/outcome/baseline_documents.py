@@ -77,10 +77,14 @@ class Entry:
     verdict: Annotated[
         Failure, Field(description="the worst that may stand: WARN lets no FAIL of the requirement pass")
     ] = Verdict.FAIL
+    face: Annotated[
+        Telling | None,
+        Field(description="the release of the target's harness in which it fails, such as openclaw-2026.9.6"),
+    ] = None
 
     def to_json(self) -> dict[str, str]:
         """The entry as it stands in a file."""
-        row: dict[str, str] = to_jsonable_python(self)
+        row: dict[str, str] = to_jsonable_python(self, exclude_none=True)
         return row
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -76,6 +76,10 @@ class KnownFailures:
         until = _expiry(given.expires, f"{prefix}expires")
         owner = (given.owner or "").strip() or user_name()
         return cls(files, given.write_baseline, owner, (given.reason or "").strip(), until)
+
+    def of_face(self, face: str, *, alone: bool) -> KnownFailures:
+        """What is known of a run in one face of the target's harness; `alone` tells that no other is run beside."""
+        return replace(self, files=[file.of_face(face, alone=alone) for file in self.files])
 
     def reasons(self, target: str, verdicts: Mapping[str, Verdict]) -> dict[str, str]:
         """The requirements whose verdict at a target an entry in force lets pass, each with the entry in words."""

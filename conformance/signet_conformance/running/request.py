@@ -22,7 +22,7 @@ from signet_conformance.running.daemon import demand_consent
 from signet_conformance.running.default_port import demand_free
 from signet_conformance.running.events import Noted, Tell, WritesInto
 from signet_conformance.running.plan import EMBEDDED, Invocation, Plan
-from signet_conformance.targets.face import EVERY, find_face, with_faces
+from signet_conformance.targets.face import find_face, with_faces
 from signet_conformance.targets.real import HarnessChoice, with_harness
 
 if TYPE_CHECKING:
@@ -188,7 +188,8 @@ def read_each(given: Given, target: targets.Target, face: str | None, spelt: Spe
     """The request of a run for each host release that `face` chooses, as `read` reads it.
 
     Where there are several, each report has a folder of its own below the one that is named. Raises TargetError for a
-    face that cannot be played, UsageError beside several for known failures: what fails differs from face to face.
+    face that cannot be played, UsageError beside several for a baseline that is to be written. Known failures are held
+    against each face: an entry may name the one that it is of.
     """
     driven = with_harness(target, given.harness, spelt("harness"))
     if driven.real is not None and face is not None:
@@ -199,16 +200,26 @@ def read_each(given: Given, target: targets.Target, face: str | None, spelt: Spe
         )
     played = with_faces(driven, face, spelt("face"))
     if len(played) == 1:
-        return (read(given, played[0], spelt),)
-    if given.known.files or given.known.written is not None:
+        alone = (
+            given if driven.real is not None or not played[0].kind.has_face else _of_face(given, played[0], alone=True)
+        )
+        return (read(alone, played[0], spelt),)
+    if given.known.written is not None:
         raise UsageError(
-            "known failures are those of one face",
-            where=f"{spelt('face')} {EVERY}",
-            remedy=f"name one face, or leave {spelt('baseline')}, {spelt('flaky')} and {spelt('write-baseline')} out",
+            "one file cannot be written by several runs",
+            where=spelt("write-baseline"),
+            remedy=f'name one face, and add its name to the entries as their "face"; {spelt("baseline")} takes them',
         )
     report = None if given.report is None else _fresh_folder(Path(given.report), spelt("report"))
     folders = [None if report is None else str(report / find_face(each).name) for each in played]
-    return [read(replace(given, report=folder), each, spelt) for each, folder in zip(played, folders, strict=True)]
+    return [
+        read(replace(_of_face(given, each, alone=False), report=folder), each, spelt)
+        for each, folder in zip(played, folders, strict=True)
+    ]
+
+
+def _of_face(given: Given, played: targets.Target, *, alone: bool) -> Given:
+    return replace(given, known=given.known.of_face(find_face(played).name, alone=alone))
 
 
 def worst(statuses: Sequence[int]) -> int:
