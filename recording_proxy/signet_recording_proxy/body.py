@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from email.message import Message
 from typing import Any
 
+import msgspec
+
 from signet_recording_proxy.content_coding import not_installed, undo
 
 MAX_JSON_DEPTH = 100
@@ -121,6 +123,10 @@ def parse_json(text: str) -> tuple[bool, Any]:
         return False, None
     if text.count("[") + text.count("{") > MAX_JSON_DEPTH and _too_deep(text):
         return False, None
+    try:
+        return True, msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        pass  # the slower reader takes half an emoji and a byte order mark, and knows what is beyond a float
     try:
         return True, json.loads(text.removeprefix("\ufeff"), parse_constant=_refused, parse_float=_finite)
     except (ValueError, RecursionError):

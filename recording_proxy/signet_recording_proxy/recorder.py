@@ -41,8 +41,15 @@ class Sent:
 
     def body_json(self) -> dict[str, Any] | None:
         """The `body` member of the trace line."""
-        codings = ",".join(value for key, value in self.headers if key == "content-encoding")
-        return describe(self.body, self.header("content-type"), codings)
+        if not self.body.size:
+            return None
+        media_type, codings = None, []
+        for name, value in self.headers:
+            if name == "content-type" and media_type is None:
+                media_type = value
+            elif name == "content-encoding":
+                codings.append(value)
+        return describe(self.body, media_type, ",".join(codings))
 
 
 @dataclass(slots=True, eq=False)
@@ -230,7 +237,7 @@ def _line(exchange: Ongoing, error: str | None, note: str, ended: float) -> dict
         "request": {
             "method": exchange.method,
             "path": path,
-            "query": parse_qsl(query, keep_blank_values=True),
+            "query": parse_qsl(query, keep_blank_values=True) if query else [],
             "headers": exchange.request.headers,
             "body": exchange.request.body_json(),
         },

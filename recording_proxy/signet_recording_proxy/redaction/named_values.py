@@ -107,7 +107,8 @@ MULTIPART = NamedValue(
 )
 """Fields of multipart/form-data."""
 
-_SQUEEZED_OUT = b"_-.\\[]0123456789"
+SQUEEZED_OUT = b"_-.\\[]0123456789"
+"""What may stand between the letters of a name."""
 NAME_ENDINGS = tuple(ending.encode() for ending in (*ALWAYS, *ONE_WORD, *MIXED))
 
 
@@ -117,12 +118,14 @@ def backwards(mark: bytes, endings: Iterable[bytes]) -> re.Pattern[bytes]:
 
 
 _BEFORE_QUOTE = backwards(b'"', NAME_ENDINGS)
-_BEFORE_SIGN = backwards(b"=", (*NAME_ENDINGS, *(name.encode() for name in (*QUERY_ALWAYS, *QUERY_MIXED))))
+NAMES_BEFORE_SIGN = tuple(name.encode() for name in (*QUERY_ALWAYS, *QUERY_MIXED))
+"""Names that mean a secret in a query string, beside those that always do."""
+_BEFORE_SIGN = backwards(b"=", (*NAME_ENDINGS, *NAMES_BEFORE_SIGN))
 
 
 def suspected(lowered: bytes) -> list[NamedValue]:
     """Which of these lower-case bytes, text or a JSON line, may hold: judged by what stands before quotes and `=`."""
-    squeezed = lowered.translate(None, _SQUEEZED_OUT)[::-1]
+    squeezed = lowered.translate(None, SQUEEZED_OUT)[::-1]
     patterns = []
     if _BEFORE_SIGN.search(squeezed):
         patterns.append(PARAMETERS)

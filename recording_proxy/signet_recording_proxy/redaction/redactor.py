@@ -18,6 +18,8 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, unquote
 
+import msgspec
+
 from signet_conformance.trace import Header, encode
 from signet_recording_proxy.content_coding import all_installed
 from signet_recording_proxy.redaction import named_values
@@ -27,6 +29,7 @@ from signet_recording_proxy.redaction.secret_names import is_secret_header, is_s
 from signet_recording_proxy.redaction.secret_walk import Cleaner
 from signet_recording_proxy.redaction.suspects import Suspects, suspects
 
+_ENCODER = msgspec.json.Encoder()
 _SCHEMES = frozenset({"bearer", "basic", "digest", "token", "negotiate", "apikey"})
 _CLEAN_HEADER = b'["authorization","Bearer <redacted:'
 _HARMLESS_HEADER = b'["access-control-allow-credentials","true"]'
@@ -75,12 +78,12 @@ class Redactor:
         for message in (request, response) if response is not None else (request,):
             message["headers"] = [self._header(name, value) for name, value in message["headers"]]
             message["body"] = self._opaque(message["body"])
-        encoded = encode(line)
+        encoded = _encoded(line)
         # What is clean by now calls for no search of all the rest; the request's headers stand before both bodies.
         count = sum(name == "authorization" for name, _ in request["headers"])
         looked_at = encoded.replace(_HARMLESS_HEADER, b'[""]')
         suspected = self._suspects(looked_at.replace(_CLEAN_HEADER, b'["', count) if count else looked_at)
-        return encoded if suspected is None else encode(self._cleaner(suspected).line(line))
+        return encoded if suspected is None else _encoded(self._cleaner(suspected).line(line))
 
     def document(self, value: Any) -> Any:
         """Any JSON value, such as a mark's data, without its secrets."""
@@ -214,6 +217,14 @@ class Redactor:
             text = text.replace(form, token)
         text = text[: len(text) - self._known.begun_at_the_end(text)]
         return text[: -len(match[0])] if (match := _UNFINISHED_WORD.search(text, max(0, len(text) - 4096))) else text
+
+
+def _encoded(line: dict[str, Any]) -> bytes:
+    """As `encode`, and faster. Bodies hold no NaN, which this encoder would write as null."""
+    try:
+        return _ENCODER.encode(line) + b"\n"
+    except UnicodeEncodeError:
+        return encode(line)
 
 
 def _plain(value: Any) -> str:

@@ -7,13 +7,22 @@ recording hold no secret, and are written as they came.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from typing import Any, NamedTuple, Protocol
+
+import jsonschema_rs
 
 from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, COMMANDS, MARKUP
 from signet_recording_proxy.redaction.encoded_values import Hidden, may_hide, shows_escapes
 from signet_recording_proxy.redaction.known_secrets import KnownSecrets
-from signet_recording_proxy.redaction.named_values import NAME_ENDINGS, backwards, suspected
+from signet_recording_proxy.redaction.named_values import (
+    NAME_ENDINGS,
+    NAMES_BEFORE_SIGN,
+    SQUEEZED_OUT,
+    backwards,
+    suspected,
+)
 from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTERNS, TextPattern
 
 
@@ -41,8 +50,10 @@ def _by_stem(patterns: Sequence[TextPattern]) -> dict[bytes, list[int]]:
 
 _ISSUED = _by_stem(ISSUED)
 _SHAPED = _by_stem(TEXT_PATTERNS)
-_RUN = bytes(byte if chr(byte) in "_.~+/=@:-" or (chr(byte).isalnum() and byte < 128) else 0x20 for byte in range(256))
-_SHORTEST_RUN = 15
+_IN_RUN = bytes(
+    b"x"[0] if chr(byte) in "_.~+/=@:-" or (chr(byte).isalnum() and byte < 128) else 0x20 for byte in range(256)
+)
+_LONG_RUN = b"x" * 15
 """No issuer's token is a shorter run of these characters."""
 
 _REMEMBERED, _LONGEST_REMEMBERED = 4096, 256
@@ -66,12 +77,15 @@ _PROGRAMS = tuple(stem.encode() for stem in COMMANDS.STEMS)
 
 def suspects(encoded: bytes, known: KnownSecrets) -> Suspects | None:
     """What an encoded JSON line has to be searched for; None when it holds nothing that is secret."""
-    lowered = encoded.lower()
     plain = _ESCAPE.sub(b" ", encoded) if b"\\" in encoded else encoded
     issued, hides = _in_runs(_long_runs(plain))
-    shaped = _shapes(lowered)
-    patterns: list[Pattern] = [*issued, *shaped, *suspected(lowered)]
-    patterns += _assigned(lowered, _ASSIGNED_IN_LINE)
+    patterns: list[Pattern] = [*issued]
+    shaped: list[TextPattern] = []
+    lowered = b""
+    if may_name_or_show(encoded):
+        lowered = encoded.lower()
+        shaped = _shapes(lowered)
+        patterns += (*shaped, *suspected(lowered), *_assigned(lowered, _ASSIGNED_IN_LINE))
     # A secret that is taken out may leave encoded text behind that it was glued to.
     if hides or issued or shaped or shows_escapes(plain):
         patterns.append(HIDDEN)
@@ -79,9 +93,55 @@ def suspects(encoded: bytes, known: KnownSecrets) -> Suspects | None:
     return Suspects(patterns, forms) if patterns or forms or b"agentsdir" in lowered else None
 
 
+def may_name_or_show(encoded: bytes) -> bool:
+    """Whether a line, or text, may hold what `_shapes`, `suspected` or `_assigned` finds; never False where it does."""
+    try:
+        text = encoded.decode()
+    except UnicodeDecodeError:
+        text = encoded.decode("latin-1")
+    return bool(_gate().is_valid(text))
+
+
+@cache
+def _gate() -> Any:
+    """All that those looks search for, as one expression.
+
+    A pattern of a JSON Schema is an expression of Rust's: it looks at a whole line in the time in which one of
+    Python's looks at its first tenth, and takes time in proportion to the line whatever stands there.
+    """
+    squeezed = f"[{re.escape(SQUEEZED_OUT.decode())}]*"
+
+    def spread(names: Iterable[bytes]) -> str:
+        return "|".join(squeezed.join(map(re.escape, name.decode())) for name in sorted(names))
+
+    programs = "|".join(re.escape(program.decode()) for program in _PROGRAMS)
+    last = "|".join(sorted(ending.decode() for ending in _LAST_LETTERS))
+    looks = (
+        f'(?:{spread(NAME_ENDINGS)}){squeezed}["=]',
+        f"(?:{spread(NAMES_BEFORE_SIGN)}){squeezed}=",
+        rf"(?:{last})[0-9_.\-]{{0,63}}(?:\\{{0,40}}'|\\+\")?(?: |\t|\\+t){{0,4}}[:=]",
+        "|".join(re.escape(stem.decode()) for stem in _SHAPED),
+        "</|<input|form-data|agentsdir|-pass",
+        # An option follows its program.
+        rf"(?:{programs})(?s:.)*(?:\s|\\[nrtfv]|\\u[0-9a-f]{{4}}|[^\x00-\x7f])-[a-z-]",
+    )
+    schema = {"type": "string", "pattern": f"(?i)(?:{'|'.join(looks)})"}
+    options = jsonschema_rs.RegexOptions(size_limit=_GATE_BYTES, dfa_size_limit=_GATE_BYTES)
+    return jsonschema_rs.validator_for(schema, pattern_options=options)
+
+
+_GATE_BYTES = 64 << 20
+
+
 def _long_runs(plain: bytes) -> list[bytes]:
     """The runs of characters that tokens and encoded text are made of."""
-    return [run for run in plain.translate(_RUN).split() if len(run) >= _SHORTEST_RUN]
+    marked, runs = plain.translate(_IN_RUN), []
+    start = marked.find(_LONG_RUN)
+    while start >= 0:
+        end = marked.find(b" ", start)
+        runs.append(plain[start : end if end >= 0 else None])
+        start = marked.find(_LONG_RUN, end) if end >= 0 else -1
+    return runs
 
 
 def _in_runs(runs: list[bytes]) -> tuple[list[TextPattern], bool]:
@@ -120,7 +180,7 @@ def _assigned(lowered: bytes, assigned: re.Pattern[bytes]) -> list[Pattern]:
         patterns.append(ASSIGNMENTS)
     if b"</" in lowered or b"<input" in lowered:
         patterns.append(MARKUP)
-    if _OPTION.search(lowered) and any(program in lowered for program in _PROGRAMS):
+    if any(program in lowered for program in _PROGRAMS) and _OPTION.search(lowered):
         patterns.append(COMMANDS)
     return patterns
 

@@ -1,0 +1,53 @@
+"""One cheap look at a line lets everything pass that a search could find."""
+
+from __future__ import annotations
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from signet_recording_proxy.redaction import suspects
+from signet_recording_proxy.redaction.named_values import NAME_ENDINGS, NAMES_BEFORE_SIGN, suspected
+
+WORDS = [name.decode() for name in (*NAME_ENDINGS, *NAMES_BEFORE_SIGN)]
+STEMS = [stem.decode() for stem in suspects._SHAPED]
+BETWEEN = [*"_-.\\[]7 \t'\":=é\xff", "\\t", '\\"', "\\\\'", "</", "<input", "pass", "to", " -p", "\\n-u", " --user"]
+PROGRAMS = [program.decode() for program in suspects._PROGRAMS]
+PIECES = st.sampled_from(
+    [*WORDS, *STEMS, *(word[-3:] for word in WORDS), *BETWEEN, *PROGRAMS, "agentsdir", "form-data"]
+)
+
+
+@given(st.lists(PIECES | st.text(max_size=3), max_size=12), st.booleans())
+@example(["pass", "_", "word", "7", '"'], False)
+@example(["key", "\\\\'", "\\t", ":"], True)
+@settings(max_examples=400)
+def test_what_a_search_could_find_passes_the_gate(pieces: list[str], upper: bool) -> None:
+    """Names before quotes and signs, assignments, markup, shapes: in any case, between anything."""
+    text = "".join(pieces)
+    raw = (text.upper() if upper else text).encode("utf-8", "surrogatepass")
+    lowered = raw.lower()
+    could = [*suspects._shapes(lowered), *suspected(lowered), *suspects._assigned(lowered, suspects._ASSIGNED_IN_LINE)]
+    # An option before its program is none of its options.
+    if [
+        pattern for pattern in could if pattern is not suspects.COMMANDS or _is_command(text)
+    ] or b"agentsdir" in lowered:
+        assert suspects.may_name_or_show(raw)
+
+
+def _is_command(text: str) -> bool:
+    return suspects.COMMANDS.replace(text.lower(), lambda _: "") != text.lower()
+
+
+def test_plain_text_does_not_pass_the_gate() -> None:
+    """What connectors and daemons mostly say calls for no search."""
+    assert not suspects.may_name_or_show(
+        b'{"harness":"pi","sessionKey":"s-1","userMessage":"Round half to even - always."}'
+    )
+
+
+@given(st.text(alphabet='ab_./=@:- \n"é', max_size=80))
+def test_long_runs_are_found_whole(text: str) -> None:
+    """The runs of 15 characters and more of those that tokens are made of."""
+    plain = text.encode()
+    table = bytes(byte if suspects._IN_RUN[byte] != 0x20 else 0x20 for byte in range(256))
+    assert suspects._long_runs(plain) == [run for run in plain.translate(table).split() if len(run) >= 15]
