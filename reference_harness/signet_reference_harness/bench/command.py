@@ -181,10 +181,16 @@ def _plan(given: Given, suite: Suite) -> Plan:
     )
     folder = (given.out or _folder(suite, probe)).absolute()
     subject = _subject(given, options(folder))
-    if given.record:
-        (folder / "traces").mkdir(parents=True, exist_ok=True)
+    _make(folder / "traces" if given.record else folder)
     jobs = 1 if isinstance(subject, RunningDaemon) else given.jobs or min(len(os.sched_getaffinity(0)), 8)
     return Plan(suite=suite, subject=subject, settings={"limit": given.limit}, folder=folder, jobs=jobs)
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"{folder}: {error.strerror or error}", remedy="name a folder of yours with --out") from None
 
 
 def _is_url(daemon: str | None) -> bool:
@@ -219,7 +225,6 @@ def _words(command: str) -> list[str]:
 
 def _folder(suite: Suite, probe: Plan) -> Path:
     """The newest folder of an unfinished run of this plan, else a new one."""
-    RUNS.mkdir(exist_ok=True)
     stem = f"{suite.head.name}-{probe.subject.name}-{run_id(probe.told())[:8]}"
     number = 1
     while (RUNS / f"{stem}-{number}" / RESULT).exists():

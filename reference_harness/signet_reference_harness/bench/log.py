@@ -51,7 +51,6 @@ class RunLog:
         """Open the log, or begin it. Raises ConfigError when it cannot be used, or another process uses it."""
         path = folder / NAME
         try:
-            folder.mkdir(parents=True, exist_ok=True)
             handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise ConfigError(

@@ -169,6 +169,13 @@ def test_a_failed_assertion_is_told_and_is_the_exit_status(
     assert "line 7, scenario valley-0: red is missing" in capsys.readouterr().out
 
 
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    """By name, before anything is started."""
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match=r"file/out: Not a directory"):
+        run(hut_lines(1), tmp_path / "file" / "out", subject="fts5", suite=None)
+
+
 def test_an_unknown_subject_is_refused(tmp_path: Path) -> None:
     """The refusal names those that there are."""
     with pytest.raises(ConfigError) as raised:
