@@ -7,17 +7,20 @@ import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import jsonschema
 import pytest
 
 from signet_conformance import trace
+from signet_conformance.children import forks
 from signet_conformance.contract import document
 from signet_conformance.engine import judge_run
 from signet_conformance.finding import Verdict
 from signet_conformance.scenarios.deciding import deciding
 from signet_conformance.scenarios.script import scripted
+from tests.support.command_line import Invoke
 from tests.support.drives import LASTING, PLAIN, Drive
 from tests.support.processes import PATIENCE_S, Watched, wait_until
 
@@ -92,14 +95,20 @@ def test_broken_scenario_is_replayed_by_the_command_that_is_named(drive: Drive) 
     assert "none of 1 scenarios could be performed; the first, ended" in err
 
 
-def test_some_requirements_have_the_verdicts_of_the_whole_run(drive: Drive) -> None:
+def test_some_requirements_have_the_verdicts_of_the_whole_run(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever the scripted scenarios show breached, those that can decide the requirement show too, in `-k` runs."""
     broken = RUNNING / "generated" / "broken_reference.py"
+    # Forked like the reference itself: there is a process for each of many scenarios.
+    programs = {**forks.PROGRAMS, str(broken): forks.PROGRAMS["signet_reference_harness"]}
+    monkeypatch.setattr(forks, "PROGRAMS", programs)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     defects = ("legacy_after_clear", "empty_repeat", "last_started_agent", "unnamed_compaction")
-    (drive.folder / "signet-conformance.toml").write_text(settings(broken, *defects))
-    status, out, err = finished(drive, "mine", "--scenarios=0", "--report=whole")
-    assert status == 1, out + err
-    traces = {path.stem: trace.read(path) for path in (drive.folder / "whole").glob("*.jsonl")}
+    (tmp_path / "signet-conformance.toml").write_text(settings(broken, *defects))
+    done = invoke("run", "mine", "--scenarios=0", "--report=whole")
+    assert done.exit_code == 1, done.output
+    traces = {path.stem: trace.read(path) for path in (tmp_path / "whole").glob("*.jsonl")}
     whole = judge_run(list(traces.values())).together
     for name, judgement in whole.items():
         chosen = [traces[scenario.name] for scenario in deciding(scripted(), [name]) if scenario.name in traces]
@@ -107,14 +116,14 @@ def test_some_requirements_have_the_verdicts_of_the_whole_run(drive: Drive) -> N
             assert judge_run(chosen, frozenset({name})).together[name].verdict is judgement.verdict, name
     assert whole["SIG-CMP-002"].verdict is Verdict.FAIL
 
-    status, out, err = finished(drive, "mine", "-k", "SIG-CMP-002")
-    assert status == 1, out + err
-    assert "FAIL SIG-CMP-002" in out
-    folder = next(line.partition("traces: ")[2] for line in out.splitlines() if line.startswith("traces: "))
+    done = invoke("run", "mine", "-k", "SIG-CMP-002")
+    assert done.exit_code == 1, done.output
+    assert "FAIL SIG-CMP-002" in done.stdout
+    folder = next(line.partition("traces: ")[2] for line in done.stdout.splitlines() if line.startswith("traces: "))
     performed = {path.stem for path in Path(folder).glob("*.jsonl")}
     assert {"compaction", "other-agent"} <= performed < set(traces)
     assert performed == {scenario.name for scenario in deciding(scripted(), ["SIG-CMP-002"])} & set(traces)
-    assert f"in {len(performed)} traces (exit 1)" in out
+    assert f"in {len(performed)} traces (exit 1)" in done.stdout
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

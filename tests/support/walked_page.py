@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 MARK = "<!-- the test has the kit installed already -->"
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _STEP = "=== step "
+PATIENCE_S = 300.0
 
 
 @dataclass(frozen=True)
@@ -66,22 +68,30 @@ class Page:
         hidden = ("SIGNET_", "GITHUB_", "PYTEST_")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
         bin_folder = str(Path(sys.executable).parent)
-        with subprocess.Popen(
-            ["/bin/sh", "-c", script],
-            cwd=folder,
-            env={**kept, "KIT": str(ROOT), "PATH": os.pathsep.join([bin_folder, kept.get("PATH", os.defpath)])},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        ) as shell:
-            try:
-                said, _ = shell.communicate(timeout=300)
-            finally:
-                # What a page starts in the background ends with it, even where the page broke off.
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(shell.pid, signal.SIGKILL)
-        return re.split(rf"^{_STEP}\d+\n", said, flags=re.MULTILINE)[1:]
+        # Into a file: nothing that outlives the shell holds up the reading of what was said.
+        with tempfile.TemporaryFile("w+") as said:
+            with subprocess.Popen(
+                ["/bin/sh", "-c", script],
+                cwd=folder,
+                env={**kept, "KIT": str(ROOT), "PATH": os.pathsep.join([bin_folder, kept.get("PATH", os.defpath)])},
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            ) as shell:
+                ended = True
+                try:
+                    shell.wait(PATIENCE_S)
+                except subprocess.TimeoutExpired:
+                    ended = False
+                finally:
+                    # What a page starts in the background ends with it, even where the page broke off.
+                    with contextlib.suppress(ProcessLookupError):
+                        os.killpg(shell.pid, signal.SIGKILL)
+            said.seek(0)
+            text = said.read()
+        assert ended, f"the page did not end within {PATIENCE_S:g} s; it said:\n{text}"
+        return re.split(rf"^{_STEP}\d+\n", text, flags=re.MULTILINE)[1:]
 
     def check(self, folder: Path) -> None:
         """Fail unless every line that the page shows beneath a block is said, in that order, numbers aside."""
