@@ -173,7 +173,9 @@ def _fold(name: str, passed: int, findings: list[Finding], dropped: int = 0) -> 
         why = kept[0].message if kept else "nothing in the trace is subject to it"
         return Judgement(name, verdict, Reason.NO_SUBJECT, why)
     if verdict is Verdict.PASS:
-        return Judgement(name, verdict, Reason.CONFORMING, _count(subjects), subjects=subjects)
+        # What a rule has to tell of a subject that conforms is no evidence, and stands in the message alone.
+        told = "; ".join([_count(subjects), *list(dict.fromkeys(f.message for f in kept))[:3]])
+        return Judgement(name, verdict, Reason.CONFORMING, told, subjects=subjects)
     reason = Reason.UNDECIDED if verdict is Verdict.INCONCLUSIVE else Reason.BREACH
     messages = list(dict.fromkeys(f.message for f in kept[:MAX_FINDINGS]))
     message = "; ".join(messages[:3]) + (" …" if len(messages) > 3 else "")

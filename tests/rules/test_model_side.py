@@ -373,7 +373,9 @@ def test_a_turn_without_the_daemon_is_answered_in_time(tmp_path: Path) -> None:
     )
     text = items[away]["data"]["text"]
     answered = [*items[: away + 1], {**anthropic(text, INJECTED), "t0": 9.1}, *items[away + 1 :]]
-    assert of(tmp_path, 8, answered).verdict is Verdict.PASS
+    passed = of(tmp_path, 8, answered)
+    assert (passed.verdict, passed.findings) == (Verdict.PASS, ())
+    assert passed.message.endswith("with the daemon away asked 0.1 s later than else")
     late = [*items[: away + 1], {**anthropic(text, INJECTED), "t0": 39.1}, *items[away + 1 :]]
     assert of(tmp_path, 8, late).verdict is Verdict.WARN
     assert of(tmp_path, 8, late, declared={}).verdict is Verdict.PASS

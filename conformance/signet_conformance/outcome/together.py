@@ -29,19 +29,25 @@ def essence(judged: Judged) -> Judged:
     """
     trace = judged.trace
     first = {(e.request.method, e.request.path): e for e in reversed(trace.exchanges)}
-    bare = tuple(
-        Exchange(
-            seq=e.seq, t0=e.t0, t1=e.t1, request=Request(method=e.request.method, path=e.request.path), line=e.line
-        )
-        for e in list(first.values())[:MAX_PATHS]
-    )
+    bare = tuple(map(_bare, list(first.values())[:MAX_PATHS]))
+    model = trace.model
+    if model is not None:
+        # Reports count them all.
+        model = replace(model, exchanges=tuple(map(_bare, model.exchanges)))
     return replace(
         judged,
-        trace=replace(trace, exchanges=bare),
+        trace=replace(trace, exchanges=bare, model=model),
         judgements=_first_findings(judged.judgements),
         daemon=_first_findings(judged.daemon),
         harness=_first_findings(judged.harness),
     )
+
+
+def _bare(exchange: Exchange) -> Exchange:
+    """An exchange without what it carried."""
+    e = exchange
+    request = Request(method=e.request.method, path=e.request.path)
+    return Exchange(seq=e.seq, t0=e.t0, t1=e.t1, request=request, line=e.line)
 
 
 def _first_findings(judgements: Mapping[str, Judgement]) -> Mapping[str, Judgement]:

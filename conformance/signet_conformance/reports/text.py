@@ -67,8 +67,13 @@ def model_side_lines(judged: Sequence[Judged], width: int, colour: bool) -> list
         for judgement in first.values()
         if judgement.verdict is Verdict.INCONCLUSIVE
     )
+    remarked = (
+        _listed(judgement, judgement.message)
+        for judgement in first.values()
+        if judgement.verdict is Verdict.PASS and ";" in judgement.message
+    )
     head = Paragraph(f"What reached the model ({asked}), {_APART}: {counted}")
-    return drawn([head, *undecided], width, colour)
+    return drawn([head, *remarked, *undecided], width, colour)
 
 
 def side_summary_lines(judged: Sequence[Judged], width: int = 80) -> list[str]:

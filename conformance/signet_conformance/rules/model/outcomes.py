@@ -33,6 +33,11 @@ def breach(
     )
 
 
+def remarked(*calls: Call, asked: Iterable[Asked] = (), message: str) -> Finding:
+    """A subject conforms, and there is something to tell of it."""
+    return replace(breach(*calls, asked=asked, message=message), verdict=Verdict.PASS)
+
+
 def unclear(*calls: Call, asked: Iterable[Asked] = (), message: str) -> Finding:
     """The two recordings do not tell."""
     return replace(breach(*calls, asked=asked, message=message), verdict=Verdict.INCONCLUSIVE)

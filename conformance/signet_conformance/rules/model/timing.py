@@ -8,7 +8,7 @@ from statistics import median
 from signet_conformance.facts import PROMPT, Recording
 from signet_conformance.finding import Verdict
 from signet_conformance.rules.model.injected import TOLERANCE_S
-from signet_conformance.rules.model.outcomes import breach, unclear
+from signet_conformance.rules.model.outcomes import breach, remarked, unclear
 from signet_conformance.rules.model.turns import Turn, turns
 from signet_conformance.rules.outcome import PASS, Outcome
 from signet_conformance.rules.steps import closed_between, disturbed_between
@@ -48,10 +48,10 @@ def prompt_hook_comes_first(recording: Recording) -> Iterator[Outcome]:
 def turn_is_answered_without_the_daemon(recording: Recording) -> Iterator[Outcome]:
     """The model answers the user's turn while the daemon is away, and no later than the declared bounds allow."""
     away = [turn for turn in turns(recording) if _is_away(recording, turn)]
-    usual = [wait for turn in _undisturbed(recording) if (wait := waited(turn)) is not None]
+    usual = [wait for turn in _undisturbed(recording) if (wait := _waited(turn)) is not None]
     bounds = recording.declared.bounds_s
     for turn in away:
-        wait = waited(turn)
+        wait = _waited(turn)
         if wait is None:
             yield _unanswered(turn, usual=bool(usual))
             continue
@@ -65,6 +65,8 @@ def turn_is_answered_without_the_daemon(recording: Recording) -> Iterator[Outcom
                 received=round(late, 2),
                 fold="late",
             )
+        elif late is not None:
+            yield remarked(asked=turn.main, message=f"with the daemon away asked {max(late, 0):.1f} s later than else")
         else:
             yield PASS
 
@@ -83,17 +85,10 @@ def _unanswered(turn: Turn, *, usual: bool) -> Outcome:
     )
 
 
-def waited(turn: Turn) -> float | None:
+def _waited(turn: Turn) -> float | None:
     """Seconds from the user's turn to the model's first request that was answered; None where there is none."""
     first = next((request for request in turn.main if request.answered), None)
     return None if first is None else max(first.t0 - turn.began, 0.0)
-
-
-def lateness(recording: Recording) -> Sequence[float]:
-    """How much later, in seconds, the model was asked in each turn with the daemon away than usually without."""
-    usual = [wait for turn in _undisturbed(recording) if (wait := waited(turn)) is not None]
-    away = [wait for turn in turns(recording) if _is_away(recording, turn) and (wait := waited(turn)) is not None]
-    return [wait - median(usual) for wait in away] if usual else []
 
 
 def _is_away(recording: Recording, turn: Turn) -> bool:
