@@ -68,16 +68,58 @@ def test_the_lane_is_clean_to_actionlint(tmp_path: Path, invoke: Invoke, kit: tu
     assert "npm ci" in (tmp_path / WORKFLOW).read_text()
 
 
-def test_an_unknown_connector_gets_a_stub(tmp_path: Path, process: Process) -> None:
-    """Settings are written for a folder that holds no known connector; without its driver nothing was tested: 3."""
-    done = process("init")
-    assert done.returncode == 3
-    assert "error: " in done.stderr
-    assert "driver-protocol" in done.stderr
-    name = next(line for line in (tmp_path / "signet-conformance.toml").read_text().splitlines() if line[0] == "[")
-    assert files(tmp_path) == {"signet-conformance.toml", WORKFLOW.as_posix()}
-    stub = targets.load(name.removeprefix("[targets.").removesuffix("]"), tmp_path)
-    assert (stub.driver, stub.declared.agents) == ("command", ("atlas-agent", "beacon-agent"))
+MANIFESTS = {
+    "pyproject.toml": ('[project]\nname = "acme-memory"\n', "conformance/driver.py", "python -m pip install ."),
+    "package.json": ('{"name": "@acme/acme-memory"}', "conformance/driver.mjs", "npm install"),
+    "Cargo.toml": ('[package]\nname = "acme_memory"\n', "examples/signet-driver.rs", "cargo build --examples"),
+}
+
+
+@pytest.mark.parametrize("manifest", MANIFESTS)
+def test_an_unknown_connector_gets_a_driver_of_its_language(tmp_path: Path, invoke: Invoke, manifest: str) -> None:
+    """The manifest gives language, name and build lines; settings, driver and lane fit each other."""
+    text, driver, build = MANIFESTS[manifest]
+    (tmp_path / manifest).write_text(text)
+    assert invoke("init", "--no-run").exit_code == 0
+    assert files(tmp_path) == {manifest, "signet-conformance.toml", driver, ".gitignore", WORKFLOW.as_posix()}
+    target = targets.load("acme-memory", tmp_path)
+    assert (target.driver, target.declared.agents) == ("command", ("atlas-agent", "beacon-agent"))
+    assert (tmp_path / driver).read_text().count("FILL IN ") == 5
+    lane = (tmp_path / WORKFLOW).read_text()
+    assert f"- run: {build}\n" in lane
+    assert 'SIGNET_LANE_TARGET: "acme-memory"' in lane
+    assert (tmp_path / ".gitignore").read_text() == "signet-failures/\n"
+
+
+@pytest.mark.parametrize("manifest", ["pyproject.toml", "package.json"])
+def test_the_driver_answers_before_anything_is_filled_in(tmp_path: Path, process: Process, manifest: str) -> None:
+    """The doctor greets it; a run tests nothing and ends with 3, by saying what is still to be done."""
+    (tmp_path / manifest).write_text(MANIFESTS[manifest][0])
+    done = process("init", "--scenarios", "0")
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "nothing was tested" in done.stdout
+    assert "five places marked FILL IN" in done.stdout
+    seen = process("targets", "--doctor", "acme-memory")
+    assert seen.returncode == 0
+    assert "it performs start, prompt, end" in seen.stdout
+
+
+def test_a_driver_that_says_nothing_is_missing_to_the_doctor(tmp_path: Path, process: Process) -> None:
+    """What it wrote in place of an answer is shown; the exit status is that of something missing."""
+    settings = '[targets.mute]\ncommand = ["{python}", "-c", "print(\'hello there\')"]\n'
+    (tmp_path / "signet-conformance.toml").write_text(settings)
+    seen = process("targets", "--doctor", "mute")
+    assert seen.returncode == 2
+    assert "missing" in seen.stdout
+    assert "hello there" in seen.stdout
+
+
+def test_what_git_should_not_see_is_added_once(tmp_path: Path, invoke: Invoke) -> None:
+    """Lines that are there stay, however they are spelt; what is missing is added after them."""
+    (tmp_path / ".gitignore").write_text("dist")
+    assert invoke("init", "--no-run").exit_code == 0
+    assert (tmp_path / ".gitignore").read_text() == "dist\nsignet-failures/\n"
+    assert "added to  .gitignore" not in invoke("init", "--no-run").stdout
 
 
 def test_a_known_connector_is_found_by_its_package(tmp_path: Path, invoke: Invoke) -> None:

@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,6 +22,7 @@ from signet_conformance.files.new_file import create_file
 from signet_conformance.finding import Verdict
 from signet_conformance.github_action.discovery import Connector, discover, settings_text
 from signet_conformance.github_action.inputs import FIELDS, Inputs, read_inputs
+from signet_conformance.github_action.language import build_lines
 from signet_conformance.github_action.origin import checked_pin, installed_pin
 from signet_conformance.github_action.performing import CANCELLED, perform
 from signet_conformance.github_action.workflow import Workflow
@@ -32,6 +33,8 @@ from signet_conformance.targets.settings import FILE as SETTINGS
 
 WORKFLOW = Path(".github", "workflows", "signet-conformance.yml")
 BASELINE = "signet-baseline.json"
+IGNORE = ".gitignore"
+_IGNORED = ("signet-failures/",)
 _REASON = "failed when the lane was set up"
 _SPELT = {
     "SIGNET_LANE_TARGET": ("--target", "call it by letters, digits, dots, dashes and underscores in the settings"),
@@ -80,14 +83,27 @@ def command(
     writer = _Writer(place, dry_run)
     if not connector.settings:
         writer.write(place.folder / SETTINGS, settings_text(connector))
+    if not connector.settings and connector.language is not None:
+        writer.write(place.folder / connector.language.driver, connector.language.driver_text())
     status, conclusion = (0, None) if dry_run or no_run else _run(inputs, connector)
     if status == CANCELLED:
         return status
+    if conclusion is not None and not conclusion.recorded:
+        # A baseline of what a silent connector fails would make a lane green that tests nothing.
+        status, conclusion = NothingTestedError.exit_status, None
     failing = _failing(conclusion)
     if failing:
         writer.write(place.folder / BASELINE, _baseline_text(connector.name, failing))
     writer.write(place.root / WORKFLOW, place.workflow(connector.name, pin, inputs.scenarios).text())
-    for line in _closing(connector, pin, status, failing, writer, ran=conclusion is not None):
+    writer.extend(place.root / IGNORE, place.ignored)
+    # A promise about the lane is made only after the lane was performed as it will be.
+    seen = None
+    if failing and BASELINE not in writer.left:
+        print("\nonce more, as the lane will run:", flush=True)
+        seen, _ = _run(replace(inputs, baseline=place.folder / BASELINE), connector)
+        if seen == CANCELLED:
+            return seen
+    for line in _closing(connector, pin, status, failing, writer, ran=conclusion is not None, seen=seen):
         print(line)
     return status
 
@@ -130,7 +146,20 @@ class _Place:
             inputs.append(("baseline", BASELINE))
         if self.directory != ".":
             inputs.append(("working-directory", self.directory))
-        return Workflow(inputs, pin, npm=(self.root / "package-lock.json").is_file())
+        # A repository of many packages has one lock file, at its root.
+        build = build_lines(self.folder)
+        if self.folder != self.root and (of_root := build_lines(self.root)):
+            return Workflow(inputs, pin, of_root)
+        return Workflow(inputs, pin, build, self.directory)
+
+    @property
+    def ignored(self) -> Sequence[str]:
+        """What runs leave in the repository and git should not see, by the lines that its .gitignore lacks."""
+        try:
+            there = (self.root / IGNORE).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError):
+            there = []
+        return [line for line in _IGNORED if line not in {known.strip().strip("/") + "/" for known in there}]
 
 
 class _Writer:
@@ -160,6 +189,25 @@ class _Writer:
                 ) from None
             print(f"wrote     {name}")
 
+    def extend(self, path: Path, lines: Sequence[str]) -> None:
+        """Add lines at the end of a file that people keep, or begin it with them."""
+        name = printable(path.relative_to(self._place.root), 400)
+        if not lines or path.is_symlink():
+            return
+        if self._dry_run:
+            print(f"would add to {name}: {', '.join(lines)}")
+            return
+        try:
+            before = path.read_bytes() if path.exists() else b""
+            gap = b"\n" if before and not before.endswith(b"\n") else b""
+            with path.open("ab") as stream:
+                stream.write(gap + "".join(f"{line}\n" for line in lines).encode())
+        except OSError as failure:
+            raise UsageError(
+                f"cannot be written: {failure.strerror}", where=str(path), remedy="check the permissions"
+            ) from None
+        print(f"added to  {name}: {', '.join(lines)}")
+
 
 def _run(inputs: Inputs, connector: Connector) -> tuple[int, Conclusion | None]:
     """Drive the connector once; the exit status and the conclusion, None where no verdict was reached.
@@ -173,7 +221,7 @@ def _run(inputs: Inputs, connector: Connector) -> tuple[int, Conclusion | None]:
         failure = NothingTestedError(
             f"the connector cannot be driven yet: there is no {printable(missing[-1], 200)}",
             where=connector.name,
-            remedy="write the driver: docs/driver-protocol.md in the kit's repository, examples/ has two to copy",
+            remedy="write it, by docs/driver-protocol.md in the kit's repository, or let init write one in its place",
         )
         tell(failure)
         return failure.exit_status, None
@@ -208,7 +256,14 @@ def _baseline_text(target: str, failing: Mapping[str, Verdict]) -> str:
 
 
 def _closing(
-    connector: Connector, pin: str | None, status: int, failing: Mapping[str, Verdict], writer: _Writer, *, ran: bool
+    connector: Connector,
+    pin: str | None,
+    status: int,
+    failing: Mapping[str, Verdict],
+    writer: _Writer,
+    *,
+    ran: bool,
+    seen: int | None,
 ) -> Iterator[str]:
     """What to do next."""
     yield ""
@@ -216,11 +271,17 @@ def _closing(
         until = datetime.now(UTC).date() + timedelta(days=DEFAULT_DAYS)
         yield f"fails now: {', '.join(failing)}"
         if BASELINE not in writer.left:
-            yield f"{BASELINE} lets the lane pass until {until.isoformat()};"
+            if seen == 0:
+                yield f"{BASELINE} lets the lane pass until {until.isoformat()}: it was seen to;"
+            else:
+                yield f"the lane is still red with {BASELINE} (exit {seen}), by what is said above;"
             yield "edit the owner and the reason of each entry"
             if WORKFLOW.name in writer.left:
                 yield f'add to the lane in your {WORKFLOW.name}: baseline: "{BASELINE}"'
         yield f"read the first: signet-conformance explain {next(iter(failing))}"
+    elif status == NothingTestedError.exit_status and connector.language is not None:
+        yield f"the lane is still red: nothing was tested. {connector.language.driver} answers the kit already;"
+        yield "fill in its five places marked FILL IN, then run this command again"
     elif ran and status == 0:
         yield "nothing fails: the lane is green from its first run"
     if pin is None:

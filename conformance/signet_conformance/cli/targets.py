@@ -25,7 +25,13 @@ from signet_conformance.trace import Declared
 def command(as_json: bool, doctor: str | None) -> int:
     """Print the list, or what one target needs."""
     if doctor is not None:
-        needs = list(examine(targets.load(doctor, option="--doctor")))
+        target = targets.load(doctor, option="--doctor")
+        needs = list(examine(target))
+        if target.kind.own_program and all(need.found is not None for need in needs):
+            # Imported here: a list of targets launches nothing.
+            from signet_conformance.cli.handshake import handshake
+
+            needs.append(handshake(target))
         _print(_needs(needs))
         return 2 if any(need.found is None for need in needs) else 0
     declared: dict[str, Declared] = {name: targets.load(name).declared for name in targets.known()}

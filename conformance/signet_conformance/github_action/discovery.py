@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from signet_conformance import targets
 from signet_conformance.errors import UsageError
+from signet_conformance.github_action.language import Language, language_of, manifest_name
 from signet_conformance.targets.files import first_of, package_name
 from signet_conformance.targets.settings import read_settings
 
@@ -16,12 +18,14 @@ from signet_conformance.targets.settings import read_settings
 class Connector:
     """The connector of a folder. `settings` says that the repository describes it already.
 
-    `known` says that a shipped profile does; without either, it is a connector that has no driver yet.
+    `known` says that a shipped profile does; without either, it is a connector that has no driver yet, which is then
+    written in its `language`.
     """
 
     name: str
     settings: bool = False
     known: bool = False
+    language: Language | None = None
 
 
 def discover(folder: Path, wanted: str | None = None) -> Connector:
@@ -31,7 +35,8 @@ def discover(folder: Path, wanted: str | None = None) -> Connector:
     """
     own = sorted(read_settings(folder).targets)
     if wanted is not None:
-        return Connector(wanted, wanted in own, wanted in targets.names())
+        known = wanted in own or wanted in targets.names()
+        return Connector(wanted, wanted in own, wanted in targets.names(), None if known else language_of(folder))
     if len(own) == 1:
         return Connector(own[0], settings=True, known=own[0] in targets.names())
     shipped = own or [name for name in targets.names() if _is_here(name, folder)]
@@ -41,7 +46,7 @@ def discover(folder: Path, wanted: str | None = None) -> Connector:
         )
     if shipped:
         return Connector(shipped[0], known=True)
-    return Connector(_name_of(folder))
+    return Connector(_name_of(folder), language=language_of(folder))
 
 
 def _is_here(name: str, folder: Path) -> bool:
@@ -54,14 +59,17 @@ def _is_here(name: str, folder: Path) -> bool:
 
 
 def _name_of(folder: Path) -> str:
-    """A name for a connector that nobody knows: that of its folder, as a target may be called."""
-    name = re.sub(r"[^a-z0-9]+", "-", folder.name.lower()).strip("-")[:64].strip("-")
+    """A name for a connector that nobody knows: that of its manifest or its folder, as a target may be called."""
+    name = re.sub(r"[^a-z0-9]+", "-", (manifest_name(folder) or folder.name).lower()).strip("-")[:64].strip("-")
     return "connector" if not name or name in targets.names() else name
 
 
 def settings_text(connector: Connector) -> str:
     """The settings file of a connector: what a shipped profile leaves open, or a stub with a command to fill in."""
-    return _KNOWN.format(name=connector.name) if connector.known else _UNKNOWN.format(name=connector.name)
+    if connector.language is None:
+        return _KNOWN.format(name=connector.name)
+    command = ", ".join(json.dumps(word) for word in connector.language.command)
+    return _UNKNOWN.format(name=connector.name, command=command, driver=connector.language.driver)
 
 
 _KNOWN = """\
@@ -75,9 +83,9 @@ _KNOWN = """\
 
 _UNKNOWN = """\
 # The connector, as the kit drives it: a program that plays its harness on standard input and output.
-# The messages are one JSON object a line, described by the protocol signet-driver/1.
+# The messages are one JSON object a line, described by the protocol signet-driver/1; {driver} answers them.
 [targets.{name}]
-command = ["{{python}}", "{{root}}/driver.py"]
+command = [{command}]
 # The name that the connector sends as harness.
 harness = "{name}"
 agents = ["atlas-agent", "beacon-agent"]

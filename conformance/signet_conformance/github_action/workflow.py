@@ -36,12 +36,7 @@ jobs:
           python-version: "3.12"
 """
 
-_NPM = """\
-      - run: npm ci
-      - run: npm run build --if-present
-"""
-
-_OTHER = """\
+_NOTHING_TO_BUILD = """\
       # Whatever builds the connector belongs here.
 """
 
@@ -50,16 +45,27 @@ _OTHER = """\
 class Workflow:
     """What a lane's workflow says. `pin` is the kit's action, None for the kit of a package index.
 
-    `inputs` are (input, value), each of a shape that the lane accepts; `npm` says that npm builds the connector.
+    `inputs` are (input, value), each of a shape that the lane accepts; `build` are the commands that build the
+    connector, in the folder `within` of the repository.
     """
 
     inputs: Sequence[tuple[str, str]]
     pin: str | None
-    npm: bool = False
+    build: Sequence[str] = ()
+    within: str = "."
 
     def text(self) -> str:
         """The file."""
-        return "".join((_HEAD, _NPM if self.npm else _OTHER, *(f"{line}\n" for line in self._lane())))
+        lines = [*self._built(), *self._lane()]
+        return _HEAD + "".join(f"{line}\n" for line in lines)
+
+    def _built(self) -> Iterator[str]:
+        if not self.build:
+            yield _NOTHING_TO_BUILD.rstrip("\n")
+        for line in self.build:
+            yield f"      - run: {line}"
+            if self.within != ".":
+                yield f"        working-directory: {self.within}"
 
     def _lane(self) -> Iterator[str]:
         if self.pin is not None:

@@ -1,0 +1,125 @@
+"""The report for CI systems that count tests: JUnit XML, a test case a requirement."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TextIO
+from xml.sax.saxutils import escape, quoteattr
+
+from signet_conformance.engine import Judged
+from signet_conformance.errors import printable
+from signet_conformance.finding import Verdict
+from signet_conformance.reports.cause_words import MAX_PROBLEMS, replay_words, seen
+from signet_conformance.reports.causes import Cause, Causes, Share
+from signet_conformance.reports.command_lines import shell_command
+from signet_conformance.reports.ending import Ending
+from signet_conformance.reports.evidence import known_requirement
+from signet_conformance.reports.requirement_pages import explain_command
+from signet_conformance.reports.text import closing_line
+
+_UNTESTED = (Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)
+
+
+class JunitReport:
+    """Gathers what is breached, by cause, and writes the suite at the end.
+
+    A MUST that is breached is a failure, what the kit could not judge an error, what was not tested is skipped. A WARN
+    and a known failure pass, and say so in their output.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._causes = Causes()
+
+    def add(self, judged: Judged, known: Mapping[str, str]) -> None:
+        """Take one trace."""
+        self._causes.add(judged, known)
+
+    def close(self, ending: Ending) -> None:
+        """Write the document."""
+        self._causes.end(ending)
+        verdicts = ending.verdicts()
+        told = _told(self._causes.connector(), ending.options)
+        known = {name for name in told if all(cause.is_known for cause, _ in told[name])}
+        tally = Counter(verdict for name, verdict in verdicts.items() if name not in known)
+        counts = {
+            "tests": len(verdicts),
+            "failures": tally[Verdict.FAIL],
+            "errors": tally[Verdict.ERROR],
+            "skipped": sum(tally[verdict] for verdict in _UNTESTED),
+        }
+        attributes = " ".join(f'{name}="{count}"' for name, count in counts.items())
+        self._stream.write(f'<?xml version="1.0" encoding="utf-8"?>\n<testsuites {attributes}>\n')
+        self._stream.write(f'<testsuite name="signet-conformance" {attributes}>\n')
+        for name, verdict in verdicts.items():
+            self._stream.writelines(_case(name, verdict, told.get(name, ()), known=name in known))
+        lines = [closing_line(verdicts, len(ending.judged), ending.status, because=ending.because), *ending.notes]
+        lines += [text for cause in (*self._causes.daemon(), *self._causes.harness()) for text in _lines(cause, ())]
+        self._stream.write(_output(lines))
+        self._stream.write("</testsuite>\n</testsuites>\n")
+
+
+_Told = Sequence[tuple[Cause, Sequence[str]]]
+
+
+def _told(causes: Sequence[Cause], options: Sequence[str]) -> Mapping[str, _Told]:
+    """Each requirement that is breached, with the causes that breach it and their lines."""
+    told: dict[str, list[tuple[Cause, Sequence[str]]]] = {}
+    for cause in causes:
+        lines = _lines(cause, options)
+        for name in cause.requirements:
+            told.setdefault(name, []).append((cause, lines))
+    return told
+
+
+def _case(name: str, verdict: Verdict, told: _Told, *, known: bool) -> Iterator[str]:
+    requirement = known_requirement(name)
+    title = name if requirement is None else f"{name} {requirement.title}"
+    lines = [line for _, lines in told for line in lines]
+    yield f"<testcase classname={_attribute(name.rpartition('-')[0])} name={_attribute(title)}>\n"
+    if verdict in _UNTESTED:
+        yield f"<skipped message={_attribute(verdict.value)}/>\n"
+    elif verdict in (Verdict.FAIL, Verdict.ERROR) and not known:
+        kind = "failure" if verdict is Verdict.FAIL else "error"
+        message = told[0][0].first.example.what if told else name
+        yield f"<{kind} type={_attribute(verdict.value)} message={_attribute(message)}>"
+        yield f"{_text(lines)}</{kind}>\n"
+    elif lines:
+        yield _output([f"{verdict.value}{', known' if known else ''}", *lines])
+    yield "</testcase>\n"
+
+
+def _lines(cause: Cause, options: Sequence[str]) -> list[str]:
+    lines = [f"{cause.verdict.value} {', '.join(cause.requirements)}"]
+    for share in cause.shares[:MAX_PROBLEMS]:
+        lines += _example(share)
+    lines += [f"also: {other.verdict.value} {other.requirement}: {other.what}" for other in cause.also]
+    lines += [f"seen: {where}"] if (where := seen(cause)) else []
+    requirement = known_requirement(cause.requirement)
+    if requirement is not None:
+        lines += [f"why: {requirement.why}", f"change: {requirement.fix}"]
+    lines += [f"known: {cause.known_reason}"] if cause.known_reason else []
+    lines += [f"explain: {explain_command(name)}" for name in cause.requirements if known_requirement(name) is not None]
+    words = replay_words(cause, options) if cause.first.file else ()
+    return [*lines, f"replay: {shell_command(words)}"] if words else lines
+
+
+def _example(share: Share) -> Iterator[str]:
+    shown = share.example
+    file = f"{share.file}:{shown.line}" if share.file and shown.line is not None else share.file
+    rows = [("what", shown.what), ("where", shown.where), ("in", file), ("at", shown.pointer)]
+    rows += [("expected", shown.expected), ("received", shown.received)]
+    yield from (f"{label}: {text}" for label, text in rows if text)
+
+
+def _output(lines: Sequence[str]) -> str:
+    return f"<system-out>{_text(lines)}</system-out>\n"
+
+
+def _text(lines: Sequence[str]) -> str:
+    return escape("\n".join(printable(line, 2000) for line in lines))
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(printable(text, 600))
