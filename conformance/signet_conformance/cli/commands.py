@@ -30,6 +30,8 @@ COMMANDS = {
     "show": "Show a recording as a timeline.",
     "watch": "Show recordings in a browser while they grow.",
     "diff": "Compare two recordings, session by session.",
+    "compare": "Compare two reports: what is new, mended, still there, and why.",
+    "trend": "The reports of many runs, in the order of time.",
     "matrix": "Connectors side by side, from their reports; and a badge.",
     "convert": "Convert HAR and mitmproxy captures to traces, and back.",
     "record": "Record what a connector and a daemon say to each other.",

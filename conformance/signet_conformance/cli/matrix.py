@@ -11,14 +11,13 @@ import click
 
 from signet_conformance.cli.commands import tell
 from signet_conformance.cli.output import demand_apart, report_stream
+from signet_conformance.cli.reports_read import report_of
 from signet_conformance.errors import SignetConformanceError, UsageError, printable, printable_json
 from signet_conformance.reports.matrix import badge
 from signet_conformance.reports.matrix import document as matrix
 from signet_conformance.reports.matrix import page as matrix_page
 from signet_conformance.reports.matrix.document import Column
-from signet_conformance.reports.registry import FORMATS
 
-REPORT = FORMATS["json"].file
 _BADGES = {".svg": badge.as_svg, ".json": badge.as_json}
 
 _EPILOG = """\b
@@ -87,25 +86,13 @@ def _read(reports: Sequence[str]) -> tuple[Sequence[str], list[Column], int]:
     status = 0
     for path in reports:
         try:
-            files.append(_report_of(path))
+            files.append(report_of(path))
             columns += matrix.read(files[-1])
         except SignetConformanceError as failure:
             failure.where = failure.where or path
             tell(failure)
             status = failure.exit_status
     return files, columns, status
-
-
-def _report_of(path: str) -> str:
-    """The report that an argument names: the file, or the one in the folder of a driven run."""
-    if not Path(path).is_dir():
-        return path
-    report = Path(path, REPORT)
-    if not report.is_file():
-        raise UsageError(
-            f"the folder holds no {REPORT}", where=printable(path, 400), remedy="name the report of each run"
-        )
-    return str(report)
 
 
 def _write_badge(columns: list[Column], path: str, connector_version: str | None, force: bool) -> None:

@@ -17,6 +17,7 @@ from signet_conformance.outcome.broken_off import Shortfall, broke_off
 from signet_conformance.outcome.coverage import Coverage, Meter
 from signet_conformance.outcome.declared import Declarations
 from signet_conformance.outcome.generated_summary import BREACHES, Summary, folded
+from signet_conformance.outcome.identity import Identity
 from signet_conformance.outcome.known_failures import KnownFailures, by_target, failing_text, target_of
 from signet_conformance.outcome.together import essence, run_level_breaches
 from signet_conformance.rules.spoken_at_all import was_tested
@@ -29,7 +30,7 @@ class Terms:
 
     `only` are the requirements that were asked for, None for all. `contract` is the version to judge by, without it
     that of each trace's daemon. `strict` lets a WARN fail. `least_coverage` is a percentage. `target` is whose known
-    failures count, without it the target that each trace names.
+    failures count, without it the target that each trace names. `connector` is the release of the connector, if known.
     """
 
     only: frozenset[str] | None = None
@@ -39,6 +40,7 @@ class Terms:
     known: KnownFailures = field(default_factory=KnownFailures.none)
     target: str | None = None
     declared: Declarations = field(default_factory=Declarations)
+    connector: str | None = None
 
     def words(self) -> list[str]:
         """The options of `check` that make it judge a trace of the run as the run did."""
@@ -167,6 +169,12 @@ class Conclusion:
         """Whether the connector sent what can be tested; of generated sessions alone any request counts."""
         sessions = 0 if self.generated is None else self.generated.tally.exchanges
         return self._spoken or (sessions > 0 and not self.judged)
+
+    @cached_property
+    def identity(self) -> Identity:
+        """What tells the run from others."""
+        seed = None if self.generated is None else self.generated.seed
+        return Identity.of(self.judged, seed, self.terms.connector)
 
     @property
     def lacks_scenarios(self) -> bool:

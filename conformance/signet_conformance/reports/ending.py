@@ -13,6 +13,7 @@ from signet_conformance.outcome.baseline import KnownInRun
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.coverage import Coverage
 from signet_conformance.outcome.generated_summary import Summary, breach_lines
+from signet_conformance.outcome.identity import Identity
 from signet_conformance.outcome.together import Together, run_level_breaches, together
 
 
@@ -25,7 +26,8 @@ class Ending:
     decide requirements too. `contract` is the version that was asked for, `options` are words of a command line that
     judges a trace of the run as the run did. `known` says why what only the run as a whole breaches may stand,
     `because` what fails the run beside its verdicts. `selftest` is a kill matrix (signet-selftest/1) to show beside.
-    `generated` is what came of generated sessions. `part` says that traces of the run are missing.
+    `generated` is what came of generated sessions. `part` says that traces of the run are missing. `identity` tells
+    the run from others.
     """
 
     judged: Sequence[Judged]
@@ -40,6 +42,7 @@ class Ending:
     selftest: Mapping[str, Any] | None = None
     generated: Summary | None = None
     part: bool = False
+    identity: Identity = field(default_factory=Identity)
 
     @classmethod
     def of(cls, conclusion: Conclusion, selftest: Mapping[str, Any] | None = None) -> Self:
@@ -57,6 +60,7 @@ class Ending:
             selftest,
             conclusion.generated,
             part=conclusion.lacks_scenarios,
+            identity=conclusion.identity,
         )
 
     def run_level_breaches(self) -> Judged | None:

@@ -79,6 +79,7 @@ def _closing(ending: Ending, causes: Sequence[Mapping[str, Any]]) -> dict[str, A
     hosts = played(each.trace for each in ending.judged)
     return {
         "contract": ending.contract_version(),
+        **({"run": run} if (run := _known_members(asdict(ending.identity))) else {}),
         **({"played": [asdict(host) for host in hosts]} if hosts else {}),
         "together": over_all,
         "causes": causes,
@@ -88,6 +89,10 @@ def _closing(ending: Ending, causes: Sequence[Mapping[str, Any]]) -> dict[str, A
         **({} if ending.generated is None else {"generated": _generated(ending.generated)}),
         "exit": ending.status,
     }
+
+
+def _known_members(members: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value is not None}
 
 
 def _cause(cause: Cause) -> dict[str, Any]:

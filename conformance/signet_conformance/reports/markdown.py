@@ -84,7 +84,8 @@ class MarkdownReport:
             yield f"Coverage: {parts}; {ending.coverage.percent:.0f} % of the contract\n"
         if ending.notes:
             yield f"{fenced([printable(note, 600) for note in ending.notes])}\n"
-        yield f"Judged by contract {ending.contract_version()}, kit {__version__}.\n"
+        told = f"; {inline(words)}" if (words := ending.identity.words()) else ""
+        yield f"Judged by contract {ending.contract_version()}, kit {__version__}{told}.\n"
 
 
 def _counts(verdicts: Mapping[str, Verdict]) -> str:

@@ -183,6 +183,22 @@ class ReportPlayed(_Open):
     real: Annotated[bool, Field(description="Whether it is the program that people run, and was launched.")] = False
 
 
+class ReportRun(_Open):
+    """What tells a run from others."""
+
+    created: Annotated[Maybe[Text], Field(description="When its first recording began.")] = None
+    commit: Annotated[
+        Maybe[str],
+        Field(
+            pattern="^([0-9a-f]{40}|[0-9a-f]{64})$",
+            description="The commit that was checked out where the report was made, or the one that CI named.",
+        ),
+    ] = None
+    branch: Maybe[Text] = None
+    seed: Annotated[Maybe[Annotated[int, Field(ge=0)]], Field(description="That of the generated sessions.")] = None
+    connector: Annotated[Maybe[Text], Field(description="The connector's own release.")] = None
+
+
 class CoveragePart(_Open):
     """One part of the contract: operations, fields, answers or requirements."""
 
@@ -227,6 +243,7 @@ class Report(Document, _Open):
         str, Field(pattern=r"^[0-9]+\.[0-9]+(\.[0-9]+)?$", description="Contract version, a file of versions.")
     ]
     kit: Annotated[Text, Field(description="Version of the program that judged.")]
+    run: Annotated[Maybe[ReportRun], Field(description="What tells the run from others.")] = None
     played: Annotated[
         Items[ReportPlayed], Field(description="The harnesses that the kit played, by the marks of the traces.")
     ] = ()

@@ -71,7 +71,7 @@ class SarifReport:
         tail = {
             "invocations": [invocation],
             "automationDetails": {"id": f"signet-conformance/{printable(target or 'traces', 80)}/"},
-            "properties": {"contract": ending.contract_version()},
+            "properties": {"contract": ending.contract_version(), "run": ending.identity.words()},
         }
         self._stream.write(f"\n],{encoded(tail)[1:-1]}}}]}}\n")
 

@@ -23,6 +23,7 @@ from signet_conformance.running.default_port import demand_free
 from signet_conformance.running.events import Noted, Tell, WritesInto
 from signet_conformance.running.plan import EMBEDDED, Invocation, Plan
 from signet_conformance.targets.face import find_face, with_faces
+from signet_conformance.targets.files import connector_release
 from signet_conformance.targets.real import HarnessChoice, with_harness
 
 if TYPE_CHECKING:
@@ -128,6 +129,7 @@ class Request:
             known=self.known,
             target=None if target is None else target.name,
             declared=declared,
+            connector=None if target is None else connector_release(target),
         )
 
     def plan(self, invocation: Invocation) -> Plan:

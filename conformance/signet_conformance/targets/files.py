@@ -116,6 +116,14 @@ def release_of(path: Path) -> str | None:
     return None
 
 
+def connector_release(target: Target) -> str | None:
+    """The release of a target's connector, by the package that its file is in; None where nobody says it."""
+    try:
+        return release_of(Path(find_file(target)))
+    except TargetError:
+        return None
+
+
 def package_name(folder: Path) -> str | None:
     """What the package.json of a folder calls it, or None if that file cannot be read."""
     name = (_package(folder) or {}).get("name")

@@ -92,7 +92,14 @@ class HtmlReport:
             element(
                 "p", closing_line(verdicts, len(ending.judged), ending.status, because=ending.because), class_="lead"
             ),
-            facts((("contract", ending.contract_version()), ("kit", __version__), *hosts)),
+            facts(
+                (
+                    ("contract", ending.contract_version()),
+                    ("kit", __version__),
+                    ("run", ending.identity.words()),
+                    *hosts,
+                )
+            ),
         )
         sections = []
         if broken:

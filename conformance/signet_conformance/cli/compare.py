@@ -1,0 +1,55 @@
+"""`signet-conformance compare`: what two reports of one connector say is new, mended and still there, and why."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from signet_conformance.cli.output import demand_apart, report_stream
+from signet_conformance.cli.reports_read import read_report, report_of
+from signet_conformance.errors import printable
+
+_EPILOG = """\b
+Examples:
+  signet-conformance compare main/report.json signet-report
+  signet-conformance compare main signet-report --markdown comment.md
+
+\b
+OLD and NEW are reports (signet-report/1) or the folders of runs. Where the
+recordings lie beside them, the requests that changed are told with each breach.
+Exit status: 0 nothing new fails, 1 something does (with --strict a WARN too),
+2 wrong usage or an unreadable report.
+"""
+
+
+@click.command(
+    "compare",
+    help="Say what is new, mended and still there between two reports, OLD and NEW, and which requests changed.",
+    epilog=_EPILOG,
+)
+@click.argument("old", metavar="OLD")
+@click.argument("new", metavar="NEW")
+@click.option("--markdown", "comment", metavar="FILE", help="Write a comment for a pull request: only what is new.")
+@click.option("--strict", is_flag=True, help="Let a new WARN fail too (exit 1).")
+@click.option("--force", is_flag=True, help="Let --markdown replace a file.")
+def command(*, old: str, new: str, comment: str | None, strict: bool, force: bool) -> int:
+    """Compare; the exit status says whether something new fails."""
+    from signet_conformance.diff import reports_text
+    from signet_conformance.diff.reports import compared
+    from signet_conformance.reports.terminal import terminal_width, wants_colour
+
+    files = [report_of(path) for path in (old, new)]
+    demand_apart([comment], files)
+    folders = [Path(file).parent for file in files]
+    outcome = compared(read_report(files[0]), read_report(files[1]), *folders)
+    status = 1 if outcome.fails or (strict and outcome.fresh) else 0
+    if comment is not None:
+        with report_stream(comment, force) as stream:
+            stream.write(reports_text.markdown(outcome))
+    print(*reports_text.lines(outcome, terminal_width(), wants_colour(sys.stdout)), sep="\n")
+    if comment is not None:
+        print(f"comment: {printable(comment, 1000)}")
+    print(f"{reports_text.closing_words(outcome)} (exit {status})")
+    return status

@@ -1,0 +1,99 @@
+"""`signet-conformance trend`: the reports of many runs in the order of time, and what each changed."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from signet_conformance.cli.commands import tell
+from signet_conformance.cli.reports_read import FILE, read_report
+from signet_conformance.errors import SignetConformanceError, UsageError, printable
+from signet_conformance.finding import Verdict
+from signet_conformance.reports.report_document import Report
+
+_EPILOG = f"""\b
+Examples:
+  signet-conformance trend reports/
+
+\b
+DIR holds the folders of runs, each with its {FILE}, at any depth; other *.json
+that are reports count too. A run is compared with the one before it.
+Exit status: 0, whatever the reports say; 2 wrong usage or an unreadable report,
+which is told, and the others are shown.
+"""
+_COUNTED = (Verdict.FAIL, Verdict.WARN, Verdict.PASS)
+
+
+@click.command(
+    "trend",
+    help="Show the runs whose reports lie below DIR in the order of time: verdicts, what is new, what is mended.",
+    epilog=_EPILOG,
+)
+@click.argument("folder", metavar="DIR")
+def command(folder: str) -> int:
+    """Print a line a run."""
+    from signet_conformance.reports.terminal import drawn_table, table_width, wants_colour
+
+    if not Path(folder).is_dir():
+        raise UsageError("is not a folder", where=printable(folder, 400), remedy="name the folder that holds the runs")
+    runs, status = _read(Path(folder))
+    if not runs:
+        raise UsageError("holds no report", where=printable(folder, 400), remedy=f"keep the {FILE} of each run there")
+    print(*drawn_table(_table(runs), table_width(sys.stdout), wants_colour(sys.stdout)), sep="\n")
+    return status
+
+
+def _read(folder: Path) -> tuple[Sequence[tuple[str, Report]], int]:
+    """The reports by name, the oldest first, and the exit status; one that cannot be read is told."""
+    runs, status = [], 0
+    for path in sorted(folder.rglob("*.json")):
+        if path.name != FILE and not _says_report(path):
+            continue
+        try:
+            named = path.parent if path.name == FILE else path
+            runs.append((printable(str(named.relative_to(folder)), 60), read_report(str(path))))
+        except SignetConformanceError as failure:
+            tell(failure)
+            status = failure.exit_status
+    return sorted(runs, key=lambda run: (_created(run[1]), run[0])), status
+
+
+def _says_report(path: Path) -> bool:
+    with path.open("rb") as stream:
+        return b'"signet-report/1"' in stream.read(200)
+
+
+def _created(report: Report) -> str:
+    return "" if report.run is None or report.run.created is None else report.run.created
+
+
+def _table(runs: Sequence[tuple[str, Report]]) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_row("recorded", "commit", "connector", *(verdict.value for verdict in _COUNTED), "new", "mended", "run")
+    for cells in _rows(runs):
+        table.add_row(*map(Text, cells))
+    return table
+
+
+def _rows(runs: Sequence[tuple[str, Report]]) -> Iterator[Sequence[str]]:
+    from signet_conformance.diff.reports import compared
+
+    before: Report | None = None
+    for name, report in runs:
+        run = report.run
+        commit = "" if run is None or run.commit is None else run.commit[:9]
+        connector = "" if run is None or run.connector is None else printable(run.connector, 20)
+        tally = Counter(row.verdict for row in report.together.values())
+        changed = ("", "")
+        if before is not None:
+            outcome = compared(before, report)
+            changed = (f"+{len(outcome.fresh)}", f"-{len(outcome.mended)}")
+        counts = (str(tally[verdict]) for verdict in _COUNTED)
+        yield (_created(report)[:16].replace("T", " ") or "-", commit or "-", connector or "-", *counts, *changed, name)
+        before = report

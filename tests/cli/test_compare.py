@@ -1,0 +1,79 @@
+"""`signet-conformance compare` and `trend`: what they print, write and exit with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.command_line import Invoke
+from tests.support.trace_files import BREACHING, CONFORMING, HEADER, Line, write
+
+
+def run_of(invoke: Invoke, folder: Path, lines: list[Line], created: str) -> Path:
+    """A folder with a recording and its report."""
+    folder.mkdir(parents=True)
+    recording = write(folder / "a.jsonl", lines, {**HEADER, "created": created})
+    invoke("check", recording, "--json", "--output", folder / "report.json")
+    return folder
+
+
+@pytest.fixture
+def old(invoke: Invoke, tmp_path: Path) -> Path:
+    """A run that conforms."""
+    return run_of(invoke, tmp_path / "runs" / "old", CONFORMING, "2026-11-20T10:00:00Z")
+
+
+@pytest.fixture
+def new(invoke: Invoke, tmp_path: Path) -> Path:
+    """A later run that forgets the agent of its recalls."""
+    return run_of(invoke, tmp_path / "runs" / "new", BREACHING, "2026-11-21T10:00:00Z")
+
+
+def test_what_is_new_fails_and_says_why(invoke: Invoke, old: Path, new: Path) -> None:
+    """A new FAIL ends with 1, and stands with the request that changed and what to do about it."""
+    done = invoke("compare", old, new)
+    text = " ".join(done.stdout.split())
+    assert done.exit_code == 1
+    assert "new FAIL SIG-AGENT-002 what memory-recall runs as 'default'" in text
+    assert 'because request body /agentId: "atlas-agent" became nothing: it is absent' in text
+    assert done.stdout.splitlines()[-1].startswith("2 new, 0 mended, ")
+
+
+def test_what_is_mended_does_not_fail(invoke: Invoke, old: Path, new: Path) -> None:
+    """The other way round nothing is new: 0, and both are told as mended."""
+    done = invoke("compare", new, old)
+    assert done.exit_code == 0
+    assert "mended: SIG-AGENT-002 memory-recall runs as 'default'" in done.stdout
+
+
+def test_a_comment_says_only_what_is_new(invoke: Invoke, old: Path, new: Path) -> None:
+    """Where nothing is, it says so in a line; what is still there is a number."""
+    invoke("compare", old, new, "--markdown", "comment.md")
+    assert "### FAIL SIG-AGENT-002" in Path("comment.md").read_text(encoding="utf-8")
+    invoke("compare", new, new, "--markdown", "same.md")
+    same = Path("same.md").read_text(encoding="utf-8")
+    assert "Nothing new is breached." in same
+    assert "SIG-AGENT" not in same
+
+
+@pytest.mark.usefixtures("new")
+def test_a_trend_is_in_the_order_of_time(invoke: Invoke, old: Path) -> None:
+    """Each run is a line, with what it changed; a report that cannot be read is told, and ends with 2."""
+    done = invoke("trend", old.parent)
+    rows = [line.split() for line in done.stdout.splitlines()[1:]]
+    assert [(row[0], row[-1]) for row in rows] == [("2026-11-20", "old"), ("2026-11-21", "new")]
+    assert "+2" in rows[1]
+    (old.parent / "broken").mkdir()
+    (old.parent / "broken" / "report.json").write_text("{}")
+    broken = invoke("trend", old.parent)
+    assert (broken.exit_code, len(broken.stdout.splitlines())) == (2, 3)
+    assert "error: " in broken.stderr
+
+
+@pytest.mark.parametrize("words", [("compare", "gone.json", "gone.json"), ("trend", "gone"), ("trend", ".")])
+def test_what_is_no_report_is_refused(invoke: Invoke, words: tuple[str, ...]) -> None:
+    """A file, a folder, and a folder without reports: 2, with what to do."""
+    done = invoke(*words)
+    assert done.exit_code == 2
+    assert "\ntry: " in done.stderr

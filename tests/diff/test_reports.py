@@ -1,0 +1,156 @@
+"""Facts about two reports compared: what is new, mended and still there, against verdicts that were drawn apart."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from signet_conformance.diff.reports import Compared, Step, compared
+from signet_conformance.engine import Judged, judge
+from signet_conformance.finding import Verdict
+from signet_conformance.outcome.identity import Identity
+from signet_conformance.reports.ending import Ending
+from signet_conformance.reports.json_document import JsonReport
+from signet_conformance.reports.report_document import Report
+from signet_conformance.trace import read
+from tests.support.evidence import TRACES
+from tests.support.trace_files import BREACHING, CONFORMING, Line, end, health, recall, start, write
+
+EDITS = 300
+SMALL = 24_000
+"""Bytes of the recordings that are edited."""
+BROKEN = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
+DECIDED = (Verdict.PASS, *BROKEN)
+
+
+def report(*judged: Judged, **identity: Any) -> Report:
+    """The report of some judged recordings, read back."""
+    stream = io.StringIO()
+    writer = JsonReport(stream)
+    for each in judged:
+        writer.add(each, {})
+    writer.close(Ending(judged, 0, identity=Identity(**identity)))
+    return Report.model_validate_json(stream.getvalue())
+
+
+def names(steps: Any) -> set[tuple[str, str]]:
+    """Requirement and kind of each."""
+    return {(step.now.requirement, step.now.kind) for step in steps}
+
+
+# -- 300 edits
+
+
+def kinds(judged: Judged) -> dict[tuple[str, str], Verdict]:
+    """What a recording breaches, by requirement and kind, from the judgements alone."""
+    return {
+        (name, finding.fold or finding.message): judgement.verdict
+        for name, judgement in judged.judgements.items()
+        if judgement.verdict in BROKEN
+        for finding in judgement.findings[:200]
+    }
+
+
+@cache
+def recordings() -> list[tuple[Path, list[Line]]]:
+    """The smaller of the recordings of real connectors, as lines."""
+    files = sorted(file for file in TRACES.glob("*.jsonl") if file.stat().st_size < SMALL)
+    return [(file, [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]) for file in files]
+
+
+def edited(lines: list[Line], chance: random.Random) -> list[Line]:
+    """A recording in which one thing is otherwise: a member gone or of another value, a call gone or sent twice."""
+    calls = [number for number, line in enumerate(lines) if line["kind"] == "exchange"]
+    number = chance.choice(calls)
+    copy: list[Line] = json.loads(json.dumps(lines))
+    body = (copy[number]["request"].get("body") or {}).get("json")
+    way = chance.randrange(4)
+    if way == 0:
+        return [*copy[:number], *copy[number + 1 :]]
+    if way == 1 or not isinstance(body, dict) or not body:
+        last = max(line.get("seq", 0) for line in copy)
+        again = {**json.loads(json.dumps(copy[number])), "seq": last + 1}
+        moved = copy[-1].get("t1", copy[-1].get("t", 0.0))
+        return [*copy, {**again, "t0": moved + 0.1, "t1": moved + 0.2}]
+    member = chance.choice(sorted(body))
+    if way == 2:
+        del body[member]
+    else:
+        body[member] = chance.choice([7, "", "another", None])
+    return copy
+
+
+def pairs(folder: Path) -> Iterator[tuple[Judged, Judged]]:
+    """Recordings as they are, each with one that was edited."""
+    chance = random.Random(14)  # noqa: S311 - not for secrets
+    whole = [(judge(read(file)), lines) for file, lines in recordings()]
+    for number in range(EDITS):
+        before, lines = whole[number % len(whole)]
+        file = folder / "edited.jsonl"
+        file.write_text("".join(f"{json.dumps(line)}\n" for line in edited(lines, chance)), encoding="utf-8")
+        after = judge(read(file))
+        yield before, replace(after, trace=replace(after.trace, path=before.trace.path))
+
+
+def test_every_edit_of_a_real_recording_is_told_exactly(tmp_path: Path) -> None:
+    """Of 300 edits: what the judgements have more is new or worse, what they lack is mended or not tested any more."""
+    reports: dict[str, Report] = {}
+    changed = 0
+    for before, after in pairs(tmp_path):
+        old = reports.setdefault(str(before.trace.path), report(before))
+        outcome = compared(old, report(after))
+        was, now = kinds(before), kinds(after)
+        worse = {key for key in was.keys() & now.keys() if BROKEN.index(now[key]) < BROKEN.index(was[key])}
+        assert names(outcome.fresh) == (now.keys() - was.keys()) | worse
+        gone = was.keys() - now.keys()
+        assert names(outcome.mended) == {key for key in gone if after.judgements[key[0]].verdict in DECIDED}
+        assert names(outcome.unseen) == {key for key in gone if after.judgements[key[0]].verdict not in DECIDED}
+        assert names(outcome.still) == (was.keys() & now.keys()) - worse
+        changed += was != now
+    assert changed > EDITS // 4
+
+
+# -- the reason
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Compared:
+    """A run that conformed, and one that forgets the agent of its recalls; the recordings lie beside the reports."""
+    outcome = []
+    for name, lines in (("old", CONFORMING), ("new", BREACHING)):
+        (tmp_path / name).mkdir()
+        outcome.append(report(judge(read(write(tmp_path / name / "a.jsonl", lines)))))
+    return compared(*outcome, tmp_path / "old", tmp_path / "new")
+
+
+def test_the_requests_that_changed_are_told(runs: Compared) -> None:
+    """A new breach comes with what the recordings of both runs say of the place that its requirement reads."""
+    step: Step = next(step for step in runs.fresh if step.now.requirement == "SIG-AGENT-002")
+    first = step.why[0]
+    assert (first.member, first.first.value) == ("request body /agentId", "atlas-agent")
+    assert runs.fails
+
+
+def test_what_is_not_tested_any_more_is_not_mended(tmp_path: Path) -> None:
+    """A breach of a call that is no longer made says nothing of the connector."""
+    old = judge(read(write(tmp_path / "a.jsonl", [health(), start(), recall(limit=900), end()])))
+    new = judge(read(write(tmp_path / "a.jsonl", [health(), start(), end()])))
+    outcome = compared(report(old), report(new))
+    assert "SIG-REC-002" in {name for name, _ in names(outcome.unseen)}
+    assert "SIG-REC-002" not in {name for name, _ in names(outcome.mended)}
+
+
+def test_a_report_carries_what_tells_its_run_from_others(tmp_path: Path) -> None:
+    """Time, commit, branch, seed and the connector's release are read back as they were written."""
+    given = {"created": "2026-11-21T20:17:00Z", "commit": "a" * 40, "branch": "main", "seed": 7, "connector": "1.2.3"}
+    made = report(judge(read(write(tmp_path / "a.jsonl", CONFORMING))), **given)
+    assert made.run is not None
+    assert made.run.model_dump() == given
