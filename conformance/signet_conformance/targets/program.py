@@ -80,12 +80,15 @@ class Installation:
         """Where the programs of its packages are."""
         return self.packages / (".bin" if self.program.profile.registry == "npm" else "bin")
 
+    def _runtime(self, name: str) -> str:
+        """A runtime that was installed with it, else that of this machine."""
+        own = self.programs / name
+        return str(own) if own.exists() else shutil.which(name) or name
+
     def known(self) -> Mapping[str, str]:
         """What words of its profile stand for, as far as the installation decides it."""
-        own_node = self.programs / "node"
-        node = str(own_node) if own_node.exists() else shutil.which("node") or "node"
         return {
-            "node": node,
+            **{name: self._runtime(name) for name in ("node", "bun")},
             "python": sys.executable,
             "packages": str(self.packages),
             "bin": str(self.programs),
