@@ -13,10 +13,12 @@ from signet_conformance.trace import fault_kinds
 from signet_conformance.trace.marks import (
     FAILED,
     THROWN,
+    BypassMark,
     FaultMark,
     HandlerMark,
     InstalledMark,
     LoadedMark,
+    ModelMark,
     OutageMark,
     StepMark,
     StepName,
@@ -158,6 +160,27 @@ def installed_files_are_accepted(recording: Recording) -> Iterator[Outcome]:
                 received=mark.words,
                 fold=f"{mark.file} {host}",
             )
+    if not any(mark.accepted is False for mark in recording.marks(InstalledMark)):
+        yield from _silence(recording)
+
+
+def _silence(recording: Recording) -> Iterator[Outcome]:
+    """A program that people run asked its model, and no hook of the connector spoke: it passed over what was installed.
+
+    Only where the model was recorded is it known that the program ran, and only without faults that it could be heard.
+    """
+    asked = recording.marks(ModelMark) if recording.model is not None else []
+    quiet = not recording.hooks and not recording.marks(StrayMark) and not recording.marks(BypassMark)
+    if asked and quiet and not any(mark.is_on for mark in recording.marks(FaultMark)):
+        loaded = next(iter(recording.marks(LoadedMark)), None)
+        host = "its host" if loaded is None else " ".join(filter(None, (loaded.host, loaded.release)))
+        yield fail(
+            message=f"{host} asked its model in {len(asked)} turn{'s'[: len(asked) != 1]}, and no hook of the connector"
+            " reached the daemon",
+            expected=f"a connector that {host} loads and calls",
+            received="silence at the daemon",
+            fold=f"silence {host}",
+        )
 
 
 def address_is_the_given_one(recording: Recording) -> Iterator[Outcome]:

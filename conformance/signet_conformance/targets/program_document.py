@@ -38,7 +38,8 @@ class ProgramDocument(Document):
 
     In words of a command, in settings and in the environment stand for what is known when it is launched: `{node}`,
     `{python}` (a program of this machine), `{packages}` (the folder of installed packages), `{bin}` (that of their
-    programs), `{home}` and `{model}` (the address of the model).
+    programs), `{home}`, `{model}` (the address of the model) and `{nowhere}` (a server that has nothing, for a registry
+    that is not to be asked).
     """
 
     schema_file: ClassVar[str] = "program/signet-program-1.schema.json"

@@ -8,9 +8,11 @@ the model, which the program is told, and SIGNET_CONFORMANCE_MODEL_CONTROL that 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,11 +29,13 @@ from signet_conformance.drivers.hosts.real.observed import Observed
 from signet_conformance.drivers.hosts.real.opencode_server import OpencodeServer
 from signet_conformance.drivers.hosts.real.pi_rpc import PiRpc
 from signet_conformance.drivers.hosts.real.process import end_with_us
+from signet_conformance.drivers.hosts.real.watch import Watch
 from signet_conformance.drivers.hosts.tools import keep_back, tool_calls
 from signet_conformance.drivers.model_process import CONTROL_VARIABLE, MODEL_VARIABLE
 
 TURN_S = 100.0
 _LOOK_S = 0.1
+_UNSEEN = "strace is not installed: what the program asks elsewhere is seen at a proxy only"
 _SUMMARY = "The user asked for the billing pipeline."
 _CONVERSATIONS: Mapping[str, Open] = {
     "pi-rpc": PiRpc,
@@ -57,9 +61,13 @@ class RealHarness:
         self._model.play(options["beside_the_talk"])
         home = Path.home()
         self._observed = Observed(home)
+        self._folders = contextlib.ExitStack()
+        self._watch = Watch(Path(self._folders.enter_context(tempfile.TemporaryDirectory(prefix="signet-watch-"))))
+        self._known = {"home": str(home), "model": self._address, "nowhere": self._watch.proxy.address}
         self._env = {
             **{name: value for name, value in os.environ.items() if not name.startswith("SIGNET_CONFORMANCE_")},
-            **_filled(options["env"], home, self._address),
+            **self._watch.proxy.variables,
+            **_filled(options["env"], self._known),
             "PATH": self._observed.programs(options["programs"], home / ".signet-conformance-bin"),
         }
         self._prepare(home)
@@ -69,7 +77,7 @@ class RealHarness:
         done = home / ".signet-conformance-installed"
         if done.exists():
             return
-        for path, content in _filled(self._options["settings"], home, self._address).items():
+        for path, content in _filled(self._options["settings"], self._known).items():
             file = home / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(content if isinstance(content, str) else json.dumps(content, indent=2), "utf-8")
@@ -83,7 +91,8 @@ class RealHarness:
 
     def about(self) -> Mapping[str, Any]:
         """Which program runs."""
-        return {"host": self._options["program"], "release": self._options["release"]}
+        about = {"host": self._options["program"], "release": self._options["release"]}
+        return about if self._watch.sees else {**about, "remarks": [_UNSEEN]}
 
     def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         """Perform one step, and tell what the program did with the connector's commands meanwhile."""
@@ -126,8 +135,7 @@ class RealHarness:
         agent = step.get("agent")
         env = {**self._env, **({"SIGNET_AGENT_ID": agent} if isinstance(agent, str) else {})}
         cwd = self._projects.folder(step.get("project"))
-        known = {"home": str(Path.home()), "model": self._address}
-        command = [_word(word, known) for word in self._options["command"]]
+        command = self._watch.watched([_word(word, self._known) for word in self._options["command"]])
         make = _CONVERSATIONS[self._options["speaks"]]
         return make(Launch(command, {**env, "PWD": str(cwd)}, cwd, self._address, self._observed))
 
@@ -214,7 +222,11 @@ class RealHarness:
         return {} if conversation.key is None else {"key": conversation.key}
 
     def flush(self) -> None:
-        """Nothing is left: a program has ended its turn, or has ended."""
+        """Nothing is left: a program has ended its turn, or has ended. Raises StepError when one tried to go out."""
+        tries = self._watch.tries()
+        if tries:
+            shown = ", ".join(tries[:10]) + (", ..." if len(tries) > 10 else "")
+            raise StepError(f"{self._options['program']} tried to leave this machine: {shown}")
 
     def close(self) -> None:
         """Leave every session that is open."""
@@ -226,6 +238,7 @@ class RealHarness:
                 sys.stderr.write(f"{failure}\n")
         self._sessions.clear()
         self._model.close()
+        self._folders.close()
 
 
 def _last(conversation: Conversation) -> str:
@@ -233,13 +246,12 @@ def _last(conversation: Conversation) -> str:
     return ": " + " | ".join(words) if words else ""
 
 
-def _filled(value: Any, home: Path, model: str) -> Any:
-    known = {"home": str(home), "model": model}
+def _filled(value: Any, known: Mapping[str, str]) -> Any:
     if isinstance(value, str):
         return _word(value, known)
     if isinstance(value, dict):
-        return {_word(name, known): _filled(each, home, model) for name, each in value.items()}
-    return [_filled(each, home, model) for each in value] if isinstance(value, list) else value
+        return {_word(name, known): _filled(each, known) for name, each in value.items()}
+    return [_filled(each, known) for each in value] if isinstance(value, list) else value
 
 
 def _word(word: str, known: Mapping[str, str]) -> str:

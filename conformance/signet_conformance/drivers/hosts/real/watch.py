@@ -1,0 +1,124 @@
+"""Whether a program tries to leave this machine: every connection that it tries, and every name that it looks up.
+
+strace sees both whatever the program is made of, a static binary too; it only stops at those calls. Beside that the
+program is told a proxy that writes down what it is asked and sends nothing on, so that most of what it would send does
+not go out. Where strace is not installed, only that is seen.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import ipaddress
+import re
+import shutil
+import socket
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+_OPTIONS = (
+    *("-f", "--seccomp-bpf", "-qq", "-yy", "-A", "-s", "300"),
+    *("-e", "trace=connect,sendto,sendmsg,sendmmsg", "-e", "signal=none"),
+)
+_IPV4 = re.compile(rb'sin_port=htons\((\d+)\), sin_addr=inet_addr\("([0-9.]+)"\)')
+_IPV6 = re.compile(rb'sin6_port=htons\((\d+)\).*?inet_pton\(AF_INET6, "([0-9a-fA-F:.]+)"')
+_SENT = re.compile(rb'(?:iov_base=|, )"((?:[^"\\]|\\.)*)"')
+_DNS = 53
+_HEADER = 12
+
+
+class Proxy:
+    """A proxy for everything but this machine, which writes down what it is asked and sends nothing on."""
+
+    def __init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.asked: list[str] = []
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    @property
+    def address(self) -> str:
+        """Where it listens: a registry, for one, that has nothing."""
+        return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What tells a program of it."""
+        proxies = {name: self.address for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")}
+        return {**proxies, **{name: "127.0.0.1,localhost,::1" for name in ("NO_PROXY", "no_proxy")}}
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._listener.close()
+
+    def _serve(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self._listener.accept()
+                with connection, contextlib.suppress(OSError):
+                    connection.settimeout(2.0)
+                    words = connection.recv(4096).split(b"\r\n", 1)[0].decode("ascii", "replace").split()
+                    # What is asked of it by its own address was not meant for anywhere else.
+                    if len(words) < 2 or not words[1].startswith("/"):
+                        self.asked.append(f"a request for {' '.join(words[1:2]) or 'something'} through a proxy")
+                    connection.sendall(b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+
+
+class Watch:
+    """Watches the processes of programs; `folder` takes what strace writes."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._strace = shutil.which("strace")
+        self.proxy = Proxy()
+        self._files: list[Path] = []
+
+    @property
+    def sees(self) -> bool:
+        """Whether everything is seen."""
+        return self._strace is not None
+
+    def watched(self, command: Sequence[str]) -> Sequence[str]:
+        """The command, watched if that is possible."""
+        if self._strace is None:
+            return command
+        file = self._folder / f"calls-{len(self._files)}"
+        self._files.append(file)
+        # Appended: one session's program may run more than once.
+        return [self._strace, *_OPTIONS, "-o", str(file), "--", *command]
+
+    def tries(self) -> Sequence[str]:
+        """What the programs tried so far, each once, in words."""
+        told = dict.fromkeys(self.proxy.asked)
+        for file in self._files:
+            if file.exists():
+                told.update(dict.fromkeys(outside(file.read_bytes())))
+        return [*told]
+
+
+def outside(calls: bytes) -> Iterator[str]:
+    """The connections and look-ups that lead away from this machine, in words, of what strace wrote."""
+    for line in calls.splitlines():
+        place = _IPV4.search(line) or _IPV6.search(line)
+        port = int(place[1]) if place is not None else 0
+        if b"connect(" not in line:
+            if port == _DNS or b":53]" in line:
+                yield from _names(line)
+        elif place is not None and b"<TCP" in line and not ipaddress.ip_address(place[2].decode()).is_loopback:
+            yield f"a connection to {place[2].decode()} port {port}"
+
+
+def _names(line: bytes) -> Iterator[str]:
+    for sent in _SENT.findall(line):
+        name = _name(codecs.escape_decode(sent)[0])
+        if name and name != "localhost" and not name.endswith(".localhost"):
+            yield f"a look-up of {name}"
+
+
+def _name(question: bytes) -> str:
+    labels, at = [], _HEADER
+    while at < len(question) and 0 < question[at] < 64:
+        labels.append(question[at + 1 : at + 1 + question[at]].decode("ascii", "replace"))
+        at += 1 + question[at]
+    return ".".join(labels)
