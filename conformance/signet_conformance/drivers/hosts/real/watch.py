@@ -44,8 +44,8 @@ class Proxy:
     @property
     def variables(self) -> Mapping[str, str]:
         """What tells a program of it."""
-        proxies = {name: self.address for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")}
-        return {**proxies, **{name: "127.0.0.1,localhost,::1" for name in ("NO_PROXY", "no_proxy")}}
+        proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), self.address)
+        return {**proxies, **dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost,::1")}
 
     def close(self) -> None:
         """Listen no more."""
