@@ -175,3 +175,16 @@ def test_summary_that_is_not_what_was_left_is_warned_of(tmp_path: Path, summary:
     compacted = [step("compact", summary="Invoices were told."), hook("pre-compaction")]
     items = [step("start"), hook("session-start"), *compacted, hook("compaction-complete", summary=summary)]
     assert verdict(tmp_path, items, "SIG-CMP-002") == expected
+
+
+@pytest.mark.parametrize(("marked", "expected"), [(True, "PASS"), (False, "WARN")])
+def test_two_turns_with_one_reply_are_no_late_submission(tmp_path: Path, marked: bool, expected: str) -> None:
+    """A prompt that marks show before its own turn is not taken for one that the transcript shows answered."""
+    again = (SECOND[0], FIRST[1])
+    model = [{"mark": "model", "data": {"session": "s1"}}] if marked else []
+    items = [
+        *[step("start"), hook("session-start"), said(FIRST), hook("user-prompt-submit", userMessage=FIRST[0]), *model],
+        *[said(again), hook("user-prompt-submit", userMessage=again[0], lastAssistantMessage=FIRST[1]), *model],
+        *[step("end"), hook("session-end", transcript=transcript(again))],
+    ]
+    assert verdict(tmp_path, items, "SIG-PROMPT-003") == expected

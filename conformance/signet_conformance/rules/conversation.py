@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from signet_conformance.facts import END, Recording
@@ -15,13 +15,13 @@ from signet_conformance.rules.steps import (
     step_before,
     step_end,
 )
-from signet_conformance.rules.transcripts import Transcript
+from signet_conformance.rules.transcripts import Transcript, transcripts_of
 from signet_conformance.rules.turns import Turn, plain
 from signet_conformance.trace.marks import SkippedMark, StepMark, StepName
 
 MOST_TURNS = 12
 """After more turns than this a connector may hand over the latest alone."""
-LONGEST_TEXT = 400
+LONGEST_TEXT = 200
 """A longer text may be cut."""
 _SHORTEST_TEXT = 12
 """A shorter text says nothing of whose it is."""
@@ -96,13 +96,26 @@ class Conversations:
     def _left_out(self, transcript: Transcript, told: Sequence[Turn], session: str) -> Difference | None:
         if transcript.call.operation != END or any(_REDACTION in words for _, words in told):
             return None
+        so_far = self._told_so_far(transcript)
         for role, words in self._owed(transcript, session):
-            if not any(words in said for spoken_by, said in told if spoken_by == role):
+            if words not in so_far[role]:
                 whose = "user" if role == "user" else "model"
                 return Difference(
                     f"the transcript leaves out or changes what the {whose} said", words, None, "left out"
                 )
         return None
+
+    def _told_so_far(self, transcript: Transcript) -> Mapping[str, str]:
+        """All that was said by each speaker, as the transcripts of a key up to one of them tell it.
+
+        A connector may tell what is new alone, and a reply in several turns.
+        """
+        told: dict[str, list[str]] = {"user": [], "assistant": []}
+        for earlier in transcripts_of(self._recording):
+            if earlier.call.key == transcript.call.key and earlier.call.seq <= transcript.call.seq:
+                for role, text in earlier.turns:
+                    told[role].append(words_of(text))
+        return {role: " ".join(words) for role, words in told.items()}
 
     def _owed(self, transcript: Transcript, session: str) -> Iterator[Turn]:
         """The turns that an end has to tell: those since the session was opened or compacted, but the latest step's."""

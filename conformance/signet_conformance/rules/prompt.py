@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from signet_conformance.contract import MUST, requirements
@@ -32,7 +32,10 @@ def one_submission_before_the_model(recording: Recording) -> Iterator[Outcome]:
     for repeated in submitted_twice(recording):
         settled.update(repeated.exchanges)
         yield repeated
+    steps = prompt_steps(recording)
     for late, transcript, _ in answered_before(recording):
+        if is_in_its_turn(steps, late):
+            continue
         settled.add(late.seq)
         yield warn(
             late,
@@ -43,7 +46,6 @@ def one_submission_before_the_model(recording: Recording) -> Iterator[Outcome]:
             received=late.text,
             fold="late",
         )
-    steps = prompt_steps(recording)
     twice = frozenset(settled)
     for step in steps:
         for outcome in _marked_turn(step):
@@ -91,6 +93,18 @@ def answered_before(recording: Recording) -> Iterator[tuple[Call, Call, bool]]:
                 if place.call.seq > prompt.seq:
                     yield prompt, place.call, place.newer_user_turn
                     break
+
+
+def is_in_its_turn(steps: Sequence[PromptStep], call: Call) -> bool:
+    """Whether marks tell that a prompt was sent in the turn that its text is of, before the model was asked.
+
+    A transcript may then show an earlier turn of the same words.
+    """
+    return any(
+        step.model_seq is not None and call.seq < step.model_seq and plain(step.text) in plain(call.text or "")
+        for step in steps
+        if any(call.seq == prompt.seq for prompt in step.prompts)
+    )
 
 
 def _marked_turn(step: PromptStep) -> Iterator[Outcome]:

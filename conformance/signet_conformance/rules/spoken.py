@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from signet_conformance.facts import PROMPT, START, Call, Recording, text_or_none
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
-from signet_conformance.rules.prompt import answered_before
+from signet_conformance.rules.prompt import answered_before, is_in_its_turn
 from signet_conformance.rules.steps import (
     disturbed_between,
     last_opening,
@@ -35,8 +35,9 @@ def _is_cut(text: str, whole: str, limit: int) -> bool:
 def text_is_the_current_prompt(recording: Recording) -> Iterator[Outcome]:
     """A submission holds the prompt of the turn that is about to run, as the user gave it."""
     settled: set[int] = set()
+    steps = prompt_steps(recording)
     for late, transcript, newer_follow in answered_before(recording):
-        if newer_follow:
+        if newer_follow and not is_in_its_turn(steps, late):
             settled.add(late.seq)
             yield warn(
                 late,
@@ -47,7 +48,6 @@ def text_is_the_current_prompt(recording: Recording) -> Iterator[Outcome]:
                 received=late.text,
                 fold="stale",
             )
-    steps = prompt_steps(recording)
     others = {plain(step.text) for step in steps}
     for step in steps:
         wanted = plain(step.text)
