@@ -22,6 +22,8 @@ VENDORS = {
     "newest": ("anthropic>=1", "openai>=3", "ollama>=0.6.2"),
 }
 """The vendors' packages: the lower bounds of the extra, and releases that mitmproxy keeps out below Python 3.13."""
+RELEASES = sorted(path.stem for path in Path("schemas/versions").glob("*.json"))
+"""The versions of the contract, each with the release of the daemon that it was learnt from."""
 AIMOCK = "@copilotkit/aimock@^1.43"
 
 
@@ -101,10 +103,19 @@ def changelog(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """The documentation as a site, in site/; a dead link fails."""
+    """The documentation as a site, in site/: no dead link, and each requirement has its page where reports look."""
     session.install("-e", ".[docs]")
     session.run("python", "ci/tools/requirement_pages.py", "--check")
     session.run("mkdocs", "build", "--strict", *session.posargs, env={"NO_MKDOCS_2_WARNING": "1"})
+    session.run("pytest", "-q", "tests/docs/test_site.py", env={"SIGNET_SITE": "site"})
+
+
+@nox.session
+def releases(session: nox.Session) -> None:
+    """A whole scripted run of the reference, which fails nothing, against the embedded daemon of every release."""
+    session.install("-e", ".")
+    for release in RELEASES:
+        session.run("signet-conformance", "run", "reference", f"--contract={release}", "--scenarios=0")
 
 
 @nox.session
