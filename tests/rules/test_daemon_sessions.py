@@ -98,6 +98,9 @@ CLAIMS: Mapping[str, tuple[str, Sequence[Item]]] = {
     ),
     "a hook without a path is asked nothing": ("NOT-APPLICABLE", [start(), prompt(runtimePath="")]),
     "a hook that failed is asked nothing": ("NOT-APPLICABLE", [start(), prompt({"error": "no"}, 500, **LEGACY)]),
+    "a hook that comes too often is asked nothing": (
+        "NOT-APPLICABLE", [start(), prompt({"error": "no"}, 429, **LEGACY)],
+    ),
     "a skip names who holds it": ("FAIL", [start(**LEGACY), prompt(SKIPPED)]),
     "an end on the other path is skipped": ("PASS", [start(), end(SKIPPED, **LEGACY)]),
     "an end on the other path is not let in": ("FAIL", [start(), end(**LEGACY)]),

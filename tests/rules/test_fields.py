@@ -48,7 +48,11 @@ def _start(**more: Any) -> Any:
 
 @pytest.mark.parametrize(
     ("harness", "message", "fold"),
-    [(None, "harness is not as required: None is not of type", "session-startharness"), ("", "harness is not as", "")],
+    [
+        (None, "harness is not as required: None is not of type", "session-startharness"),
+        ("", "harness is not as", ""),
+        ({}, "harness is not as required: {} is not of type", ""),
+    ],
 )
 def test_what_a_breach_tells(harness: Any, message: str, fold: str, tmp_path: Path) -> None:
     """The member, and what is wrong with it; breaches of one member of one operation are folded."""
@@ -72,7 +76,7 @@ def test_few_breaches_are_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(fields, "MOST_EXPLAINED", 2)
     items = [_start(harness=7), _start(), *[_start(harness=7) for _ in range(3)]]
     judgement = judge(build(tmp_path / "trace.jsonl", items)).judgements["SIG-START-001"]
-    assert judgement.verdict is Verdict.FAIL
+    assert (judgement.verdict, judgement.subjects) == (Verdict.FAIL, 5)
     assert [finding.exchanges for finding in judgement.findings] == [(1,), (3,), (4,), (5,)]
     assert [finding.message == "not as required" for finding in judgement.findings] == [False, False, True, True]
 
@@ -82,3 +86,12 @@ def test_half_an_emoji_is_text(broken: Any, tmp_path: Path) -> None:
     """A text that was cut in the middle of a character breaks no requirement on texts."""
     judgement = judge(build(tmp_path / "trace.jsonl", [_start(**broken)])).judgements["SIG-START-001"]
     assert judgement.verdict is Verdict.PASS
+
+
+def test_a_body_that_was_cut_hides_no_other(tmp_path: Path) -> None:
+    """It is undecided itself, and the next request is judged."""
+    cut = {"cut": True, "size": 900000, "sha256": "9f" * 32, "text": "{"}
+    request = {"method": "POST", "path": "/api/hooks/session-end", "raw_body": cut}
+    ended = {"request": {"method": "POST", "path": "/api/hooks/session-end", "body": {**KEYED, "harness": 7}}}
+    judgement = judge(build(tmp_path / "trace.jsonl", [{"request": request}, ended])).judgements["SIG-END-001"]
+    assert (judgement.verdict, judgement.findings[0].exchanges) == (Verdict.FAIL, (2,))
