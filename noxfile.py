@@ -143,6 +143,6 @@ def killed(session: nox.Session) -> None:
 
 @nox.session
 def mutation(session: nox.Session) -> None:
-    """Which changes of the rules' code no test notices: some ten minutes of a processor."""
+    """Which changes of the rules' code no test notices: half an hour of a processor; --resume goes on with a run."""
     session.install("cosmic-ray>=8.3", "-e", ".[dev]")
     session.run("python", "ci/tools/mutation.py", *session.posargs)

@@ -94,3 +94,10 @@ def test_end_may_be_of_a_start_that_met_nobody(tmp_path: Path, away: bool, expec
     cleared = [AWAY, step("clear", "s1", 1), BACK] if away else [step("clear", "s1", 1)]
     closing = [step("end", "s1", 2), hook("session-end", "k-2", reason="exit")]
     assert verdict(tmp_path, "SIG-END-002", *STARTED, *cleared, *closing) == expected
+
+
+@pytest.mark.parametrize(("first", "second"), [("k-1", "k-2"), ("k-2", "k-1")])
+def test_end_before_the_next_start(tmp_path: Path, first: str, second: str) -> None:
+    """Whatever the keys are called."""
+    items = [hook("session-start", first), hook("session-end", first), hook("session-start", second)]
+    assert verdict(tmp_path, "SIG-END-010", *items) == "PASS"

@@ -63,3 +63,16 @@ def test_agent_of_a_turn_without_a_session_is_judged(tmp_path: Path) -> None:
     assert verdicts(tmp_path, "sessionless_prompt", agent="atlas-agent", text="Is it closed?")["SIG-AGENT-002"] == (
         "FAIL"
     )
+
+
+def test_start_without_a_key_hides_no_other(tmp_path: Path) -> None:
+    """The next one in a session is blamed, and so is a key of another type wherever it is."""
+    aside, inside = step("sessionless_prompt", 0, text="Is it closed?"), step("start", 1)
+    keyless = hook("session-start", sessionKey=None)
+    items = [aside, keyless, hook("session-start", sessionKey=7), inside, keyless]
+    judgement = judge(build(tmp_path / "trace.jsonl", items, HEADER)).judgements["SIG-START-002"]
+    assert (judgement.verdict, judgement.subjects, judgement.findings[0].exchanges) == ("FAIL", 3, (3,))
+    judgement = judge(build(tmp_path / "trace.jsonl", [aside, keyless, inside, keyless], HEADER)).judgements[
+        "SIG-START-002"
+    ]
+    assert (judgement.verdict, judgement.findings[0].exchanges) == ("WARN", (4,))

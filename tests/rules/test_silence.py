@@ -206,3 +206,23 @@ def test_why_a_slow_call_decides_nothing(bounds: Mapping[str, float], says: str,
     slow = hook("user-prompt-submit", fault={"kind": "delay"})
     judged = judge(build(tmp_path / "trace.jsonl", [slow], {"declared": {"bounds_s": bounds}}))
     assert says in judged.judgements["SIG-FAIL-002"].message
+
+
+def test_a_session_that_began_later_in_the_outage_is_silent_too(tmp_path: Path) -> None:
+    """Also where the outage had met another step before."""
+    on, off = REFUSE
+    items = [*START, on, step("prompt", 1), step("start", 2, "s2"), off, step("prompt", 3, "s2"), step("end", 4, "s2")]
+    assert verdict(tmp_path, "SIG-FAIL-001", items) == "INCONCLUSIVE"
+
+
+def test_silence_names_the_last_hook(tmp_path: Path) -> None:
+    """The one after which nothing came."""
+    items = [*START, hook("user-prompt-submit"), REFUSE[0], step("prompt", 1), REFUSE[1], *GOES_ON]
+    judged = judge(build(tmp_path / "trace.jsonl", items)).judgements["SIG-FAIL-001"]
+    assert judged.findings[0].exchanges == (3,)
+
+
+def test_a_fast_call_hides_no_slow_one(tmp_path: Path) -> None:
+    """Each call that a fault slowed down is looked at."""
+    slow = {**hook("user-prompt-submit", fault={"kind": "delay"}), "t1": 60}
+    assert verdict(tmp_path, "SIG-FAIL-002", [*START, slow]) == "FAIL"

@@ -109,6 +109,7 @@ def test_step_of_a_call_is_the_last_one_before_it(recorded: Any) -> None:
         ([step("start"), prompt(), step("start", "s2"), start()], "s2"),
         ([step("start"), PRE, step("start", "s2"), start()], "s2"),
         ([step("start"), start(), step("prompt", "s2"), prompt()], "s1"),
+        ([step("prompt"), prompt(), step("prompt", "s2"), prompt()], "s1"),
         ([step("start"), end()], None),
         ([start()], None),
     ],
@@ -179,6 +180,7 @@ def test_a_start_that_may_be_lost(items: Sequence[Item], lost: bool, recorded: A
         ([CLOSED, step("prompt"), OPENED], False),
         ([CLOSED, step("end"), OPENED, step("resume"), step("end")], False),
         ([step("end"), step("resume"), CLOSED, step("end"), OPENED], True),
+        ([step("end"), step("resume"), prompt(), CLOSED, step("end"), OPENED], True),
     ],
 )
 def test_an_end_that_may_be_lost(since: Sequence[Item], lost: bool, recorded: Any) -> None:
@@ -197,6 +199,12 @@ def test_an_end_that_may_be_lost(since: Sequence[Item], lost: bool, recorded: An
         ([end(), CLOSED, step("end"), OPENED, step("resume"), end()], True),
         ([CLOSED, step("end"), OPENED, step("resume"), end(), end()], True),
         ([CLOSED, step("end"), OPENED, end("k2"), step("resume"), end()], True),
+        ([CLOSED, step("end"), OPENED, PRE, step("resume"), end()], True),
+        ([CLOSED, step("end"), OPENED, start(), step("resume"), end()], True),
+        ([CLOSED, step("end"), OPENED, end(), CLOSED, step("end"), OPENED, step("resume"), end()], True),
+        ([CLOSED, step("end", "s0"), OPENED, step("resume"), end()], False),
+        ([CLOSED, step("prompt"), OPENED, step("resume"), end()], False),
+        ([step("resume"), end(), CLOSED, step("end"), OPENED], False),
         ([CLOSED, step("clear"), OPENED, step("resume"), end()], False),
         ([CLOSED, step("end", "s2"), OPENED, step("resume"), end()], False),
         ([step("end"), CLOSED, OPENED, step("resume"), end()], False),
@@ -327,6 +335,7 @@ def test_an_outage_that_lasts(items: Sequence[Item], lasts: bool, recorded: Any)
     [
         ([step("prompt"), prompt(), step("start", "s2"), start("k2"), step("end")], True),
         ([step("prompt"), prompt(), step("start", "s2"), start("k2")], False),
+        ([step("prompt"), prompt(), step("start", "s2"), start("k2"), step("end", "s0")], False),
         ([step("prompt"), prompt(), step("end"), step("start", "s2"), start("k2"), step("resume")], False),
         ([step("prompt"), prompt(), step("clear"), start("k2"), step("end")], False),
         ([step("prompt", None), prompt(), step("start", "s2"), start("k2"), step("end", None)], False),
@@ -349,6 +358,7 @@ def test_a_session_beside_another(items: Sequence[Item], another: bool, recorded
         (["start", "prompt"], False),
         (["start", "prompt", "end"], False),
         (["start", "prompt", "clear"], True),
+        (["prompt", "clear"], True),
         (["start", "prompt", "clear", "prompt"], False),
         (["prompt"], False),
         (["end"], True),
@@ -356,8 +366,8 @@ def test_a_session_beside_another(items: Sequence[Item], another: bool, recorded
 )
 def test_a_session_in_which_nothing_was_said(kinds: Sequence[str], silent: bool, recorded: Any) -> None:
     """No prompt was given since it was opened last; what was said in another session, or later, does not count."""
-    recording = recorded(step("prompt", "s2"), *map(step, kinds), end(), step("prompt"))
-    assert was_silent(recording, len(kinds) + 2) is silent
+    recording = recorded(step("prompt", "s0"), step("prompt", "s2"), *map(step, kinds), end(), step("prompt"))
+    assert was_silent(recording, len(kinds) + 3) is silent
 
 
 def test_nothing_is_known_of_a_session_without_steps(recorded: Any) -> None:

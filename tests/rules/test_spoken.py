@@ -1,0 +1,97 @@
+"""Facts about user turns that are never submitted: what keeps a connector from it, and what does not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from signet_conformance.engine import judge
+from signet_conformance.finding import Judgement
+from tests.support.case_traces import DECLARED, KEYED, build
+
+Item = Mapping[str, Any]
+
+
+def step(kind: str, session: str = "s1", **more: Any) -> Item:
+    """A step that was given to the connector."""
+    return {"mark": "step", "data": {"step": kind, "session": session, **more}}
+
+
+def said(text: str, session: str = "s1", index: int = 9) -> Item:
+    """A user turn that took place."""
+    return step("prompt", session, index=index, text=text, reply="Understood.")
+
+
+def hook(operation: str, key: str, status: int = 200, **more: Any) -> Item:
+    """A hook of a key with its answer."""
+    request = {"method": "POST", "path": f"/api/hooks/{operation}", "body": {**KEYED, "sessionKey": key, **more}}
+    return {"request": request, "response": {"status": status, "body": {} if status == 200 else {"error": "no"}}}
+
+
+def start(status: int = 200, key: str = "k1") -> Item:
+    """A session-start."""
+    return hook("session-start", key, status)
+
+
+def prompt(text: str) -> Item:
+    """A prompt of another session, which shows that the connector submits them."""
+    return hook("user-prompt-submit", "k0", userMessage=text)
+
+
+def judged(folder: Path, items: Sequence[Item]) -> Judgement:
+    """SIG-PROMPT-011 over these items."""
+    header = {"declared": {**DECLARED, "capabilities": ["session-start", "user-prompt-submit"]}}
+    trace = build(folder / "trace.jsonl", items, header, shared=False)
+    return judge(trace, frozenset({"SIG-PROMPT-011"})).judgements["SIG-PROMPT-011"]
+
+
+SUBMITTED = [step("start", "s0"), start(key="k0"), said("a", "s0"), prompt("a")]
+RESUMED = [step("end"), step("resume")]
+ITEMS: Mapping[str, tuple[str, Sequence[Item]]] = {
+    "a session that was started": ("WARN", [step("start"), start(), said("b")]),
+    "a session of which nothing was heard": ("WARN", [step("start"), said("b")]),
+    "a session that was never opened": ("WARN", [said("b")]),
+    "a session whose start failed": ("PASS", [step("start"), start(500), said("b")]),
+    "a session that was started at last": ("WARN", [step("start"), start(401), *RESUMED, start(), said("b")]),
+    "a session that is not started again": ("WARN", [step("start"), start(500), start(), *RESUMED, said("b")]),
+    "a session that may not be started again": ("PASS", [step("start"), start(409), *RESUMED, said("b")]),
+    "one that was refused once": ("PASS", [step("start"), start(403), start(), *RESUMED, said("b")]),
+    "a start that is refused later": ("WARN", [step("start"), start(), said("b"), *RESUMED, start(401)]),
+    "a start of a session that sorts before": (
+        "WARN", [step("start"), start(), step("start", "r"), start(401, "k2"), said("b")],
+    ),
+    "a start of a session that sorts after": (
+        "WARN", [step("start"), start(), step("start", "t"), start(401, "k2"), said("b")],
+    ),
+    "a turn that the driver skipped": (
+        "PASS", [{"mark": "skipped", "data": {"index": 7}}, step("start"), start(), said("b", index=7)],
+    ),
+    "one that was given after it": (
+        "WARN", [{"mark": "skipped", "data": {"index": 7}}, step("start"), start(), said("b", index=7), said("c")],
+    ),
+    "a slash command": ("PASS", [step("start"), start(), said("/help")]),
+    "a turn that is submitted late": ("PASS", [step("start"), start(), said("b"), step("end"), prompt("b")]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ITEMS)
+def test_a_turn_that_is_never_submitted(name: str, tmp_path: Path) -> None:
+    """A breach where the session could be started, as far as its latest start shows; else the rest decides."""
+    verdict, items = ITEMS[name]
+    judgement = judged(tmp_path, [*SUBMITTED, *items])
+    assert (judgement.verdict, judgement.message) == (verdict, judgement.message)
+
+
+def test_what_was_to_be_submitted_is_told(tmp_path: Path) -> None:
+    """With the exchange that came before the next step."""
+    finding = judged(tmp_path, [*SUBMITTED, step("start"), start(), said("b"), step("end")]).findings[0]
+    assert (finding.expected, finding.exchanges) == ("user-prompt-submit with 'b'", (6,))
+
+
+def test_steps_that_are_no_prompts_are_no_subjects(tmp_path: Path) -> None:
+    """Whatever they are called."""
+    items = [step("start"), start(), step("clear"), step("compact"), step("tool"), step("end")]
+    assert judged(tmp_path, items).verdict == "NOT-APPLICABLE"
