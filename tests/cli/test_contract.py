@@ -30,3 +30,12 @@ def test_versions_that_cannot_be_compared_are_told_by_the_command(invoke: Invoke
     assert done.stderr.startswith("error: contract diff: ")
     assert f"contract diff {words[0]} {words[1]}" not in done.stderr
     assert "\ntry: " in done.stderr
+
+
+def test_the_command_prints_the_newest_unless_a_version_is_named(invoke: Invoke) -> None:
+    """An unknown version is refused with those there are."""
+    newest = json.loads(invoke("contract", "openapi").stdout)
+    assert newest["info"]["title"].endswith(contract_versions()[-1])
+    refused = invoke("contract", "openapi", "9.9")
+    assert refused.exit_code == 2
+    assert "0.145" in refused.stderr

@@ -42,6 +42,21 @@ def _print(things: Iterable[RenderableType]) -> None:
     click.echo("\n".join(drawn(things, terminal_width(), wants_colour(sys.stdout))), color=True)
 
 
+@command.command("openapi")
+@click.argument("version", default=lambda: contract_versions()[-1])
+def openapi_document(version: str) -> None:
+    r"""Print VERSION (default: the newest) as an OpenAPI 3.1 document.
+
+    \b
+    Example:
+      signet-conformance contract openapi 0.145 > signet-0.145.json
+    """
+    # Imported here: no other command of the group makes one.
+    from signet_conformance.contract.openapi import openapi
+
+    click.echo(json.dumps(openapi(version), indent=1))
+
+
 @command.command("diff")
 @click.argument("old")
 @click.argument("new")
