@@ -142,6 +142,17 @@ def killed(session: nox.Session) -> None:
 
 
 @nox.session
+def real(session: nox.Session) -> None:
+    """Connectors in the programs that people run: `nox -s real -- pi codex`; all of them without, installed first."""
+    session.install("-e", ".")
+    programs = Path(__file__).parent / "conformance" / "signet_conformance" / "targets" / "programs"
+    for target in session.posargs or sorted(path.stem for path in programs.glob("*.json")):
+        # A breach of the connector (1) and a program that cannot be installed here (3) are results, not failures.
+        command = ("signet-conformance", "run", target, "--harness", "real", "--install-harness")
+        session.run(*command, success_codes=[0, 1, 3])
+
+
+@nox.session
 def mutation(session: nox.Session) -> None:
     """Which changes of the rules' code no test notices: half an hour of a processor; --resume goes on with a run."""
     session.install("cosmic-ray>=8.3", "-e", ".[dev]")

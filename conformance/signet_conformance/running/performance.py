@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from pathlib import Path
 from typing import TextIO
 
 from signet_conformance.errors import UsageError, printable
@@ -14,6 +15,7 @@ from signet_conformance.reports.registry import Format
 from signet_conformance.running.events import Tell
 from signet_conformance.running.plan import Invocation
 from signet_conformance.running.request import Request
+from signet_conformance.running.untouched import Untouched
 from signet_conformance.running.warm import warmed
 
 
@@ -31,7 +33,9 @@ class Performance:
         """
         plan = self.request.plan(invocation)
         self.request.demand_consent(tell)
-        with warmed(plan.target.name, plan.daemon):
+        real = plan.target.real
+        own = () if real is None else real.program.profile.user_folders
+        with Untouched(Path.home(), own), warmed(plan.target.name, plan.daemon):
             # Imported when something is driven: who only asks for help has no use for Hypothesis.
             from signet_conformance.running.run import drive
 

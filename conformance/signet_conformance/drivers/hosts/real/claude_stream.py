@@ -17,6 +17,7 @@ from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadli
 START_S = 60.0
 HOOK_S = 25.0
 """More than a hook for the start takes that waits for a daemon without an answer."""
+UNOBSERVED_S = 3.0
 QUIT_S = 40.0
 _OPTIONS = ("-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose")
 _INITIALIZE = {"type": "control_request", "request_id": "begin", "request": {"subtype": "initialize", "hooks": {}}}
@@ -108,18 +109,22 @@ class ClaudeStream:
             said = self._process.receive(0.1)
             if said is not None and said.get("type") == "control_response":
                 # It tells of a hook for the start with the first turn only. A user types after it.
-                if self._hooks_start():
-                    await_hook(launch.observed, hooks_before, HOOK_S)
+                self._await_start(hooks_before)
                 return
         raise StepError(f"Claude Code did not begin its session{self._process.told}")
 
-    def _hooks_start(self) -> bool:
-        """Whether the user's settings have a hook for the start: its end is waited for."""
+    def _await_start(self, hooks_before: int) -> None:
+        """Wait for the hook of the start, if there is one; a command that is not observed gets a while."""
         settings = Path(self._launch.env["HOME"]) / ".claude" / "settings.json"
         try:
-            return bool(json.loads(settings.read_bytes())["hooks"]["SessionStart"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return False
+            rows = json.loads(settings.read_bytes())["hooks"]["SessionStart"]
+            commands = [str(hook["command"]) for row in rows for hook in row["hooks"]]
+        except (OSError, ValueError, LookupError, TypeError):
+            return
+        if any(set(command.split()[:1]) & self._launch.observed.names for command in commands):
+            await_hook(self._launch.observed, hooks_before, HOOK_S)
+        elif commands:
+            time.sleep(UNOBSERVED_S)
 
     def _take(self, said: Mapping[str, Any]) -> None:
         session = said.get("session_id")

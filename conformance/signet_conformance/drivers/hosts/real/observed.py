@@ -40,10 +40,13 @@ class Observed:
     def __init__(self, home: Path) -> None:
         self._folder = home / ".signet-conformance-observed"
         self._folder.mkdir(parents=True, exist_ok=True)
+        self.names: frozenset[str] = frozenset()
+        """The programs of the connector that are observed."""
         self._told = {path.name for path in self._folder.iterdir()}
 
     def programs(self, programs: Mapping[str, Sequence[str]], folder: Path) -> str:
         """A PATH on which the named programs are those of the connector, and each run of one is observed."""
+        self.names = frozenset(programs)
         folder.mkdir(parents=True, exist_ok=True)
         for name, command in programs.items():
             script = _SCRIPT.replace("{folder}", shlex.quote(str(self._folder)))
