@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any, Final
 
 from signet_reference_harness.errors import ConfigError
 
 CUTS: Final = (1, 5, 10)
 MEASURES: Final = {
-    **{f"hit@{cut}": f"Success@{cut}" for cut in CUTS},
-    **{f"recall@{cut}": f"R@{cut}" for cut in CUTS},
-    "mrr@10": "RR@10",
-    "ndcg@10": "nDCG@10",
+    **{f"hit@{cut}": ("Success", cut) for cut in CUTS},
+    **{f"recall@{cut}": ("R", cut) for cut in CUTS},
+    "mrr@10": ("RR", 10),
+    "ndcg@10": ("nDCG", 10),
 }
-"""What a figure is called here, and in ir-measures."""
+"""What a figure is called here; the measure in ir-measures, and the rows that it looks at."""
+PACKAGES: Final = ("ir_measures", "scipy", "snowballstemmer")
 SEED: Final = 20_240_817
 RESAMPLES: Final = 2_000
 CONFIDENCE: Final = 0.95
@@ -26,20 +28,19 @@ Figures = dict[str, float]
 
 def demand_installed() -> None:
     """Raise ConfigError when the packages that compute figures are not installed."""
-    try:
-        import ir_measures  # noqa: F401
-    except ImportError:
+    missing = [name for name in PACKAGES if find_spec(name) is None]
+    if missing:
         raise ConfigError(
-            "figures are computed by a package that is not installed: ir-measures",
+            f"figures are computed by packages that are not installed: {', '.join(missing)}",
             remedy='pip install "signet-conformance[bench]"',
-        ) from None
+        )
 
 
 def of_questions(questions: Mapping[str, tuple[Sequence[str], Sequence[str]]]) -> dict[str, Figures]:
     """The figures of each question, from its evidence and its ranking, best first. Each name stands once in either."""
     import ir_measures
 
-    names = {ir_measures.parse_measure(measure): name for name, measure in MEASURES.items()}
+    names = {getattr(ir_measures, measure) @ cut: name for name, (measure, cut) in MEASURES.items()}
     # trec_eval, beneath, aborts the process over some names: it is given numbers.
     ids = {str(number): question for number, question in enumerate(questions)}
     relevant = [

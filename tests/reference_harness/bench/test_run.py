@@ -71,7 +71,7 @@ def test_a_run_killed_at_any_moment_comes_to_the_same_figures(tmp_path: Path) ->
     whole = tmp_path / "whole"
     assert run(hut_lines(), whole, subject="fts5") == 0
     log = (whole / NAME).read_bytes()
-    for number, cut in enumerate(range(0, len(log), len(log) // 25)):
+    for number, cut in enumerate(range(0, len(log), len(log) // 15)):
         out = tmp_path / str(number)
         out.mkdir()
         (out / NAME).write_bytes(log[:cut])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import time
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -22,7 +22,7 @@ SEARCH: Final = "search"
 WORD: Final = re.compile(r"\w+")
 
 
-class Collection:
+class Collection(ABC):
     """The texts of one agent, searched."""
 
     @abstractmethod
@@ -36,6 +36,10 @@ class Collection:
     @abstractmethod
     def search(self, query: str, limit: int) -> list[Row]:
         """The names of the best texts, best first; equal ones in the order in which they were added."""
+
+    def close(self) -> None:
+        """Let go of what it holds."""
+        return
 
 
 class FullText(Collection):
@@ -63,6 +67,10 @@ class FullText(Collection):
             (" OR ".join(f'"{word}"' for word in words), limit),
         )
         return [Row(name, round(-score, 6), SEARCH) for name, score in rows]
+
+    def close(self) -> None:
+        """Close the database."""
+        self._database.close()
 
 
 class Bm25(Collection):
@@ -146,7 +154,11 @@ class Baseline(Subject):
     async def opened(self, database: str, number: int) -> AsyncIterator[Opened]:
         """Collections that are empty."""
         del database, number
-        yield _OpenedBaseline(BASELINES[self.name], self._limit)
+        baseline = _OpenedBaseline(BASELINES[self.name], self._limit)
+        try:
+            yield baseline
+        finally:
+            baseline.close()
 
 
 class _OpenedBaseline(Opened):
@@ -159,8 +171,14 @@ class _OpenedBaseline(Opened):
     def player(self, performance: Performance) -> Player:
         return _BaselinePlayer(self, performance, self._limit)
 
+    def close(self) -> None:
+        for collection in self._agents.values():
+            collection.close()
+
     def of(self, agent: str) -> Collection:
-        return self._agents.setdefault(agent, self._kind())
+        if agent not in self._agents:
+            self._agents[agent] = self._kind()
+        return self._agents[agent]
 
 
 class _BaselinePlayer(Player):
