@@ -36,7 +36,7 @@ def replay_words(cause: Cause, options: Sequence[str], whole: Sequence[str] = ()
     requirement = known_requirement(cause.requirement)
     if requirement is not None and requirement.side != "connector":
         return ()
-    files = [cause.first.file] if cause.first.file else list(whole) or ["TRACE"]
+    files = [cause.first.path] if cause.first.path else list(whole) or ["TRACE"]
     return ["signet-conformance", "check", *files, *options, "-k", cause.requirement]
 
 

@@ -36,7 +36,7 @@ class Share:
     """What one requirement has to say of a problem.
 
     `times` counts its findings, `traces` holds the numbers of the traces with them, `known` of those where the failure
-    is known, for `reason`. The example is that of the smallest trace, which has `size` exchanges and lies in `file`,
+    is known, for `reason`. The example is that of the smallest trace, which has `size` exchanges and lies at `path`,
     empty where only the run as a whole shows it.
     """
 
@@ -44,12 +44,17 @@ class Share:
     verdict: Verdict
     level: str
     example: Evidence
-    file: str
+    path: str
     size: int
     times: int = 0
     traces: set[int] = field(default_factory=set)
     known: set[int] = field(default_factory=set)
     reason: str = ""
+
+    @property
+    def file(self) -> str:
+        """The path as it may be shown."""
+        return printable(self.path, 400)
 
     @property
     def is_known(self) -> bool:
@@ -366,10 +371,10 @@ def _add_share(
         requirement = known_requirement(name)
         level = requirement.level_at(judged.daemon_version) if requirement is not None else ""
         shown = evidence(judged, findings) if findings else Evidence(printable(judgement.message, 400))
-        file = "" if number is None else printable(judged.trace.path or "", 400)
+        path = "" if number is None else judged.trace.path or ""
         if share is None:
-            share = problem.shares[name] = Share(name, verdict, level, shown, file, size)
-        share.verdict, share.level, share.example, share.file, share.size = verdict, level, shown, file, size
+            share = problem.shares[name] = Share(name, verdict, level, shown, path, size)
+        share.verdict, share.level, share.example, share.path, share.size = verdict, level, shown, path, size
     share.times += max(1, len(findings))
     if number is not None:
         share.traces.add(number)

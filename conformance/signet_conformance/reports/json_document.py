@@ -108,7 +108,7 @@ def _cause(cause: Cause) -> dict[str, Any]:
         "problems": [
             {
                 "what": share.example.what,
-                **({} if not share.file else {"file": share.file}),
+                **({} if not share.path else {"file": share.path}),
                 **({} if share.example.seq is None else {"exchange": share.example.seq}),
                 **({} if share.example.line is None else {"line": share.example.line}),
                 "pointer": share.example.pointer,
