@@ -261,7 +261,7 @@ def _compare(turns: Mapping[str, list[Turn]]) -> None:
         )
         latency = median(ours, lambda t: t.latency_ms) / median(theirs, lambda t: t.latency_ms)
         cpu = median(theirs, lambda t: t.cpu_us) / median(ours, lambda t: t.cpu_us)
-        print(f"recorder / {peer}: requests a second {rates}   latency {latency:.2f}   requests a processor's second {cpu:.2f}")
+        print(f"recorder / {peer}: {rates}   latency {latency:.2f}   requests a processor's second {cpu:.2f}")
 
 
 def main() -> None:

@@ -38,6 +38,7 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import Any
 
+from signet_conformance import __version__
 from signet_conformance.errors import KitError, SignetConformanceError, UsageError, printable
 from signet_conformance.trace import Declared, Header
 from signet_conformance.trace.fault_kinds import fault_page
@@ -94,6 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--require-upstream", action="store_true", help="exit with 2 when nobody answers at --upstream")
     add("--control", action="store_true", help="take commands on stdin, answer on stdout")
     add("--target", metavar="NAME", help="name of the connector, for the header")
+    add("--connector-release", metavar="RELEASE", help="release of the connector, for the header")
     add("--agent", action="append", default=[], metavar="ID", help="an agent id the connector acts as")
     add("--harness", metavar="NAME", help="the harness the connector names")
     add("--bound", action="append", default=[], metavar="NAME=SECONDS", help="a declared bound, such as start=15")
@@ -191,7 +193,17 @@ async def _record(options: argparse.Namespace, upstream: Upstream, engine_name: 
             remedy="give the daemon's address (http://127.0.0.1:3850, unless it was told otherwise);"
             " --upstream-may-be-down records whatever answers",
         )
-    header = Header(None, options.target, upstream.url, daemon.version, declared, options.side)
+    header = Header(
+        None,
+        options.target,
+        upstream.url,
+        daemon.version,
+        declared,
+        options.side,
+        recorder=os.urandom(8).hex(),
+        kit=__version__,
+        connector_release=options.connector_release,
+    )
     reserved = reserve(options.host, options.port)
     recorder = Recorder(TraceFile(options.out, redactor.header(header)), redactor, options.body_limit)
     listener = Listener(upstream, recorder, reserved, rewrite_any_host=options.allow_non_loopback)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from signet_conformance.errors import KitError, SignetConformanceError, UsageError, printable
-from signet_conformance.trace import Declared, Header
+from signet_conformance.trace import RELEASES, Declared, Header
 from signet_recording_proxy.body import parse_json
 from signet_recording_proxy.health import ask
 from signet_recording_proxy.listener import Listener
@@ -86,6 +86,7 @@ class Control:
         self._header = header
         if isinstance(given.get("target"), str):
             header = replace(header, target=given["target"])
+        header = replace(header, **{name: given[name] for name in RELEASES if isinstance(given.get(name), str)})
         if isinstance(given.get("declared"), dict):
             header = replace(header, declared=Declared.from_json(given["declared"]))
         self._recorder.switch(path, header)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from signet_conformance import trace
+from signet_conformance import __version__, trace
 from tests.support.recorder import CANARY, RecorderProcess, Upstream
 
 
@@ -36,6 +36,20 @@ def test_a_new_trace_has_its_own_header_and_numbers(recorder: RecorderProcess, t
     assert [(e.seq, e.request.path) for e in after.exchanges] == [(1, "/b")]
     assert (after.header.target, after.header.declared.agents, after.header.declared.token) == ("pi", ("bob",), True)
     assert after.header.daemon_version == "0.145.7"
+
+
+def test_a_header_says_who_recorded_what(recorder: RecorderProcess, tmp_path: Path) -> None:
+    """Recordings of one recorder share its id; the releases are those that this recording was begun with."""
+    first = recorder.trace().header
+    told = {"connector_release": "1.2.3", "host": "openclaw", "host_release": "2026.4"}
+    recorder.command("trace", out=str(tmp_path / "b.jsonl"), header=told)
+    recorder.out = tmp_path / "b.jsonl"
+    second = recorder.trace().header
+    assert first.recorder
+    assert second.recorder == first.recorder
+    assert second.kit == __version__
+    assert (second.connector_release, second.host, second.host_release) == tuple(told.values())
+    assert (first.connector_release, first.host, first.host_release) == (None, None, None)
 
 
 def test_a_new_trace_without_a_header_keeps_what_was_declared(recorder: RecorderProcess) -> None:

@@ -182,7 +182,14 @@ class Station:
         is a word that keeps this one's sessions and projects apart from those of the others. `part` marks it
         as picked out of what a whole run performs.
         """
-        header = {"target": self.target.name, "declared": self.target.declared.to_json()}
+        played = self._played
+        header = {
+            "target": self.target.name,
+            "declared": self.target.declared.to_json(),
+            "connector_release": self.target.release,
+            "host": played.get("host"),
+            "host_release": played.get("release"),
+        }
         self._recorder.ask(
             {"op": "trace", "out": str(out), "header": header},
             mark(ScenarioMark(name=scenario.name, title=scenario.title)),

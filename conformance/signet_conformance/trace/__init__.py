@@ -7,6 +7,7 @@ checked, and every complaint names file, line and remedy.
 
 from signet_conformance.trace.model import (
     FORMAT,
+    RELEASES,
     Body,
     Declared,
     Exchange,
@@ -22,6 +23,7 @@ from signet_conformance.trace.reading import read
 
 __all__ = [
     "FORMAT",
+    "RELEASES",
     "Body",
     "Declared",
     "Exchange",

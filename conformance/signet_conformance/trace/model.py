@@ -230,12 +230,20 @@ class Declared:
         return data
 
 
+RELEASES = ("connector_release", "host", "host_release")
+"""The members of a header that say which releases were recorded."""
+MAY_LACK = ("side", "clock_s", "recorder", "kit", *RELEASES)
+"""The members that a header leaves out where they say nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Header:
     """The first line of a trace.
 
     `side` is what stood upstream of the recorder: None for a daemon, `model` for a model server. `clock_s` is what the
-    machine's monotonic clock showed at `created`: by it the times of two recordings of one run compare.
+    machine's monotonic clock showed at `created`: by it the times of two recordings of one run compare. `recorder` is
+    the id of the recorder's process, `kit` the kit's version; `connector_release`, `host` and `host_release` say what
+    was recorded, where whoever began the recording knew.
     """
 
     created: str | None = None
@@ -245,9 +253,14 @@ class Header:
     declared: Declared = field(default_factory=Declared)
     side: str | None = None
     clock_s: float | None = None
+    recorder: str | None = None
+    kit: str | None = None
+    connector_release: str | None = None
+    host: str | None = None
+    host_release: str | None = None
 
     def to_json(self) -> dict[str, JSONValue]:
-        """The header as the object of its line; `side` and `clock_s` are left out where they say nothing."""
+        """The header as the object of its line; what stands in MAY_LACK is left out where it says nothing."""
         return {
             "kind": "header",
             "format": FORMAT,
@@ -256,8 +269,7 @@ class Header:
             "upstream": self.upstream,
             "daemon_version": self.daemon_version,
             "declared": self.declared.to_json(),
-            **({} if self.side is None else {"side": self.side}),
-            **({} if self.clock_s is None else {"clock_s": self.clock_s}),
+            **{name: value for name in MAY_LACK if (value := getattr(self, name)) is not None},
         }
 
 

@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from signet_conformance.errors import TraceError, printable
 from signet_conformance.trace.lines import BrokenLineError, Lines, parsed
-from signet_conformance.trace.model import FORMAT, Declared, Exchange, Header, Mark, Trace, is_seconds
+from signet_conformance.trace.model import FORMAT, RELEASES, Declared, Exchange, Header, Mark, Trace, is_seconds
 from signet_conformance.trace.parsing import JSONValue
 from signet_conformance.trace.sides import MODEL, model_side
 
@@ -47,6 +47,7 @@ def _header(data: JSONValue, where: str) -> Header:
     return Header(
         text("created"), text("target"), text("upstream"), text("daemon_version"), Declared.from_json(declared, where),
         text("side"), clock_s if is_seconds(clock_s) else None,
+        **{name: text(name) for name in ("recorder", "kit", *RELEASES)},
     )  # fmt: skip
 
 

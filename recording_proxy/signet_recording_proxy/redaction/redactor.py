@@ -20,7 +20,7 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from signet_conformance.trace import Header, encode
+from signet_conformance.trace import RELEASES, Header, encode
 from signet_recording_proxy.content_coding import all_installed
 from signet_recording_proxy.redaction import named_values
 from signet_recording_proxy.redaction.known_secrets import KnownSecrets
@@ -62,9 +62,11 @@ class Redactor:
     def header(self, header: Header) -> Header:
         """`header` as it may stand in a file; `declared.canaries` says which tokens stand for canaries."""
         declared = header.declared
+        named = {name: getattr(header, name) for name in ("target", *RELEASES)}
+        texts: dict[str, Any] = {name: self.text(text) for name, text in named.items() if text is not None}
         return replace(
             header,
-            target=None if header.target is None else self.text(header.target),
+            **texts,
             declared=replace(declared, canaries={**declared.canaries, **self._canary_tokens}),
         )
 
