@@ -217,6 +217,24 @@ def test_context_that_comes_later_in_the_turn_is_a_breach(tmp_path: Path) -> Non
     assert "only later in the turn" in found.message
 
 
+def test_context_that_only_a_title_was_given_is_a_breach(tmp_path: Path) -> None:
+    """Where a request beside the turn's own took what was injected, the finding names both."""
+    title = anthropic(f"Write a title for: {ASKED}", INJECTED, tools=False)
+    found = of(tmp_path, 1, asking(1, title, anthropic(ASKED)))
+    assert (found.verdict, found.findings[0].model) == (Verdict.WARN, (6, 5))
+    assert "beside the turn's own, such as for a title" in found.message
+
+
+def test_a_start_of_no_session_gives_nothing(tmp_path: Path) -> None:
+    """What a connector asks without a key, while it is loaded, need not be there where sessions have keys."""
+    items = example(1)
+    loading = copy.deepcopy(items[1])
+    loading["request"]["body"].pop("sessionKey")
+    loading["response"]["body"]["inject"] = "The loading of the plugin brought another text."
+    items[-1] = anthropic(ASKED, INJECTED)
+    assert of(tmp_path, 1, [items[0], loading, *items[1:]]).verdict is Verdict.PASS
+
+
 def test_a_stub_and_what_was_cleared_need_not_be_there(tmp_path: Path) -> None:
     """A start that was answered before, or whose context the user took away, is no subject."""
     items = example(1)
@@ -372,10 +390,16 @@ def test_a_turn_without_the_daemon_is_answered_in_time(tmp_path: Path) -> None:
         place for place, item in enumerate(items) if item.get("mark") == "step" and item["data"]["step"] == "prompt"
     )
     text = items[away]["data"]["text"]
+    # The first turn of a session, for which a program starts, is nothing to compare with.
+    more = [
+        {"mark": "step", "data": {**items[away]["data"], "index": 9, "text": "Then tag it."}},
+        anthropic("Then tag it."),
+    ]
+    items += [more[0], {**more[1], "t0": 11.0}]
     answered = [*items[: away + 1], {**anthropic(text, INJECTED), "t0": 9.1}, *items[away + 1 :]]
     passed = of(tmp_path, 8, answered)
     assert (passed.verdict, passed.findings) == (Verdict.PASS, ())
-    assert passed.message.endswith("with the daemon away asked 0.1 s later than else")
+    assert passed.message.endswith("with the daemon away asked 2.1 s later than else")
     late = [*items[: away + 1], {**anthropic(text, INJECTED), "t0": 39.1}, *items[away + 1 :]]
     assert of(tmp_path, 8, late).verdict is Verdict.WARN
     assert of(tmp_path, 8, late, declared={}).verdict is Verdict.PASS

@@ -54,6 +54,8 @@ def _texts_given(recording: Recording) -> Iterator[Given]:
         if not isinstance(inject, str) or _is_stub(call) or any(call.body.get(name) for name in _PARENTS):
             continue
         session = session_of(recording, call.key)
+        if session is None and recording.keyed_hooks:
+            continue  # of no session: a connector may ask while it is loaded
         if session is None:
             step = step_before(recording, call.seq)
             session = None if step is None else step.session

@@ -71,11 +71,14 @@ def _in_first(text: Given, turn: Turn, main: Sequence[Asked]) -> Iterator[Outcom
             yield PASS
             return
         what = "session-start" if text.call.operation == START else "the prompt hook"
+        beside = [each for each in turn.asked if each not in turn.main and presence(text.lines, each.everything).mostly]
+        where = " when it is first asked, only later in the turn" if later is not None else ""
+        if beside and later is None:
+            where = ", it went into a request beside the turn's own, such as for a title"
         yield breach(
             text.call,
-            asked=[first] if later is None else [first, later],
-            message=f"what {what} injected is not before the model"
-            + ("" if later is None else " when it is first asked, only later in the turn"),
+            asked=[first, *([later] if later is not None else beside[:1])],
+            message=f"what {what} injected is not before the model{where}",
             expected=f"a request that holds {text.text.strip()[:200]!r}",
             received=first.excerpt,
             fold=f"{text.call.operation} {'absent' if later is None else 'late'}",

@@ -48,13 +48,16 @@ def prompt_hook_comes_first(recording: Recording) -> Iterator[Outcome]:
 def turn_is_answered_without_the_daemon(recording: Recording) -> Iterator[Outcome]:
     """The model answers the user's turn while the daemon is away, and no later than the declared bounds allow."""
     away = [turn for turn in turns(recording) if _is_away(recording, turn)]
-    usual = [wait for turn in _undisturbed(recording) if (wait := _waited(turn)) is not None]
+    undisturbed = _undisturbed(recording)
     bounds = recording.declared.bounds_s
     for turn in away:
         wait = _waited(turn)
         if wait is None:
-            yield _unanswered(turn, usual=bool(usual))
+            yield _unanswered(turn, usual=any(_waited(other) is not None for other in undisturbed))
             continue
+        # A program takes its time for the first turn of a session, whatever the daemon does.
+        alike = [other for other in undisturbed if _is_first(recording, other) is _is_first(recording, turn)]
+        usual = [other_wait for other in alike if (other_wait := _waited(other)) is not None]
         late = wait - median(usual) if usual else None
         allowed = bounds["prompt"] + bounds.get("start", 0.0) + GRACE_S if "prompt" in bounds else None
         if late is not None and allowed is not None and late > allowed:
@@ -99,6 +102,11 @@ def _is_away(recording: Recording, turn: Turn) -> bool:
         if turn.low < call.seq < turn.over
     )
     return closed_between(recording, turn.low, turn.over) or any(lost)
+
+
+def _is_first(recording: Recording, turn: Turn) -> bool:
+    """Whether the user says something in the session for the first time: many a program starts only then."""
+    return not any(other.session == turn.session and other.low < turn.low for other in turns(recording))
 
 
 def _undisturbed(recording: Recording) -> Sequence[Turn]:
