@@ -20,7 +20,6 @@ APART = {
     ("0.58.1", "local", "secrets-exec/shell-metacharacters"): "needs a shell, which the embedded daemon never starts",
     ("0.58.1", "local", "forget/(setup)", "48e5abd6"): "names a row that was saved by a request outside the table",
     ("0.109.15", "local", "forget/(setup)", "413e6f31"): "names a row that was saved by a request outside the table",
-    ("0.109.15", "local", "recall/limit-negative"): "how many rows a limit below zero leaves is not known well enough",
     ("0.58.1", "team", "session-start/team:-connector-key"): "shows rows that requests outside the table saved",
 }
 

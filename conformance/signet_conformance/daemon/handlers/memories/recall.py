@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _DEFAULT_LIMIT: Final = 10
 _MOST_ROWS: Final = 50
+_MOST_PLAIN_ROWS: Final = 20
+"""As many rows a recall of 0.109 has at most, whatever its limit."""
 _SHOWN_CHARACTERS: Final = 500
 _BUDGETS: Final = ("small", "medium", "large")
 _REHEARSAL: Final = 0.1
@@ -84,12 +86,24 @@ def recall(daemon: Daemon, request: Request) -> dict[str, Any]:
     return _finish(daemon, request, answer, key, repeats=repeats, started=started)
 
 
+def _cut_from_the_end(rows: list[dict[str, Any]], request: Request, end: int) -> list[dict[str, Any]]:
+    """What a limit of zero or below leaves: the release cuts by two fifths of it, then by the whole, both from the end.
+
+    So it answered for up to 30 rows and limits from -1 to -20. Two fifths that round to nothing leave no row.
+    """
+    if not end:
+        return []
+    first = math.ceil(float(request.fields["limit"]) * 0.4)
+    return rows[:first][:end] if first else []
+
+
 def plain(daemon: Daemon, request: Request) -> dict[str, Any]:
     """The recall answer of releases without epochs, times and aggregates. Raises as `recall` does."""
     end = slice_end(request.fields.get("limit"), 10)
-    fields = {**request.fields, "limit": _MOST_ROWS if end is None or end < 1 else end, "scope": None}
+    most = _MOST_PLAIN_ROWS if end is None or end < 1 else min(end, _MOST_PLAIN_ROWS)
+    fields = {**request.fields, "limit": most, "scope": None}
     response = _search(daemon, Request(request.query, request.agent, fields), None, repeats=False)
-    rows = response["results"] if end is not None and end > 0 else response["results"][:end]
+    rows = response["results"] if end is None or end > 0 else _cut_from_the_end(response["results"], request, end)
     daemon.count_reads([row["id"] for row in rows if ":" not in row["id"]])
     shown = [{name: row[name] for name in row if name not in ("visibility", "scope")} for row in rows]
     meta = {
