@@ -100,3 +100,11 @@ def test_plugin_that_was_not_there_at_the_start_stays_away(tmp_path: Path, away:
     begun = [AWAY, step("start", 2), BACK] if away else [step("start", 2)]
     judged = judge(build(tmp_path / "trace.jsonl", [*spoken, *begun, step("clear", 3), TURN], SPEAKS))
     assert judged.judgements["SIG-PROMPT-011"].verdict == expected
+
+
+@pytest.mark.parametrize(("one_turn", "expected"), [(True, "INCONCLUSIVE"), (False, "WARN")])
+def test_second_submission_of_a_turn_is_not_the_next_prompt(tmp_path: Path, one_turn: bool, expected: str) -> None:
+    """Where two handlers submit one prompt, the next turn shows whether an unknown session is started."""
+    between = [] if one_turn else [step("prompt", 2)]
+    items = [step("start", 0), step("prompt", 1), UNKNOWN, *between, PROMPT]
+    assert judge(build(tmp_path / "trace.jsonl", items)).judgements["SIG-PROMPT-006"].verdict == expected

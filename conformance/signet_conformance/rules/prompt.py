@@ -11,7 +11,14 @@ from signet_conformance.facts import LIFECYCLE, PROMPT, SAVES, START, Call, Reco
 from signet_conformance.finding import Finding
 from signet_conformance.rules.needles import Needles
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import PromptStep, closed_between, is_sessionless, prompt_steps, start_may_be_lost
+from signet_conformance.rules.steps import (
+    PromptStep,
+    closed_between,
+    is_of_one_turn,
+    is_sessionless,
+    prompt_steps,
+    start_may_be_lost,
+)
 from signet_conformance.rules.transcripts import pairs_of
 from signet_conformance.rules.turns import plain
 
@@ -191,6 +198,8 @@ def unknown_session_is_started(recording: Recording) -> Iterator[Outcome]:
     for hooks in recording.hooks_of.values():
         pending: Call | None = None
         for call in hooks:
+            if pending is not None and call.operation == PROMPT and is_of_one_turn(recording, pending, call):
+                continue
             if pending is not None and call.operation in (START, PROMPT):
                 if call.operation == START:
                     yield PASS

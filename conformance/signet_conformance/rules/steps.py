@@ -198,6 +198,12 @@ def of_another_step(recording: Recording, earlier: Call, call: Call) -> bool:
     return before is not None and after is not None and before.seq != after.seq and before.step == after.step
 
 
+def is_of_one_turn(recording: Recording, earlier: Call, call: Call) -> bool:
+    """Whether marks tell that two prompts were submitted in one turn of the user: that is SIG-PROMPT-003's."""
+    before, after = (step_before(recording, one.seq) for one in (earlier, call))
+    return before is not None and before is after and before.step == StepName.PROMPT
+
+
 def is_disturbed(recording: Recording, call: Call) -> bool:
     """Whether a fault met the call, it ended with an error, or marks say that something was switched on meanwhile."""
     if call.fault is not None or call.exchange.error is not None:
