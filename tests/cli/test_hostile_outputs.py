@@ -107,6 +107,7 @@ HARMLESS: dict[str, Check] = {
     "markdown": harmless_markdown,
     "sarif": harmless_sarif,
     "html": harmless_page,
+    "junit": harmless_xml,
 }
 """What is harmless in each format of a run's report. A new format says it here, or the tests of it fail."""
 
