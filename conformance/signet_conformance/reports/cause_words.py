@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from signet_conformance.reports.causes import Cause, Share
+from signet_conformance.reports.causes import Cause
 from signet_conformance.reports.evidence import known_requirement
+from signet_conformance.reports.problems import Share
 
 MAX_OPERATIONS = 8
 """Operations that are named with their calls; of the others only the number."""

@@ -1,86 +1,23 @@
 """What a run breaches, by cause: decided here and nowhere else, for every report and every terminal.
 
-A problem is one thing that is wrong at one place: a member that is absent, whichever calls lack it, or a kind of breach
-that a rule told. A value that two requirements refuse at the same place of the same call is one problem too. A cause
-is what is mended at once: the problems of one requirement, with the other requirements that the same problems breach.
+A cause is what is mended at once: the problems of one requirement, with the other requirements that they breach.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property
 
 from signet_conformance.contract import catalogue
 from signet_conformance.engine import Judged
-from signet_conformance.errors import printable
-from signet_conformance.finding import Finding, Judgement, Verdict
+from signet_conformance.finding import Verdict
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.reports.ending import Ending
-from signet_conformance.reports.evidence import BREACHES, Evidence, evidence, known_requirement
-from signet_conformance.reports.values import is_absent
+from signet_conformance.reports.evidence import BREACHES
+from signet_conformance.reports.problems import Problem, Problems, Share
 from signet_conformance.trace.marks import ScenarioMark, marks_of
-
-Key = tuple[str, ...]
-"""What tells a problem from others, the same in every trace and every run."""
-
-_INDEX = re.compile(r"/\d+(?=/|$)")
-_BITS = 32
-"""A session of a trace is kept as one number: that of the trace, shifted, and that of the session in it."""
-
-
-@dataclass(slots=True)
-class Share:
-    """What one requirement has to say of a problem.
-
-    `times` counts its findings, `traces` holds the numbers of the traces with them, `known` of those where the failure
-    is known, for `reason`. The example is that of the smallest trace, which has `size` exchanges and lies at `path`,
-    empty where only the run as a whole shows it.
-    """
-
-    requirement: str
-    verdict: Verdict
-    level: str
-    example: Evidence
-    path: str
-    size: int
-    times: int = 0
-    traces: set[int] = field(default_factory=set)
-    known: set[int] = field(default_factory=set)
-    reason: str = ""
-
-    @property
-    def file(self) -> str:
-        """The path as it may be shown."""
-        return printable(self.path, 400)
-
-    @property
-    def is_known(self) -> bool:
-        """Whether it is known wherever it shows."""
-        return bool(self.reason) and self.known == self.traces
-
-
-@dataclass(slots=True)
-class Problem:
-    """One thing that is wrong, over all traces: its share by requirement, and the calls with it by operation.
-
-    `sessions` are numbers of sessions over the run, `traces` of traces.
-    """
-
-    key: Key
-    shares: dict[str, Share] = field(default_factory=dict)
-    calls: Counter[str] = field(default_factory=Counter)
-    sessions: set[int] = field(default_factory=set)
-    traces: set[int] = field(default_factory=set)
-
-    def merge(self, other: Problem) -> None:
-        """Take what turned out to be the same problem."""
-        self.shares.update(other.shares)
-        self.calls.update(other.calls)
-        self.sessions |= other.sessions
-        self.traces |= other.traces
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +122,9 @@ class Causes:
     """Gathers the breaches of a run as its traces come, in little memory; those of daemon and harness stand apart."""
 
     def __init__(self) -> None:
-        self._connector = _Problems()
-        self._daemon = _Problems()
-        self._harness = _Problems()
+        self._connector = Problems()
+        self._daemon = Problems()
+        self._harness = Problems()
         self._traces = 0
         self._scenarios = True
         self._verdicts: Mapping[str, Verdict] = {}
@@ -233,7 +170,7 @@ class Causes:
         """The causes of every side: the connector's, the daemon's, the harness's."""
         return [*self.connector(), *self.daemon(), *self.harness()]
 
-    def _causes(self, problems: _Problems, left_out: set[str]) -> Sequence[Cause]:
+    def _causes(self, problems: Problems, left_out: set[str]) -> Sequence[Cause]:
         of_requirement: dict[str, list[Problem]] = {}
         shares: dict[str, list[Share]] = {}
         kept = problems.kept(left_out)
@@ -245,143 +182,6 @@ class Causes:
             of_requirement.setdefault(leading, []).append(problem)
         ordered = sorted(of_requirement.items(), key=lambda item: _rank(item[0], shares[item[0]]))
         return [Cause(name, found, self._traces, self._scenarios) for name, found in ordered]
-
-
-class _Problems:
-    """The problems of one side, by key; keys that turned out to mean the same problem lead to one of them."""
-
-    def __init__(self) -> None:
-        self._by_key: dict[Key, Problem] = {}
-        self._same: dict[Key, Key] = {}
-
-    def kept(self, left_out: set[str]) -> Sequence[Problem]:
-        """The problems without the shares of some requirements."""
-        for problem in self._by_key.values():
-            problem.shares = {name: share for name, share in problem.shares.items() if name not in left_out}
-        return [problem for problem in self._by_key.values() if problem.shares]
-
-    def add(
-        self, judged: Judged, judgements: Mapping[str, Judgement], known: Mapping[str, str], number: int | None
-    ) -> None:
-        """Take the breaches of one trace, the `number`th; None stands for the run as a whole."""
-        broken = [judgement for judgement in judgements.values() if judgement.verdict in BREACHES]
-        if not broken:
-            return
-        by_problem: dict[Key, dict[str, list[Finding]]] = {}
-        for judgement in broken:
-            for key, findings in _keyed(judged, judgement).items():
-                by_problem.setdefault(key, {})[judgement.requirement] = findings
-        for key, other in _refused_together(by_problem):
-            self._unite(key, other)
-        of_trace: dict[Key, dict[str, list[Finding]]] = {}
-        for key, by_requirement in by_problem.items():
-            mine = of_trace.setdefault(self._root(key), {})
-            for name, findings in by_requirement.items():
-                mine.setdefault(name, []).extend(findings)
-        for key, by_requirement in of_trace.items():
-            problem = self._by_key.setdefault(key, Problem(key))
-            if number is not None:
-                problem.traces.add(number)
-                _count_calls(problem, judged, by_requirement.values(), number)
-            for name, findings in by_requirement.items():
-                _add_share(problem, judged, judgements[name], findings, known.get(name, ""), number)
-
-    def _root(self, key: Key) -> Key:
-        while key in self._same:
-            key = self._same[key]
-        return key
-
-    def _unite(self, key: Key, other: Key) -> None:
-        kept, merged = self._root(key), self._root(other)
-        if kept != merged:
-            self._same[merged] = kept
-            if (problem := self._by_key.pop(merged, None)) is not None:
-                self._by_key.setdefault(kept, Problem(kept)).merge(problem)
-
-
-def _keyed(judged: Judged, judgement: Judgement) -> dict[Key, list[Finding]]:
-    """The findings of a judgement by the problem that they tell of."""
-    if not judgement.findings:
-        return {("told", judgement.requirement, ""): []}
-    by_key: dict[Key, list[Finding]] = {}
-    of_fold: dict[str, Key] = {}
-    for finding in judgement.findings:
-        key = _key(judged, judgement.requirement, finding)
-        # Of very many findings the engine keeps only the fold, which the first of its kind explained.
-        if not finding.pointer:
-            key = of_fold.get(finding.fold, key)
-        of_fold.setdefault(finding.fold, key)
-        by_key.setdefault(key, []).append(finding)
-    return by_key
-
-
-def _key(judged: Judged, requirement: str, finding: Finding) -> Key:
-    call = judged.recording.by_seq.get(finding.exchanges[0]) if finding.exchanges else None
-    if call is not None and finding.pointer.startswith("/request/body/") and is_absent(finding.pointer, call.exchange):
-        return ("absent", _INDEX.sub("/*", finding.pointer))
-    return ("told", requirement, finding.fold or finding.message)
-
-
-def _refused_together(by_problem: Mapping[Key, Mapping[str, Sequence[Finding]]]) -> Iterator[tuple[Key, Key]]:
-    """Pairs of problems that are one: the same told of one member, or one value refused where one other is expected."""
-    first: dict[tuple[int, str, str], tuple[object, Key]] = {}
-    told: dict[tuple[str, str], Key] = {}
-    for key, by_requirement in by_problem.items():
-        for findings in by_requirement.values():
-            for finding in findings:
-                if not finding.pointer or not finding.expected or not finding.exchanges:
-                    continue
-                if (alike := told.setdefault((finding.pointer, finding.message), key)) != key:
-                    yield alike, key
-                place = (finding.exchanges[0], finding.pointer, finding.expected)
-                received, before = first.setdefault(place, (finding.received, key))
-                if before != key and received == finding.received:
-                    yield before, key
-
-
-def _count_calls(problem: Problem, judged: Judged, found: Iterable[Sequence[Finding]], number: int) -> None:
-    calls = judged.recording.by_seq
-    sessions: dict[str, int] = judged_sessions(judged)
-    for seq in {finding.exchanges[0] for findings in found for finding in findings if finding.exchanges}:
-        call = calls.get(seq)
-        if call is not None:
-            problem.calls[call.operation or printable(call.path, 80)] += 1
-            if call.key is not None:
-                problem.sessions.add(number << _BITS | sessions[call.key])
-
-
-def judged_sessions(judged: Judged) -> dict[str, int]:
-    """A number for each session key of a trace."""
-    keys = dict.fromkeys(call.key for call in judged.recording.calls if call.key is not None)
-    return {key: number for number, key in enumerate(keys)}
-
-
-def _add_share(
-    problem: Problem,
-    judged: Judged,
-    judgement: Judgement,
-    findings: Sequence[Finding],
-    known: str,
-    number: int | None,
-) -> None:
-    name, verdict, size = judgement.requirement, judgement.verdict, len(judged.trace.exchanges)
-    share = problem.shares.get(name)
-    worse = share is not None and BREACHES.index(verdict) < BREACHES.index(share.verdict)
-    if share is None or worse or (verdict is share.verdict and size < share.size):
-        requirement = known_requirement(name)
-        level = requirement.level_at(judged.daemon_version) if requirement is not None else ""
-        shown = evidence(judged, findings) if findings else Evidence(printable(judgement.message, 400))
-        path = "" if number is None else judged.trace.path or ""
-        if share is None:
-            share = problem.shares[name] = Share(name, verdict, level, shown, path, size)
-        share.verdict, share.level, share.example, share.path, share.size = verdict, level, shown, path, size
-    share.times += max(1, len(findings))
-    if number is not None:
-        share.traces.add(number)
-    if known:
-        share.reason = share.reason or printable(known, 300)
-        if number is not None:
-            share.known.add(number)
 
 
 def _worst(shares: Iterable[Share]) -> Verdict:

@@ -13,8 +13,6 @@ from signet_conformance.reports.excerpt import call_line, excerpt
 from signet_conformance.reports.values import received_text
 
 BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
-MAX_KINDS = 4
-"""Kinds of breach shown in full for one requirement of one trace; the rest is counted."""
 
 
 @dataclass(frozen=True, slots=True)
