@@ -6,6 +6,7 @@ Sessions make an environment of their own. `nox --no-venv` runs them in the one 
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -24,6 +25,7 @@ VENDORS = {
 """The vendors' packages: the lower bounds of the extra, and releases that mitmproxy keeps out below Python 3.13."""
 RELEASES = sorted(path.stem for path in Path("schemas/versions").glob("*.json"))
 """The versions of the contract, each with the release of the daemon that it was learnt from."""
+REDOCLY = "@redocly/cli@^2.77"
 AIMOCK = "@copilotkit/aimock@^1.43"
 
 
@@ -120,10 +122,15 @@ def releases(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Figures and ratios; nothing here can fail on a slow machine."""
-    session.install("-e", ".")
+    """Figures and ratios; nothing here can fail on a slow machine. Of Redocly's proxy too where there is npm."""
+    session.install("-e", ".[mitmproxy,uvloop]")
     session.run("python", "ci/tools/bench_check.py")
-    session.run("python", "ci/tools/bench_recorder.py")
+    peers = ()
+    if shutil.which("npm"):
+        folder = session.create_tmp()
+        session.run("npm", "install", "--prefix", folder, "--no-audit", "--no-fund", REDOCLY, external=True)
+        peers = ("--redocly", str(Path(folder, "node_modules", ".bin", "redocly")))
+    session.run("python", "ci/tools/bench_recorder.py", *peers)
     session.run("python", "ci/tools/bench_sessions.py")
 
 
