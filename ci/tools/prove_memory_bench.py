@@ -67,15 +67,15 @@ class Proof:
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         wall = time.monotonic() - began
-        found = (out / "result.json").read_bytes()
+        result = (out / "result.json").read_bytes()
         if self._first is None:
-            self._first = found
+            self._first = result
             self.hold(
                 f"{name}: {cpu:.0f} s of CPU, {wall:.0f} s by the clock, {shown(figures(out))}", held=cpu < MOST_CPU_S
             )
         else:
             told = f"{name}: {cpu:.0f} s of CPU, {wall:.0f} s by the clock, the same bytes"
-            self.hold(told, held=found == self._first)
+            self.hold(told, held=result == self._first)
         return out
 
     def killed(self, name: str, seed: int) -> None:
@@ -96,9 +96,9 @@ class Proof:
         subprocess.run(
             bench("run", suite, "--subject", name, "--out", out, "-q"), check=True, stdout=subprocess.DEVNULL
         )
-        found = figures(out)
-        near = all(abs(found[figure] - value) <= TOLERANCE for figure, value in BASELINES[name].items())
-        self.hold(f"{name}: {shown(found)}, published {BASELINES[name]}", held=near)
+        overall = figures(out)
+        near = all(abs(overall[figure] - value) <= TOLERANCE for figure, value in BASELINES[name].items())
+        self.hold(f"{name}: {shown(overall)}, published {BASELINES[name]}", held=near)
 
     def judged(self, out: Path) -> None:
         """The recording of a run, judged by the kit."""
@@ -108,9 +108,9 @@ class Proof:
         self.hold(f"the kit judges {len(traces)} recordings: exit status {status}", held=status == 0)
 
 
-def shown(found: dict[str, float]) -> str:
+def shown(overall: dict[str, float]) -> str:
     """The figures that are spoken of."""
-    return f"hit@10 {found['hit@10']:.3f}, mrr@10 {found['mrr@10']:.3f}"
+    return f"hit@10 {overall['hit@10']:.3f}, mrr@10 {overall['mrr@10']:.3f}"
 
 
 def main() -> int:

@@ -113,50 +113,51 @@ def compare(first: Result, second: Result) -> Comparison:
     )
 
 
-def show(found: Comparison, console: Console) -> None:
+def show(comparison: Comparison, console: Console) -> None:
     """Print the figures, and the questions that changed most."""
 
     def say(text: str) -> None:
         console.print(printable(text), markup=False, highlight=False)
 
-    say(f"{found.suite}: {named(found.first)} -> {named(found.second)}")
+    say(f"{comparison.suite}: {named(comparison.first)} -> {named(comparison.second)}")
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("", "first", "second", "difference", "95 % interval"):
         table.add_column(name, justify="left" if name == "" else "right", no_wrap=True)
-    for name, each in found.figures.items():
+    for name, each in comparison.figures.items():
         table.add_row(name, *_cells(each))
     console.print(table)
-    same = found.questions - found.better - found.worse
-    say(f"{found.questions} questions: {found.better} better, {found.worse} worse, {same} with the same best rank")
-    for change in found.changed[:SHOWN]:
+    same = comparison.questions - comparison.better - comparison.worse
+    moved = f"{comparison.better} better, {comparison.worse} worse"
+    say(f"{comparison.questions} questions: {moved}, {same} with the same best rank")
+    for change in comparison.changed[:SHOWN]:
         ranks = f"{_rank(change.first_rank)} -> {_rank(change.second_rank)}"
         say(f"  line {change.line}, {change.scenario}/{change.id}: {ranks}")
-    if len(found.changed) > SHOWN:
-        say(f"  and {len(found.changed) - SHOWN} more: --json or --html has them all")
+    if len(comparison.changed) > SHOWN:
+        say(f"  and {len(comparison.changed) - SHOWN} more: --json or --html has them all")
 
 
-def page(found: Comparison) -> str:
+def page(comparison: Comparison) -> str:
     """The comparison as a page that fetches nothing and runs nothing."""
-    title = f"{found.suite}: {named(found.first)} and {named(found.second)}"
+    title = f"{comparison.suite}: {named(comparison.first)} and {named(comparison.second)}"
     return "\n".join(
         [
             '<!doctype html><html lang="en"><head><meta charset="utf-8">',
             "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{html.escape(title)}</title><style>{STYLE}</style></head><body>",
-            f"<h1>{html.escape(found.suite)}</h1>",
+            f"<h1>{html.escape(comparison.suite)}</h1>",
             (
-                f"<p>First: {html.escape(named(found.first))}. Second: {html.escape(named(found.second))}. "
-                f"{found.questions} questions, {found.better} better, {found.worse} worse.</p>"
+                f"<p>First: {html.escape(named(comparison.first))}. Second: {html.escape(named(comparison.second))}. "
+                f"{comparison.questions} questions, {comparison.better} better, {comparison.worse} worse.</p>"
             ),
-            *_table("All questions", found.figures),
-            *(line for name, each in found.by_category.items() for line in _table(name, each)),
+            *_table("All questions", comparison.figures),
+            *(line for name, each in comparison.by_category.items() for line in _table(name, each)),
             "<h2>Questions that changed</h2>",
             (
                 '<table><thead><tr><th>question</th><th>category</th><th class="n">line</th>'
                 '<th class="n">first rank</th><th class="n">second rank</th></tr></thead><tbody>'
             ),
-            *(_changed_row(change) for change in found.changed),
+            *(_changed_row(change) for change in comparison.changed),
             "</tbody></table></body></html>",
             "",
         ]

@@ -74,7 +74,7 @@ def interval(values: Sequence[float]) -> tuple[float, float] | None:
     import numpy as np
     from scipy.stats import bootstrap
 
-    found: Any = bootstrap(
+    bounds: Any = bootstrap(
         (np.asarray(values),),
         np.mean,
         n_resamples=RESAMPLES,
@@ -83,7 +83,7 @@ def interval(values: Sequence[float]) -> tuple[float, float] | None:
         method="percentile",
         rng=np.random.default_rng(SEED),
     ).confidence_interval
-    return rounded(float(found.low)), rounded(float(found.high))
+    return rounded(float(bounds.low)), rounded(float(bounds.high))
 
 
 def percentiles(values: Sequence[float]) -> dict[str, float]:

@@ -115,7 +115,7 @@ def pairs_text(pairs: Iterator[Pair]) -> str:
 
 
 def read_pairs(path: Path) -> Iterator[Pair]:
-    """The pairs in a file. Raises DocumentError for a line that is no pair, and for one that is not synthetic."""
+    """The pairs in a file. Raises DocumentError for a line that is not a pair, and for a pair that is not synthetic."""
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):

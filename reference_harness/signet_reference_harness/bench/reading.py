@@ -158,7 +158,7 @@ class _Reader:
     def _unknown(self, number: int, member: str, name: str) -> DocumentError:
         return self._problem(
             number,
-            f"{member} {name!r} is no fact or prompt above it in this scenario",
+            f"{member} {name!r} is not the id of a fact or prompt above it in this scenario",
             "name one that is stored before it is asked for, or take it out",
         )
 

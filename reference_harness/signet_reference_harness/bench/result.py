@@ -277,9 +277,9 @@ def _groups(questions: Sequence[Question], member: str) -> dict[str, Group]:
 
 def _group(questions: Sequence[Question], *, intervals: bool) -> Group:
     bounds = {
-        name: found
+        name: between
         for name in figures.MEASURES
-        if intervals and (found := figures.interval([question.figures[name] for question in questions]))
+        if intervals and (between := figures.interval([question.figures[name] for question in questions]))
     }
     return Group(
         questions=len(questions),

@@ -78,6 +78,6 @@ def _latencies(times: Times) -> Table:
     table.add_column("milliseconds")
     for name in ("calls", "p50", "p90", "p99"):
         table.add_column(name, justify="right", no_wrap=True)
-    for operation, found in times.latencies_ms.items():
-        table.add_row(operation, str(int(found["count"])), *(f"{found[name]:.1f}" for name in ("p50", "p90", "p99")))
+    for operation, spent in times.latencies_ms.items():
+        table.add_row(operation, str(int(spent["count"])), *(f"{spent[name]:.1f}" for name in ("p50", "p90", "p99")))
     return table

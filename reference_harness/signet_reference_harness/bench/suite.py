@@ -177,10 +177,10 @@ class Suite:
     @property
     def databases(self) -> dict[str, list[Performance]]:
         """The scenarios by database, in the order of the file."""
-        found: dict[str, list[Performance]] = {}
+        grouped: dict[str, list[Performance]] = {}
         for performance in self.performances:
-            found.setdefault(performance.database, []).append(performance)
-        return found
+            grouped.setdefault(performance.database, []).append(performance)
+        return grouped
 
     def steps(self) -> list[Step]:
         """Every step of every scenario."""

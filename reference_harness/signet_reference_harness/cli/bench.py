@@ -76,9 +76,9 @@ def validate(suite: Path) -> int:
     """Read it."""
     from signet_reference_harness.bench.reading import read_suite
 
-    found = read_suite(suite)
-    click.echo(f"{suite}: {found.head.name}: {_counted(found.counts())}")
-    click.echo(f"sha256 {found.sha256}")
+    read = read_suite(suite)
+    click.echo(f"{suite}: {read.head.name}: {_counted(read.counts())}")
+    click.echo(f"sha256 {read.sha256}")
     return 0
 
 
@@ -119,11 +119,11 @@ def compare(first: Path, second: Path, page_file: Path | None, *, as_json: bool)
     from signet_reference_harness.bench.result import document_text, write_text
 
     figures.demand_installed()
-    found = comparing.compare(comparing.read_result(first), comparing.read_result(second))
+    comparison = comparing.compare(comparing.read_result(first), comparing.read_result(second))
     if page_file is not None:
-        write_text(comparing.page(found), page_file)
+        write_text(comparing.page(comparison), page_file)
     if as_json:
-        click.echo(document_text(found), nl=False)
+        click.echo(document_text(comparison), nl=False)
     else:
-        comparing.show(found, Console(soft_wrap=True))
+        comparing.show(comparison, Console(soft_wrap=True))
     return 0

@@ -65,7 +65,7 @@ def test_daemons_of_a_run_keep_to_their_folders(home: Path, tmp_path: Path) -> N
     notes: dict[int, list[Record]] = {0: [], 1: []}
     opened_files: list[Path] = []
 
-    async def one(number: int, met: asyncio.Barrier) -> None:
+    async def hold(number: int, met: asyncio.Barrier) -> None:
         subject = EmbeddedDaemon(None, DaemonOptions(folder=tmp_path / f"run-{number}", limit=10))
         async with subject.opened("same name", 1) as opened:
             await perform(performances[number], opened.player(performances[number]), notes[number].append, lambda: None)
@@ -77,8 +77,8 @@ def test_daemons_of_a_run_keep_to_their_folders(home: Path, tmp_path: Path) -> N
     async def both() -> None:
         met = asyncio.Barrier(2)
         async with asyncio.TaskGroup() as group:
-            group.create_task(one(0, met))
-            group.create_task(one(1, met))
+            group.create_task(hold(0, met))
+            group.create_task(hold(1, met))
 
     asyncio.run(both())
     assert hashes(home) == before
@@ -134,7 +134,7 @@ def test_a_database_that_is_written_meanwhile_is_refused(home: Path, tmp_path: P
 
 
 @pytest.mark.parametrize("content", [None, b"", b"not a database at all"])
-def test_a_file_that_is_no_database_is_refused(content: bytes | None, tmp_path: Path) -> None:
+def test_a_file_without_a_database_is_refused(content: bytes | None, tmp_path: Path) -> None:
     """Before anything is started."""
     path = tmp_path / "memories.db"
     if content is not None:

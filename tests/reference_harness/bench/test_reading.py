@@ -43,9 +43,9 @@ def test_the_own_suite_can_be_read() -> None:
         ([HEAD, SCENARIO, FACT, SCENARIO], "s:4: scenario 'first' stands in line 2 already"),
         (
             [HEAD, SCENARIO, {"kind": "query", "id": "q", "text": "Which?", "evidence": ["g"]}],
-            "s:3: evidence 'g' is no fact or prompt above it",
+            "s:3: evidence 'g' is not the id of a fact or prompt above it",
         ),
-        ([HEAD, SCENARIO, {"kind": "forget", "fact": "f"}], "s:3: fact 'f' is no fact or prompt above it"),
+        ([HEAD, SCENARIO, {"kind": "forget", "fact": "f"}], "s:3: fact 'f' is not the id of a fact or prompt above it"),
         ([HEAD, SCENARIO, {"kind": "end", "session": "s1"}], "s:3: session 's1' has not been started"),
     ],
 )

@@ -81,7 +81,7 @@ def test_results_of_two_suites_are_not_compared(runs: tuple[Path, Path]) -> None
         comparing.compare(first, other)
 
 
-def test_a_file_that_is_no_result_is_refused(tmp_path: Path) -> None:
+def test_a_file_without_a_result_is_refused(tmp_path: Path) -> None:
     """By name, whether it is absent or something else."""
     (tmp_path / "x.json").write_text("{}")
     for path in (tmp_path, tmp_path / "x.json"):

@@ -65,7 +65,7 @@ def convert(source: Source, *, captions: bool) -> Iterator[dict[str, Any]]:
 
 def _turns(conversation: Value, *, captions: bool) -> Iterator[dict[str, Any]]:
     members = conversation.demand(dict)
-    numbers = sorted(int(found[1]) for name in members if (found := SESSION.fullmatch(name)))
+    numbers = sorted(int(session[1]) for name in members if (session := SESSION.fullmatch(name)))
     for number in numbers:
         said = str(members.get(f"session_{number}_date_time", ""))
         at = moment(said, "%I:%M %p on %d %B, %Y", "%d %B, %Y")

@@ -14,7 +14,7 @@ from signet_reference_harness.bench.converters.source import Source, Value, name
 
 NUMBERED: Final = re.compile(r"^\d+[.:] ")
 PIECE: Final = 1_500
-"""Characters of a piece, where the text is no list of facts."""
+"""Characters of a piece, where the text is not a list of facts."""
 LEAST_ANSWER: Final = 3
 
 

@@ -56,12 +56,12 @@ class Items:
         flat = _flat(text)
         places: dict[str, int] = {}
         for name, words in self._texts.items():
-            found = [flat.find(memory) for memory in self._memories.get(name, ())]
-            found += [flat.find(words)] if len(words) >= LEAST_QUOTED else []
-            found = [place for place in found if place >= 0]
-            if found:
+            mentions = [flat.find(memory) for memory in self._memories.get(name, ())]
+            mentions += [flat.find(words)] if len(words) >= LEAST_QUOTED else []
+            mentions = [place for place in mentions if place >= 0]
+            if mentions:
                 first = self.same_as(name)
-                places[first] = min(*found, places.get(first, found[0]), found[0])
+                places[first] = min(*mentions, places.get(first, mentions[0]), mentions[0])
         return sorted(places, key=lambda name: places[name])
 
 
