@@ -16,7 +16,6 @@ import click
 from signet_conformance import targets
 from signet_conformance.cli.commands import tell
 from signet_conformance.cli.run import run_lines
-from signet_conformance.cli.run_progress import shown_progress
 from signet_conformance.errors import NothingTestedError, UsageError, printable
 from signet_conformance.files.new_file import create_file
 from signet_conformance.finding import Verdict
@@ -29,6 +28,7 @@ from signet_conformance.github_action.workflow import Workflow
 from signet_conformance.outcome import baseline
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.known_failures import DEFAULT_DAYS, user_name
+from signet_conformance.running.shown_progress import shown_progress
 from signet_conformance.targets.settings import FILE as SETTINGS
 
 WORKFLOW = Path(".github", "workflows", "signet-conformance.yml")

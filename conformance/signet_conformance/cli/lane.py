@@ -12,7 +12,6 @@ import click
 
 from signet_conformance.cli.commands import tell
 from signet_conformance.cli.run import run_lines
-from signet_conformance.cli.run_progress import shown_progress
 from signet_conformance.errors import SignetConformanceError
 from signet_conformance.github_action.annotations import WORDS, counts, relative, remarks
 from signet_conformance.github_action.github import Annotation, Runner
@@ -20,6 +19,7 @@ from signet_conformance.github_action.inputs import FIELDS, Inputs, read_inputs,
 from signet_conformance.github_action.performing import Ended, perform
 from signet_conformance.github_action.summary import because_of, summary, told
 from signet_conformance.outcome import baseline
+from signet_conformance.running.shown_progress import shown_progress
 
 _EPILOG = "\n".join(
     [

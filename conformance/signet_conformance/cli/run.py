@@ -227,7 +227,7 @@ class _Run:
         return conclusion.status
 
     def _drive(self) -> None:
-        from signet_conformance.cli.run_progress import shown_progress
+        from signet_conformance.running.shown_progress import shown_progress
 
         if not self._quiet:
             print(self._heading(), file=sys.stderr)

@@ -1,39 +1,48 @@
-"""How far a run has come, told often enough to be followed and seldom enough for a log."""
+"""How far a run has come, told through pytest's own terminal: the display of `run`, or its lines for a log."""
 
 from __future__ import annotations
 
-import time
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
-from signet_conformance.running.events import Event, Noted, WritesInto
-from signet_conformance.running.progress import Progress
-
-_LOG_S = 5.0
-_TERMINAL_S = 0.5
+from signet_conformance.reports.terminal import is_live
+from signet_conformance.running.events import Tell
+from signet_conformance.running.shown_progress import shown_progress
 
 
-class ProgressLine:
-    """Writes a line now and then: on a terminal twice a second and over itself, elsewhere every five seconds."""
+@contextmanager
+def progress_told(config: pytest.Config) -> Iterator[Tell]:
+    """Tell the progress of a run while the block lasts; nothing where pytest was asked to be quiet."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter") if config.option.verbose >= 0 else None
+    if reporter is not None:
+        reporter.ensure_newline()
+    with shown_progress(_Terminal(reporter), quiet=reporter is None) as tell:
+        yield tell
 
-    def __init__(self, config: pytest.Config) -> None:
-        self._reporter = config.pluginmanager.get_plugin("terminalreporter") if config.option.verbose >= 0 else None
-        self._progress = Progress()
-        self._began = self._told = time.monotonic()
 
-    def __call__(self, event: Event) -> None:
-        """Take in an event, and write a line unless that was done a moment ago."""
-        self._progress.take(event)
-        reporter, now = self._reporter, time.monotonic()
-        if reporter is not None and isinstance(event, WritesInto | Noted):
-            reporter.ensure_newline()
-            reporter.write_line(f"signet: {event.words}")
-        if reporter is None or now - self._told < (_TERMINAL_S if reporter.isatty else _LOG_S):
-            return
-        self._told = now
-        line = f"signet: {self._progress.words()}, {now - self._began:.0f} s"
-        if reporter.isatty:
-            reporter.rewrite(line, erase=True)
-        else:
-            reporter.ensure_newline()
-            reporter.write_line(line)
+class _Terminal(io.StringIO):
+    """pytest's terminal as a stream: drawn on as it is, or written to in lines that say whose they are."""
+
+    def __init__(self, reporter: pytest.TerminalReporter | None) -> None:
+        super().__init__()
+        self._reporter = reporter
+        self._line = ""
+
+    def isatty(self) -> bool:
+        """Whether a person looks at it."""
+        return self._reporter is not None and bool(self._reporter.isatty)
+
+    def write(self, text: str, /) -> int:
+        """Write it at once where it is drawn on, else as soon as the line is whole."""
+        assert self._reporter is not None  # noqa: S101 - a quiet run writes nothing
+        if is_live(self):
+            self._reporter.write(text, flush=True)
+            return len(text)
+        *lines, self._line = (self._line + text).split("\n")
+        for line in lines:
+            self._reporter.ensure_newline()
+            self._reporter.write_line(f"signet: {line}")
+        return len(text)

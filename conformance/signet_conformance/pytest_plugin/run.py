@@ -25,7 +25,7 @@ from signet_conformance.finding import Judgement, Reason, Verdict
 from signet_conformance.outcome.conclusion import Conclusion, Judging
 from signet_conformance.pytest_plugin.items import NODE, RequirementItem, Requirements, verdict_of
 from signet_conformance.pytest_plugin.options import chosen_face, invocation, read_options, read_worker_options
-from signet_conformance.pytest_plugin.progress import ProgressLine
+from signet_conformance.pytest_plugin.progress import progress_told
 from signet_conformance.reports.cause_text import CauseText
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.ending import Ending
@@ -164,8 +164,8 @@ class ConformanceRun:
 
     def _perform(self) -> None:
         # A run that is ended from outside takes its daemons, recorders and connectors along.
-        with interrupted_by(signal.SIGTERM, signal.SIGHUP):
-            self._performance.drive(invocation(self._target, self._face, self._harness), ProgressLine(self._config))
+        with interrupted_by(signal.SIGTERM, signal.SIGHUP), progress_told(self._config) as tell:
+            self._performance.drive(invocation(self._target, self._face, self._harness), tell)
 
     @property
     def _face(self) -> str | None:
