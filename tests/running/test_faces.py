@@ -54,8 +54,8 @@ def test_run_plays_every_face_apart(repository: Path) -> None:
     ]
     played = [json.loads((repository / "report" / face / "report.json").read_text())["played"] for face in FACES]
     assert played == [
-        [{"host": "openclaw", "release": "2026.6.1", "newer": ["2026.9.6"]}],
-        [{"host": "openclaw", "release": "2026.9.6", "newer": []}],
+        [{"host": "openclaw", "release": "2026.6.1", "newer": ["2026.9.6"], "real": False}],
+        [{"host": "openclaw", "release": "2026.9.6", "newer": [], "real": False}],
     ]
     assert sorted(path.name for path in (repository / "report").iterdir()) == list(FACES)
 
