@@ -9,7 +9,7 @@ from pydantic import Field
 from signet_conformance.files.documents import Document, Items, Maybe, Part, Text
 from signet_conformance.targets.parts import Place
 
-Speaks = Literal["pi-rpc", "claude-stream", "codex-app-server", "opencode-server", "openclaw-gateway", "hermes-chat"]
+Speaks = Literal["pi-rpc", "claude-stream", "codex-app-server", "opencode-server", "hermes-acp"]
 StepName = Literal["start", "prompt", "tool", "compact", "clear", "resume", "end"]
 Words = Annotated[
     Items[Text],

@@ -8,7 +8,6 @@ the model, which the program is told, and SIGNET_CONFORMANCE_MODEL_CONTROL that 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import sys
@@ -25,6 +24,7 @@ from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
 from signet_conformance.drivers.hosts.real.claude_stream import ClaudeStream
 from signet_conformance.drivers.hosts.real.codex_app_server import CodexAppServer
 from signet_conformance.drivers.hosts.real.conversation import Conversation, Launch, Open, Refusal
+from signet_conformance.drivers.hosts.real.hermes_acp import HermesAcp
 from signet_conformance.drivers.hosts.real.observed import Observed
 from signet_conformance.drivers.hosts.real.opencode_server import OpencodeServer
 from signet_conformance.drivers.hosts.real.pi_rpc import PiRpc
@@ -41,6 +41,7 @@ _CONVERSATIONS: Mapping[str, Open] = {
     "pi-rpc": PiRpc,
     "claude-stream": ClaudeStream,
     "codex-app-server": CodexAppServer,
+    "hermes-acp": HermesAcp,
     "opencode-server": OpencodeServer,
 }
 
@@ -61,8 +62,8 @@ class RealHarness:
         self._model.play(options["beside_the_talk"])
         home = Path.home()
         self._observed = Observed(home)
-        self._folders = contextlib.ExitStack()
-        self._watch = Watch(Path(self._folders.enter_context(tempfile.TemporaryDirectory(prefix="signet-watch-"))))
+        # The home is the kit's, and removed with all in it, however the run ends.
+        self._watch = Watch(Path(tempfile.mkdtemp(prefix=".signet-conformance-watch-", dir=home)))
         self._known = {"home": str(home), "model": self._address, "nowhere": self._watch.proxy.address}
         self._env = {
             **{name: value for name, value in os.environ.items() if not name.startswith("SIGNET_CONFORMANCE_")},
@@ -238,7 +239,7 @@ class RealHarness:
                 sys.stderr.write(f"{failure}\n")
         self._sessions.clear()
         self._model.close()
-        self._folders.close()
+        self._watch.proxy.close()
 
 
 def _last(conversation: Conversation) -> str:

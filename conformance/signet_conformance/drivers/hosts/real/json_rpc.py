@@ -23,8 +23,7 @@ class JsonRpc:
 
     def ask(self, method: str, params: Mapping[str, Any], timeout_s: float = ANSWER_S) -> Mapping[str, Any]:
         """The result of a method. Raises StepError with the program's words when it refuses, or does not answer."""
-        self._next += 1
-        self.process.send({"jsonrpc": "2.0", "id": self._next, "method": method, "params": params})
+        self.begin(method, params)
         deadline = deadline_in(timeout_s)
         while time.monotonic() < deadline:
             said = self.process.receive(0.1)
@@ -39,6 +38,12 @@ class JsonRpc:
                 self._take(said)
         raise StepError(f"{self._name} did not answer {method} within {timeout_s:g} s{self.process.told}")
 
+    def begin(self, method: str, params: Mapping[str, Any]) -> int:
+        """Ask without waiting: the answer is heard, under the number that this returns."""
+        self._next += 1
+        self.process.send({"jsonrpc": "2.0", "id": self._next, "method": method, "params": params})
+        return self._next
+
     def tell(self, method: str) -> None:
         """Say what needs no answer."""
         self.process.send({"jsonrpc": "2.0", "method": method})
@@ -52,5 +57,5 @@ class JsonRpc:
         if "method" in said and "id" in said:
             answer = {"decision": "accept", "action": "accept", "content": {}}
             self.process.send({"jsonrpc": "2.0", "id": said["id"], "result": answer})
-        elif "method" in said:
+        else:
             self._heard(said)
