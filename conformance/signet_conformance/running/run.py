@@ -66,7 +66,8 @@ def drive(plan: Plan, folder: Path, tell: Tell) -> Shortfall | None:
         performed: dict[str, _Performed] = {}
         chunks: list[Chunk] = []
         # What was never seen may be in what is left out: such a run says nothing of coverage.
-        part = bool(plan.scenarios) or plan.only is not None
+        few = plan.target.real is not None and not plan.target.every_scenario
+        part = bool(plan.scenarios) or plan.only is not None or few
 
         def jobs_of(some: Sequence[Scenario]) -> Sequence[Job[_Performed | Chunk | None]]:
             return [_job(scenario, folder, patience, part=part) for scenario in some]
