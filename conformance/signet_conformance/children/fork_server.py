@@ -32,7 +32,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 MOST_BYTES: Final = 100_000
 """The longest packet."""
@@ -106,6 +106,9 @@ class ForkServer:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         for number, descriptor in enumerate(descriptors[:3]):
             os.dup2(descriptor, number)
+        # What was opened on something else is positioned as that was, and cannot be reconfigured.
+        sys.stdout = _writer(1, sys.stdout)
+        sys.stderr = _writer(2, sys.stderr, buffering=1)
         self._control.close()
         for descriptor in (*descriptors, self._woken, self._wakes, *self._ends.values()):
             os.close(descriptor)
@@ -143,6 +146,11 @@ class ForkServer:
             self._reap()
         for pid in self._ends:
             _kill_group(pid)
+
+
+def _writer(descriptor: int, like: TextIO, buffering: int = -1) -> TextIO:
+    """A stream that writes into a descriptor as another one did into its own."""
+    return open(descriptor, "w", buffering, encoding=like.encoding, errors=like.errors, closefd=False)
 
 
 def _show_command(words: list[str]) -> None:
