@@ -98,7 +98,7 @@ class CauseText:
         if requirement is not None:
             yield labelled("change", requirement.fix)
         for line in self.generated(name):
-            yield labelled("generated", line)
+            yield _told_of_generated(line)
         yield from self._commands(cause)
 
     def lines(self, cause: Cause, detail: Detail = Detail.FULL) -> list[str]:
@@ -137,7 +137,7 @@ class CauseText:
         if reason := cause.known_reason:
             yield labelled("known", f"{'' if cause.is_known else 'in a part of them: '}{reason}")
         for line in self._generated(cause):
-            yield labelled("generated", line)
+            yield _told_of_generated(line)
         yield from self._commands(cause)
 
     def _also(self, cause: Cause, detail: Detail) -> Iterator[RenderableType]:
@@ -162,6 +162,13 @@ class CauseText:
             yield labelled_command("replay", words)
         if page and (words := explain_words(cause)):
             yield labelled_command("page", words)
+
+
+def _told_of_generated(line: str) -> RenderableType:
+    """A line about a generated session; the command that replays it stays on one line, to be pasted."""
+    if line.startswith("replay: "):
+        return labelled_line("replay", line.removeprefix("replay: "))
+    return labelled("generated", line)
 
 
 def _known(other: Also) -> str:

@@ -40,7 +40,7 @@ def test_breach_of_a_generated_session_is_replayed_by_paste(tmp_path: Path) -> N
     assert "20 generated sessions, seed 300" in first.out
     assert "smallest generated session that shows it: 5 steps" in first.out
     assert re.search(r"^  FAIL SIG-HTTP-005.* in 5 steps, saved as signet-failures/\S+\.json$", first.out, re.MULTILINE)
-    replayed = re.search(r"^replay: pytest (.*SIG-HTTP-005.*)$", first.out, re.MULTILINE)
+    replayed = re.search(r"^ +replay +pytest (.*SIG-HTTP-005.*\.json)$", first.out, re.MULTILINE)
     assert replayed is not None, first.out
     words = shlex.split(replayed[1])
     saved = json.loads((tmp_path / words[-1]).read_bytes())
