@@ -12,22 +12,22 @@ from tests.support import recorder
 
 
 @pytest.mark.parametrize(
-    ("answer", "version"),
+    ("answer", "version", "odd"),
     [
-        (recorder.HEALTH, "0.145.7"),
-        (b"<html>", None),
-        (b"[]", None),
-        (b'{"version": 3}', None),
-        (b"[" * 100_000, None),
-        (b"\xff", None),
-        (b"", None),
+        (recorder.HEALTH, "0.145.7", ""),
+        (b"<html>", None, "with status 200 and no JSON object"),
+        (b"[]", None, "with status 200 and no JSON object"),
+        (b'{"version": 3}', None, ""),
+        (b"[" * 100_000, None, "with status 200 and no JSON object"),
+        (b"\xff", None, "with status 200 and no JSON object"),
+        (b"", None, "with status 200 and no JSON object"),
     ],
 )
-def test_any_answer_is_an_answer(answer: bytes, version: str | None) -> None:
-    """The daemon is there whatever it answers; its version is known when it says one."""
+def test_any_answer_is_an_answer(answer: bytes, version: str | None, odd: str) -> None:
+    """Somebody is there whatever they answer; the version is known when it is said, and what no daemon says is odd."""
     daemon = recorder.Upstream()
     daemon.handlers["/health"] = lambda call: call.answer(answer)
-    assert asyncio.run(ask(Upstream(daemon.url))) == (True, version)
+    assert asyncio.run(ask(Upstream(daemon.url))) == (True, version, odd)
     daemon.close()
 
 
@@ -35,6 +35,6 @@ def test_nobody_is_there() -> None:
     """A refused connection and one that is cut off are no answers."""
     daemon = recorder.Upstream()
     daemon.handlers["/health"] = lambda call: call.reset()
-    assert asyncio.run(ask(Upstream(daemon.url))) == (False, None)
+    assert asyncio.run(ask(Upstream(daemon.url))) == (False, None, "")
     daemon.close()
-    assert asyncio.run(ask(Upstream(daemon.url))) == (False, None)
+    assert asyncio.run(ask(Upstream(daemon.url))) == (False, None, "")

@@ -51,6 +51,7 @@ export interface Report {
    * Version of the program that judged.
    */
   kit: string;
+  run?: ReportRun;
   /**
    * The harnesses that the kit played, by the marks of the traces.
    */
@@ -89,6 +90,29 @@ export interface Report {
   [k: string]: unknown;
 }
 /**
+ * What tells the run from others.
+ */
+export interface ReportRun {
+  /**
+   * When its first recording began.
+   */
+  created?: string;
+  /**
+   * The commit that was checked out where the report was made, or the one that CI named.
+   */
+  commit?: string;
+  branch?: string;
+  /**
+   * That of the generated sessions.
+   */
+  seed?: number;
+  /**
+   * The connector's own release.
+   */
+  connector?: string;
+  [k: string]: unknown;
+}
+/**
  * A harness that the kit played for the connector.
  */
 export interface ReportPlayed {
@@ -101,6 +125,10 @@ export interface ReportPlayed {
    * The later releases that the kit knew when it ran.
    */
   newer?: string[];
+  /**
+   * Whether it is the program that people run, and was launched.
+   */
+  real?: boolean;
   [k: string]: unknown;
 }
 /**
