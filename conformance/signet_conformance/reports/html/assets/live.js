@@ -63,9 +63,9 @@ function redrawAll() {
   traces.clear();
   everything = null;
   shown = { number: -1, data: null, group: null, row: null };
-  atLeast = all ? Infinity : listed;
+  fewest = all ? Infinity : listed;
   if (!data || !show(place, false)) showFirst();
-  atLeast = 0;
+  fewest = 0;
   const button = focused && document.querySelector(`#session-view button[data-seq="${focused}"]`);
   if (button) button.focus();
 }

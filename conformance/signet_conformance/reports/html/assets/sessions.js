@@ -52,7 +52,7 @@ function plural(count, noun) {
 }
 
 /* How many entries of a list are drawn at once, though it shows a page at a time: as many as were there before. */
-let atLeast = 0;
+let fewest = 0;
 
 /* Entries as a list that grows by a page at a time; after "Show more" the first new entry has the focus. */
 function growingList(label, entries, perPage, entryOf, more) {
@@ -73,7 +73,7 @@ function growingList(label, entries, perPage, entryOf, more) {
     if (more) more(entries.slice(0, shown));
   };
   holder.append(button);
-  grow(Math.max(perPage, atLeast));
+  grow(Math.max(perPage, fewest));
   return holder;
 }
 
