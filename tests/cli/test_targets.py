@@ -26,7 +26,7 @@ def test_json_tells_what_each_declares(invoke: Invoke) -> None:
 
 def test_repository_s_own_target_is_listed(invoke: Invoke, tmp_path: Path) -> None:
     """A target of the settings stands in the list, in JSON too, and can be examined."""
-    text = '[tool.signet-conformance.targets.mine]\ncommand = ["{python}"]\nharness = "acme"\n'
+    text = '[tool.signet-conformance.targets.mine]\ncommand = ["{python}", "-c", "pass"]\nharness = "acme"\n'
     (tmp_path / "pyproject.toml").write_text(text)
     shown = invoke("targets").stdout
     assert [line for line in shown.splitlines() if line.startswith("mine ")] == ["mine          harness acme"]

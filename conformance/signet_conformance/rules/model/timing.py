@@ -14,6 +14,8 @@ from signet_conformance.rules.outcome import PASS, Outcome
 from signet_conformance.rules.steps import closed_between, disturbed_between
 from signet_conformance.rules.turns import plain
 
+CLOCK_S = 0.001
+"""What is lost of an instant where it is written down."""
 GRACE_S = 1.0
 """What a turn may take beyond the declared bounds, as with SIG-FAIL-002."""
 
@@ -28,16 +30,19 @@ def prompt_hook_comes_first(recording: Recording) -> Iterator[Outcome]:
             continue
         first = turn.main[0]
         early = hook.t1 - first.t0
-        if early <= TOLERANCE_S or (bound is not None and first.t0 >= hook.t0 + bound - TOLERANCE_S):
+        # Both recorders read one clock, and a harness that waits cannot ask before its own hook has begun, however
+        # quick everything is; only the end of an answer may be noted late.
+        began = first.t0 < hook.t0 - CLOCK_S
+        if not began and (early <= TOLERANCE_S or (bound is not None and first.t0 >= hook.t0 + bound - TOLERANCE_S)):
             yield PASS
         elif bound is None and first.t0 >= hook.t0:
             yield unclear(hook, asked=[first], message="how long the harness waits for the prompt hook is not declared")
         else:
-            began = first.t0 < hook.t0
             yield breach(
                 hook,
                 asked=[first],
-                message="the model is asked before the prompt hook has " + ("begun" if began else "ended"),
+                message="the model is asked before the prompt hook has "
+                + ("ended" if first.t0 >= hook.t0 else "begun"),
                 expected="the answer of the prompt hook before the model is asked"
                 + ("" if bound is None else f", or {bound:g} s of waiting for it"),
                 received=f"asked {early:.2f} s before its end",
