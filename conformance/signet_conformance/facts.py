@@ -335,7 +335,7 @@ class Recording:
 
     @cached_property
     def abandoned_since(self) -> float:
-        """The lowest number from which on some keyed session is open and never ends; infinite if there is none.
+        """The lowest number from which on some keyed session is open and never ends; infinite when every session ends.
 
         While a recording grows, no session is known never to end.
         """

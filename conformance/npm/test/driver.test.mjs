@@ -74,6 +74,6 @@ test("a session that is resumed keeps what was made of it unless the function ma
   assert.deepEqual(seen, [1]);
 });
 
-test("a name that is no step is refused with those that are", async () => {
+test("an unknown step is refused, and the error lists the known ones", async () => {
   await assert.rejects(createDriver({ submit: () => {} }, { input: new PassThrough(), output: new PassThrough() }), /submit is not a step; steps are start, prompt/);
 });

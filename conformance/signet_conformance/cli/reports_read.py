@@ -28,6 +28,6 @@ def report_of(path: str) -> str:
 
 
 def read_report(path: str) -> Report:
-    """A report. Raises UsageError when it is none."""
+    """Read a report. Raises UsageError when the file does not hold one."""
     where = printable(path, 400)
     return demand(Report, read_json(path, _REMEDY, where=where, most_bytes=MAX_BYTES), where, remedy=_REMEDY)

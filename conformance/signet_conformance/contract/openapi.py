@@ -16,7 +16,7 @@ _SCHEMAS = "#/components/schemas/"
 
 
 def openapi(version: str) -> Mapping[str, Any]:
-    """The document. Raises ContractError for a version that is none.
+    """The document. Raises ContractError for an unknown version.
 
     Operations of any method, or of whole trees of paths, cannot be described in it; `x-not-described` names them.
     """

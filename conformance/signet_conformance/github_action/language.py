@@ -36,7 +36,7 @@ class Language:
 
 
 def language_of(folder: Path) -> Language:
-    """The language of a folder, by the first manifest that it holds; Python where there is none."""
+    """The language of a folder, by the first manifest that it holds; Python without a manifest."""
     return next((language for language in _LANGUAGES if (folder / language.manifest).is_file()), PYTHON)
 
 

@@ -15,7 +15,7 @@ from signet_conformance.reports.registry import FORMATS
 
 
 def summary(inputs: Inputs, ended: Ended) -> str:
-    """The Markdown of a lane that ended: the verdict first. Without a verdict it says why there is none.
+    """The Markdown of a lane that ended: the verdict first. Where no verdict was reached, it says why.
 
     Paths of the runner are told from the connector's folder, where the commands are run.
     """

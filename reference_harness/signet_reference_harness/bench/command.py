@@ -207,7 +207,7 @@ def _subject(given: Given, options: DaemonOptions) -> Subject:
         return EmbeddedDaemon(version or None, options)
     if name not in BASELINES or version:
         raise ConfigError(
-            f"--subject {given.subject!r}: there is no such subject",
+            f"--subject {given.subject!r}: unknown subject",
             remedy=f"name {EMBEDDED}, {EMBEDDED}:VERSION or {', '.join(BASELINES)}; a real daemon with --daemon",
         )
     return Baseline(name, given.limit)

@@ -94,7 +94,7 @@ def _unanswered(turn: Turn, *, usual: bool) -> Outcome:
 
 
 def _waited(turn: Turn) -> float | None:
-    """Seconds from the user's turn to the model's first request that was answered; None where there is none."""
+    """Seconds from the user's turn to the model's first request that was answered; None when no request was."""
     first = next((request for request in turn.main if request.answered), None)
     return None if first is None else max(first.t0 - turn.began, 0.0)
 

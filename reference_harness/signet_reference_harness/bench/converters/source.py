@@ -41,7 +41,7 @@ class Value:
         return Value(self.where, f"{self.pointer}/{name}", members[name])
 
     def optional(self, name: str) -> Any:
-        """The plain value of a member, None where there is none."""
+        """The plain value of a member; None when the member is missing."""
         return self.value.get(name) if isinstance(self.value, dict) else None
 
     def items(self) -> list[Value]:

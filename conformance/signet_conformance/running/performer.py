@@ -1,0 +1,154 @@
+"""Performs the steps of one scenario: hands them to the driver, switches faults, restarts the daemon, marks each."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from signet_conformance.drivers.handlers import troubled
+from signet_conformance.drivers.launch import Driver
+from signet_conformance.running.daemon import DaemonUnderTest
+from signet_conformance.running.recorder import Recorder, mark
+from signet_conformance.scenarios.features import said_steps
+from signet_conformance.scenarios.steps import (
+    UNKNOWN_MEMORY,
+    ConnectorStep,
+    End,
+    Prompt,
+    RestartDaemon,
+    Resume,
+    SessionlessPrompt,
+    Step,
+    SwitchFaultOn,
+    SwitchFaultsOff,
+    ToolCall,
+)
+from signet_conformance.targets import Target
+from signet_conformance.trace.marks import RESTART, FaultMark, ModelMark, SkippedMark, StepMark
+
+
+def turn_goes_on(steps: Sequence[Step], index: int) -> bool:
+    """Whether the model calls a tool after this step, in the same turn: harnesses tell a connector when a turn ends."""
+    step = steps[index]
+    if not isinstance(step, Prompt | ToolCall):
+        return False
+    later = (other for other in steps[index + 1 :] if isinstance(other, ConnectorStep))
+    return isinstance(next((other for other in later if other.session == step.session), None), ToolCall)
+
+
+def is_resumed(steps: Sequence[Step], index: int) -> bool:
+    """Whether the session that ends with this step is resumed later."""
+    step = steps[index]
+    return isinstance(step, End) and any(
+        isinstance(later, Resume) and later.session == step.session for later in steps[index + 1 :]
+    )
+
+
+class StepPerformer:
+    """One scenario under way: what steps before left behind for those after."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        daemon: DaemonUnderTest,
+        target: Target,
+        driver: Driver,
+        apart: str | None,
+        greeted: Callable[[Mapping[str, Any]], None],
+    ) -> None:
+        self._greeted = greeted
+        self._recorder = recorder
+        self._daemon = daemon
+        self._target = target
+        self._driver = driver
+        self._apart = "" if apart is None else f"-{apart}"
+        self._results: dict[str, Mapping[str, Any]] = {}
+        self._keys: dict[str, str] = {}
+        self.said_steps: frozenset[str] | None = None
+        """The steps that the driver lists in its answer to hello."""
+
+    def step(self, index: int, step: Step, hints: Mapping[str, bool]) -> None:
+        """Perform one step, with its mark before it.
+
+        Of what follows it is hinted `more`, that the turn goes on, and `resumed`, that the session which ends will be.
+        """
+        if isinstance(step, ConnectorStep):
+            self._connector_step(index, step, hints)
+        elif isinstance(step, SwitchFaultOn):
+            where = {"match": step.match, "count": step.count}
+            self._recorder.ask({"op": "fault", "fault": self._fault(step.fault), **where})
+        elif isinstance(step, SwitchFaultsOff):
+            self._recorder.ask({"op": "fault_off", "id": None})
+        elif isinstance(step, RestartDaemon):
+            self._recorder.mark(FaultMark(kind=RESTART, on=True))
+            self._daemon.restart()
+            self._recorder.mark(FaultMark(kind=RESTART, on=False))
+
+    def _connector_step(self, index: int, step: ConnectorStep, hints: Mapping[str, bool]) -> None:
+        given = {**self._filled(step), **hints}
+        told = {name: value for name, value in given.items() if name not in ("step", "arguments")}
+        self._recorder.mark(StepMark(index=index, step=step.step, other=told))
+        if isinstance(step, SessionlessPrompt) and step.step not in (self.said_steps or ()):
+            self._recorder.mark(SkippedMark(index=index, reason="the driver lists no turn without a session"))
+            return
+        result = self._driver.perform(given, self._on_event)
+        trouble = troubled(index, result, self._target.declared.bounds_s.get(step.step))
+        self._recorder.ask(*map(mark, trouble))
+        if "skipped" in result:
+            self._recorder.mark(SkippedMark(index=index, reason=result["skipped"]))
+        if isinstance(result.get("key"), str):
+            self._keys[step.session] = result["key"]
+        if step.as_ is not None:
+            content = result.get("content")
+            self._results[step.as_] = content if isinstance(content, Mapping) else {}
+
+    def _on_event(self, event: Mapping[str, Any]) -> None:
+        if event.get("event") == "model":
+            self._recorder.mark(ModelMark(session=event.get("session")))
+        elif event.get("event") == "hello":
+            about = event.get("about")
+            about = about if isinstance(about, Mapping) else {}
+            self.said_steps = said_steps(about) or self.said_steps
+            self._greeted(about)
+
+    def _fault(self, fault: Mapping[str, Any]) -> Mapping[str, Any]:
+        if fault.get("delay_s") != "beyond":
+            return fault
+        # Past the bound and its grace, so that only a connector that gives up in time gets away.
+        return {**fault, "delay_s": max(self._target.declared.bounds_s.values(), default=15.0) + 2.0}
+
+    def _filled(self, step: ConnectorStep) -> dict[str, Any]:
+        """The message for a step: an agent for its number, names of its own, earlier results instead of references."""
+        given = {name: value for name, value in step.to_json().items() if name not in ("as", "repeat")}
+        if isinstance(step, Prompt):
+            given["text"] = step.whole_text
+        if isinstance(given.get("agent"), int):
+            given["agent"] = self._agent(given["agent"])
+        for name in ("session", "project", "parent"):
+            if name in given:
+                given[name] = f"{given[name]}{self._apart}"
+        if "arguments" in given:
+            given["arguments"] = self._resolve(given["arguments"])
+        return given
+
+    def _agent(self, number: int) -> str | None:
+        agents = self._target.declared.agents
+        return agents[min(number, len(agents) - 1)] if agents else None
+
+    def _resolve(self, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            if set(value) == {"agent"} and isinstance(value["agent"], int):
+                return self._agent(value["agent"])
+            if set(value) == {"key"}:
+                # Where a harness gives no session a key, the model can only make one up.
+                return self._keys.setdefault(str(value["key"]), str(uuid.uuid4()))
+            if set(value) == {"from", "pointer"}:
+                result: Any = self._results.get(value["from"], {})
+                for part in str(value["pointer"]).strip("/").split("/"):
+                    result = result.get(part) if isinstance(result, Mapping) else None
+                return result if result is not None else UNKNOWN_MEMORY
+            return {k: self._resolve(v) for k, v in value.items()}
+        if isinstance(value, list):
+            return [self._resolve(v) for v in value]
+        return value
