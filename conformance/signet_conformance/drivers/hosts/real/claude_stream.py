@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from signet_conformance.drivers.hosts.protocol import StepError
-from signet_conformance.drivers.hosts.real.conversation import Launch, Refusal
+from signet_conformance.drivers.hosts.real.conversation import Launch
 from signet_conformance.drivers.hosts.real.observed import await_hook
+from signet_conformance.drivers.hosts.real.one_process import OneProcess
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
 
 START_S = 60.0
@@ -23,39 +24,22 @@ _OPTIONS = ("-p", "--input-format", "stream-json", "--output-format", "stream-js
 _INITIALIZE = {"type": "control_request", "request_id": "begin", "request": {"subtype": "initialize", "hooks": {}}}
 
 
-class ClaudeStream:
+class ClaudeStream(OneProcess):
     """A session of Claude Code. A turn ends with a `result`; the end of its input quits it."""
 
     def __init__(self, launch: Launch) -> None:
-        self._launch = launch
-        self._process: ProgramProcess | None = None
+        super().__init__(launch)
         self._over = True
-        self._id = str(uuid.uuid4())
-        self._words: list[str] = []
-        self._refused: list[Refusal] = []
-
-    @property
-    def key(self) -> str | None:
-        """The id of the session."""
-        return self._id
-
-    @property
-    def words(self) -> Sequence[str]:
-        """What it says beside the talk."""
-        return [*self._words, *(self._process.words if self._process is not None else ())]
-
-    @property
-    def refused(self) -> Sequence[Refusal]:
-        """What it has refused so far."""
-        return self._refused
+        self._ours = str(uuid.uuid4())
+        self._id = self._ours
 
     def open(self) -> None:
         """Start it in a session whose id is ours."""
-        self._start("--session-id", self._id)
+        self._start("--session-id", self._ours)
 
     def resume(self) -> None:
         """Start it with the id of the session."""
-        self._start("--resume", self._id)
+        self._start("--resume", self._id or self._ours)
 
     def say(self, text: str) -> None:
         """Send what the user says."""

@@ -7,13 +7,14 @@ import json
 import re
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import httpx
 
 from signet_conformance.drivers.hosts.protocol import StepError
-from signet_conformance.drivers.hosts.real.conversation import Launch, Refusal
+from signet_conformance.drivers.hosts.real.conversation import Launch
+from signet_conformance.drivers.hosts.real.one_process import OneProcess
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
 
 START_S = 90.0
@@ -22,34 +23,15 @@ _LISTENS = re.compile(r"listening on (http://\S+)")
 _MODEL = {"providerID": "scripted", "modelID": "scripted"}
 
 
-class OpencodeServer:
+class OpencodeServer(OneProcess):
     """A session of OpenCode. Left for good it is deleted, which is what the program tells of an end."""
 
     def __init__(self, launch: Launch) -> None:
-        self._launch = launch
-        self._process: ProgramProcess | None = None
+        super().__init__(launch)
         self._http: httpx.Client | None = None
         self._over = threading.Event()
         self._over.set()
         self._heard = threading.Event()
-        self._id: str | None = None
-        self._words: list[str] = []
-        self._refused: list[Refusal] = []
-
-    @property
-    def key(self) -> str | None:
-        """The id of the session."""
-        return self._id
-
-    @property
-    def words(self) -> Sequence[str]:
-        """What it says beside the talk."""
-        return [*self._words, *(self._process.words if self._process is not None else ())]
-
-    @property
-    def refused(self) -> Sequence[Refusal]:
-        """What it has refused so far."""
-        return self._refused
 
     def open(self) -> None:
         """Start the server, and make a session."""

@@ -3,43 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real.conversation import Launch, Refusal
+from signet_conformance.drivers.hosts.real.one_process import OneProcess
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
 
 START_S = 60.0
 QUIT_S = 40.0
 
 
-class PiRpc:
+class PiRpc(OneProcess):
     """A session of pi. Its RPC has no command that quits: the end of its input does."""
 
     def __init__(self, launch: Launch) -> None:
-        self._launch = launch
-        self._process: ProgramProcess | None = None
+        super().__init__(launch)
         self._over = True
         self._file: str | None = None
-        self._id: str | None = None
-        self._words: list[str] = []
-        self._refused: list[Refusal] = []
-
-    @property
-    def key(self) -> str | None:
-        """The id of the session."""
-        return self._id
-
-    @property
-    def words(self) -> Sequence[str]:
-        """What it says beside the talk."""
-        return [*self._words, *(self._process.words if self._process is not None else ())]
-
-    @property
-    def refused(self) -> Sequence[Refusal]:
-        """What it has refused so far."""
-        return self._refused
 
     def open(self) -> None:
         """Start it, and wait for its state."""
