@@ -28,8 +28,9 @@ Add turns while it plays: curl -d '{"turns": [{"content": "Hello."}]}' URL/turns
 def command(script: Path | None, port: int, *, until_stdin_closes: bool) -> None:
     """Serve until a signal, or the end of standard input."""
     from signet_reference_harness.documents import read_document
+    from signet_reference_harness.llm_server.app import ScriptedModelApp
     from signet_reference_harness.llm_server.script import Script
-    from signet_reference_harness.llm_server.server import serve
+    from signet_reference_harness.local_server import serve
 
     played = Script(format="signet-llm/1", when_out="wait") if script is None else read_document(Script, script)
-    serve(played, port, until_stdin_closes=until_stdin_closes)
+    serve(ScriptedModelApp(played), port, until_stdin_closes=until_stdin_closes)

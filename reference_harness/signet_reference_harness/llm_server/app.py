@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,12 +17,12 @@ from signet_reference_harness.llm_server.protocols import APIS, Api, anthropic_m
 from signet_reference_harness.llm_server.reply import Reply
 from signet_reference_harness.llm_server.script import Failure, Script
 from signet_reference_harness.llm_server.sending import ClientClosedError, Sender, send_failure, send_turn
+from signet_reference_harness.local_server import body_within, foreign
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
 MOST_BODY: Final = 64 * 1024 * 1024
-_LOCAL: Final = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?", re.IGNORECASE)
 _CLOSE: Final = {"connection": "close"}
 
 
@@ -42,7 +41,8 @@ class ScriptedModelApp:
             return
         request = Request(scope, receive)
         try:
-            response = _refused(request) or await self._served(request, receive, send)
+            refusal = foreign(request)
+            response = problem(403, refusal, _CLOSE) if refusal else await self._served(request, receive, send)
         except ClientDisconnect:
             return
         if response is not None:
@@ -50,15 +50,13 @@ class ScriptedModelApp:
 
     async def _served(self, request: Request, receive: Receive, send: Send) -> Response | None:
         """The answer; None when it was sent already."""
-        body = bytearray()
-        async for piece in request.stream():
-            body += piece
-            if len(body) > MOST_BODY:
-                return problem(413, f"the request is larger than {MOST_BODY} bytes", _CLOSE)
+        body = await body_within(request, MOST_BODY)
+        if body is None:
+            return problem(413, f"the request is larger than {MOST_BODY} bytes", _CLOSE)
         if request.url.path in PATHS:
-            return await self._control.answer(request, bytes(body))
+            return await self._control.answer(request, body)
         url = request.url
-        kept = self._requests.begin(request.method, url.path, url.query, request.headers.items(), bytes(body))
+        kept = self._requests.begin(request.method, url.path, url.query, request.headers.items(), body)
         try:
             api = self._apis.get(url.path)
             if api is None or request.method != "POST":
@@ -107,17 +105,6 @@ class ScriptedModelApp:
             return problem(404, f"this server has no {request.method} {request.url.path}")
         status, value = listed
         return Response(value) if isinstance(value, str) else json_response(value, status)
-
-
-def _refused(request: Request) -> Response | None:
-    """The refusal of a page that a browser shows: nothing but programs of this machine may ask."""
-    host = request.headers.get("host", "")
-    if not _LOCAL.fullmatch(host):
-        return problem(403, f"the host {host[:80]!r} is not this machine", _CLOSE)
-    origins = request.headers.getlist("origin")
-    if any(origin != f"http://{host}" for origin in origins) or request.headers.get("sec-fetch-site") == "cross-site":
-        return problem(403, "the request comes from a foreign page", _CLOSE)
-    return None
 
 
 def _object(body: bytes) -> dict[str, Any] | str:
