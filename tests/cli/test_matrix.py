@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -220,3 +221,66 @@ def test_one_lane_alone_has_no_differences(invoke: Invoke, tmp_path: Path) -> No
     """Without a report of either kind nothing is compared."""
     report(tmp_path / "real.json", target="codex", real="0.169.0", SIG_LOAD_002="FAIL")
     assert "not in the other" not in invoke("matrix", "real.json").output
+
+
+@pytest.fixture
+def site(invoke: Invoke, tmp_path: Path) -> Path:
+    """The site of three runs of openclaw and one of pi."""
+    for number, (contract, verdicts) in enumerate(
+        [("0.145", {}), ("0.145", {"SIG_END_001": "FAIL"}), ("0.205", {"SIG_COV_001": "INCONCLUSIVE"})]
+    ):
+        folder = tmp_path / "runs" / f"r{number}"
+        folder.mkdir(parents=True)
+        file = report(folder / "report.json", observed=surface(), **verdicts)
+        document = json.loads(file.read_text())
+        run = {"created": f"2026-11-0{number + 1}T10:00:00Z", "connector": f"2026.9.{number}"}
+        file.write_text(json.dumps({**document, "contract": contract, "run": run}))
+    (tmp_path / "runs" / "pi").mkdir()
+    report(tmp_path / "runs" / "pi" / "report.json", target="pi/../<b>", observed=surface())
+    assert invoke("matrix", "runs", "--site", "public").exit_code == 0
+    return tmp_path / "public"
+
+
+def rows(page: Path, table: str) -> list[str]:
+    """The text of a table's rows on a page of the site."""
+    body = page.read_text().split(f"<caption>{table}</caption>")[1].split("</table>")[0]
+    return [re.sub(r"<[^>]*>", " ", row).strip() for row in body.split("<tr")[2:]]
+
+
+def test_the_site_says_what_may_ship_with_which_daemon(site: Path) -> None:
+    """The newest run by a contract decides: broken, not a whole run, conforming, or no run at all."""
+    openclaw, pi = (row.split() for row in rows(site / "index.html", "May this connector ship with this daemon?"))
+    assert openclaw[-5:] == ["not", "shown", "2026.9.2", "no", "2026.9.1"]
+    assert pi[-4:] == ["-", "yes", "not", "known"]
+
+
+def test_a_connector_of_the_site_has_its_history(site: Path) -> None:
+    """Its page lists its runs, the newest first, with what each broke beside the one before by the same contract."""
+    history = rows(site / "openclaw.html", "Runs, the newest first")
+    assert ["2026-11-03" in history[0], "2026-11-02" in history[1], "2026-11-01" in history[2]] == [True] * 3
+    assert history[1].count("SIG-END-001") == 2
+    assert history[2].count("SIG-END-001") == 0
+
+
+def test_a_whole_run_has_a_badge_on_the_site(site: Path) -> None:
+    """A badge for each contract version of which the newest run is whole; none for another."""
+    badge = json.loads((site / "openclaw-0.145.json").read_text())
+    assert "1 broken" in badge["message"]
+    assert "2026.9.1" in badge["message"]
+    assert not (site / "openclaw-0.205.svg").exists()
+
+
+def test_every_address_of_the_site_is_there(site: Path) -> None:
+    """A hostile name leads to a file of the site; every relative link is answered, and no file lies elsewhere."""
+    for page in site.glob("*.html"):
+        for address in re.findall(r'href="([^"#]+)"', page.read_text()):
+            assert address.startswith("https://") or (site / address).is_file(), address
+    assert {path.name for path in site.parent.iterdir()} == {"runs", "public"}
+
+
+def test_a_site_is_replaced_by_force_alone(invoke: Invoke, site: Path) -> None:
+    """A second writing needs --force, and leaves what is not its own."""
+    (site / "CNAME").write_text("mine")
+    refused(invoke("matrix", "runs", "--site", "public"))
+    assert invoke("matrix", "runs", "--site", "public", "--force").exit_code == 0
+    assert (site / "CNAME").read_text() == "mine"

@@ -11,11 +11,12 @@ import click
 
 from signet_conformance.cli.commands import tell
 from signet_conformance.cli.output import demand_apart, report_stream
-from signet_conformance.cli.reports_read import report_of
+from signet_conformance.cli.reports_read import reports_in
 from signet_conformance.errors import SignetConformanceError, UsageError, printable, printable_json
 from signet_conformance.reports.matrix import badge
 from signet_conformance.reports.matrix import document as matrix
 from signet_conformance.reports.matrix import page as matrix_page
+from signet_conformance.reports.matrix import site as matrix_site
 from signet_conformance.reports.matrix.document import Column
 
 _BADGES = {".svg": badge.as_svg, ".json": badge.as_json}
@@ -25,6 +26,7 @@ Examples:
   signet-conformance matrix openclaw/report.json pi/report.json
   signet-conformance matrix */report.json --json
   signet-conformance matrix */report.json --html matrix.html
+  signet-conformance matrix runs/ --site public
   signet-conformance matrix openclaw/report.json \\
       --badge conformance.svg --connector-version 2026.6.1
 
@@ -38,20 +40,22 @@ which is told, and the others are shown.
 
 @click.command(
     "matrix",
-    help="Connector by operation and connector by requirement, from each REPORT (signet-report/1), or a run's folder.",
+    help="Connector by operation and connector by requirement, from each REPORT, or a folder of runs.",
     epilog=_EPILOG,
 )
 @click.argument("reports", nargs=-1, required=True, metavar="REPORT...")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object (signet-matrix/1).")
 @click.option("--html", metavar="FILE", help="Write a page for a browser too.")
+@click.option("--site", metavar="DIR", help="Write a static site: what ships with what, histories, badges.")
 @click.option("--badge", "badge_file", metavar="FILE", help="Write a badge, .svg or .json, for a single connector.")
 @click.option("--connector-version", metavar="VERSION", help="The connector's own version, for the badge.")
-@click.option("--force", is_flag=True, help="Let --badge and --html replace a file.")
+@click.option("--force", is_flag=True, help="Let --badge, --html and --site replace files.")
 def command(
     *,
     reports: tuple[str, ...],
     as_json: bool,
     html: str | None,
+    site: str | None,
     badge_file: str | None,
     connector_version: str | None,
     force: bool,
@@ -68,6 +72,8 @@ def command(
     if html is not None:
         with report_stream(html, force) as stream:
             matrix_page.write(columns, stream)
+    if site is not None:
+        _write_site(columns, site, force)
     if as_json:
         print(printable_json(json.dumps(matrix.to_json(columns), indent=2)))
     else:
@@ -86,13 +92,32 @@ def _read(reports: Sequence[str]) -> tuple[Sequence[str], list[Column], int]:
     status = 0
     for path in reports:
         try:
-            files.append(report_of(path))
-            columns += matrix.read(files[-1])
+            for file in reports_in(path):
+                files.append(file)
+                columns += matrix.read(file)
         except SignetConformanceError as failure:
             failure.where = failure.where or path
             tell(failure)
             status = failure.exit_status
     return files, columns, status
+
+
+def _write_site(columns: Sequence[Column], folder: str, force: bool) -> None:
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as failure:
+        raise UsageError(
+            f"cannot be made: {failure.strerror or failure}",
+            where=f"--site {printable(folder, 400)}",
+            remedy="name a folder that you may write to",
+        ) from None
+    if not force and Path(folder, matrix_site.INDEX).exists():
+        raise UsageError(
+            "holds a site already", where=f"--site {printable(folder, 400)}", remedy="replace it with --force"
+        )
+    for name, write in matrix_site.files(columns):
+        with report_stream(str(Path(folder, name)), force) as stream:
+            write(stream)
 
 
 def _write_badge(columns: list[Column], path: str, connector_version: str | None, force: bool) -> None:

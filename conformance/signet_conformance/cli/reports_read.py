@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from signet_conformance.errors import UsageError, printable
@@ -25,6 +26,26 @@ def report_of(path: str) -> str:
             f"the folder holds no {FILE}", where=printable(path, 400), remedy="name the report of each run"
         )
     return str(report)
+
+
+def reports_in(path: str) -> Sequence[str]:
+    """The report that an argument names, or those of the runs in a folder of runs. Raises UsageError as report_of."""
+    folder = Path(path)
+    if not folder.is_dir() or (folder / FILE).is_file():
+        return [report_of(path)]
+    return [str(report) for report in reports_below(folder)] or [report_of(path)]
+
+
+def reports_below(folder: Path) -> Iterator[Path]:
+    """The reports in a folder at any depth, by name: those of runs, and other *.json that begin as a report does."""
+    for path in sorted(folder.rglob("*.json")):
+        if path.name == FILE or _says_report(path):
+            yield path
+
+
+def _says_report(path: Path) -> bool:
+    with path.open("rb") as stream:
+        return b'"signet-report/1"' in stream.read(200)
 
 
 def read_report(path: str) -> Report:

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from signet_conformance.cli.commands import tell
-from signet_conformance.cli.reports_read import FILE, read_report
+from signet_conformance.cli.reports_read import FILE, read_report, reports_below
 from signet_conformance.errors import SignetConformanceError, UsageError, printable
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.report_document import Report
@@ -52,9 +52,7 @@ def command(folder: str) -> int:
 def _read(folder: Path) -> tuple[Sequence[tuple[str, Report]], int]:
     """The reports by name, the oldest first, and the exit status; one that cannot be read is told."""
     runs, status = [], 0
-    for path in sorted(folder.rglob("*.json")):
-        if path.name != FILE and not _says_report(path):
-            continue
+    for path in reports_below(folder):
         try:
             named = path.parent if path.name == FILE else path
             runs.append((printable(str(named.relative_to(folder)), 60), read_report(str(path))))
@@ -62,11 +60,6 @@ def _read(folder: Path) -> tuple[Sequence[tuple[str, Report]], int]:
             tell(failure)
             status = failure.exit_status
     return sorted(runs, key=lambda run: (_created(run[1]), run[0])), status
-
-
-def _says_report(path: Path) -> bool:
-    with path.open("rb") as stream:
-        return b'"signet-report/1"' in stream.read(200)
 
 
 def _created(report: Report) -> str:

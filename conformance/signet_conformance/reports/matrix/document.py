@@ -40,6 +40,10 @@ class Column:
     observed: frozenset[str]
     verdicts: Mapping[str, Verdict]
     harness: str | None = None
+    created: str = ""
+    commit: str = ""
+    release: str = ""
+    """When the run began, as its report says; the commit that was checked out; the connector's own release."""
 
     @property
     def head(self) -> str:
@@ -111,10 +115,25 @@ def _column(name: str, traces: Sequence[ReportTrace], report: Report, path: str,
     if alone:
         # Some requirements are decided by the run as a whole, which is one connector's only here.
         verdicts |= {requirement: row.verdict for requirement, row in report.together.items()}
+    from signet_conformance.reports.report_document import ReportRun
+
     declared = frozenset(operation for trace in traces for operation in trace.declared.capabilities or ())
     observed = frozenset(operation for trace in traces for operation in trace.operations)
     real = next((f"{host.host} {host.release}" for host in report.played if host.real), None)
-    return Column(name, report.contract, report.kit, path, declared, observed, verdicts, real)
+    run = report.run or ReportRun()
+    return Column(
+        name,
+        report.contract,
+        report.kit,
+        path,
+        declared,
+        observed,
+        verdicts,
+        real,
+        created=run.created or "",
+        commit=run.commit or "",
+        release=run.connector or "",
+    )
 
 
 @dataclass(frozen=True, slots=True)

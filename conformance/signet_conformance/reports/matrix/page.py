@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TextIO
 
 from signet_conformance import __version__
@@ -33,8 +33,8 @@ _MEANINGS = (
 )
 
 
-def write(columns: Sequence[Column], stream: TextIO) -> None:
-    """Write the page; a column is one connector by one contract version."""
+def write(columns: Sequence[Column], stream: TextIO, lead: Iterable[Markup] = ()) -> None:
+    """Write the page; a column is one connector by one contract version. `lead` stands above the rest."""
     parity = element("ul", (element("li", parity_line(column)) for column in columns), class_="plain")
     meaning = facts(_MEANINGS)
     heads = [_head(column) for column in columns]
@@ -48,7 +48,10 @@ def write(columns: Sequence[Column], stream: TextIO) -> None:
     if differing := differences(columns):
         listed = element("ul", (element("li", each.words) for each in differing), class_="plain")
         sections.insert(1, ("lanes", "Breached in one lane and not in the other", listed))
-    header = (facts((("connectors", str(len(columns))), ("kit", __version__))),)
+    header = (
+        *lead,
+        facts((("connectors", str(len(columns))), ("kit", __version__))),
+    )
     write_page(stream, "Signet conformance: connectors side by side", header, sections)
 
 

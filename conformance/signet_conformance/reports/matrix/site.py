@@ -1,0 +1,196 @@
+"""The matrix as a small static site: which connector may ship with which daemon, the history of each, and its badges.
+
+Plain files that refer to each other by relative addresses: any web server can serve them, and a browser can open them
+from a folder.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import TextIO
+
+from signet_conformance import __version__
+from signet_conformance.errors import printable, printable_json
+from signet_conformance.finding import Verdict
+from signet_conformance.reports.html.markup import Markup, element, joined
+from signet_conformance.reports.html.page import facts, filter_form, requirement_page, table, write_page
+from signet_conformance.reports.matrix import badge
+from signet_conformance.reports.matrix import document as matrix
+from signet_conformance.reports.matrix import page as matrix_page
+from signet_conformance.reports.matrix.document import Column
+from signet_conformance.reports.matrix.history import Answer, Connector, May, answer, before, changes, histories, newest
+from signet_conformance.reports.values import cell
+
+INDEX = "index.html"
+_SIDE_BY_SIDE = "side-by-side.html"
+_DATA = "matrix.json"
+_MEANINGS = (
+    (May.YES, "a whole run by this contract version broke no requirement"),
+    (May.NO, "the newest run broke at least one"),
+    (May.NOT_SHOWN, "nothing broke, but the newest run was not a whole one"),
+    ("-", "no run by this contract version"),
+)
+
+Histories = Mapping[Connector, Sequence[Column]]
+Write = Callable[[TextIO], None]
+
+
+def files(columns: Iterable[Column]) -> Iterator[tuple[str, Write]]:
+    """The files of the site by their relative names, with what writes each; the page to open first comes last."""
+    runs = histories(columns)
+    names = _names(runs)
+    for connector, history in runs.items():
+        badges = dict(_badges(names[connector], history))
+        for name, text in badges.items():
+            yield name, _writes(text)
+        yield _page_of(names[connector]), _connector_page(connector, history, names[connector], badges)
+    shown = [column for history in runs.values() for column in newest(history).values()]
+    yield _DATA, _writes(printable_json(json.dumps(matrix.to_json(shown), indent=2)) + "\n")
+    yield _SIDE_BY_SIDE, lambda stream: matrix_page.write(shown, stream, (_link("All connectors", INDEX),))
+    yield INDEX, lambda stream: _index(runs, names, stream)
+
+
+def _writes(text: str) -> Write:
+    def write(stream: TextIO) -> None:
+        stream.write(text)
+
+    return write
+
+
+def _names(connectors: Iterable[Connector]) -> Mapping[Connector, str]:
+    """A file name for each connector: its own where that is harmless and nobody else's, told apart by a hash if not."""
+    names: dict[Connector, str] = {}
+    for connector in connectors:
+        plain = re.sub(r"[^a-z0-9]+", "-", connector.name.lower()).strip("-")[:60]
+        name = f"{plain}-real" if connector.real else plain
+        if plain != connector.name or name in names.values():
+            name = f"{name}-{sha256(repr(connector).encode()).hexdigest()[:8]}"
+        names[connector] = name
+    return names
+
+
+def _page_of(name: str) -> str:
+    return f"{name}.html"
+
+
+def _badges(name: str, history: Sequence[Column]) -> Iterator[tuple[str, str]]:
+    """A picture and a document for a badge service, for each contract version of which there is a whole run."""
+    for contract, column in newest(history).items():
+        if column.full_set is None:
+            release = column.release or column.commit[:9] or column.created[:10] or "unreleased"
+            yield f"{name}-{contract}.svg", badge.as_svg(column, release)
+            yield f"{name}-{contract}.json", badge.as_json(column, release)
+
+
+def _index(runs: Histories, names: Mapping[Connector, str], stream: TextIO) -> None:
+    contracts = list(newest([column for history in runs.values() for column in history]))
+    heads = ("Connector", *(f"Daemon {contract}" for contract in contracts))
+    may = table("May this connector ship with this daemon?", heads, _index_rows(runs, names, contracts))
+    every = [(connector, column) for connector, history in runs.items() for column in history]
+    every.sort(key=lambda run: run[1].created, reverse=True)
+    answers = [answer(column) for _, column in every]
+    kinds = ((each, each, sum(said.may is each for said in answers)) for each in May)
+    rows = (
+        _run_row(column, answer(column), _link(connector.words, _page_of(names[connector])))
+        for connector, column in every
+    )
+    listed = table("Runs, the newest first", ("Connector", *_RUN_HEADS), rows)
+    header = (
+        facts((("connectors", str(len(runs))), ("runs", str(len(every))), ("kit", __version__))),
+        element("p", _link("Operations and requirements side by side", _SIDE_BY_SIDE), ", ", _link("as JSON", _DATA)),
+    )
+    sections = [
+        ("ships", "What ships with what", joined((facts(_MEANINGS), may))),
+        ("runs", "Runs", joined((filter_form(kinds), listed))),
+    ]
+    write_page(stream, "Signet conformance: connectors", header, sections)
+
+
+def _index_rows(runs: Histories, names: Mapping[Connector, str], contracts: Sequence[str]) -> Iterator[Markup]:
+    for connector, history in runs.items():
+        by_contract = newest(history)
+        head = element("th", _link(connector.words, _page_of(names[connector])), scope="row")
+        cells = (_may_cell(by_contract.get(contract)) for contract in contracts)
+        yield element("tr", head, *cells)
+
+
+def _may_cell(column: Column | None) -> Markup:
+    if column is None:
+        return element("td", "-")
+    said = answer(column)
+    return element("td", _may(said), element("span", _version(column), class_="line quiet"))
+
+
+def _may(said: Answer) -> Markup:
+    return element("span", said.may, data_may=said.may)
+
+
+_RUN_HEADS = ("Began", "Contract", "Version", "Ships", "Why")
+
+
+def _run_row(column: Column, said: Answer, head: Markup | None = None, more: Sequence[str] = ()) -> Markup:
+    """A run as a row: the connector, where the table shows several, the facts of the run, and what else is told."""
+    first = [] if head is None else [element("th", head, scope="row")]
+    shown = (_when(column), column.contract, _version(column), _may(said), cell(said.why, 400), *more)
+    return element("tr", *first, *(element("td", each) for each in shown), data_kind=said.may)
+
+
+def _connector_page(connector: Connector, history: Sequence[Column], name: str, badges: Mapping[str, str]) -> Write:
+    def write(stream: TextIO) -> None:
+        current = newest(history)
+        states = element("ul", (_state(column, name, badges) for column in current.values()), class_="plain")
+        kinds = ((each, each, sum(answer(column).may is each for column in history)) for each in May)
+        heads = (*_RUN_HEADS, "Newly broken", "Mended")
+        listed = table("Runs, the newest first", heads, _history_rows(history))
+        header = (
+            facts((("runs", str(len(history))), ("harness", cell(history[0].harness or "", 80)), ("kit", __version__))),
+            element("p", _link("All connectors", INDEX)),
+        )
+        sections = [
+            ("now", "By contract version", states),
+            ("history", "History", joined((filter_form(kinds), listed))),
+        ]
+        write_page(stream, f"Signet conformance: {cell(connector.words, 80)}", header, sections)
+
+    return write
+
+
+def _state(column: Column, name: str, badges: Mapping[str, str]) -> Markup:
+    said = answer(column)
+    picture = f"{name}-{column.contract}.svg"
+    broken = (requirement for requirement, verdict in column.verdicts.items() if verdict is Verdict.FAIL)
+    pages = element("ul", (element("li", f"{each}: ", requirement_page(each)) for each in broken), class_="plain")
+    rows: list[tuple[str, str | Markup]] = [
+        ("ships", _may(said)),
+        ("why", cell(said.why, 400)),
+        ("broken", pages if said.may is May.NO else ""),
+        ("version", _version(column)),
+        ("began", _when(column)),
+        ("commit", element("code", column.commit) if column.commit else ""),
+        ("parity", matrix.parity_line(column)),
+        ("badge", _link(picture, picture) if picture in badges else ""),
+    ]
+    return element("li", element("h3", f"Daemon {column.contract}"), facts(rows), id=f"daemon-{column.contract}")
+
+
+def _history_rows(history: Sequence[Column]) -> Iterator[Markup]:
+    for number, column in enumerate(history):
+        earlier = before(history, number)
+        changed = ([], []) if earlier is None else changes(earlier, column)
+        yield _run_row(column, answer(column), more=[cell(", ".join(names), 400) for names in changed])
+
+
+def _when(column: Column) -> str:
+    return column.created[:16].replace("T", " ") or "not known"
+
+
+def _version(column: Column) -> str:
+    """The connector's own release, or the commit that was run."""
+    return cell(column.release, 40) or column.commit[:9] or "not known"
+
+
+def _link(words: str, address: str) -> Markup:
+    return element("a", element("bdi", printable(words, 80)), href=address)
