@@ -28,6 +28,8 @@ class Context:
     prompt: str = ""
     """What this prompt injected."""
     research: tuple[ToolResult, ...] = ()
+    notices: tuple[Reminder, ...] = ()
+    """What the harness has to say beside the prompt."""
 
 
 def assembled(
@@ -42,7 +44,7 @@ def assembled(
     submitted = [_injected(text, ReminderScope.TURN) for text in filter(None, (context.prompt,))]
     summary = summary_of(conversation)
     research = [_research(result) for result in context.research]
-    message = Message("user", prompt, reminders=(*conversation.pending, *research))
+    message = Message("user", prompt, reminders=(*conversation.pending, *context.notices, *research))
     history = list(conversation.messages)
     parts = [
         *_named("identity", context.identity),

@@ -31,6 +31,10 @@ class ToolInputError(HarnessError):
     """Raised by a tool whose arguments the daemon would refuse; the model is told, no request is made."""
 
 
+class ToolFailedError(HarnessError):
+    """Raised for a tool that was run and brought no result; the model is told why."""
+
+
 class ConfinementError(HarnessError):
     """Raised for a path that leads out of its folder, through a symbolic link, or to nothing that can be used."""
 

@@ -23,7 +23,7 @@ from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.reply import Reply
 from signet_reference_harness.routing import RoutingTable
 from signet_reference_harness.session import Session
-from signet_reference_harness.tools import DaemonTool, Tool
+from signet_reference_harness.tools import DaemonTool, Tool, ToolSource
 from signet_reference_harness.tools.built_in import BUILT_IN
 from signet_reference_harness.tools.registry import ToolRegistry
 
@@ -41,6 +41,7 @@ class SessionHost:
         tools: Sequence[Tool | DaemonTool] = BUILT_IN,
         *,
         research: Sequence[str] = (),
+        sources: Sequence[ToolSource] = (),
         workspace: Path | None = None,
         context_budget: int | None = None,
         routing: RoutingTable | None = None,
@@ -50,6 +51,7 @@ class SessionHost:
     ) -> None:
         """`research` names tools that run on each prompt before the model does, with the prompt as their `query`.
 
+        `sources` are where further tools come from, which may change; whoever opened them closes them.
         `workspace` is the folder of the agent's own files; a context of over `context_budget` tokens is compacted.
         With a `routing` table each session speaks to the daemon of its agent, and to no other.
         `model_turn` is awaited with a session's name before its model is asked; `models` makes the model of a step
@@ -63,7 +65,7 @@ class SessionHost:
         self.models = models
         self._workspace = workspace
         self._context_budget = context_budget
-        self._tools = ToolRegistry(tools, research)
+        self._tools = ToolRegistry(tools, research, sources)
         self._sessions: dict[str, Session] = {}
         self._hooks = itertools.count(1)
 

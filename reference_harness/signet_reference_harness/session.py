@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,14 @@ from signet_reference_harness.assembly import Context, assembled
 from signet_reference_harness.compaction import Compaction, estimated_tokens, is_whole, written_by_model
 from signet_reference_harness.identity_files import identity_files
 from signet_reference_harness.lifecycle import Lifecycle
-from signet_reference_harness.messages import Message, Reminder, ToolCall
+from signet_reference_harness.messages import (
+    Message,
+    Reminder,
+    ReminderKind,
+    ReminderOrigin,
+    ReminderVisibility,
+    ToolCall,
+)
 from signet_reference_harness.providers import Provider
 from signet_reference_harness.providers.completion import CompletionOptions, StopReason
 from signet_reference_harness.tools import ToolResult
@@ -33,6 +40,10 @@ class Session(Lifecycle):
     """The folder of the agent's own files."""
     results: ResultFolder = field(default_factory=ResultFolder, kw_only=True)
     """Where results of tools stand that are too long for the model."""
+    steered: Callable[[], Sequence[Message]] = field(default=tuple, kw_only=True)
+    """What a person said while the model worked: asked for after the tool results of a round."""
+    _noticed: int = 0
+    """How many notices of the tools this session has passed on."""
     _identity_files: tuple[Reminder, ...] = ()
     _identity_of: int = 0
     """The opening at which these files were read."""
@@ -59,7 +70,9 @@ class Session(Lifecycle):
         options, listener = options or CompletionOptions(), listener or TurnListener()
         compaction = await self.compact(provider, options, listener) if self._is_over_budget(prompt) else None
         turn_context = await self._submit(prompt, feedback)
+        noticed = self._noticed
         context = Context(
+            notices=self._notices(),
             identity=self._identity(),
             start=tuple(filter(None, self._contexts)),
             prompt=turn_context,
@@ -69,7 +82,16 @@ class Session(Lifecycle):
         messages, options = assembled(context, self.conversation, prompt, options)
         before = len(messages)
         listener.message(messages[-1])
-        loop = ModelLoop(provider, options, messages, self._run_call, listener, self.most_rounds)
+        loop = ModelLoop(
+            provider,
+            options,
+            messages,
+            self._run_call,
+            listener,
+            self.most_rounds,
+            between=self._between,
+            offered=lambda: self.tools.definitions,
+        )
         try:
             await loop.run()
         except asyncio.CancelledError:
@@ -80,6 +102,8 @@ class Session(Lifecycle):
         self._context_is_full = loop.outcome is StopReason.CONTEXT_LIMIT
         if loop.answered:
             self._record(prompt, loop, loop.messages)
+        else:
+            self._noticed = noticed
         return replace(
             loop.result(before - 1),
             injected=bool(turn_context or any(self._contexts)),
@@ -96,6 +120,18 @@ class Session(Lifecycle):
         loop = ModelLoop(provider, asked, messages, self._run_call, listener or TurnListener(), self.most_rounds)
         await loop.run()
         return loop.result(len(self.conversation.messages))
+
+    def _notices(self) -> tuple[Reminder, ...]:
+        """What has become of tools since the last call: for the model and for the person."""
+        fresh = self.tools.notices[self._noticed :]
+        self._noticed += len(fresh)
+        kind, origin, both = ReminderKind.NOTICE, ReminderOrigin.HARNESS, ReminderVisibility.BOTH
+        return tuple(Reminder(kind=kind, origin=origin, visibility=both, text=text) for text in fresh)
+
+    def _between(self) -> Sequence[Message]:
+        """What is said after the tool results of a round: what became of tools, and what the person said."""
+        notices = self._notices()
+        return [*([Message("user", "", reminders=notices)] if notices else []), *self.steered()]
 
     def _identity(self) -> tuple[Reminder, ...]:
         """The agent's files, read once an opening, so that what begins the model's context stays the same."""

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from signet_reference_harness import reminders
 from signet_reference_harness.errors import ProviderDeferredError, ProviderError
-from signet_reference_harness.messages import Message, Reminder, ReminderKind, ReminderOrigin, ToolCall
+from signet_reference_harness.messages import Message, Reminder, ReminderKind, ReminderOrigin, ToolCall, ToolDefinition
 from signet_reference_harness.providers import Provider
 from signet_reference_harness.providers.completion import (
     CompletionChunk,
@@ -110,6 +110,10 @@ class ModelLoop:
     use: Callable[[ToolCall], Awaitable[ToolResult]]
     listener: TurnListener = field(default_factory=TurnListener)
     most_rounds: int = MOST_ROUNDS
+    between: Callable[[], Sequence[Message]] = tuple
+    """What is to be said after the tool results of a round, before the model is asked again."""
+    offered: Callable[[], tuple[ToolDefinition, ...]] | None = None
+    """The tools as they stand now, asked for after each round; None when they never change."""
     outcome: StopReason = StopReason.CANCELLED
     raw_reason: str | None = None
     detail: str = ""
@@ -148,6 +152,10 @@ class ModelLoop:
                 return
             for call in calls:
                 await self._run_tool(call)
+            for message in self.between():
+                self._add(message)
+            if self.offered is not None:
+                self.options = replace(self.options, tools=self.offered())
 
     def kept(self, before: int) -> list[Message]:
         """The messages without a tool call that has no result, and with what arrived of an answer.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -70,6 +70,35 @@ class DaemonTool:
     def name(self) -> str:
         """The name that a model calls it by."""
         return self.definition.name
+
+
+@dataclass(frozen=True, slots=True)
+class ServedTool:
+    """A tool of another program: `call` is awaited in the session's loop, and is cancelled with the turn.
+
+    `call` returns any JSON value. It raises ToolFailedError to tell the model what is wrong.
+    """
+
+    definition: ToolDefinition
+    call: Callable[[Mapping[str, Any]], Awaitable[Any]]
+    timeout_s: float
+
+    @property
+    def name(self) -> str:
+        """The name that a model calls it by."""
+        return self.definition.name
+
+
+class ToolSource(Protocol):
+    """Where tools come from that may change while a session lasts."""
+
+    @property
+    def tools(self) -> Mapping[str, ServedTool]:
+        """The tools as they stand now, by the names that a model calls them by."""
+
+    @property
+    def notices(self) -> Sequence[str]:
+        """What the model and the person are to be told of them, the earliest first; it only grows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from signet_reference_harness.client import AdapterClient
-from signet_reference_harness.errors import ConfigError, HarnessError
+from signet_reference_harness.errors import ConfigError, HarnessError, ToolFailedError
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.messages import ToolDefinition
-from signet_reference_harness.tools import DaemonTool, Tool, ToolContext, ToolResult
+from signet_reference_harness.tools import DaemonTool, ServedTool, Tool, ToolContext, ToolResult, ToolSource
 from signet_reference_harness.tools.bounds import ERROR_LIMIT, ResultFolder, bounded, clean
 
 DEFAULT_TIMEOUT_S: Final = 60.0
@@ -22,10 +22,16 @@ class ToolRegistry:
     """The tools of a host. Raises ConfigError when two tools share a name.
 
     A tool whose schema is not one is not shown to the model, and a call of it says so. Those named in
-    `before_generation` run on each prompt beside those that ask for it themselves.
+    `before_generation` run on each prompt beside those that ask for it themselves. The tools of `sources` may come and
+    go; where one has the name of a tool of the host, the host's is meant.
     """
 
-    def __init__(self, tools: Sequence[Tool | DaemonTool], before_generation: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        tools: Sequence[Tool | DaemonTool],
+        before_generation: Sequence[str] = (),
+        sources: Sequence[ToolSource] = (),
+    ) -> None:
         self._tools = {tool.name: tool for tool in tools}
         if len(self._tools) != len(tools):
             names = [tool.name for tool in tools]
@@ -33,7 +39,11 @@ class ToolRegistry:
                 f"two tools have the same name: {', '.join(sorted({n for n in names if names.count(n) > 1}))}",
                 remedy="leave one of them out, or give it another name",
             )
-        self._schemas = {name: _Schema(tool) for name, tool in self._tools.items() if not isinstance(tool, DaemonTool)}
+        self._sources = tuple(sources)
+        self._schemas = {
+            name: _Schema(name, tool) for name, tool in self._tools.items() if not isinstance(tool, DaemonTool)
+        }
+        self._served_schemas: dict[str, tuple[ServedTool, _Schema]] = {}
         unknown = [name for name in before_generation if name not in self._tools]
         if unknown:
             raise ValueError(f"there is no tool {unknown[0]!r} to run before generation")
@@ -45,17 +55,35 @@ class ToolRegistry:
     @property
     def definitions(self) -> tuple[ToolDefinition, ...]:
         """The tools as a model is told of them."""
-        return tuple(
+        own = (
             tool.definition
             if isinstance(tool, DaemonTool)
             else ToolDefinition(tool.name, tool.description, tool.input_schema)
             for name, tool in self._tools.items()
             if name not in self._schemas or not self._schemas[name].complaint
         )
+        served = (tool.definition for tool in self._served().values() if not self._schema_of(tool).complaint)
+        return (*own, *served)
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What is to be told of tools that came or went, source by source."""
+        return tuple(notice for source in self._sources for notice in source.notices)
 
     def asks_the_daemon(self, name: str) -> bool:
         """Whether the tool is an operation of the daemon, or is not known."""
-        return name not in self._schemas
+        return name not in self._schemas and name not in self._served()
+
+    def _served(self) -> dict[str, ServedTool]:
+        """The tools of the sources as they stand now."""
+        tools = {name: tool for source in self._sources for name, tool in source.tools.items()}
+        return {name: tool for name, tool in tools.items() if name not in self._tools}
+
+    def _schema_of(self, tool: ServedTool) -> _Schema:
+        kept = self._served_schemas.get(tool.name)
+        if kept is None or kept[0] is not tool:
+            kept = self._served_schemas[tool.name] = (tool, _Schema(tool.name, tool.definition))
+        return kept[1]
 
     async def execute(
         self,
@@ -66,13 +94,15 @@ class ToolRegistry:
         results: ResultFolder,
     ) -> ToolResult:
         """Run a tool. An unknown tool, bad arguments and a failed call are results too: the model reads them."""
-        tool = self._tools.get(name)
+        served = self._served()
+        tool = self._tools.get(name) or served.get(name)
         if tool is None:
-            return _failed(name, f"there is no tool {name!r}; there are {', '.join(self._tools)}")
+            return _failed(name, f"there is no tool {name!r}; there are {', '.join([*self._tools, *served])}")
         try:
             if isinstance(tool, DaemonTool):
                 return await _operate(tool, arguments, session, client, results)
-            complaint = self._schemas[name].breach(arguments)
+            schema = self._schema_of(tool) if isinstance(tool, ServedTool) else self._schemas[name]
+            complaint = schema.breach(arguments)
             if complaint is not None:
                 return _failed(name, complaint)
             context = ToolContext(
@@ -82,12 +112,13 @@ class ToolRegistry:
                 daemon_url=client.config.origin,
                 results=results.path,
             )
-            content = await _in_thread(tool, arguments, context)
+            if isinstance(tool, ServedTool):
+                content = await _served_in_time(tool, arguments)
+            else:
+                content = await _in_thread(tool, arguments, context)
             told, file = bounded(content, name, results)
         except HarnessError as error:
             return _failed(name, error.message)
-        except _ToolFailedError as error:
-            return _failed(name, str(error))
         except (ValueError, TypeError, RecursionError) as error:
             return _failed(name, f"the tool's result is not JSON: {error}")
         return ToolResult(name, True, told, file=file)
@@ -107,8 +138,15 @@ async def _operate(
     return ToolResult(tool.name, True, told, "", reply, file)
 
 
-class _ToolFailedError(Exception):
-    """Raised for a tool that raised, or took too long."""
+async def _served_in_time(tool: ServedTool, arguments: Mapping[str, Any]) -> Any:
+    try:
+        return await asyncio.wait_for(tool.call(arguments), tool.timeout_s)
+    except TimeoutError:
+        raise _given_up(tool.timeout_s) from None
+
+
+def _given_up(timeout_s: float) -> ToolFailedError:
+    return ToolFailedError(f"the tool gave no result within {timeout_s:g} s and was given up")
 
 
 async def _in_thread(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> Any:
@@ -138,11 +176,11 @@ async def _in_thread(tool: Tool, arguments: Mapping[str, Any], context: ToolCont
     try:
         value, error = await asyncio.wait_for(ended, timeout_s)
     except TimeoutError:
-        raise _ToolFailedError(f"the tool gave no result within {timeout_s:g} s and was given up") from None
+        raise _given_up(timeout_s) from None
     if isinstance(error, HarnessError):
         raise error
     if error is not None:
-        raise _ToolFailedError(f"the tool failed: {type(error).__name__}: {error}")
+        raise ToolFailedError(f"the tool failed: {type(error).__name__}: {error}")
     return value
 
 
@@ -153,7 +191,8 @@ async def _awaited(value: Any) -> Any:
 class _Schema:
     """The schema of a tool's arguments; read when it is first needed."""
 
-    def __init__(self, tool: Tool) -> None:
+    def __init__(self, name: str, tool: Tool | ToolDefinition) -> None:
+        self._name = name
         self._tool = tool
         self._validator: Any = None
         self._complaint: str | None = None
@@ -170,9 +209,9 @@ class _Schema:
                 schema = dict(self._tool.input_schema)
                 if schema.get("type") != "object":
                     raise ValueError("its type is not 'object'")
-                self._validator = jsonschema_rs.validator_for(schema)
+                self._validator = jsonschema_rs.validator_for(schema, retriever=_fetch_nothing)
             except (jsonschema_rs.ValidationError, ValueError, TypeError, AttributeError) as error:
-                self._complaint = f"the tool {self._tool.name!r} has a schema that cannot be used: {_first(error)}"
+                self._complaint = f"the tool {self._name!r} has a schema that cannot be used: {_first(error)}"
         return self._complaint
 
     def breach(self, arguments: Mapping[str, Any]) -> str | None:
@@ -183,6 +222,11 @@ class _Schema:
             place = "".join(f"/{part}" for part in error.instance_path)
             return f"the arguments do not fit the tool's schema: {place or 'the object'}: {_first(error)}"
         return None
+
+
+def _fetch_nothing(address: str) -> Any:
+    """A schema that a stranger wrote has the harness open no address and no file."""
+    raise ValueError(f"a schema may not refer to {address[:ERROR_LIMIT]!r}, outside itself")
 
 
 def _first(error: Exception) -> str:
