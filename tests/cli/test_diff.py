@@ -163,3 +163,25 @@ def test_a_call_that_one_side_lacks_is_shown(invoke: Invoke, same: Path, tmp_pat
     sent = '{"query": "window", "sessionKey": "s-41c7"}'
     assert f"where POST /api/memory/recall A #3 sent {sent}" in text
     assert f"<dt>sent</dt><dd><code>{escape(sent)}</code></dd>" in Path("page.html").read_text(encoding="utf-8")
+
+
+def test_a_page_has_both_bodies_and_marks_the_lines_that_differ(invoke: Invoke, same: Path, other: Path) -> None:
+    """A changed member stands in the whole body of each side, marked; an exchange of one side has one body."""
+    invoke("diff", same, other, "--html", "page.html")
+    page = Path("page.html").read_text(encoding="utf-8")
+    marked = re.findall("<mark>(.*?)</mark>", page)
+    assert len(marked) == 2
+    assert all(escape(' "transcript": "User: ') in line for line in marked)
+    (added,) = (each for each in page.split("<article") if "added</span>" in each)
+    assert "<summary>The body</summary>" in added
+    assert added.count("<pre") == 1
+
+
+def test_the_bodies_of_a_page_are_text(invoke: Invoke, same: Path, tmp_path: Path) -> None:
+    """Markup and control characters in a body reach the page as what they are."""
+    hostile = write(tmp_path / "c.jsonl", [health(), start(), recall(query="<script>\u202e\u001b[1m"), end()])
+    invoke("diff", same, hostile, "--html", "page.html")
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert "<script>\\" not in page
+    assert "\u202e" not in page
+    assert "&lt;script&gt;" in page

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import TextIO
 
 from signet_conformance import __version__
+from signet_conformance.diff.bodies import Bodies
 from signet_conformance.diff.difference import Comparison, Difference, Kind
 from signet_conformance.diff.folding import again, folded, place, texts, whose
 from signet_conformance.diff.sessions import Matched
@@ -27,13 +28,14 @@ def write(comparison: Comparison, stream: TextIO) -> None:
     relevant = [difference for difference in comparison.differences if difference.relevant]
     cosmetic = [difference for difference in comparison.differences if not difference.relevant]
     matched = {pair.number: pair for pair in comparison.sessions}
+    bodies = Bodies(comparison)
     header = (
         element("p", closing_line(comparison, colour=False), class_="lead"),
         facts((("A", _recording(comparison.first)), ("B", _recording(comparison.second)), ("kit", __version__))),
     )
     sections = [
-        ("relevant", "Contract-relevant differences", _differences(relevant, matched)),
-        ("cosmetic", "Cosmetic differences", _differences(cosmetic, matched)),
+        ("relevant", "Contract-relevant differences", _differences(relevant, matched, bodies)),
+        ("cosmetic", "Cosmetic differences", _differences(cosmetic, matched, bodies)),
     ]
     write_page(stream, "Signet conformance: two recordings compared", header, sections)
 
@@ -44,9 +46,10 @@ def _recording(recording: Recording) -> str:
     return f"{name}, daemon {recording.daemon_version}, exchanges: {len(recording.calls)}, sessions: {len(keys)}"
 
 
-def _differences(differences: Sequence[Difference], matched: dict[int, Matched]) -> Markup:
+def _differences(differences: Sequence[Difference], matched: dict[int, Matched], bodies: Bodies) -> Markup:
     if not differences:
         return element("p", _NOTHING)
+    left_out_before = bodies.left_out
     ordered = sorted(differences, key=lambda difference: difference.session)
     groups = [
         (number, alike)
@@ -57,9 +60,11 @@ def _differences(differences: Sequence[Difference], matched: dict[int, Matched])
     parts = [filter_form((kind.value, kind.value, tally[kind]) for kind in Kind)]
     for number, shown in groupby(groups[:MAX_SHOWN], key=lambda group: group[0]):
         parts += _session(matched.get(number))
-        parts += [_article(alike) for _, alike in shown]
+        parts += [_article(alike, bodies) for _, alike in shown]
     if len(groups) > MAX_SHOWN:
         parts.append(element("p", f"{len(groups) - MAX_SHOWN} more are not in this page: --json has them."))
+    if left_out := bodies.left_out - left_out_before:
+        parts.append(element("p", f"The bodies of {left_out} more are not in this page, to keep it small."))
     return joined(parts)
 
 
@@ -77,7 +82,7 @@ def _session(pair: Matched | None) -> Iterator[Markup]:
     yield facts((("only in", only), ("in B", in_b), ("of", whose(pair.any))))
 
 
-def _article(alike: Sequence[Difference]) -> Markup:
+def _article(alike: Sequence[Difference], bodies: Bodies) -> Markup:
     first = alike[0]
     head = element("h4", element("span", first.kind.value, class_="kind"), ": ", first.member or "the whole exchange")
     rows: list[tuple[str, str | Markup]] = [("where", place(first)), ("note", first.note)]
@@ -91,4 +96,4 @@ def _article(alike: Sequence[Difference]) -> Markup:
         rows.append(("read by", element("ul", pages, class_="plain")))
     if len(alike) > 1:
         rows.append(("again", again(alike[1:])))
-    return element("article", head, facts(rows), data_kind=first.kind.value)
+    return element("article", head, facts(rows), bodies.beside(first), data_kind=first.kind.value)

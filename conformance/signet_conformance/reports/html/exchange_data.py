@@ -186,11 +186,11 @@ def _message(message: Message, query: Any = ()) -> Mapping[str, Any]:
     if query:
         data["query"] = [[printable(name, 100), printable(value, 1000)] for name, value in query[:MAX_HEADERS]]
     if message.body is not None:
-        data.update(_body(message.body))
+        data.update(body_data(message.body))
     return data
 
 
-def _body(body: Body) -> Mapping[str, Any]:
+def body_data(body: Body) -> Mapping[str, Any]:
     """The kind and the text of a body, JSON indented; of a long one the beginning, with its whole length."""
     if body.kind == "json":
         # A value of many megabytes is cut before it is laid out, not after.
