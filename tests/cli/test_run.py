@@ -67,14 +67,17 @@ def test_run_needs_no_pytest_and_leaves_nothing_behind(drive: Drive) -> None:
 
 
 def test_report_is_that_of_every_face(drive: Drive) -> None:
-    """The folder holds the traces and each format; the JSON on stdout is the same document."""
-    status, out, err = finished(drive, "reference", "--report=report", "--json", scenario=PLAIN)
+    """The folder holds the traces and each format; the JSON on stdout is the same document, with the time spent."""
+    status, out, err = finished(drive, "reference", "--report=report", "--json", "--profile", scenario=PLAIN)
     assert status == 0, out + err
     shown = json.loads(out)
     jsonschema.Draft202012Validator(document("report/signet-report-1.schema.json")).validate(shown)
     report = drive.folder / "report"
     assert {path.name for path in report.iterdir()} >= {"plain.jsonl", "report.json", "report.md", "report.html"}
     assert json.loads((report / "report.json").read_bytes())["together"] == shown["together"]
+    parts = {row["part"] for row in shown["time_spent"]["parts"]}
+    assert parts >= {"daemon-start", "recorder-start", "connector-start", "connector", "requests", "recorder"}
+    assert set(shown["time_spent"]["cpu_s"]) == {"kit", "daemon", "recorder", "connector"}
 
 
 def test_broken_scenario_is_replayed_by_the_command_that_is_named(drive: Drive) -> None:

@@ -32,10 +32,11 @@ def drive(tmp_path: Path) -> Drive:
 
 
 def test_driven_run_performs_its_scenario_once_and_leaves_nothing_running(drive: Drive) -> None:
-    """With two workers a scenario is performed once; its trace and the report stay, children do not."""
-    with drive.begin("-n", "2", "--signet-report=report", scenario=PLAIN) as run:
+    """With two workers a scenario is performed once; its trace and the report stay, children do not. Time is told."""
+    with drive.begin("-n", "2", "--signet-report=report", "--signet-profile", scenario=PLAIN) as run:
         out, err = run.communicate(timeout=PATIENCE_S)
     assert run.returncode == 0, out + err
+    assert "where the time went" in out
     assert drive.processes() == {}
     assert list(drive.temporary.glob("signet-*")) == []
     report = drive.folder / "report"

@@ -10,9 +10,9 @@ The control channel is the sequenced-packet socket FD. Each packet is a JSON obj
      "safe_path": true}
         with the descriptors of stdin, stdout, stderr and a pipe for the end -> {"pid": 123}; null: not forked
 
-NAME is a module, or the path of a script. Into the pipe goes the exit status in decimal, negative for a signal, once
-the process was waited for and its group was killed. When the control channel ends, everything that still runs is
-given a moment and then killed.
+NAME is a module, or the path of a script. Into the pipe go the exit status, negative for a signal, and the
+seconds of CPU time, both in decimal, once the process was waited for and its group was killed. When the control
+channel ends, everything that still runs is given a moment and then killed.
 """
 
 from __future__ import annotations
@@ -126,13 +126,13 @@ class ForkServer:
         with contextlib.suppress(BlockingIOError):
             os.read(self._woken, 4096)
         for pid in list(self._ends):
-            waited, status = os.waitpid(pid, os.WNOHANG)
+            waited, status, used = os.wait4(pid, os.WNOHANG)
             if waited == pid:
                 # At once: the system may soon reuse the id of a process that was waited for.
                 _kill_group(pid)
                 end = self._ends.pop(pid)
                 with contextlib.suppress(BrokenPipeError):
-                    os.write(end, str(os.waitstatus_to_exitcode(status)).encode())
+                    os.write(end, f"{os.waitstatus_to_exitcode(status)} {used.ru_utime + used.ru_stime}".encode())
                 os.close(end)
 
     def _leave(self) -> None:

@@ -78,6 +78,7 @@ class Forked:
         self.pid = pid
         self.stdin, self.stdout, self.stderr = streams
         self.returncode: int | None = None
+        self.cpu_s = 0.0
         self._end = end
         self._reading = threading.Lock()
 
@@ -102,8 +103,9 @@ class Forked:
         return self.returncode
 
     def _status(self) -> int:
-        status = os.read(self._end, 32)
+        status, _, taken = os.read(self._end, 64).partition(b" ")
         if status:
+            self.cpu_s = float(taken)
             return int(status)
         # The fork server was killed, so nobody can wait for the process any more: it ends too.
         with contextlib.suppress(ProcessLookupError, PermissionError):

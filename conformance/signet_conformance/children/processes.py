@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import IO, Any, Self, cast
 
 from signet_conformance.children import forks, watchdog
+from signet_conformance.children.cpu_time import cpu_of, note_cpu
 from signet_conformance.errors import KitError, SignetConformanceError, printable
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
@@ -86,6 +87,7 @@ class LineProcess:
         self._stdin = cast("IO[bytes]", self._process.stdin)
         os.set_blocking(self._stdin.fileno(), False)
         self._closing = False
+        self._cpu_noted = False
         self._wake_read, self._wake_write = os.pipe()
         pipes = (cast("IO[bytes]", self._process.stdout), cast("IO[bytes]", self._process.stderr))
         self._reader = threading.Thread(target=self._read, args=pipes, name=f"reads {name}", daemon=True)
@@ -167,6 +169,8 @@ class LineProcess:
                 self._has_ended(_GRACE_S)
         finally:
             if not self._has_ended():
+                if not isinstance(self._process, forks.Forked):
+                    self._note_cpu(cpu_of(self._process.pid))
                 self._signal(signal.SIGKILL)
                 self._process.wait()
                 watchdog.forget_group(self._process.pid)
@@ -179,12 +183,21 @@ class LineProcess:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 if isinstance(self._process, forks.Forked):
                     self._process.wait(timeout_s)
+                    self._note_cpu(self._process.cpu_s)
                 else:
-                    self._process.wait(0.0 if timeout_s <= 0.0 else _left_after_end_of(self._process.pid, timeout_s))
+                    left_s = 0.0 if timeout_s <= 0.0 else _left_after_end_of(self._process.pid, timeout_s)
+                    taken_s = cpu_of(self._process.pid)
+                    self._process.wait(left_s)
+                    self._note_cpu(taken_s)
                     # At once: the system may soon reuse the id of a child that was waited for.
                     self._signal(signal.SIGKILL)
                 watchdog.forget_group(self._process.pid)
         return self._process.returncode is not None
+
+    def _note_cpu(self, seconds: float) -> None:
+        if not self._cpu_noted:
+            self._cpu_noted = True
+            note_cpu(self.name, seconds)
 
     def _next_line(self, timeout_s: float) -> bytes | None:
         deadline = time.monotonic() + timeout_s

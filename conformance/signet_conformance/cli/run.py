@@ -121,6 +121,7 @@ def _target_names(ctx: click.Context, param: click.Parameter, incomplete: str) -
 @click.option("--strict", is_flag=True, help="Let a WARN fail too (exit 1).")
 @click.option("--coverage", is_flag=True, help="Show which parts of the contract the run did not exercise.")
 @click.option("--coverage-fail-under", metavar="PERCENT", help="Fail (exit 1) when it exercises less than that.")
+@click.option("--profile", is_flag=True, help="Show where the time of the run went.")
 @click.option("--report", metavar="DIR", help="Write the traces and a report in every format to this folder.")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object (signet-report/1) instead of text.")
 @click.option(
@@ -149,6 +150,7 @@ def command(
     strict: bool,
     coverage: bool,
     coverage_fail_under: str | None,
+    profile: bool,
     report: str | None,
     as_json: bool,
     summary: bool,
@@ -166,6 +168,7 @@ def command(
         contract=contract,
         coverage_fail_under=coverage_fail_under,
         report=report,
+        profile=profile,
         strict=strict,
         only=selected(only, list(rules()), "-k/--only"),
         known=known,
@@ -281,6 +284,10 @@ def run_lines(
     yield from run_text.ending_lines(ending)
     if coverage and conclusion.coverage is not None:
         yield from coverage_lines(conclusion.coverage, ending.width, ending.colour, missed=True)
+    if performance.time_spent is not None:
+        from signet_conformance.reports.time_spent_text import time_spent_lines
+
+        yield from time_spent_lines(performance.time_spent, table_width(sys.stdout), ending.colour)
     if performance.request.report:
         yield run_text.reports_line(folder)
     elif _keeps_traces(performance):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Mapping
 from typing import Any, Protocol
 
 from signet_conformance.drivers.pool import Fleet
-from signet_conformance.drivers.process import DriverProcess, OnEvent
+from signet_conformance.drivers.process import DriverProcess, OnEvent, Starting
 from signet_conformance.errors import TargetError
 from signet_conformance.targets import Target
 from signet_conformance.targets.real import real_command_line
@@ -29,13 +30,22 @@ class Driver(Protocol):
         """End the connector and everything it started."""
 
 
-def launch(target: Target, env: Mapping[str, str], cwd: str, step_timeout_s: float) -> Driver:
-    """Start the connector of a target, in folder `cwd` with `env`; raise TargetError naming what this machine lacks."""
+def launch(
+    target: Target,
+    env: Mapping[str, str],
+    cwd: str,
+    step_timeout_s: float,
+    starting: Starting = contextlib.nullcontext,
+) -> Driver:
+    """Start the connector of a target, in folder `cwd` with `env`; raise TargetError naming what this machine lacks.
+
+    A process is started and greeted within `starting()`.
+    """
     ready = dataclasses.replace(target, command=command_line(target))
     env = {**env, **target.env}
     if target.kind.own_program and target.processes == "one":
-        return DriverProcess(ready, env, cwd, step_timeout_s)
-    return Fleet(ready, env, cwd, step_timeout_s)
+        return DriverProcess(ready, env, cwd, step_timeout_s, starting)
+    return Fleet(ready, env, cwd, step_timeout_s, starting)
 
 
 def command_line(target: Target) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from signet_conformance.children.temporary import temporary_folder
 from signet_conformance.drivers.hosts.places import PROJECTS_VARIABLE
-from signet_conformance.drivers.process import DriverProcess, OnEvent
+from signet_conformance.drivers.process import DriverProcess, OnEvent, Starting
 from signet_conformance.targets import Target
 
 _REMEMBERED = ("agent", "project", "key")
@@ -25,8 +25,16 @@ _ALL = "all"
 class Fleet:
     """Launches a connector process when the first step comes that needs it."""
 
-    def __init__(self, target: Target, env: Mapping[str, str], cwd: str, step_timeout_s: float) -> None:
+    def __init__(
+        self,
+        target: Target,
+        env: Mapping[str, str],
+        cwd: str,
+        step_timeout_s: float,
+        starting: Starting = contextlib.nullcontext,
+    ) -> None:
         self._target = target
+        self._starting = starting
         self._folders = contextlib.ExitStack()
         self._env = {**env, PROJECTS_VARIABLE: str(_projects_folder(self._folders))}
         self._cwd = cwd
@@ -47,7 +55,7 @@ class Fleet:
 
     def _new(self, agent: str | None) -> DriverProcess:
         env = {**self._env, **({} if agent is None else {"SIGNET_AGENT_ID": agent})}
-        return DriverProcess(self._target, env, self._cwd, self._timeout_s)
+        return DriverProcess(self._target, env, self._cwd, self._timeout_s, self._starting)
 
     def hello(self) -> Mapping[str, Any]:
         """Greet the process that serves the whole run; one for an agent or a session is greeted when it is needed."""

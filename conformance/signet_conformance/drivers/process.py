@@ -15,6 +15,7 @@ import contextlib
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from enum import StrEnum
 from typing import Any
 
@@ -52,6 +53,8 @@ class NotLoadedError(TargetError):
     """Raised when the harness cannot load the connector: a finding on the connector, and no failure of the driver."""
 
 
+Starting = Callable[[], AbstractContextManager[None]]
+"""Makes a context around the start of a process, for whoever takes the time of it."""
 OnEvent = Callable[[Mapping[str, Any]], None]
 
 
@@ -62,13 +65,22 @@ def _ignored(_event: Mapping[str, Any]) -> None:
 class DriverProcess:
     """One driver program, with the connector in it; past `step_timeout_s` in a step it counts as hung."""
 
-    def __init__(self, target: Target, env: Mapping[str, str], cwd: str, step_timeout_s: float) -> None:
+    def __init__(
+        self,
+        target: Target,
+        env: Mapping[str, str],
+        cwd: str,
+        step_timeout_s: float,
+        starting: Starting = contextlib.nullcontext,
+    ) -> None:
         self._target = target
+        self._starting = starting
         self._timeout_s = step_timeout_s
         self._next_id = 0
-        self._process = LineProcess(
-            f"target {target.name}", target.command, env=env, cwd=cwd, error=TargetError, redacted=redacted
-        )
+        with starting():
+            self._process = LineProcess(
+                f"target {target.name}", target.command, env=env, cwd=cwd, error=TargetError, redacted=redacted
+            )
 
     def hello(self) -> Mapping[str, Any]:
         """Greet the program; what it says of itself.
@@ -76,7 +88,8 @@ class DriverProcess:
         Raises NothingTestedError when it ends instead of answering, NotLoadedError when it cannot load the connector.
         """
         try:
-            about = self._ask({"op": "hello", "events": ["model"]}, HELLO_TIMEOUT_S, _ignored)
+            with self._starting():
+                about = self._ask({"op": "hello", "events": ["model"]}, HELLO_TIMEOUT_S, _ignored)
         except BrokenOffError as failure:
             if failure.how is not Broken.ENDED or not failure.ended:
                 raise

@@ -114,6 +114,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=[],
         help="judge by this requirement alone, and perform only the scenarios that can decide it; repeatable",
     )
+    group.addoption("--signet-profile", action="store_true", help="show where the time of the run went")
     group.addoption("--signet-report", metavar="DIR", help="write the traces and a report in each format there")
     group.addoption("--signet-baseline", metavar="FILE", help="known failures, which do not fail the run")
     group.addoption("--signet-flaky", metavar="FILE", help="requirements that fail now and then (signet-flaky/1)")

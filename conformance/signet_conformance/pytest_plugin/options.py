@@ -67,6 +67,7 @@ def read_options(config: pytest.Config, taken: Sequence[str]) -> Sequence[Reques
         contract=config.getoption("signet_contract"),
         coverage_fail_under=config.getoption("signet_coverage_fail_under"),
         report=config.getoption("signet_report"),
+        profile=config.getoption("signet_profile"),
         strict=config.getoption("signet_strict"),
         allow_writes=config.getoption("signet_allow_writes"),
         allow_default_port=config.getoption("signet_allow_default_port"),

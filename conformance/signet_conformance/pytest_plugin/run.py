@@ -23,16 +23,17 @@ from signet_conformance.contract import requirements
 from signet_conformance.errors import SignetConformanceError, printable
 from signet_conformance.finding import Judgement, Reason, Verdict
 from signet_conformance.outcome.conclusion import Conclusion, Judging
+from signet_conformance.outcome.time_spent import TimeSpent
 from signet_conformance.pytest_plugin.items import NODE, RequirementItem, Requirements, verdict_of
 from signet_conformance.pytest_plugin.options import chosen_face, invocation, read_options, read_worker_options
 from signet_conformance.pytest_plugin.progress import progress_told
 from signet_conformance.reports.cause_text import CauseText
 from signet_conformance.reports.causes import Cause, Causes
-from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.folder import write_reports
 from signet_conformance.rules import rules
 from signet_conformance.running.performance import Performance
 from signet_conformance.running.request import Request
+from signet_conformance.running.stopwatch import REPORTS
 from signet_conformance.targets.face import find_face
 from signet_conformance.targets.real import harness_words
 from signet_conformance.trace.sides import recordings_in
@@ -261,8 +262,14 @@ class ConformanceRun:
         return self.status(exitstatus)
 
     def _write_report(self, status: int) -> None:
-        ending = dataclasses.replace(Ending.of(self.conclusion), status=status)
-        write_reports(self.folder, ending, self._performance.judging.known_in)
+        with self.asked.stopwatch.phase(REPORTS):
+            ending = self._performance.ending(self.conclusion, status)
+            write_reports(self.folder, ending, self._performance.judging.known_in)
+
+    @property
+    def time_spent(self) -> TimeSpent | None:
+        """Where the time of the run went; None unless that was asked for."""
+        return self._performance.time_spent
 
     @property
     def keeps_traces(self) -> bool:

@@ -13,6 +13,7 @@ from signet_conformance.errors import printable
 from signet_conformance.pytest_plugin.run import ConformanceRun
 from signet_conformance.reports import run_text
 from signet_conformance.reports.requirement_pages import explain_note
+from signet_conformance.reports.time_spent_text import time_spent_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,12 @@ def ending(told: Told) -> Iterable[str]:
     return run_text.ending_lines(run_text.Ending(run.conclusion, told.status, told.width, baseline=run.baseline_line))
 
 
+def time_spent(told: Told) -> Iterable[str]:
+    """Where the time of the run went, if that was asked for."""
+    spent = told.run.time_spent
+    return () if spent is None else time_spent_lines(spent, told.width)
+
+
 def files(told: Told) -> Iterable[str]:
     """Where report and traces are."""
     folder = told.run.folder
@@ -70,4 +77,4 @@ def files(told: Told) -> Iterable[str]:
 
 Part = Callable[[Told], Iterable[str]]
 PARTS_WITHOUT_A_VERDICT: tuple[Part, ...] = (undecided, notes, nothing_tested)
-PARTS: tuple[Part, ...] = (undecided, notes, ending, files)
+PARTS: tuple[Part, ...] = (undecided, notes, ending, time_spent, files)

@@ -14,6 +14,7 @@ from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.coverage import Coverage
 from signet_conformance.outcome.generated_summary import Summary, breach_lines
 from signet_conformance.outcome.identity import Identity
+from signet_conformance.outcome.time_spent import TimeSpent
 from signet_conformance.outcome.together import Together, run_level_breaches, together
 
 
@@ -27,7 +28,7 @@ class Ending:
     judges a trace of the run as the run did. `known` says why what only the run as a whole breaches may stand,
     `because` what fails the run beside its verdicts. `selftest` is a kill matrix (signet-selftest/1) to show beside.
     `generated` is what came of generated sessions. `part` says that traces of the run are missing. `identity` tells
-    the run from others.
+    the run from others, `time_spent` where its time went, if that was asked for.
     """
 
     judged: Sequence[Judged]
@@ -43,6 +44,7 @@ class Ending:
     generated: Summary | None = None
     part: bool = False
     identity: Identity = field(default_factory=Identity)
+    time_spent: TimeSpent | None = None
 
     @classmethod
     def of(cls, conclusion: Conclusion, selftest: Mapping[str, Any] | None = None) -> Self:

@@ -19,6 +19,7 @@ from signet_conformance.finding import Finding, Judgement
 from signet_conformance.outcome.broken_off import warnings_of
 from signet_conformance.outcome.coverage import Coverage
 from signet_conformance.outcome.generated_summary import Summary
+from signet_conformance.outcome.time_spent import GROUPS, TimeSpent
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.evidence import BREACHES, known_requirement
@@ -87,6 +88,7 @@ def _closing(ending: Ending, causes: Sequence[Mapping[str, Any]]) -> dict[str, A
         **({"remarks": noted} if noted else {}),
         **({} if ending.coverage is None else {"coverage": _coverage(ending.coverage)}),
         **({} if ending.generated is None else {"generated": _generated(ending.generated)}),
+        **({} if ending.time_spent is None else {"time_spent": _time_spent(ending.time_spent)}),
         "exit": ending.status,
     }
 
@@ -118,6 +120,19 @@ def _cause(cause: Cause) -> dict[str, Any]:
             }
             for share in cause.shares
         ],
+    }
+
+
+def _time_spent(spent: TimeSpent) -> dict[str, Any]:
+    return {
+        "wall_s": round(spent.wall_s, 3),
+        "phases": {name: round(seconds, 3) for name, seconds in spent.phases.items()},
+        "workers": spent.workers,
+        "parts": [
+            {"part": part.value, "of": GROUPS[part][0], "s": round(seconds, 3), "times": times}
+            for part, (seconds, times) in spent.parts.items()
+        ],
+        "cpu_s": {name: round(seconds, 3) for name, seconds in spent.cpu_s.items()},
     }
 
 

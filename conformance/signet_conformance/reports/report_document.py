@@ -229,6 +229,25 @@ class ReportGenerated(_Open):
     lost: Annotated[Items[str], Field(description="What none of them could hold, why, and what to do about it.")] = ()
 
 
+class ReportPartTime(_Open):
+    """What the workers of a run were at."""
+
+    part: Text
+    of: Annotated[Text, Field(description="The group under which it is told, such as process starts or waiting.")]
+    s: Annotated[float, Field(ge=0, description="Seconds, summed over the workers.")]
+    times: Count
+
+
+class ReportTimeSpent(_Open):
+    """Where the time of a run went: seconds."""
+
+    wall_s: Annotated[float, Field(ge=0, description="From the start of the process on.")]
+    phases: Annotated[dict[str, float], Field(description="Of the clock on the wall, by phase, one after the other.")]
+    workers: Count
+    parts: Annotated[Items[ReportPartTime], Field(description="What the workers were at while driving.")]
+    cpu_s: Annotated[dict[str, float], Field(description="CPU time by program, with that of its children.")]
+
+
 class Report(Document, _Open):
     """What a run found: the verdict of every requirement over every trace.
 
@@ -273,5 +292,8 @@ class Report(Document, _Open):
     ] = None
     generated: Annotated[
         Maybe[ReportGenerated], Field(description="What the generated sessions held; where there were any.")
+    ] = None
+    time_spent: Annotated[
+        Maybe[ReportTimeSpent], Field(description="Where the time of the run went; when it was asked for.")
     ] = None
     events: Annotated[Items[dict[str, Any]], Field(description="The run as it went.")] = ()

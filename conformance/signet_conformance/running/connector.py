@@ -11,6 +11,7 @@ from signet_conformance.contract import requirements
 from signet_conformance.drivers.launch import Driver
 from signet_conformance.drivers.watched import Watched
 from signet_conformance.errors import SignetConformanceError
+from signet_conformance.outcome.time_spent import Part
 from signet_conformance.rules import rules
 from signet_conformance.running.patience import Patience, perform
 from signet_conformance.running.station import Station
@@ -72,7 +73,8 @@ class Connector:
         if error is not None:
             self._close()
             return error
-        return engine.judge(trace.read(out), self._judged_by(apart))
+        with self._station.stopwatch.on(Part.JUDGING):
+            return engine.judge(trace.read(out), self._judged_by(apart))
 
     def _judged_by(self, apart: str | None) -> frozenset[str] | None:
         if apart is None:
@@ -83,5 +85,6 @@ class Connector:
 
     def _close(self) -> None:
         if self._driver is not None:
-            self._driver.close()
+            with self._station.stopwatch.on(Part.ENDING):
+                self._driver.close()
             self._driver = None

@@ -25,7 +25,9 @@ from signet_conformance.children.marked import MARK, end_marked, marked
 from signet_conformance.children.processes import LineProcess
 from signet_conformance.drivers.redacted import redacted
 from signet_conformance.errors import NothingTestedError, UsageError, printable
+from signet_conformance.outcome.time_spent import Part
 from signet_conformance.running.plan import EMBEDDED
+from signet_conformance.running.stopwatch import Stopwatch
 
 READY_TIMEOUT_S = 60.0
 _LEAVING_S = 5.0
@@ -107,7 +109,8 @@ def _version_words(choice: str) -> list[str]:
 class DaemonUnderTest:
     """A daemon of a run. `choice` is `embedded`, `embedded:VERSION`, a URL, or a command that starts one."""
 
-    def __init__(self, choice: str, folder: Path) -> None:
+    def __init__(self, choice: str, folder: Path, stopwatch: Stopwatch | None = None) -> None:
+        self._stopwatch = stopwatch or Stopwatch()
         self._choice = choice
         self._folder = folder
         self._mark = secrets.token_hex(16)
@@ -118,7 +121,8 @@ class DaemonUnderTest:
         """Launch it, or look whether it is there; sets `url`."""
         if not self.can_restart:
             self.url = self._choice.rstrip("/")
-            _wait_healthy(self.url, 5.0, self._choice)
+            with self._stopwatch.on(Part.HEALTH):
+                _wait_healthy(self.url, 5.0, self._choice)
             return
         if is_embedded(self._choice):
             command = [
@@ -145,7 +149,8 @@ class DaemonUnderTest:
         self._process = LineProcess("the daemon", command, env=env, error=NothingTestedError, redacted=redacted)
         self.url = f"http://127.0.0.1:{port}"
         try:
-            _wait_healthy(self.url, READY_TIMEOUT_S, self._choice, self._process, self._mark)
+            with self._stopwatch.on(Part.HEALTH):
+                _wait_healthy(self.url, READY_TIMEOUT_S, self._choice, self._process, self._mark)
             self._demand_foreground()
             self._demand_own_workspace()
         except BaseException:

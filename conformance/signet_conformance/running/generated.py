@@ -20,6 +20,7 @@ from signet_conformance.errors import SignetConformanceError
 from signet_conformance.finding import Verdict
 from signet_conformance.outcome.broken_off import BrokenOff
 from signet_conformance.outcome.generated_summary import BREACHES, Summary
+from signet_conformance.outcome.time_spent import Part
 from signet_conformance.rules import rules
 from signet_conformance.running.asking import Performs, performed_steps, skipped_steps
 from signet_conformance.running.chunk import Chunk
@@ -110,7 +111,9 @@ class GeneratedSessions:
                 can_restart=self._workers.can_restart,
                 lives_on=station.target.processes != "session" and not station.target.kind.process_a_hook,
             )
-            for place, scenario in enumerate(chunk.draw()[:size]):
+            with station.stopwatch.on(Part.DRAWING):
+                drawn = chunk.draw()[:size]
+            for place, scenario in enumerate(drawn):
                 if self._patience.why is not None:
                     break
                 out = self._folder / f"{scenario.name}.jsonl"

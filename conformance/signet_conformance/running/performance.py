@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TextIO
@@ -9,12 +10,14 @@ from typing import TextIO
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.outcome.conclusion import Conclusion, Judging
 from signet_conformance.outcome.recordings import Recordings
+from signet_conformance.outcome.time_spent import TimeSpent
 from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.folder import write_reports
 from signet_conformance.reports.registry import Format
 from signet_conformance.running.events import Tell
 from signet_conformance.running.plan import Invocation
 from signet_conformance.running.request import Request
+from signet_conformance.running.stopwatch import DRIVING, JUDGING, REPORTS
 from signet_conformance.running.untouched import Untouched
 from signet_conformance.running.warm import warmed
 
@@ -39,20 +42,32 @@ class Performance:
             # Imported when something is driven: who only asks for help has no use for Hypothesis.
             from signet_conformance.running.run import drive
 
-            self.recordings.performed = drive(plan, self.request.folder, tell)
+            with self.request.stopwatch.phase(DRIVING):
+                self.recordings.performed = drive(plan, self.request.folder, tell)
 
     @cached_property
     def judging(self) -> Judging:
         """The judging of every recording. Raises TraceError for one that cannot be read."""
         judging = Judging(self.request.terms(), measured=True, whole=True)
-        for recorded in self.recordings.traces():
-            judging.judge(recorded)
+        with self.request.stopwatch.phase(JUDGING):
+            for recorded in self.recordings.traces():
+                judging.judge(recorded)
         return judging
 
     @cached_property
     def conclusion(self) -> Conclusion:
         """The conclusion over the recordings. Raises TraceError for one that cannot be read."""
         return self.judging.conclude(generated=self.recordings.generated(), shortfall=self.recordings.shortfall())
+
+    @property
+    def time_spent(self) -> TimeSpent | None:
+        """Where the time of the run went until now; None unless that was asked for."""
+        return self.request.stopwatch.read() if self.request.stopwatch.detailed else None
+
+    def ending(self, conclusion: Conclusion, status: int | None = None) -> Ending:
+        """What the reports are told of the run, which ends with `status`, or else with that of the conclusion."""
+        ending = replace(Ending.of(conclusion), time_spent=self.time_spent)
+        return ending if status is None else replace(ending, status=status)
 
     def write(self) -> str | None:
         """Write the audit, and the baseline and the reports that were asked for.
@@ -63,7 +78,8 @@ class Performance:
         baseline = self.conclusion.write_baseline()
         if self.request.report:
             try:
-                write_reports(self.request.folder, Ending.of(self.conclusion), self.judging.known_in)
+                with self.request.stopwatch.phase(REPORTS):
+                    write_reports(self.request.folder, self.ending(self.conclusion), self.judging.known_in)
             except OSError as failure:
                 raise UsageError(
                     f"the report cannot be written: {failure.strerror}",
@@ -77,4 +93,4 @@ class Performance:
         report = form.open(stream)
         for judged in self.conclusion.judged:
             report.add(judged, self.judging.known_in(judged))
-        report.close(Ending.of(self.conclusion))
+        report.close(self.ending(self.conclusion))

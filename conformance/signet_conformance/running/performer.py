@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from signet_conformance.drivers.handlers import troubled
 from signet_conformance.drivers.launch import Driver
+from signet_conformance.outcome.time_spent import Part
 from signet_conformance.running.daemon import DaemonUnderTest
 from signet_conformance.running.recorder import Recorder, mark
+from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.scenarios.features import said_steps
 from signet_conformance.scenarios.steps import (
     UNKNOWN_MEMORY,
@@ -56,7 +59,11 @@ class StepPerformer:
         driver: Driver,
         apart: str | None,
         greeted: Callable[[Mapping[str, Any]], None],
+        stopwatch: Stopwatch,
     ) -> None:
+        self._stopwatch = stopwatch
+        self.took_s: list[float] = []
+        """Seconds of each step that was marked."""
         self._greeted = greeted
         self._recorder = recorder
         self._daemon = daemon
@@ -82,7 +89,8 @@ class StepPerformer:
             self._recorder.ask({"op": "fault_off", "id": None})
         elif isinstance(step, RestartDaemon):
             self._recorder.mark(FaultMark(kind=RESTART, on=True))
-            self._daemon.restart()
+            with self._stopwatch.on(Part.DAEMON_RESTART):
+                self._daemon.restart()
             self._recorder.mark(FaultMark(kind=RESTART, on=False))
 
     def _connector_step(self, index: int, step: ConnectorStep, hints: Mapping[str, bool]) -> None:
@@ -91,8 +99,14 @@ class StepPerformer:
         self._recorder.mark(StepMark(index=index, step=step.step, other=told))
         if isinstance(step, SessionlessPrompt) and step.step not in (self.said_steps or ()):
             self._recorder.mark(SkippedMark(index=index, reason="the driver lists no turn without a session"))
+            self.took_s.append(0.0)
             return
-        result = self._driver.perform(given, self._on_event)
+        began = time.perf_counter()
+        try:
+            with self._stopwatch.on(Part.CONNECTOR):
+                result = self._driver.perform(given, self._on_event)
+        finally:
+            self.took_s.append(time.perf_counter() - began)
         trouble = troubled(index, result, self._target.declared.bounds_s.get(step.step))
         self._recorder.ask(*map(mark, trouble))
         if "skipped" in result:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from signet_conformance.running.stopwatch import Stopwatch
 
 if TYPE_CHECKING:  # scenarios bring pydantic along, which a run over recordings has no use for
     from signet_conformance.scenarios.script import Scenario
@@ -46,6 +48,7 @@ class Plan:
     invocation: Invocation | None = None
     allow_writes: bool = False
     allow_default_port: bool = False
+    stopwatch: Stopwatch = field(default_factory=Stopwatch)
 
     def replay(self, scenario: Path) -> str:
         """The command that performs a saved scenario again, as it can be pasted where the run was started."""

@@ -10,6 +10,8 @@ from typing import Any
 from signet_conformance.children.environment import clean_environment
 from signet_conformance.children.processes import LineProcess
 from signet_conformance.errors import KitError, printable
+from signet_conformance.outcome.time_spent import Part
+from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.trace.marks import KitMark
 from signet_conformance.trace.sides import MODEL, MODEL_SUFFIX, model_side
 
@@ -29,16 +31,26 @@ class Recorder:
     each mark stands in both.
     """
 
-    def __init__(self, upstream: str, folder: Path, canary: str, model: ModelRecorder | None = None) -> None:
+    def __init__(
+        self, upstream: str, folder: Path, canary: str, stopwatch: Stopwatch, model: ModelRecorder | None = None
+    ) -> None:
         self._model = model
-        self._process = _process("the recorder", upstream, folder / "before.jsonl", canary)
-        self.url = str(self._process.receive(READY_TIMEOUT_S)["url"])
+        self._stopwatch = stopwatch
+        with stopwatch.on(Part.RECORDER_START):
+            self._process = _process("the recorder", upstream, folder / "before.jsonl", canary)
+            self.url = str(self._process.receive(READY_TIMEOUT_S)["url"])
 
-    def ask(self, *commands: Mapping[str, Any], timeout_s: float = CONTROL_TIMEOUT_S) -> None:
-        """Send commands at once and wait for all answers; raise KitError when the recorder refuses one."""
-        _ask(self._process, commands, timeout_s)
-        if self._model is not None:
-            self._model.follow(commands, timeout_s)
+    def ask(
+        self, *commands: Mapping[str, Any], timeout_s: float = CONTROL_TIMEOUT_S, part: Part = Part.RECORDER
+    ) -> None:
+        """Send commands at once and wait for all answers; raise KitError when the recorder refuses one.
+
+        The time of it is told as `part` of the run.
+        """
+        with self._stopwatch.on(part):
+            _ask(self._process, commands, timeout_s)
+            if self._model is not None:
+                self._model.follow(commands, timeout_s)
 
     def mark(self, says: KitMark) -> None:
         """Write a mark into the trace."""

@@ -22,6 +22,7 @@ from signet_conformance.running.daemon import demand_consent
 from signet_conformance.running.default_port import demand_free
 from signet_conformance.running.events import Noted, Tell, WritesInto
 from signet_conformance.running.plan import EMBEDDED, Invocation, Plan
+from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.targets.face import find_face, with_faces
 from signet_conformance.targets.files import connector_release
 from signet_conformance.targets.real import HarnessChoice, with_harness
@@ -60,6 +61,8 @@ class Given:
     allow_default_port: bool = False
     """Whether a daemon that is not the run's own may be written to."""
     harness: HarnessChoice = field(default_factory=HarnessChoice)
+    profile: bool = False
+    """Whether to tell where the time of the run went."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,7 @@ class Request:
     """How the reader of a message allows that."""
     allow_default_port: bool = False
     allow_port_option: str = "--allow-default-port"
+    stopwatch: Stopwatch = field(default_factory=Stopwatch)
 
     def demand_consent(self, tell: Tell) -> None:
         """Tell what a daemon at an address says of its workspace; raise UsageError unless it may be written to."""
@@ -146,6 +150,7 @@ class Request:
             invocation=invocation,
             allow_writes=self.allow_writes,
             allow_default_port=self.allow_default_port,
+            stopwatch=self.stopwatch,
         )
 
 
@@ -181,6 +186,7 @@ def read(given: Given, target: targets.Target | None, spelt: Spelling, *, record
         allow_option=spelt("allow-writes"),
         allow_default_port=given.allow_default_port,
         allow_port_option=spelt("allow-default-port"),
+        stopwatch=Stopwatch(detailed=given.profile),
         # Last: a run that cannot be used leaves no folder behind.
         folder=_temporary_folder() if given.report is None else _fresh_folder(Path(given.report), spelt("report")),
     )

@@ -47,7 +47,7 @@ def drive(plan: Plan, folder: Path, tell: Tell) -> Shortfall | None:
         with told:
             tell(event)
 
-    with Workers(plan.target, folder, plan.daemon) as workers:
+    with Workers(plan.target, folder, plan.daemon, stopwatch=plan.stopwatch) as workers:
         every = plan.scenarios or _usual(plan.target)
         scenarios = workers.usable(deciding(every, plan.only))
         patience = Patience()

@@ -11,17 +11,21 @@ import contextlib
 import json
 import urllib.request
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from signet_conformance import trace
 from signet_conformance.children.environment import clean_environment
 from signet_conformance.drivers.launch import Driver, launch
 from signet_conformance.drivers.model_process import CONTROL_VARIABLE, MODEL_VARIABLE, ModelProcess
 from signet_conformance.drivers.process import NotLoadedError
 from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError
+from signet_conformance.outcome.time_spent import Part
 from signet_conformance.running.daemon import DaemonUnderTest, ask_directly
 from signet_conformance.running.performer import StepPerformer, is_resumed, turn_goes_on
 from signet_conformance.running.recorder import ModelRecorder, Recorder, mark
+from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.scenarios.features import said_steps
 from signet_conformance.scenarios.script import Scenario
 from signet_conformance.targets import Target
@@ -54,13 +58,22 @@ class Station:
     """
 
     def __init__(
-        self, target: Target, daemon: str, home: Path, *, canary: str, token: str, model: bool = False
+        self,
+        target: Target,
+        daemon: str,
+        home: Path,
+        *,
+        canary: str,
+        token: str,
+        model: bool = False,
+        stopwatch: Stopwatch | None = None,
     ) -> None:
         self.target = target
+        self.stopwatch = stopwatch or Stopwatch()
         self._home = home
         self._canary = canary
         self._token = token
-        self.daemon = DaemonUnderTest(daemon, home / "agents")
+        self.daemon = DaemonUnderTest(daemon, home / "agents", self.stopwatch)
         self._stack = contextlib.ExitStack()
         self._started = False
         self._has_model = model
@@ -76,10 +89,12 @@ class Station:
         for folder in (self._home / "agents", self._home / "home", self._home / "recorder"):
             folder.mkdir(parents=True, exist_ok=True)
         self._stack.callback(self.daemon.close)
-        self.daemon.start()
+        with self.stopwatch.on(Part.DAEMON_START):
+            self.daemon.start()
         if self._has_model or self.target.real is not None:
-            self._start_model()
-        self._recorder = Recorder(self.daemon.url, self._home / "recorder", self._canary, self._model)
+            with self.stopwatch.on(Part.MODEL_START):
+                self._start_model()
+        self._recorder = Recorder(self.daemon.url, self._home / "recorder", self._canary, self.stopwatch, self._model)
         self._stack.callback(self._recorder.close)
         self._plant_secret()
         if self._model is not None:
@@ -109,7 +124,8 @@ class Station:
 
     def close(self) -> None:
         """End what was launched."""
-        self._stack.close()
+        with self.stopwatch.on(Part.ENDING):
+            self._stack.close()
 
     def _plant_secret(self) -> None:
         """Store the canary as a secret, so that a connector that leaks one leaks something we can recognise."""
@@ -150,7 +166,15 @@ class Station:
             **env,
         }
         timeout_s = max(declared.bounds_s.values(), default=15.0) * 4 + STEP_MARGIN_S
-        return launch(self.target, clean_environment(self._home / "home", **extra), str(self._home / "home"), timeout_s)
+        home = self._home / "home"
+        return launch(self.target, clean_environment(home, **extra), str(home), timeout_s, self._starting)
+
+    def _starting(self) -> AbstractContextManager[None]:
+        return self.stopwatch.on(Part.CONNECTOR_START)
+
+    def _end(self, driver: Driver) -> None:
+        with self.stopwatch.on(Part.ENDING):
+            driver.close()
 
     def perform(
         self, scenario: Scenario, driver: Driver, out: Path, *, apart: str | None = None, part: bool = False
@@ -177,22 +201,26 @@ class Station:
             *([mark(BypassMark(on=True))] if scenario.env.get("SIGNET_BYPASS") == "1" else []),
         )
         error: str | None = None
+        performance: StepPerformer | None = None
         try:
             about = driver.hello() if apart is None else {}
             if apart is None:
                 self._note(about)
-            performance = StepPerformer(self._recorder, self.daemon, self.target, driver, apart, self._note)
+            performance = StepPerformer(
+                self._recorder, self.daemon, self.target, driver, apart, self._note, self.stopwatch
+            )
             performance.said_steps = said_steps(about)
             for index, step in enumerate(scenario.steps):
                 hints = {"more": turn_goes_on(scenario.steps, index), "resumed": is_resumed(scenario.steps, index)}
                 performance.step(index, step, {name: True for name, holds in hints.items() if holds})
                 self._mark_strays()
-            driver.flush()
+            with self.stopwatch.on(Part.BACKGROUND):
+                driver.flush()
             self._mark_strays()
         except NotLoadedError as failure:
             # A finding on the connector: the scenario says so, and says nothing else.
             self._recorder.mark(LoadedMark(ok=False, words=failure.message, **self._played))
-            driver.close()
+            self._end(driver)
         except NothingTestedError:
             error = "the connector cannot be started"
             raise
@@ -200,8 +228,10 @@ class Station:
             error = str(failure)
         finally:
             if apart is None or error is not None:
-                driver.close()
+                self._end(driver)
             self._settle(scenario, error, part=part)
+        if self.stopwatch.detailed and performance is not None:
+            self.stopwatch.look_into_steps(trace.read(out), performance.took_s)
         return error
 
     def _note(self, about: Mapping[str, Any]) -> None:
@@ -235,7 +265,8 @@ class Station:
         self._between += 1
         apart = {"op": "trace", "out": str(self._home / "recorder" / f"between-{self._between}.jsonl")}
         try:
-            self._recorder.ask({"op": "idle", "timeout_s": IDLE_TIMEOUT_S}, ended, apart)
+            idle = {"op": "idle", "timeout_s": IDLE_TIMEOUT_S}
+            self._recorder.ask(idle, ended, apart, part=Part.OPEN_REQUESTS)
         except KitError:
             # Something is still under way: its line will come late, or say that it was cut off.
             return

@@ -10,6 +10,7 @@ import os
 import queue
 import secrets
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +22,7 @@ from signet_conformance.children.temporary import temporary_folder
 from signet_conformance.running.daemon import is_embedded
 from signet_conformance.running.default_port import DefaultPort
 from signet_conformance.running.station import Station
+from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.scenarios.script import Scenario
 from signet_conformance.scenarios.steps import RestartDaemon
 from signet_conformance.targets import Target
@@ -40,7 +42,16 @@ class Workers:
     that mostly wait, which cost no processor. A worker without a job launches nothing.
     """
 
-    def __init__(self, target: Target, folder: Path, daemon: str = "embedded", count: int | None = None) -> None:
+    def __init__(
+        self,
+        target: Target,
+        folder: Path,
+        daemon: str = "embedded",
+        count: int | None = None,
+        stopwatch: Stopwatch | None = None,
+    ) -> None:
+        stopwatch = stopwatch or Stopwatch()
+        self.stopwatch = stopwatch
         self.target = target
         self.folder = folder
         self._stack = contextlib.ExitStack()
@@ -52,7 +63,10 @@ class Workers:
             count = min(MOST_WORKERS, os.cpu_count() or 1) if is_embedded(daemon) else 1
         self._count = count
         numbers = range(count + beside)
-        self.stations = [Station(target, daemon, home / f"worker{n}", canary=canary, token=token) for n in numbers]
+        self.stations = [
+            Station(target, daemon, home / f"worker{n}", canary=canary, token=token, stopwatch=stopwatch)
+            for n in numbers
+        ]
 
     def __enter__(self) -> Self:
         try:
@@ -120,11 +134,11 @@ class Workers:
             waiting.clear()
             idling.clear()
 
-    @staticmethod
-    def _in_threads(work: Callable[[Station], Iterator[T]], stations: Sequence[Station]) -> Iterator[T]:
+    def _in_threads(self, work: Callable[[Station], Iterator[T]], stations: Sequence[Station]) -> Iterator[T]:
         """What `work` yields for each of the stations, each in a thread of its own."""
         results: queue.SimpleQueue[tuple[T] | BaseException | None] = queue.SimpleQueue()
         stopped = threading.Event()
+        ends: list[float] = []
 
         def run(station: Station) -> None:
             try:
@@ -135,6 +149,7 @@ class Workers:
             except BaseException as failure:  # noqa: BLE001 - it is raised again where the results are awaited
                 results.put(failure)
             finally:
+                ends.append(time.perf_counter())
                 results.put(None)
 
         threads = [
@@ -157,3 +172,4 @@ class Workers:
             for thread in threads:
                 # A worker that hangs in a child is freed when the stations close; its thread ends with the process.
                 thread.join(0.0 if ended < len(threads) else None)
+            self.stopwatch.worked(ends)
