@@ -30,7 +30,7 @@ from signet_reference_harness.adapter import (
     SessionStartResult,
 )
 from signet_reference_harness.config import HarnessConfig
-from signet_reference_harness.identity import HARNESS_NAME, RUNTIME_PATH, SessionIdentity
+from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.outgoing import EnvelopeGuard, without_tokens
 from signet_reference_harness.reply import FailureClass, Reply, held_back
 from signet_reference_harness.secret_jobs import outcome_of_job
@@ -70,10 +70,9 @@ class AdapterClient(RuntimeAdapter):
     Nothing here raises for what the daemon does. Close it with :meth:`aclose`.
     """
 
-    harness = HARNESS_NAME
-
     def __init__(self, config: HarnessConfig, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self.config = config
+        self.harness = config.harness
         self._envelopes = EnvelopeGuard()
         self._wire = Wire(config, transport)
         self._prompt_slots = asyncio.Semaphore(PROMPTS_AT_ONCE)
@@ -280,12 +279,12 @@ class AdapterClient(RuntimeAdapter):
             "harness": self.harness,
             "sessionKey": session.key,
             "agentId": session.agent,
-            "runtimePath": RUNTIME_PATH,
+            "runtimePath": self.config.runtime_path,
         }
 
     def _headers(self) -> dict[str, str]:
         headers = {
-            "x-signet-runtime-path": RUNTIME_PATH,
+            "x-signet-runtime-path": self.config.runtime_path,
             "x-signet-actor": f"{self.harness}-harness",
             "x-signet-actor-type": "harness",
         }

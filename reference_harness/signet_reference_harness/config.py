@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal, get_args
 from urllib.parse import urlsplit
 
 from signet_reference_harness.errors import ConfigError
 
+HARNESS_NAME: Final = "reference"
+"""The name that the harness gives itself, unless whoever uses it gives another."""
+RuntimePath = Literal["plugin", "legacy"]
+"""How the harness came to the daemon: from inside the program that the agent runs in, or by hooks beside it."""
 DEFAULT_ORIGIN: Final = "http://127.0.0.1:3850"
 DEFAULT_AGENT: Final = "default"
 DEFAULT_TIMEOUTS_S: Final[Mapping[str, float]] = {
@@ -30,10 +34,11 @@ OFF: Final = frozenset({"0", "false", "no", "off"})
 
 @dataclass(frozen=True, slots=True)
 class HarnessConfig:
-    """Where the daemon is and how it may be spoken to.
+    """Where the daemon is, who speaks to it, and how it may be spoken to.
 
-    `origin` is scheme, host and port. `bypassed` means that no request at all is made. `timeouts_s`
-    holds whole-exchange deadlines in seconds by operation; an operation it lacks has five seconds.
+    `harness` and `runtime_path` stand in every hook; ConfigError refuses those that the contract forbids. `origin` is
+    scheme, host and port. `bypassed` means that no request at all is made. `timeouts_s` holds whole-exchange deadlines
+    in seconds by operation; an operation it lacks has five seconds.
     """
 
     origin: str = DEFAULT_ORIGIN
@@ -43,6 +48,19 @@ class HarnessConfig:
     timeouts_s: Mapping[str, float] = field(default_factory=lambda: DEFAULT_TIMEOUTS_S)
     provider_key: str | None = field(default=None, repr=False)
     """The model provider's key: none of the daemon's business, and never sent to it."""
+    harness: str = HARNESS_NAME
+    runtime_path: RuntimePath = "plugin"
+
+    def __post_init__(self) -> None:
+        # The name stands in a header too.
+        if not self.harness or not all("!" <= character <= "~" for character in self.harness):
+            raise ConfigError(
+                f"the harness's name is {self.harness!r}", remedy="give it a name without blanks, such as acme-shell"
+            )
+        if self.runtime_path not in get_args(RuntimePath):
+            raise ConfigError(
+                f"the runtime path is {self.runtime_path!r}", remedy=f"use one of {', '.join(get_args(RuntimePath))}"
+            )
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> HarnessConfig:

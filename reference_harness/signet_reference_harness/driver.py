@@ -52,7 +52,6 @@ from signet_reference_harness.client import OPERATIONS
 from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.errors import HarnessError, StepError
 from signet_reference_harness.host import Models, SessionHost
-from signet_reference_harness.identity import HARNESS_NAME
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.routing import RoutingTable, routing_table
 from signet_reference_harness.steps import PERFORMERS, SESSIONLESS, perform
@@ -170,7 +169,7 @@ class Driver:
         timeouts = {name: self._config.timeout_s(name) for name in ("session-start", "user-prompt-submit")}
         return {
             "protocol": PROTOCOL,
-            "harness": HARNESS_NAME,
+            "harness": self._config.harness,
             "agent": self._config.agent,
             "capabilities": list(OPERATIONS),
             "steps": [*PERFORMERS, SESSIONLESS],

@@ -91,7 +91,9 @@ class SessionHost:
         if project is None:
             raise StepError(f"session {name!r} has no project", remedy="give its working directory as 'project'")
         key = str(uuid4()) if key is None else key
-        identity = SessionIdentity(key, agent or agent_in(key) or self.client.config.agent, project)
+        identity = SessionIdentity(
+            key, agent or agent_in(key) or self.client.config.agent, project, self.client.config.harness
+        )
         for other, session in self._sessions.items():
             if session.identity.key == identity.key:
                 raise StepError(f"key {identity.key!r} is that of session {other!r}", remedy="give each its own key")

@@ -6,13 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from signet_reference_harness.config import HARNESS_NAME
 from signet_reference_harness.errors import IdentityError
-
-HARNESS_NAME: Final = "reference"
-"""The `harness` of every hook. Agent ids may not equal it: a harness is not an agent."""
-
-RUNTIME_PATH: Final = "plugin"
-"""The harness calls the daemon in-process, which the contract names `plugin`."""
 
 CONSTANT_KEYS: Final = frozenset(
     {"hermes-default", "default", "main", "session", "unknown", "none", "null", "undefined"},
@@ -23,7 +18,7 @@ ABSOLUTE: Final = re.compile(r"/|[A-Za-z]:[\\/]")
 
 @dataclass(frozen=True, slots=True)
 class SessionIdentity:
-    """Key, agent and absolute project directory of one session, the same on every call it makes.
+    """Key, agent and absolute project directory of one session of `harness`, the same on every call it makes.
 
     The key is stored as the daemon normalises it: trimmed, one leading `session:` removed.
     Raises IdentityError for a blank or constant key, a blank agent, the harness's name as agent,
@@ -33,6 +28,7 @@ class SessionIdentity:
     key: str
     agent: str
     project: str
+    harness: str = HARNESS_NAME
 
     def __post_init__(self) -> None:
         for name, value in (("session key", self.key), ("agent", self.agent), ("project", self.project)):
@@ -45,10 +41,7 @@ class SessionIdentity:
                 f"session key {key!r} would be shared by unrelated sessions",
                 remedy="give each session a key of its own, such as a UUID",
             )
-        if self.agent == HARNESS_NAME:
-            raise IdentityError(
-                f"agent {self.agent!r} is the name of the harness", remedy="set SIGNET_AGENT_ID to the agent's own id"
-            )
+        refuse_harness_as_agent(self.agent, self.harness)
         scheme, _, rest = key.partition(":")
         if scheme == "agent" and rest and rest.partition(":")[0].strip() != self.agent:
             raise IdentityError(
@@ -59,6 +52,14 @@ class SessionIdentity:
             raise IdentityError(
                 f"project {self.project!r} is not an absolute path", remedy="pass the working directory in full"
             )
+
+
+def refuse_harness_as_agent(agent: str, harness: str) -> None:
+    """Raise IdentityError where an agent bears the name of its harness: a harness is not an agent."""
+    if agent == harness:
+        raise IdentityError(
+            f"agent {agent!r} is the name of the harness", remedy="set SIGNET_AGENT_ID to the agent's own id"
+        )
 
 
 def _require_text(name: str, value: object) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from signet_reference_harness.config import HarnessConfig
+from signet_reference_harness.errors import IdentityError
 from signet_reference_harness.host import SessionHost
 from signet_reference_harness.reply import FailureClass, Reply
 from signet_reference_harness.session import Session
@@ -281,3 +282,27 @@ def test_text_that_utf8_cannot_hold_still_travels(daemon: RecordingDaemon, hoste
     hosted(work)
     assert daemon.bodies(PROMPT)[0]["userMessage"] == "a\ud800b"
     assert daemon.paths()[-2:] == ["remember", "session-end"]
+
+
+def test_name_and_runtime_path_of_the_caller_go_over_the_wire(
+    daemon: RecordingDaemon, hosted: Hosted, config: HarnessConfig
+) -> None:
+    """A harness of another name and path is that harness in every body and header, and may not be an agent."""
+
+    async def work(host: SessionHost) -> str:
+        session = session_of(host)
+        await session.start()
+        await session.use_tool("memory_search", {"query": "ports"})
+        await session.end()
+        with pytest.raises(IdentityError) as refused:
+            session_of(host, "s2", agent="acme")
+        return refused.value.message
+
+    message = hosted(work, replace(config, harness="acme", runtime_path="legacy"))
+    assert message == "agent 'acme' is the name of the harness"
+    start, recall, end = (request for request in daemon.requests if request.path != "/health")
+    for hook in (start, end):
+        assert (hook.body["harness"], hook.body["runtimePath"]) == ("acme", "legacy")
+    for request in (start, recall, end):
+        assert request.headers["x-signet-runtime-path"] == "legacy"
+        assert request.headers["x-signet-actor"] == "acme-harness"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from signet_reference_harness.config import HarnessConfig
@@ -86,3 +88,20 @@ def test_unusable_value_is_refused_with_a_remedy(environ: dict[str, str]) -> Non
         HarnessConfig.from_environment(environ)
     assert raised.value.remedy
     assert "hidden" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"harness": ""}, "the harness's name is ''"),
+        ({"harness": "my shell"}, "the harness's name is 'my shell'"),
+        ({"harness": "muschel\u00e9"}, "the harness's name is 'muschel\u00e9'"),
+        ({"runtime_path": "direct"}, "the runtime path is 'direct'"),
+    ],
+)
+def test_name_or_path_that_the_contract_forbids_is_refused(given: dict[str, Any], message: str) -> None:
+    """What would stand in every hook, and in a header, is checked when it is given."""
+    with pytest.raises(ConfigError) as raised:
+        HarnessConfig(**given)
+    assert raised.value.message == message
+    assert raised.value.remedy

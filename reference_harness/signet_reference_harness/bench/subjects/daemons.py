@@ -18,7 +18,7 @@ from signet_reference_harness.bench.programs import READY_S, failed, free_port, 
 from signet_reference_harness.bench.records import BenchFailureError, Latencies
 from signet_reference_harness.bench.subjects.sessions import DaemonPlayer, TimedClient
 from signet_reference_harness.bench.suite import Performance
-from signet_reference_harness.identity import HARNESS_NAME
+from signet_reference_harness.config import HARNESS_NAME
 from signet_reference_harness.reply import Reply
 
 EMBEDDED: Final = "embedded"
