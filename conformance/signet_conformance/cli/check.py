@@ -45,7 +45,8 @@ Exit status: 0 conforming, 1 a MUST is breached (with --strict a SHOULD too),
 
 @click.command(
     "check",
-    help="Judge each TRACE (a file, a folder of *.jsonl files, a glob, or - for stdin) by every requirement, offline.",
+    help="Judge each TRACE (a file, a folder of *.jsonl files, a glob, or - for stdin) by every requirement, offline."
+    " Files packed with gzip or zstd (*.jsonl.gz, *.jsonl.zst) are read as they are.",
     epilog=_EPILOG,
 )
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE...")

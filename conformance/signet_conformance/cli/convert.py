@@ -14,6 +14,7 @@ from signet_conformance.errors import UsageError, printable
 from signet_conformance.outcome.declared import words as declared_words
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.trace import Trace
+from signet_conformance.trace.sides import is_recording
 
 TRACE, HAR, FLOWS = "trace", "har", "flows"
 _SUFFIXES = {
@@ -119,7 +120,9 @@ def _flows(path: str) -> ModuleType:
 
 
 def _format_of(path: str, option: str) -> str:
-    form = _SUFFIXES.get(Path(path).suffix.lower())
+    # A packed recording can be read, but nothing is packed on the way out.
+    packed = option == "--from" and is_recording(path)
+    form = TRACE if packed else _SUFFIXES.get(Path(path).suffix.lower())
     if form is None:
         raise UsageError(
             "the name does not say which format it is", where=printable(path, 400), remedy=f"add {option} har"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from signet_conformance.cli.recordings import is_special, recognised
 from signet_conformance.errors import TraceError, printable
-from signet_conformance.trace.sides import SUFFIX, is_model_side
+from signet_conformance.trace.sides import SUFFIX, is_model_side, is_recording
 
 _REMEDY = "record one with: signet-conformance record --upstream URL --out FILE"
 
@@ -84,4 +84,4 @@ def _below(folder: str) -> Iterator[str]:
         )
 
     for parent, _, names in os.walk(folder, onerror=unreadable):
-        yield from (str(Path(parent, name)) for name in names if name.endswith(SUFFIX))
+        yield from (str(Path(parent, name)) for name in names if is_recording(name))

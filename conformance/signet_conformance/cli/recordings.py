@@ -11,7 +11,8 @@ from pathlib import Path
 from signet_conformance.errors import TraceError, printable
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.trace import FORMAT, Trace, read
-from signet_conformance.trace.sides import MODEL_SUFFIX, SUFFIX, is_model_side
+from signet_conformance.trace.opening import first_bytes
+from signet_conformance.trace.sides import daemon_side, is_model_side
 
 _FAMILY = FORMAT.partition("/")[0]
 _BEGINNING_BYTES = 4096
@@ -49,7 +50,7 @@ def read_recording(path: str) -> Trace:
         raise TraceError(
             "is one side of a recording: what the harness and its model said to each other",
             where=printable(path, 400),
-            remedy=f"name the daemon's side, both are read: {printable(path.removesuffix(MODEL_SUFFIX), 400)}{SUFFIX}",
+            remedy=f"name the daemon's side, both are read: {printable(daemon_side(path), 400)}",
         )
     try:
         return read(path)
@@ -79,8 +80,7 @@ def recognised(path: str) -> Other | None:
     if is_special(path):
         return None
     try:
-        with Path(path).open("rb") as stream:
-            beginning = stream.read(_BEGINNING_BYTES)
+        beginning = first_bytes(path, _BEGINNING_BYTES)
     except (OSError, ValueError):
         return None
     capture = _HAR.match(beginning) or (_FLOW.match(beginning) and _CAPTURES.get(Path(path).suffix.lower()) == "flow")

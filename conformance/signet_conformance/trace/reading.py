@@ -6,15 +6,17 @@ import codecs
 import gc
 import json
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 from signet_conformance.errors import TraceError, printable
 from signet_conformance.trace.lines import BrokenLineError, Lines, parsed
 from signet_conformance.trace.model import FORMAT, RELEASES, Declared, Exchange, Header, Mark, Trace, is_seconds
+from signet_conformance.trace.opening import opened
 from signet_conformance.trace.parsing import JSONValue
 from signet_conformance.trace.sides import MODEL, model_side
 
@@ -87,8 +89,14 @@ def read(path: str | os.PathLike[str]) -> Trace:
 
 def _read_file(name: str) -> Trace:
     try:
-        with Path(name).open("rb") as stream, _collector_paused():
-            return _read(stream, name)
+        with opened(name, beyond=sys.maxsize) as recording, _collector_paused():
+            if recording.cut_short is not None and not recording.size:
+                raise TraceError(
+                    f"the {recording.cut_short} data ends before anything of it could be unpacked",
+                    where=printable(name, 400),
+                    remedy="copy the file again from where it was made",
+                )
+            whole = _read(recording.stream, name)
     except IsADirectoryError:
         raise TraceError(
             "is a folder, not a trace file", where=printable(name, 400), remedy="name the files in it"
@@ -100,9 +108,13 @@ def _read_file(name: str) -> Trace:
             where=printable(name, 400),
             remedy="check the path and its permissions",
         ) from None
+    if recording.cut_short is None or whole.warnings:
+        return whole
+    cut = f"{printable(name, 400)}: the {recording.cut_short} data ends early; what came before counts"
+    return replace(whole, warnings=(cut,))
 
 
-def _read(stream: BinaryIO, name: str) -> Trace:
+def _read(stream: IO[bytes], name: str) -> Trace:
     exchanges: list[Exchange] = []
     marks: list[Mark] = []
     header: Header | None = None
