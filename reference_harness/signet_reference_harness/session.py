@@ -42,6 +42,8 @@ class Session(Lifecycle):
     """Where results of tools stand that are too long for the model."""
     steered: Callable[[], Sequence[Message]] = field(default=tuple, kw_only=True)
     """What a person said while the model worked: asked for after the tool results of a round."""
+    cut_turn: TurnResult | None = field(default=None, kw_only=True)
+    """What the last turn had come to when it was cancelled; None for one that was not."""
     _noticed: int = 0
     """How many notices of the tools this session has passed on."""
     _identity_files: tuple[Reminder, ...] = ()
@@ -65,9 +67,11 @@ class Session(Lifecycle):
 
         `feedback` goes with the prompt: how much use memories were, by their ids, from -1 to 1. `options` say which
         model answers, and how; `listener` is told of each piece of the answer, message and tool as they come.
-        When the task is cancelled, what arrived of the answer is kept, and CancelledError goes on.
+        When the task is cancelled, what arrived of the answer is kept, :attr:`cut_turn` says what the turn had come
+        to, and CancelledError goes on.
         """
         options, listener = options or CompletionOptions(), listener or TurnListener()
+        self.cut_turn = None
         compaction = await self.compact(provider, options, listener) if self._is_over_budget(prompt) else None
         turn_context = await self._submit(prompt, feedback)
         noticed = self._noticed
@@ -95,8 +99,10 @@ class Session(Lifecycle):
         try:
             await loop.run()
         except asyncio.CancelledError:
-            if loop.reply.strip():
-                self._record(prompt, loop, loop.kept(before))
+            kept = loop.kept(before) if loop.reply.strip() else []
+            if kept:
+                self._record(prompt, loop, kept)
+            self.cut_turn = replace(loop.result(before - 1), messages=tuple(kept[before - 1 :]))
             raise
         self._context_tokens = loop.last_usage.input_tokens + loop.last_usage.output_tokens
         self._context_is_full = loop.outcome is StopReason.CONTEXT_LIMIT

@@ -31,6 +31,7 @@ FORMATS = {
     "settings": "settings/signet-settings.schema.json",
     "harness-routes": "harness/signet-harness-routes-1.schema.json",
     "reminder": "harness/signet-reminder-1.schema.json",
+    "run-event": "harness/signet-run-event-1.schema.json",
 }
 MODELS = {
     "baseline": "signet_conformance.outcome.baseline_documents:Baseline",

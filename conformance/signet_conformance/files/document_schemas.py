@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import cache
+from inspect import getdoc
 from typing import Any
 
+import msgspec
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
@@ -51,6 +53,34 @@ def schema_of(model: type[BaseModel], file: str) -> Mapping[str, Any]:
     return {**head, **told, **schema, **({"$defs": parts} if parts else {})}
 
 
-def schema_text(model: type[BaseModel], file: str) -> str:
-    """The JSON Schema of a document as the text of its file."""
-    return json.dumps(schema_of(model, file), indent=2, ensure_ascii=False) + "\n"
+def schema_text(model: type[BaseModel | msgspec.Struct], file: str) -> str:
+    """The JSON Schema of a document, or of one of the lines that are structs of `model`, as the text of its file."""
+    schema = schema_of_lines(model, file) if issubclass(model, msgspec.Struct) else schema_of(model, file)
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def schema_of_lines(base: type[msgspec.Struct], file: str) -> Mapping[str, Any]:
+    """The JSON Schema of a line that is one of the tagged structs derived from `base`, models within them included."""
+    parts: dict[str, Any] = {}
+
+    def of_model(kind: type) -> dict[str, Any]:
+        if not issubclass(kind, BaseModel):
+            raise NotImplementedError
+        schema = kind.model_json_schema(schema_generator=_Schema)
+        parts.update(schema.pop("$defs", {}))
+        return schema
+
+    kinds = base.__subclasses__()
+    named, structs = msgspec.json.schema_components(kinds, schema_hook=of_model, ref_template="#/$defs/{name}")
+    parts = {**structs, **parts}
+    for part in parts.values():
+        part.pop("title", None)
+        if "description" in part:
+            part["description"] = " ".join(part["description"].split())
+    return {
+        "$schema": _DIALECT,
+        "$id": _HOME + file.removesuffix(".schema.json"),
+        "title": " ".join((getdoc(base) or "").split()),
+        "anyOf": list(named),
+        "$defs": dict(sorted(parts.items())),
+    }

@@ -10,8 +10,8 @@ from typing import BinaryIO, Final
 from uuid import uuid4
 
 from signet_reference_harness.errors import ConfigError
+from signet_reference_harness.events.summary import OutputFormat
 from signet_reference_harness.headless.session_file import Stored, path_of, read_session
-from signet_reference_harness.headless.summary import OutputFormat
 from signet_reference_harness.identity import KEY_PREFIX
 
 LARGEST_PROMPT: Final = 4 * 1024 * 1024

@@ -1,4 +1,4 @@
-"""What a headless task writes while it works, and at its end: a format each."""
+"""What a headless task writes while it works, and at its end: a format each, made of the events of its run."""
 
 from __future__ import annotations
 
@@ -6,36 +6,50 @@ import contextlib
 import io
 import json
 import os
+import threading
 from collections.abc import Callable
-from typing import Any, TextIO
+from typing import Final, TextIO
 
 from signet_reference_harness.errors import printable
-from signet_reference_harness.headless.summary import OutputFormat, Summary
-from signet_reference_harness.messages import ToolCall
-from signet_reference_harness.providers.completion import CompletionChunk
-from signet_reference_harness.tools import ToolResult
-from signet_reference_harness.turn import TurnListener
+from signet_reference_harness.events import Event, EventQueue, RunFinished, Text, ToolCalled, as_json
+from signet_reference_harness.events.summary import OutputFormat
+
+Render = Callable[[Event], str]
+"""The text of an event in a format; empty for one that the format does not show."""
 
 
-class Output(TurnListener):
-    """Writes nothing at all: the format `none`, and what the others build on. `scrub` takes out what is secret.
+class Output:
+    """Writes the events of `events` to a stream, in a thread of its own: a reader that is slow stops nobody else.
 
-    A stream that cannot be written to any more does not end the task, whose session and summary go on: `lost` says why.
+    `scrub` takes out what is secret. A stream that cannot be written to any more does not end the task, whose session
+    and summary go on: `lost` says why.
     """
 
-    def __init__(self, stream: TextIO | None, scrub: Callable[[str], str] = str) -> None:
+    def __init__(self, output_format: OutputFormat, stream: TextIO | None, scrub: Callable[[str], str] = str) -> None:
+        # A person who is slow to read a reply wants all of it; the conversation holds the same text anyway.
+        self.events = EventQueue() if output_format == "stream-json" else EventQueue(None)
+        self._render = RENDERERS[output_format]()
         self._stream = stream
         self._scrub = scrub
         self.lost: OSError | None = None
         if isinstance(stream, io.TextIOWrapper):
             # What its encoding does not have, such as an accent in ASCII, is escaped.
             stream.reconfigure(errors="backslashreplace")
+        self._thread = threading.Thread(target=self._write_all, name="output", daemon=True)
+        self._thread.start()
 
-    def end(self, summary: Summary, reply: str) -> None:
-        """The task is over."""
+    def drain(self) -> None:
+        """Wait until all events are written, the last one too."""
+        self._thread.join()
+
+    def _write_all(self) -> None:
+        while events := self.events.wait_and_take():
+            self._put("".join(map(self._render, events)))
+            if isinstance(events[-1], RunFinished):
+                return
 
     def _put(self, text: str) -> None:
-        if self._stream is None or self.lost is not None:
+        if self._stream is None or self.lost is not None or not text:
             return
         text = self._scrub(text)
         try:
@@ -46,68 +60,31 @@ class Output(TurnListener):
             _discard(self._stream)
 
 
-class TextOutput(Output):
-    """The reply as it arrives, and a line break at its end."""
+class _Text:
+    """The reply as it arrives, and a line break at its end. What the model says after its tools begins a line."""
 
     _in_line = False
 
-    def chunk(self, chunk: CompletionChunk) -> None:
-        """Write a piece of the reply."""
-        if chunk.kind == "text" and chunk.text:
-            self._write(chunk.text)
-
-    def tool_call(self, call: ToolCall) -> None:  # noqa: ARG002 - that there is one is enough
-        """What the model says after its tools begins on a line of its own."""
-        self._finish_line()
-
-    def end(self, summary: Summary, reply: str) -> None:  # noqa: ARG002 - the text has been written as it came
-        """Finish the last line."""
-        self._finish_line()
-
-    def _finish_line(self) -> None:
-        if self._in_line:
-            self._write("\n")
-
-    def _write(self, text: str) -> None:
-        self._put(text)
-        self._in_line = not text.endswith("\n")
+    def __call__(self, event: Event) -> str:
+        text = ""
+        if isinstance(event, Text):
+            text = event.text
+        elif isinstance(event, ToolCalled | RunFinished) and self._in_line:
+            text = "\n"
+        self._in_line = not text.endswith("\n") if text else self._in_line
+        return text
 
 
-class JsonOutput(Output):
+def _result(event: Event) -> str:
     """One JSON object at the end: the summary with the reply."""
-
-    def end(self, summary: Summary, reply: str) -> None:
-        """Write the object."""
-        self._line({**summary.model_dump(mode="json", by_alias=True), "reply": reply})
-
-    def _line(self, value: dict[str, Any]) -> None:
-        self._put(json.dumps(value) + "\n")
+    if not isinstance(event, RunFinished):
+        return ""
+    return json.dumps({**event.summary.model_dump(mode="json", by_alias=True), "reply": event.reply}) + "\n"
 
 
-class StreamJsonOutput(JsonOutput):
-    """One JSON object a line: each event as it happens, then the summary with the reply as `result`."""
-
-    def chunk(self, chunk: CompletionChunk) -> None:
-        """Write a piece of what the model says or thinks."""
-        if chunk.text:
-            self._line({"type": chunk.kind, "text": chunk.text})
-
-    def tool_call(self, call: ToolCall) -> None:
-        """Write the call."""
-        self._line({"type": "tool_call", "id": call.id, "name": call.name, "arguments": dict(call.arguments)})
-
-    def tool_result(self, call: ToolCall, result: ToolResult) -> None:
-        """Write the result."""
-        told = {"content": result.content} if result.ok else {"error": result.error}
-        self._line({"type": "tool_result", "id": call.id, "name": call.name, "ok": result.ok, **told})
-
-    def compaction(self, summary: str) -> None:
-        """Write the summary that took the place of the conversation."""
-        self._line({"type": "compaction", "summary": summary})
-
-    def end(self, summary: Summary, reply: str) -> None:
-        """Write the result."""
-        self._line({"type": "result", **summary.model_dump(mode="json", by_alias=True), "reply": reply})
+def _line(event: Event) -> str:
+    """One JSON object a line: each event as it happens."""
+    return json.dumps(as_json(event)) + "\n"
 
 
 def _discard(stream: TextIO) -> None:
@@ -118,9 +95,9 @@ def _discard(stream: TextIO) -> None:
         os.close(nowhere)
 
 
-OUTPUTS: dict[OutputFormat, type[Output]] = {
-    "text": TextOutput,
-    "json": JsonOutput,
-    "stream-json": StreamJsonOutput,
-    "none": Output,
+RENDERERS: Final[dict[OutputFormat, Callable[[], Render]]] = {
+    "text": _Text,
+    "json": lambda: _result,
+    "stream-json": lambda: _line,
+    "none": lambda: lambda _event: "",
 }

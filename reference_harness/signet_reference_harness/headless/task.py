@@ -12,34 +12,27 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Final
+from uuid import uuid4
 
 from signet_reference_harness.conversation import Conversation
 from signet_reference_harness.errors import ConfigError, HarnessError, printable
+from signet_reference_harness.events import Publisher, RunFinished, RunStarted
+from signet_reference_harness.events.summary import Failure, Status, Summary, SummaryFolders, came_to
 from signet_reference_harness.headless.inputs import Folders, Options, check_summary
-from signet_reference_harness.headless.output import OUTPUTS, Output
+from signet_reference_harness.headless.output import Output
 from signet_reference_harness.headless.plan import Plan
 from signet_reference_harness.headless.session_file import SessionFile, path_of
-from signet_reference_harness.headless.summary import (
-    DONE,
-    EXIT_STATUSES,
-    Failure,
-    Status,
-    Summary,
-    SummaryFolders,
-    tokens,
-    write_summary,
-)
+from signet_reference_harness.headless.summary import EXIT_STATUSES, write_summary
 from signet_reference_harness.host import SessionHost
-from signet_reference_harness.messages import Message, ToolCall
-from signet_reference_harness.providers.completion import CompletionChunk, StopReason
+from signet_reference_harness.messages import ToolCall
+from signet_reference_harness.providers.completion import StopReason
 from signet_reference_harness.providers.secret import Secret
 from signet_reference_harness.reply import FailureClass, Reply
 from signet_reference_harness.session import Session
 from signet_reference_harness.tools import ToolResult
 from signet_reference_harness.tools.bounds import ResultFolder
-from signet_reference_harness.turn import TurnListener, TurnResult
+from signet_reference_harness.turn import TurnResult
 
 NAME: Final = "task"
 """What the session is called within this process."""
@@ -91,7 +84,8 @@ class _Task:
         self._folders: Folders | None = None
         self._status: Status = "failed"
         self._turn = TurnResult(outcome=StopReason.ERROR)
-        self._output = OUTPUTS[options.output_format](sys.stdout, self.scrub)
+        self._run = str(uuid4())
+        self._output = Output(options.output_format, sys.stdout, self.scrub)
         self.error: Failure | None = None
         self._notes: list[str] = []
         self._under_way: asyncio.Task[None] | None = None
@@ -162,9 +156,9 @@ class _Task:
         if plan.stored is not None:
             stored = plan.stored
             session.conversation = Conversation.restored(stored.messages, stored.turns, stored.summary)
-        before = len(session.conversation.messages)
         limit = None if self._options.timeout_ms is None else self._options.timeout_ms / 1000
         told = _Told(self._output, file)
+        self._output.events.put(RunStarted(self._run, identity.key, identity.agent))
         try:
             self._under_way = asyncio.current_task()
             async with asyncio.timeout(limit):
@@ -173,16 +167,13 @@ class _Task:
                 self._turn = await session.turn(plan.prompt, plan.provider, listener=told)
             self._conclude(self._turn)
         except TimeoutError:
-            self._break_off("timeout", f"the task took longer than --timeout-ms {self._options.timeout_ms}", told)
+            self._break_off("timeout", f"the task took longer than --timeout-ms {self._options.timeout_ms}", session)
         except asyncio.CancelledError:
             if self._signal is None:
                 raise
-            self._break_off("cancelled", f"ended by {signal.Signals(self._signal).name}", told)
+            self._break_off("cancelled", f"ended by {signal.Signals(self._signal).name}", session)
         finally:
             self._under_way = None
-            if self._status in ("timeout", "cancelled"):
-                # The conversation keeps what arrived.
-                self._turn = replace(self._turn, messages=tuple(session.conversation.messages[before:]))
             try:
                 file.outcome(str(self._turn.outcome), self._turn.reply, self._turn.messages, error=self._error_text())
             finally:
@@ -191,18 +182,15 @@ class _Task:
                 self._notes += _notes(session)
 
     def _conclude(self, turn: TurnResult) -> None:
-        self._status = "done" if turn.outcome in DONE and turn.error is None else "failed"
-        if self._status == "failed":
-            kind = "ProviderDeferredError" if turn.deferred_s is not None else "ProviderError"
-            message = turn.error or turn.detail or f"the model's answer ended with {turn.outcome}"
-            self.error = Failure(kind=kind, message=self.scrub(message), raw_reason=turn.raw_reason)
+        concluded = came_to(turn)
+        self._status, failure = concluded.status, concluded.error
+        if failure is not None:
+            self.error = failure.model_copy(update={"message": self.scrub(failure.message)})
         elif turn.detail:
             self._notes.append(turn.detail)
 
-    def _break_off(self, status: Status, why: str, told: _Told) -> None:
-        # The loop that was cancelled is gone, and with it all but what was heard of it.
-        reply = "".join(told.said)
-        self._turn = replace(self._turn, outcome=StopReason.CANCELLED, reply=reply, rounds=told.rounds)
+    def _break_off(self, status: Status, why: str, session: Session) -> None:
+        self._turn = session.cut_turn or TurnResult(outcome=StopReason.CANCELLED)
         self.fail(status, "TimeoutError" if status == "timeout" else "Cancelled", why)
 
     def finish(self, tell: Tell) -> None:
@@ -211,7 +199,8 @@ class _Task:
             for note in self._notes:
                 print(f"note: {printable(self.scrub(note))}", file=sys.stderr)
         summary = self._summary()
-        self._output.end(summary, self._turn.reply)
+        self._output.events.put(RunFinished(self._run, self._turn.reply, summary))
+        self._output.drain()
         lost = self._output.lost
         if self._status == "done" and lost is not None and not isinstance(lost, BrokenPipeError):
             # A reader that leaves has what it wanted; a full disk has not.
@@ -255,11 +244,11 @@ class _Task:
 
     def _summary(self) -> Summary:
         """What is known of the task."""
-        plan, folders, turn = self._plan, self._folders, self._turn
+        plan, folders, turn = self._plan, self._folders, came_to(self._turn)
         began = self._status != "invalid"
         return Summary(
             status=self._status,
-            outcome=("deferred" if turn.deferred_s is not None else turn.outcome) if began else None,
+            outcome=turn.outcome if began else None,
             session=None if plan is None else plan.identity.key,
             agent=None if plan is None else plan.identity.agent,
             provider=None if plan is None else plan.settings.provider,
@@ -272,46 +261,27 @@ class _Task:
             elapsed_ms=round((time.monotonic() - self._began) * 1000, 3),
             deferred_s=turn.deferred_s,
             error=self.error,
-            usage=tokens(turn.usage),
+            usage=turn.usage,
             rounds=turn.rounds,
         )
 
 
-class _Told(TurnListener):
-    """Passes what it hears of a turn on to the output, and keeps what would be lost with a turn that breaks off."""
+class _Told(Publisher):
+    """Publishes what it hears of a turn, and keeps in the session's file what stays done whatever becomes of it."""
 
     def __init__(self, output: Output, file: SessionFile) -> None:
-        self._output = output
+        super().__init__(output.events.put)
         self._file = file
-        self.said: list[str] = []
-        """What the model has said since it was last asked."""
-        self.rounds = 0
-        """How often the model has been asked."""
-
-    def message(self, message: Message) -> None:
-        if message.role == "user":
-            self.rounds = 1
-        elif message.tool_calls:
-            # Their results are the next question.
-            self.rounds += 1
-            self.said.clear()
-
-    def chunk(self, chunk: CompletionChunk) -> None:
-        if chunk.kind == "text":
-            self.said.append(chunk.text)
-        self._output.chunk(chunk)
-
-    def tool_call(self, call: ToolCall) -> None:
-        self._output.tool_call(call)
 
     def tool_result(self, call: ToolCall, result: ToolResult) -> None:
-        # What a tool did stays done, whatever becomes of the turn.
+        """Note that the tool has run."""
         self._file.tool(call.name, ok=result.ok)
-        self._output.tool_result(call, result)
+        super().tool_result(call, result)
 
     def compaction(self, summary: str) -> None:
+        """Keep the summary."""
         self._file.compaction(summary)
-        self._output.compaction(summary)
+        super().compaction(summary)
 
 
 async def _demand_daemon(host: SessionHost) -> None:

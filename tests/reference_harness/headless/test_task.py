@@ -101,14 +101,14 @@ def test_a_session_whose_project_is_gone_is_2(do: Do, project: Path, serve: Serv
 
 
 def test_tool_rounds_are_told_as_they_happen(do: Do, serve: Serve) -> None:
-    """The format stream-json has a line for each call, result, piece of text, and the result at its end."""
+    """The format stream-json has a line for each event of the run; the last one holds the summary."""
     call = {"type": "tool_call", "name": "memory_search", "arguments": {"query": "cache"}}
     served = serve(turns=[{"content": [call]}, {"content": "Nothing."}])
     done = do(prompt="Cache?", output_format="stream-json", **model(served.url))
     lines = [json.loads(line) for line in done.out.splitlines()]
-    assert [line["type"] for line in lines if line["type"] != "text"] == ["tool_call", "tool_result", "result"]
-    assert lines[-1]["reply"] == "Nothing."
-    assert {name: value for name, value in lines[-1].items() if name not in ("type", "reply")} == done.summary
+    types = [line["type"] for line in lines if line["type"] != "text"]
+    assert types == ["run.started", "tool_call", "tool_result", "run.finished"]
+    assert (lines[-1]["reply"], lines[-1]["summary"]) == ("Nothing.", done.summary)
     assert done.summary["rounds"] == 2
 
 
@@ -339,7 +339,7 @@ def test_a_task_that_is_interrupted_ends_its_session(
     command += ["--provider", "ollama", "--model", "scripted", "--base-url", served.url, "--summary", str(summary)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=project, text=True) as process:
         assert process.stdout is not None
-        assert json.loads(process.stdout.readline())["type"] == "text"
+        assert [json.loads(process.stdout.readline())["type"] for _ in range(2)] == ["run.started", "text"]
         process.send_signal(number)
         process.stdout.read()
         assert process.wait() == status
