@@ -1,14 +1,13 @@
-"""What a headless task works with: options, environment and agent.yaml, read and checked before anything is started."""
+"""What a session works with: options, environment and agent.yaml, read and checked before anything is started."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from signet_reference_harness.config import HarnessConfig
-from signet_reference_harness.headless.inputs import Folders, Options, read_prompt, stored_session
+from signet_reference_harness.headless.inputs import Folders, Options, stored_session
 from signet_reference_harness.headless.session_file import Stored
 from signet_reference_harness.host import agent_in
 from signet_reference_harness.identity import SessionIdentity
@@ -23,9 +22,8 @@ from signet_reference_harness.tools.plugins import configured_tools, installed_t
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A task that can be begun. `config` is that of the agent's own daemon; `stored` is what a named session holds."""
+    """A session that can be begun. `config` is of the agent's own daemon; `stored` is what a named session holds."""
 
-    prompt: str
     folders: Folders
     identity: SessionIdentity
     stored: Stored | None
@@ -38,7 +36,6 @@ class Plan:
     @classmethod
     def read(cls, options: Options, environ: Mapping[str, str], folders: Folders) -> Plan:
         """The plan that options and environment make. Raises HarnessError for what cannot be used."""
-        prompt = read_prompt(options, lambda: sys.stdin.buffer)
         key, stored = stored_session(options, folders)
         config = HarnessConfig.from_environment(environ)
         if stored is None:
@@ -54,7 +51,6 @@ class Plan:
         if asked.key is not None and asked.key.is_secret:
             config = replace(config, provider_key=asked.key.reveal())
         return cls(
-            prompt=prompt,
             folders=folders,
             identity=identity,
             stored=stored,

@@ -19,7 +19,7 @@ from signet_reference_harness.conversation import Conversation
 from signet_reference_harness.errors import ConfigError, HarnessError, printable
 from signet_reference_harness.events import Publisher, RunFinished, RunStarted
 from signet_reference_harness.events.summary import Failure, Status, Summary, SummaryFolders, came_to
-from signet_reference_harness.headless.inputs import Folders, Options, check_summary
+from signet_reference_harness.headless.inputs import Folders, Options, check_summary, read_prompt
 from signet_reference_harness.headless.output import Output
 from signet_reference_harness.headless.plan import Plan
 from signet_reference_harness.headless.session_file import SessionFile, path_of
@@ -80,6 +80,7 @@ class _Task:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._began = time.monotonic()
+        self._prompt = ""
         self._plan: Plan | None = None
         self._folders: Folders | None = None
         self._status: Status = "failed"
@@ -103,6 +104,7 @@ class _Task:
     def prepare(self, environ: Mapping[str, str]) -> None:
         """Read everything that the task needs. Raises HarnessError for what cannot be used."""
         self._folders = Folders.read(self._options, environ)
+        self._prompt = read_prompt(self._options, lambda: sys.stdin.buffer)
         self._plan = Plan.read(self._options, environ, self._folders)
 
     @contextlib.contextmanager
@@ -163,8 +165,8 @@ class _Task:
             self._under_way = asyncio.current_task()
             async with asyncio.timeout(limit):
                 await host.start(session, "startup" if plan.stored is None else "resume")
-                file.turn(plan.prompt)
-                self._turn = await session.turn(plan.prompt, plan.provider, listener=told)
+                file.turn(self._prompt)
+                self._turn = await session.turn(self._prompt, plan.provider, listener=told)
             self._conclude(self._turn)
         except TimeoutError:
             self._break_off("timeout", f"the task took longer than --timeout-ms {self._options.timeout_ms}", session)
