@@ -27,6 +27,23 @@ def test_jobs_that_wait_are_done_beside_the_others(tmp_path: Path) -> None:
         assert list(workers.work([busy, busy], [idle])) == [True, True, True]
 
 
+def test_jobs_that_wait_are_done_beside_each_other(tmp_path: Path) -> None:
+    """Two jobs that mostly wait are under way at once, while the workers are busy."""
+    meeting = threading.Barrier(2)
+    met = threading.Event()
+
+    def busy(_station: Station) -> bool:
+        return met.wait(PATIENCE_S)
+
+    def idle(_station: Station) -> bool:
+        meeting.wait(PATIENCE_S)
+        met.set()
+        return True
+
+    with Workers(load("reference"), tmp_path / "traces") as workers:
+        assert all(workers.work([busy] * 5, [idle, idle]))
+
+
 def test_one_worker_alone_does_every_job(tmp_path: Path) -> None:
     """Where the number of workers is given, none comes beside them: what waits is done last."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import click
 
@@ -275,6 +275,7 @@ def run_lines(
         told, width = conclusion.known_reasons, table_width(sys.stdout)
         yield from summary_lines(causes.connector(), conclusion.judgements, told, width, ending.colour)
         yield from run_text.closing(ending)
+        yield from _time_spent_lines(performance, colour=ending.colour)
         return
     for block in run_text.cause_blocks(causes, conclusion, folder, ending.width, colour=ending.colour):
         yield block
@@ -284,14 +285,21 @@ def run_lines(
     yield from run_text.ending_lines(ending)
     if coverage and conclusion.coverage is not None:
         yield from coverage_lines(conclusion.coverage, ending.width, ending.colour, missed=True)
-    if performance.time_spent is not None:
-        from signet_conformance.reports.time_spent_text import time_spent_lines
-
-        yield from time_spent_lines(performance.time_spent, table_width(sys.stdout), ending.colour)
+    yield from _time_spent_lines(performance, colour=ending.colour)
     if performance.request.report:
         yield run_text.reports_line(folder)
     elif _keeps_traces(performance):
         yield f"traces: {printable(folder, 1000)}"
+
+
+def _time_spent_lines(performance: Performance, *, colour: bool) -> Sequence[str]:
+    spent = performance.time_spent
+    if spent is None:
+        return ()
+    from signet_conformance.reports.terminal import table_width
+    from signet_conformance.reports.time_spent_text import time_spent_lines
+
+    return time_spent_lines(spent, table_width(sys.stdout), colour)
 
 
 def _has_traces(asked: Request) -> bool:

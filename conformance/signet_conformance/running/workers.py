@@ -30,16 +30,17 @@ from signet_conformance.targets import Target
 T = TypeVar("T")
 Job = Callable[[Station], T]
 
-MOST_WORKERS = 2
-"""More than the processors that are left for it would only make the timeouts of connectors run out."""
+MOST_WORKERS = 4
+MOST_WAITING = 4
+"""Workers beside those, a scenario each, that mostly wait for answers that a fault holds back."""
 
 
 class Workers:
     """Perform scenarios against one target. A context manager: everything they launched ends with it.
 
-    `count` workers share the jobs (default: as many as processors, two at most; one where the daemon is not
-    the embedded one, which could not be launched twice). Where the kit chooses their number, one more takes the jobs
-    that mostly wait, which cost no processor. A worker without a job launches nothing.
+    `count` workers share the jobs (default: see `_usual_count`; one where the daemon is not the embedded one, which
+    could not be launched twice). Where the kit chooses their number, more take the jobs that mostly wait, which cost no
+    processor, one each. A worker without a job launches nothing.
     """
 
     def __init__(
@@ -58,9 +59,9 @@ class Workers:
         home = self._stack.enter_context(temporary_folder("signet-conformance-"))
         token = f"sig_sk_{secrets.token_hex(20)}"
         canary = f"canary-{secrets.token_hex(12)}"
-        beside = 1 if count is None and is_embedded(daemon) else 0
+        beside = MOST_WAITING if count is None and is_embedded(daemon) else 0
         if count is None:
-            count = min(MOST_WORKERS, os.cpu_count() or 1) if is_embedded(daemon) else 1
+            count = _usual_count() if is_embedded(daemon) else 1
         self._count = count
         numbers = range(count + beside)
         self.stations = [
@@ -113,12 +114,12 @@ class Workers:
     def work(self, jobs: Iterable[Job[T]], idle: Iterable[Job[T]] = ()) -> Iterator[T]:
         """Do jobs at the stations, each at the next station that is free; yield their results as they come.
 
-        `idle` are jobs that mostly wait: they are done beside the others, one after the other.
+        `idle` are jobs that mostly wait: they are done beside the others, and beside each other.
         The first job that raises ends the work: what the other workers are at is finished, the rest left undone.
         """
         waiting, idling = deque(jobs), deque(idle)
         stations = self.stations[: self._count]
-        beside = self.stations[self._count :] if idling and len(waiting) >= self._count else []
+        beside = self.stations[self._count :][: len(idling)] if len(waiting) >= self._count else []
         if not beside:
             waiting.extend(idling)
 
@@ -173,3 +174,12 @@ class Workers:
                 # A worker that hangs in a child is freed when the stations close; its thread ends with the process.
                 thread.join(0.0 if ended < len(threads) else None)
             self.stopwatch.worked(ends)
+
+
+def _usual_count() -> int:
+    """One more than processors, as far as there are several: a step is a chain of programs that wait for each other.
+
+    Many more would make the timeouts of connectors run out.
+    """
+    processors = os.cpu_count() or 1
+    return min(MOST_WORKERS, processors + 1) if processors > 1 else 1
