@@ -26,10 +26,16 @@ TRACE = (
 )
 
 
-def concluded(folder: Path, verdicts: Iterable[tuple[str, Verdict]], *known: Known) -> Conclusion:
+SENT = (
+    '{"kind":"mark","seq":3,"t":0.3,"name":"sent","data":{"index":0,"requests":[["GET","/health","/elsewhere/fetch.js:1",'
+    '"PLACE/src/mine.ts:7:3"]]}}\n'
+)
+
+
+def concluded(folder: Path, verdicts: Iterable[tuple[str, Verdict]], *known: Known, lines: str = TRACE) -> Conclusion:
     """What a run of `mine` came to with these verdicts, each with a finding in the only exchange of the only trace."""
     path = folder / "a.jsonl"
-    path.write_text(TRACE)
+    path.write_text(lines)
     judgements = {
         name: Judgement(name, verdict, Reason.BREACH, "", (Finding(verdict, (2,), "the member is absent"),), 1)
         for name, verdict in verdicts
@@ -76,6 +82,13 @@ def test_a_breach_is_annotated_at_its_line(tmp_path: Path) -> None:
     shown = [remark.command() for remark in remarks(concluded(tmp_path, [(FIRST, Verdict.FAIL)]), tmp_path)]
     place, text = f"file=a.jsonl,line=3,title=FAIL {FIRST}", "the member is absent"
     assert shown == [f"::error {place}::{text} (signet-conformance explain {FIRST})"]
+
+
+def test_a_breach_is_annotated_at_the_connectors_line_where_that_is_known(tmp_path: Path) -> None:
+    """The innermost place that lies in the workspace; places elsewhere are passed over."""
+    lines = TRACE + SENT.replace("PLACE", str(tmp_path))
+    (remark,) = remarks(concluded(tmp_path, [(FIRST, Verdict.FAIL)], lines=lines), tmp_path)
+    assert (remark.file, remark.line) == ("src/mine.ts", 7)
 
 
 def test_annotations_are_as_many_as_github_shows(tmp_path: Path) -> None:

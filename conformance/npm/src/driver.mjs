@@ -1,6 +1,9 @@
 // A driver of signet-driver/1: the harness of a connector, played on standard input and output.
 
 import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+import { watchSent } from "./sent.mjs";
 
 const PROTOCOL = "signet-driver/1";
 const STEPS = ["start", "prompt", "sessionless_prompt", "tool", "compact", "pre_compaction", "compaction_complete", "clear", "resume", "end"];
@@ -49,6 +52,7 @@ class Driver {
   #lines;
   #sessions = new Map();
   #tellsOfTheModel = false;
+  #takeSent = watchSent(fileURLToPath(new URL(".", import.meta.url)));
 
   constructor(handlers, send, lines) {
     this.#handlers = handlers;
@@ -58,7 +62,11 @@ class Driver {
 
   async answer(op, step, events = []) {
     if (op === "hello") return this.#hello(events);
-    if (op === "step") return this.#perform(step);
+    if (op === "step") {
+      const result = await this.#perform(step);
+      const sent = this.#takeSent();
+      return sent.length === 0 ? result : { ...result, sent };
+    }
     await this.#handlers[op]?.();
     return {};
   }

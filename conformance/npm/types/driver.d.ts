@@ -89,6 +89,18 @@ export interface Result {
   unheard?: string[];
   remarks?: string[];
   /**
+   * Where in the connector's code the requests of the step were sent, in their order.
+   */
+  sent?: {
+    method: string;
+    path: string;
+    /**
+     * Places as FILE:LINE or FILE:LINE:COLUMN, the innermost first.
+     */
+    at: string[];
+    [k: string]: unknown;
+  }[];
+  /**
    * false where the model's turn did not take place.
    */
   turn?: boolean;

@@ -81,6 +81,7 @@ export interface Report {
   remarks?: string[];
   coverage?: ReportCoverage;
   generated?: ReportGenerated;
+  time_spent?: ReportTimeSpent;
   /**
    * The run as it went.
    */
@@ -290,9 +291,24 @@ export interface ReportProblem {
    */
   received?: string;
   /**
+   * What sent the exchange, the innermost place first; where the driver can tell.
+   */
+  sources?: ReportSource[];
+  /**
    * How many findings tell of it.
    */
   times: number;
+  [k: string]: unknown;
+}
+/**
+ * A line of the connector's code.
+ */
+export interface ReportSource {
+  /**
+   * Relative to where the run was started, if it lies below.
+   */
+  file: string;
+  line: number;
   [k: string]: unknown;
 }
 /**
@@ -338,5 +354,48 @@ export interface ReportGenerated {
    * What none of them could hold, why, and what to do about it.
    */
   lost?: string[];
+  [k: string]: unknown;
+}
+/**
+ * Where the time of the run went; when it was asked for.
+ */
+export interface ReportTimeSpent {
+  /**
+   * From the start of the process on.
+   */
+  wall_s: number;
+  /**
+   * Of the clock on the wall, by phase, one after the other.
+   */
+  phases: {
+    [k: string]: number;
+  };
+  workers: number;
+  /**
+   * What the workers were at while driving.
+   */
+  parts: ReportPartTime[];
+  /**
+   * CPU time by program, with that of its children.
+   */
+  cpu_s: {
+    [k: string]: number;
+  };
+  [k: string]: unknown;
+}
+/**
+ * What the workers of a run were at.
+ */
+export interface ReportPartTime {
+  part: string;
+  /**
+   * The group under which it is told, such as process starts or waiting.
+   */
+  of: string;
+  /**
+   * Seconds, summed over the workers.
+   */
+  s: number;
+  times: number;
   [k: string]: unknown;
 }

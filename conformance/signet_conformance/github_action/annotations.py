@@ -1,4 +1,4 @@
-"""The annotations of a lane: a breach at the line of its trace, an entry that fails the lane at its file."""
+"""The annotations of a lane: a breach at the line that sent it, else of its trace; a stale entry at its file."""
 
 from __future__ import annotations
 
@@ -60,6 +60,9 @@ def _cause(cause: Cause, workspace: Path) -> Annotation:
     title = f"{cause.verdict.value} {', '.join(cause.requirements[:MAX_NAMED])}"
     page = page_address(cause.requirement) or explain_command(cause.requirement)
     text = f"{', '.join(filter(None, [first.example.what, seen(cause)]))} ({page})"
+    for source in first.example.sources:
+        if (file := Path.cwd() / source.file).is_relative_to(workspace):
+            return Annotation(level, title, text, relative(file, workspace), source.line)
     if not first.file:
         return Annotation(level, title, text)
     return Annotation(level, title, text, relative(Path(first.file), workspace), first.example.line or 1)

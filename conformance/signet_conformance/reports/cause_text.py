@@ -194,14 +194,8 @@ def _example(share: Share, *, in_file: bool, around: bool) -> Iterator[Renderabl
         yield labelled("where", shown.where)
     if in_file and (place := _place(share)):
         yield labelled_line("in", place)
-    for label, text in (
-        *(("with", other) for other in shown.others),
-        ("at", shown.pointer),
-        ("expected", shown.expected),
-        ("received", shown.received),
-    ):
-        if text:
-            yield labelled(label, text)
+    for name, text in shown.facts:
+        yield labelled(name, text)
     label = "trace"
     for breaching, line in shown.around if around else ():
         marked = Text(f"{'>' if breaching else ' '} {line}", STRONG if breaching else "")

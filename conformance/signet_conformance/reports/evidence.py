@@ -10,6 +10,7 @@ from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.finding import Finding, Verdict
 from signet_conformance.reports.excerpt import call_line, excerpt
+from signet_conformance.reports.sources import Source, source_of
 from signet_conformance.reports.values import received_text
 
 BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
@@ -20,6 +21,7 @@ class Evidence:
     """One kind of breach. Every text is one printable line of bounded length; an empty one says nothing.
 
     `seq` and `line` are the number and the line of the exchange it begins at, None where there is none.
+    `sources` are the places in the connector's code that sent it, the innermost first, where its driver can tell.
     `around` are the exchanges near it, as (is it this exchange, line); `again` the numbers of its repeats.
     """
 
@@ -31,9 +33,18 @@ class Evidence:
     pointer: str = ""
     expected: str = ""
     received: str = ""
+    sources: tuple[Source, ...] = ()
     around: tuple[tuple[bool, str], ...] = ()
     repeats: int = 0
     again: tuple[int, ...] = ()
+
+    @property
+    def facts(self) -> Sequence[tuple[str, str]]:
+        """What is known of it beside what and where, each with its label; what says nothing is left out."""
+        sent_by = ", called at ".join(source.words for source in self.sources)
+        facts = [*(("with", other) for other in self.others), ("at", self.pointer)]
+        facts += [("expected", self.expected), ("received", self.received), ("sent by", sent_by)]
+        return [(label, text) for label, text in facts if text]
 
     @property
     def repeated(self) -> str:
@@ -84,6 +95,7 @@ def evidence(judged: Judged, kind: Sequence[Finding]) -> Evidence:
         pointer=printable(finding.pointer, 300),
         expected=printable(finding.expected, 300),
         received=received_text(finding, first),
+        sources=() if first is None else source_of(recording, first.seq),
         around=tuple(excerpt(recording, finding.exchanges[0])) if finding.exchanges else (),
         repeats=len(repeats),
         again=tuple(repeat.exchanges[0] for repeat in repeats if repeat.exchanges),

@@ -116,6 +116,11 @@ def _cause(cause: Cause) -> dict[str, Any]:
                 "pointer": share.example.pointer,
                 "expected": share.example.expected,
                 "received": share.example.received,
+                **(
+                    {"sources": [{"file": each.file, "line": each.line} for each in share.example.sources]}
+                    if share.example.sources
+                    else {}
+                ),
                 "times": share.times,
             }
             for share in cause.shares

@@ -109,8 +109,7 @@ def _lines(cause: Cause, options: Sequence[str]) -> list[str]:
 def _example(share: Share) -> Iterator[str]:
     shown = share.example
     file = f"{share.file}:{shown.line}" if share.file and shown.line is not None else share.file
-    rows = [("what", shown.what), ("where", shown.where), ("in", file), ("at", shown.pointer)]
-    rows += [("expected", shown.expected), ("received", shown.received)]
+    rows = [("what", shown.what), ("where", shown.where), ("in", file), *shown.facts]
     yield from (f"{label}: {text}" for label, text in rows if text)
 
 

@@ -18,7 +18,7 @@ from signet_conformance.reports.cause_words import MAX_PROBLEMS, replay_words, s
 from signet_conformance.reports.causes import Also, Cause, Causes
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.ending import Ending
-from signet_conformance.reports.evidence import Evidence, known_requirement
+from signet_conformance.reports.evidence import known_requirement
 from signet_conformance.reports.played import played
 from signet_conformance.reports.problems import Share
 from signet_conformance.reports.remarks import remarks
@@ -144,20 +144,13 @@ def _example(share: Share, *, around: bool) -> Iterator[str]:
     places = [code(text) for text in (shown.where, file) if text]
     if places:
         yield f"  - **where**: {', in '.join(places)}"
-    yield from (f"  - **{label}**: {code(text)}" for label, text in _facts(shown) if text)
+    yield from (f"  - **{label}**: {code(text)}" for label, text in shown.facts)
     if shown.around and around:
         yield ""
         yield fenced([f"{'>' if it else ' '} {line}" for it, line in shown.around], "    ")
     if shown.repeats:
         yield f"  - **again**: {code(shown.repeated)}"
     yield ""
-
-
-def _facts(kind: Evidence) -> Iterator[tuple[str, str]]:
-    yield from (("with", other) for other in kind.others)
-    yield "at", kind.pointer
-    yield "expected", kind.expected
-    yield "received", kind.received
 
 
 def inline(text: str) -> str:

@@ -105,6 +105,13 @@ class ReportAlso(_Open):
     verdict: Outcome
 
 
+class ReportSource(_Open):
+    """A line of the connector's code."""
+
+    file: Annotated[Text, Field(description="Relative to where the run was started, if it lies below.")]
+    line: Annotated[int, Field(ge=1)]
+
+
 class ReportProblem(_Open):
     """One thing that is wrong, with its smallest example."""
 
@@ -115,6 +122,10 @@ class ReportProblem(_Open):
     pointer: str = ""
     expected: str = ""
     received: Annotated[str, Field(description="As a line of text.")] = ""
+    sources: Annotated[
+        Items[ReportSource],
+        Field(description="What sent the exchange, the innermost place first; where the driver can tell."),
+    ] = ()
     times: Annotated[int, Field(ge=1, description="How many findings tell of it.")]
 
 

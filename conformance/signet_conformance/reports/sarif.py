@@ -23,6 +23,7 @@ from signet_conformance.reports.evidence import BREACHES, evidence, kinds, known
 from signet_conformance.reports.excerpt import call_line
 from signet_conformance.reports.json_document import encoded
 from signet_conformance.reports.requirement_pages import explain_command, page_address
+from signet_conformance.reports.sources import Source
 from signet_conformance.rules import rules
 
 VERSION = "2.1.0"
@@ -133,24 +134,31 @@ def _result(judged: Judged, requirement: str, kind: list[Finding], file: str | N
     if (known := known_requirement(requirement)) is not None:
         pieces += [f"change: {known.fix}", f"page: {page_address(requirement) or explain_command(requirement)}"]
     identity = "\0".join((requirement, kind[0].fold or kind[0].message))
+    trace, code = _place(judged.trace.path or file, shown.line), [_code(source) for source in shown.sources]
+    related = [*code[1:], _named("the recording", trace)] if code else []
     return {
         "message": {"text": literal("\n".join(pieces))},
-        "locations": [{"physicalLocation": _place(judged.trace.path or file, shown.line)}],
-        "relatedLocations": _related(judged, kind[0]),
+        "locations": [{"physicalLocation": code[0]["physicalLocation"] if code else trace}],
+        "relatedLocations": [{"id": n, **each} for n, each in enumerate([*related, *_related(judged, kind[0])], 1)],
         "occurrenceCount": len(kind),
         "partialFingerprints": {"requirementAndKind/v1": sha256(identity.encode(errors="replace")).hexdigest()},
     }
 
 
 def _related(judged: Judged, finding: Finding) -> list[dict[str, Any]]:
-    places = []
-    for number, seq in enumerate(finding.exchanges[1:6], 1):
-        call = judged.recording.by_seq.get(seq)
-        if call is not None:
-            text = literal(call_line(call))
-            place = _place(judged.trace.path, call.exchange.line)
-            places.append({"id": number, "message": {"text": text}, "physicalLocation": place})
-    return places
+    calls = (judged.recording.by_seq.get(seq) for seq in finding.exchanges[1:6])
+    return [
+        _named(call_line(call), _place(judged.trace.path, call.exchange.line)) for call in calls if call is not None
+    ]
+
+
+def _code(source: Source) -> dict[str, Any]:
+    """A place in the connector's code."""
+    return _named("sent by", _place(source.file, source.line))
+
+
+def _named(text: str, place: dict[str, Any]) -> dict[str, Any]:
+    return {"message": {"text": literal(text)}, "physicalLocation": place}
 
 
 def _place(file: str | None, line: int | None) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from signet_conformance.drivers.handlers import troubled
 from signet_conformance.drivers.launch import Driver
+from signet_conformance.drivers.sent import sent
 from signet_conformance.outcome.time_spent import Part
 from signet_conformance.running.daemon import DaemonUnderTest
 from signet_conformance.running.recorder import Recorder, mark
@@ -108,7 +109,8 @@ class StepPerformer:
         finally:
             self.took_s.append(time.perf_counter() - began)
         trouble = troubled(index, result, self._target.declared.bounds_s.get(step.step))
-        self._recorder.ask(*map(mark, trouble))
+        places = sent(index, result)
+        self._recorder.ask(*map(mark, (*trouble, *([] if places is None else [places]))))
         if "skipped" in result:
             self._recorder.mark(SkippedMark(index=index, reason=result["skipped"]))
         if isinstance(result.get("key"), str):

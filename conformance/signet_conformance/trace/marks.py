@@ -162,6 +162,19 @@ class HandlerMark(KitMark, frozen=True, kw_only=True):
         return self.outcome == BLOCKED or self.lost is True
 
 
+class SentMark(KitMark, frozen=True, kw_only=True):
+    """Where in the connector's code the requests of a step were sent, as far as its driver can tell.
+
+    A request is its method, its path without a query, and places as `FILE:LINE` or `FILE:LINE:COLUMN`, the innermost
+    first; in the order in which they were sent.
+    """
+
+    NAME = "sent"
+
+    index: int | None
+    requests: tuple[tuple[str, ...], ...] = ()
+
+
 class LoadedMark(KitMark, frozen=True, kw_only=True):
     """Whether the host, or the kit in its place, could load the connector. `words` are what was said where not.
 
@@ -301,6 +314,7 @@ KINDS: Mapping[str, type[KitMark]] = {
         SkippedMark,
         ModelMark,
         HandlerMark,
+        SentMark,
         LoadedMark,
         InstalledMark,
         ObservedMark,

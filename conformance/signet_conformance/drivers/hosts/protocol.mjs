@@ -3,7 +3,10 @@
 // the specification.
 
 import { writeSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { format } from "node:util";
+
+import { watchSent } from "./sent.mjs";
 
 export const PROTOCOL = "signet-driver/1";
 const SETTLE_MS = 400;
@@ -101,6 +104,7 @@ export async function settle(limit = SETTLE_MS) {
  */
 export async function serve(open) {
   keepStandardOutput();
+  const takeSent = watchSent(fileURLToPath(new URL(".", import.meta.url)));
   countRequests();
   process.on("unhandledRejection", (reason) => console.error("unhandled rejection:", reason));
   let host;
@@ -138,7 +142,8 @@ export async function serve(open) {
     try {
       const result = await host.perform(request.step);
       await settle();
-      return result;
+      const sent = takeSent();
+      return sent.length === 0 ? result : { ...result, sent };
     } catch (error) {
       if (!(error instanceof Skipped)) throw error;
       return { skipped: error.message };

@@ -23,6 +23,7 @@ from typing import Any
 
 from signet_conformance.drivers.hosts.places import Projects
 from signet_conformance.drivers.hosts.protocol import NotLoadedError, Peer, Skipped, StepError
+from signet_conformance.drivers.hosts.sent import Sent
 from signet_conformance.drivers.hosts.tools import keep_back, required_arguments, use_tool
 
 SETTLE_S = 0.4
@@ -75,6 +76,7 @@ class Program:
         self._names: Mapping[str, str] = options.get("tools", {})
         self._peer = peer
         self._own_threads = set(threading.enumerate())
+        self._sent = Sent()
         self._provider = load_provider(path)
         self._calls: list[dict[str, Any]] = []
         self._projects = Projects()
@@ -103,7 +105,8 @@ class Program:
                 self._end_turn()
             self._settle(SETTLE_S)
         calls, self._calls = self._calls, []
-        return {"session": step.get("session"), "key": self._session, **result, "calls": calls}
+        told = {"calls": calls, "sent": self._sent.take()}
+        return {"session": step.get("session"), "key": self._session, **result, **told}
 
     def _call(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """Call the provider as the manager does: what it lacks is left out, what it raises is noted."""

@@ -247,8 +247,7 @@ def _example(share: Share, name: str | None, *, around: bool) -> Iterator[Markup
 
     file = f"{share.file}:{shown.line}" if share.file and shown.line is not None else share.file
     rows: list[tuple[str, str | Markup]] = [("what", shown.what), ("where", linked(shown.where, shown.pointer))]
-    rows += [("with", other) for other in shown.others]
-    rows += [("at", shown.pointer), ("expected", shown.expected), ("received", shown.received), ("in", file)]
+    rows += [*shown.facts, ("in", file)]
     rows += [("again", shown.repeated)] if shown.repeats else []
     yield facts(rows)
     if shown.around and around:
