@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -30,6 +31,14 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     """Deal tests out in long runs: what a module's tests share is then made by one worker, not by each of them."""
     if getattr(config.option, "numprocesses", None) and config.option.dist == "no":
         config.option.dist = "worksteal"
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was collected out of every later search for garbage: it is large, and lives as long as the run.
+
+    A test that runs pytest in this process searches several times, and so does an interpreter that makes many objects.
+    """
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,7 +8,7 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +49,10 @@ def hashes(folder: Path) -> dict[str, str]:
     }
 
 
-def open_files(pid: int) -> Iterator[Path]:
-    """The files that the processes below one have open."""
-    for child in descendants(pid):
-        for entry in Path(f"/proc/{child}/fd").glob("*"):
+def open_files(processes: Iterable[int]) -> Iterator[Path]:
+    """The files that processes have open."""
+    for process in processes:
+        for entry in Path(f"/proc/{process}/fd").glob("*"):
             target = entry.readlink()
             if target.is_absolute() and target.is_file():
                 yield target
@@ -61,6 +61,7 @@ def open_files(pid: int) -> Iterator[Path]:
 def test_daemons_of_a_run_keep_to_their_folders(home: Path, tmp_path: Path) -> None:
     """Two that hold memories side by side have their own files open, find their own, and touch no file of the user."""
     before = hashes(home)
+    running_before = descendants(os.getpid())  # other tests of this process may have a daemon too
     performances = suite(hut_lines(2)).performances
     notes: dict[int, list[Record]] = {0: [], 1: []}
     opened_files: list[Path] = []
@@ -71,7 +72,7 @@ def test_daemons_of_a_run_keep_to_their_folders(home: Path, tmp_path: Path) -> N
             await perform(performances[number], opened.player(performances[number]), notes[number].append, lambda: None)
             await met.wait()
             if number == 0:
-                opened_files.extend(open_files(os.getpid()))
+                opened_files.extend(open_files(descendants(os.getpid()) - running_before))
             await met.wait()
 
     async def both() -> None:
