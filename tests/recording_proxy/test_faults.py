@@ -46,7 +46,7 @@ def test_hang_ends_when_the_client_leaves(recorder: RecorderProcess, upstream: U
             pass
         assert not readable(client)
         before = recorder.command("mark", name="before")["seq"]
-    assert recorder.command("idle", timeout_s=20)["ok"]
+    assert recorder.command("idle", timeout_s=180)["ok"]
     after = recorder.command("mark", name="after")["seq"]
     trace = recorder.trace()
     (exchange,) = trace.exchanges
@@ -112,7 +112,7 @@ def test_slow_body_drips(recorder: RecorderProcess, upstream: Upstream, chunked:
 
     upstream.handlers["/slow"] = in_chunks if chunked else lambda call: call.answer(body)
     recorder.fault("slow_body", delay_s=0.4)
-    connection = http.client.HTTPConnection("127.0.0.1", recorder.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", recorder.port, timeout=180)
     connection.request("GET", "/slow")
     response = connection.getresponse()
     assert recorder.command("counts")["in_flight"] == 1

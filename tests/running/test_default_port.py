@@ -20,7 +20,7 @@ from signet_conformance.running.default_port import DefaultPort, demand_free
 CALL = """
 import sys, urllib.error, urllib.request
 try:
-    urllib.request.urlopen(sys.argv[1] + "/api/hooks/session-start?key=1", b"{}", timeout=20)
+    urllib.request.urlopen(sys.argv[1] + "/api/hooks/session-start?key=1", b"{}", timeout=180)
 except urllib.error.HTTPError as error:
     print(error.code)
 """

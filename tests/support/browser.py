@@ -156,6 +156,6 @@ def browser() -> Iterator[Browser]:
                     client.delete(session)
         finally:
             driver.terminate()
-            driver.wait(timeout=20)
+            driver.wait(timeout=180)
             if driver.stdout is not None:
                 driver.stdout.close()

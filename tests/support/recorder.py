@@ -21,7 +21,7 @@ from signet_conformance import trace
 
 CANARY = 'canary "of" the tést/1'
 HEALTH = b'{"status":"healthy","version":"0.145.7"}'
-PATIENCE_S = 20.0
+PATIENCE_S = 180.0
 
 
 @dataclass

@@ -43,7 +43,7 @@ def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, 
 def refused(*arguments: str) -> str:
     """What the daemon says when it will not start; its status is 2 and nothing is printed on stdout."""
     done = subprocess.run(
-        [*COMMAND, *arguments], capture_output=True, text=True, env=ENVIRONMENT, timeout=20, check=False
+        [*COMMAND, *arguments], capture_output=True, text=True, env=ENVIRONMENT, timeout=180, check=False
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert "Traceback" not in done.stderr
@@ -58,7 +58,7 @@ def test_signal_ends_it_cleanly(number: signal.Signals) -> None:
         assert httpx.get(f"{ready['url']}/health").json()["agentsDir"] == ready["workspace"]
         assert Path(ready["workspace"], "memories.db").exists()
         process.send_signal(number)
-        rest, errors = process.communicate(timeout=20)
+        rest, errors = process.communicate(timeout=180)
         assert (process.returncode, rest, errors) == (0, "", "")
     assert not Path(ready["workspace"]).exists()
 
@@ -66,7 +66,7 @@ def test_signal_ends_it_cleanly(number: signal.Signals) -> None:
 def test_closed_stdin_ends_it() -> None:
     """With --until-stdin-closes a dead parent leaves no daemon behind."""
     with serving("--until-stdin-closes") as (process, _):
-        process.communicate(timeout=20)
+        process.communicate(timeout=180)
         assert process.returncode == 0
 
 
@@ -75,7 +75,7 @@ def test_dead_parent_ends_it() -> None:
     parent = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     with serving("--parent-pid", str(parent.pid)) as (process, _):
         parent.communicate(b"\n")
-        process.communicate(timeout=20)
+        process.communicate(timeout=180)
         assert process.returncode == 0
 
 

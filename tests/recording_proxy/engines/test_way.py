@@ -26,6 +26,6 @@ def test_ipv6_loopback(engine: str, upstream: Upstream, tmp_path: Path) -> None:
     recorder = RecorderProcess("--upstream", upstream.url, "--host", "::1", out=tmp_path / "t.jsonl", engine=engine)
     try:
         assert recorder.url.startswith("http://[::1]:")
-        socket.create_connection(("::1", recorder.port), timeout=20).close()
+        socket.create_connection(("::1", recorder.port), timeout=180).close()
     finally:
         recorder.close()
