@@ -39,3 +39,14 @@ def test_the_command_prints_the_newest_unless_a_version_is_named(invoke: Invoke)
     refused = invoke("contract", "openapi", "9.9")
     assert refused.exit_code == 2
     assert "0.145" in refused.stderr
+
+
+def test_an_editor_can_be_given_the_schema_of_a_document(invoke: Invoke) -> None:
+    """Each name that is listed prints its schema; another one is refused with near names."""
+    names = [line.split()[0] for line in invoke("contract", "schema").stdout.splitlines()]
+    assert {"settings", "scenario", "baseline", "face", "report"} <= set(names)
+    for name in names:
+        assert json.loads(invoke("contract", "schema", name).stdout)["$id"].startswith("https://")
+    refused = invoke("contract", "schema", "senario")
+    assert refused.exit_code == 2
+    assert "try: one of scenario, scenarios" in refused.stderr

@@ -45,6 +45,15 @@ def test_what_fits_is_read_without_conversion() -> None:
     assert (shelf.label, shelf.kind, shelf.free) == (None, "oak", {"x": [None]})
 
 
+def test_a_document_may_name_its_schema_for_editors() -> None:
+    """The member changes nothing, the schema admits it too, and one that is no text is refused as any unknown one."""
+    named = {**SHELF, "$schema": "shelf.schema.json"}
+    assert demand(Shelf, named, "a.json") == demand(Shelf, SHELF, "a.json")
+    assert jsonschema_rs.validator_for(dict(schema_of(Shelf, Shelf.schema_file))).is_valid(named)
+    with pytest.raises(UsageError, match="unknown member"):
+        demand(Shelf, {**SHELF, "$schema": 7}, "a.json")
+
+
 @pytest.mark.parametrize(
     ("data", "message", "remedy"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 import click
@@ -13,7 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from signet_conformance.contract import contract_versions, requirements, version_document, version_key
-from signet_conformance.errors import ContractError, UsageError
+from signet_conformance.contract.folder import schemas_folder
+from signet_conformance.errors import ContractError, UsageError, printable
 from signet_conformance.reports.terminal import STRONG, Paragraph, drawn, terminal_width, wants_colour
 
 _DIFF = "contract diff"
@@ -55,6 +57,31 @@ def openapi_document(version: str) -> None:
     from signet_conformance.contract.openapi import openapi
 
     click.echo(json.dumps(openapi(version), indent=1))
+
+
+@command.command("schema")
+@click.argument("name", required=False)
+def document_schema(name: str | None) -> None:
+    r"""Print the JSON Schema of a document that people write or programs exchange; without NAME, list them.
+
+    \b
+    Example:
+      signet-conformance contract schema scenario > scenario.schema.json
+    """
+    files = {
+        path.name.removesuffix(".schema.json").removeprefix("signet-").removesuffix("-1"): path
+        for path in sorted(schemas_folder().glob("*/signet-*.schema.json"))
+    }
+    if name is None:
+        click.echo("\n".join(f"{known:<16} {path.parent.name}/{path.name}" for known, path in files.items()))
+        return
+    if name not in files:
+        raise UsageError(
+            f"no schema is called {printable(name, 40)!r}",
+            where="contract schema",
+            remedy=f"one of {', '.join(get_close_matches(name, files) or files)}",
+        )
+    click.echo(files[name].read_text(encoding="utf-8"), nl=False)
 
 
 @command.command("diff")

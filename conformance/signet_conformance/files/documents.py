@@ -28,6 +28,10 @@ _SHOWN = 80
 _REFUSED = "refused"
 
 
+SCHEMA_MEMBER = "$schema"
+"""Names the schema of a JSON document for editors; it says nothing to us."""
+
+
 class Part(BaseModel):
     """An object within a document. Nothing is converted, and a member that is not known is refused."""
 
@@ -35,9 +39,17 @@ class Part(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
+def with_schema_member(described: dict[str, Any]) -> None:
+    """Let the schema of a document, which admits no unknown member, admit the one for editors."""
+    if described.get("additionalProperties") is False:
+        named = {"type": "string", "description": "Where this schema lies, for editors."}
+        described["properties"] = {SCHEMA_MEMBER: named, **described["properties"]}
+
+
 class Document(Part):
     """A whole document, with the name of its schema in the schemas folder."""
 
+    model_config = ConfigDict(json_schema_extra=with_schema_member)
     schema_file: ClassVar[str]
 
     def to_json(self) -> dict[str, Any]:
@@ -104,6 +116,8 @@ def demand(
     Raises `error` for the deepest place at which it breaks the model: `where`, JSON pointer, value, and what to write
     there; or the `remedy` given, where programs write the document and nobody mends it by hand.
     """
+    if isinstance(data, dict) and isinstance(data.get(SCHEMA_MEMBER), str):
+        data = {name: value for name, value in data.items() if name != SCHEMA_MEMBER}
     try:
         return model.model_validate(data)
     except ValidationError as failure:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
-from signet_conformance.files.documents import Document, Items, Maybe, Part, Text, refusal
+from signet_conformance.files.documents import Document, Items, Maybe, Part, Text, refusal, with_schema_member
 from signet_conformance.targets.parts import Seconds
 
 _WITH_SETTINGS = (
@@ -88,6 +88,11 @@ class LaterRelease(Part):
     known: Annotated[Text, Field(description="a sentence: what is known of it, or that nothing is")]
 
 
+def _described(schema: dict[str, Any]) -> None:
+    with_schema_member(schema)
+    schema["dependentRequired"] = {"settings": list(_WITH_SETTINGS)}
+
+
 class FaceDocument(Document):
     """What one release of a harness does with a connector: the events it fires, in which order, with which members.
 
@@ -97,7 +102,7 @@ class FaceDocument(Document):
 
     model_config = ConfigDict(
         title="Host face (signet-face/1)",
-        json_schema_extra={"dependentRequired": {"settings": list(_WITH_SETTINGS)}},
+        json_schema_extra=_described,
     )
     schema_file: ClassVar[str] = "face/signet-face-1.schema.json"
 
