@@ -22,6 +22,10 @@ from typing import Any
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
 DOCUMENTS = (
+    "signet_conformance.audit.rows:BreachRow",
+    "signet_conformance.audit.rows:RecordingRow",
+    "signet_conformance.audit.rows:SessionRow",
+    "signet_conformance.audit.summary:Summary",
     "signet_conformance.outcome.baseline_documents:AuditLine",
     "signet_conformance.outcome.baseline_documents:Baseline",
     "signet_conformance.outcome.baseline_documents:FlakyList",

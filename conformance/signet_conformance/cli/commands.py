@@ -27,6 +27,7 @@ _NO_COMMAND: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
 COMMANDS = {
     "run": "Drive a connector and judge it.",
     "check": "Judge recorded traces, offline.",
+    "audit": "Judge thousands of recordings in batches, and ask the results.",
     "show": "Show a recording as a timeline.",
     "watch": "Show recordings in a browser while they grow.",
     "diff": "Compare two recordings, session by session.",

@@ -54,8 +54,11 @@ def schema_of(model: type[BaseModel], file: str) -> Mapping[str, Any]:
 
 
 def schema_text(model: type[BaseModel | msgspec.Struct], file: str) -> str:
-    """The JSON Schema of a document, or of one of the lines that are structs of `model`, as the text of its file."""
-    schema = schema_of_lines(model, file) if issubclass(model, msgspec.Struct) else schema_of(model, file)
+    """The JSON Schema of a document, of a row, or of lines whose kinds derive from `model`, as the text of its file."""
+    if not issubclass(model, msgspec.Struct):
+        schema = schema_of(model, file)
+    else:
+        schema = schema_of_lines(model, file) if model.__subclasses__() else schema_of_row(model, file)
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -83,4 +86,26 @@ def schema_of_lines(base: type[msgspec.Struct], file: str) -> Mapping[str, Any]:
         "title": " ".join((getdoc(base) or "").split()),
         "anyOf": list(named),
         "$defs": dict(sorted(parts.items())),
+    }
+
+
+@cache
+def schema_of_row(row: type[msgspec.Struct], file: str) -> Mapping[str, Any]:
+    """The JSON Schema of the rows, or of the document, that a msgspec class writes, as it stands frozen."""
+    (named,), parts = msgspec.json.schema_components([row], ref_template="#/$defs/{name}")
+    schema = parts.pop(named["$ref"].removeprefix("#/$defs/"))
+    for part in (schema, *parts.values()):
+        part["additionalProperties"] = False
+        for member in part["properties"].values():
+            if member.get("default", 0) is None:
+                del member["default"]
+    told = {"title": schema.pop("title"), "description": " ".join(schema.pop("description").split())}
+    for part in parts.values():
+        part.pop("title", None)
+    return {
+        "$schema": _DIALECT,
+        "$id": _HOME + file.removesuffix(".schema.json"),
+        **told,
+        **schema,
+        **({"$defs": parts} if parts else {}),
     }

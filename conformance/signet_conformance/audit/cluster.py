@@ -1,0 +1,86 @@
+"""Batches judged on a Dask cluster. Its workers need the kit, and must reach the recordings at the same places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, Self
+
+from signet_conformance import __version__
+from signet_conformance.audit.extra import package
+from signet_conformance.audit.judging import judge_batch
+from signet_conformance.audit.workers import Job
+from signet_conformance.errors import KitError, UsageError, printable
+
+_CONNECT_S = 30
+_AHEAD = 4
+"""Batches that are handed out for each thread of the cluster."""
+
+
+def _release() -> str:
+    return __version__
+
+
+class Cluster:
+    """The scheduler at an address, such as tcp://10.0.0.7:8786; raise UsageError when it does not answer."""
+
+    def __init__(self, address: str) -> None:
+        distributed = package("distributed", "--scheduler")
+        self._completed = distributed.as_completed
+        try:
+            self._client = distributed.Client(address, timeout=_CONNECT_S, set_as_default=False)
+        except Exception as failure:  # noqa: BLE001 - whatever keeps it from answering
+            raise UsageError(
+                f"does not answer as a Dask scheduler: {printable(failure, 200)}",
+                where=f"--scheduler {printable(address, 200)}",
+                remedy="start one with: dask scheduler",
+            ) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+
+    def each(self, jobs: Iterable[Job]) -> Iterator[tuple[int, bytes]]:
+        """The number and the rows of each job, in the order in which they are done.
+
+        Raises UsageError for a cluster without workers or with workers of another kit, KitError for a lost batch.
+        """
+        threads = self._threads()
+        waiting = iter(jobs)
+        done = self._completed(with_results=True, raise_errors=False)
+        numbers: dict[str, int] = {}
+        for job in islice(waiting, threads * _AHEAD):
+            done.add(self._submitted(job, numbers))
+        for future, rows in done:
+            number = numbers.pop(future.key)
+            if future.status != "finished":
+                raise KitError(
+                    f"batch {number} was lost on the cluster: {printable(future.exception(), 300)}",
+                    remedy="the same command goes on where it was",
+                )
+            yield number, rows
+            following = next(waiting, None)
+            if following is not None:
+                done.add(self._submitted(following, numbers))
+
+    def _submitted(self, job: Job, numbers: dict[str, int]) -> Any:
+        # Judging depends on nothing but the job, so a worker that dies may have its batches judged by another.
+        future = self._client.submit(judge_batch, job[1], pure=False, retries=3)
+        numbers[future.key] = job[0]
+        return future
+
+    def _threads(self) -> int:
+        workers = self._client.nthreads()
+        if not workers:
+            raise UsageError("has no worker", where="--scheduler", remedy="start some with: dask worker ADDRESS")
+        releases = self._client.run(_release, on_error="return")
+        other = {printable(told, 100) for told in releases.values() if told != __version__}
+        if other:
+            raise UsageError(
+                f"has workers that lack this release of the kit, {__version__}: {', '.join(sorted(other))}",
+                where="--scheduler",
+                remedy=f"pip install 'signet-conformance[fleet]=={__version__}' for every worker",
+            )
+        return sum(workers.values())

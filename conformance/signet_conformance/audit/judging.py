@@ -1,0 +1,229 @@
+"""One recording judged, as rows: its verdicts, its sessions, its breaches, its saves with an idempotency key."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
+
+from signet_conformance.audit.naming import Hashes, pointer_shown, shown
+from signet_conformance.audit.rows import BreachRow, RecordingRow, Row, SaveRow, SessionRow
+from signet_conformance.audit.stores import ObjectLostError, copy, is_remote
+from signet_conformance.engine import Judged, judge
+from signet_conformance.errors import TraceError
+from signet_conformance.facts import END, HOOK_REMEMBER, PROMPT, REMEMBER, START, Recording, text_or_none
+from signet_conformance.finding import Finding, Reason, Verdict
+from signet_conformance.outcome.broken_off import broke_off
+from signet_conformance.outcome.known_failures import UNNAMED
+from signet_conformance.rules.memory import idempotency_key
+from signet_conformance.rules.spoken_at_all import was_tested
+from signet_conformance.trace import Header, Trace, read
+
+JOINED = frozenset({"SIG-END-002", "SIG-HEALTH-001", "SIG-END-005", "SIG-PROMPT-005", "SIG-START-004"})
+"""What is said of a session by these may be settled by another recording of it."""
+_BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN, Verdict.INCONCLUSIVE)
+_TOLD = 5
+_MOST_SESSIONS = 2000
+"""Sessions of one recording and requirement that have a row of their own."""
+
+_encoder = msgspec.json.Encoder()
+
+
+def judge_batch(job: dict[str, Any]) -> bytes:
+    """The rows of a batch as JSON lines: those of its first recording, then those of the next.
+
+    `job` is what `manifest.job` says. The same job gives the same bytes, whoever does it, and however often.
+    """
+    hashes = Hashes(job["salt"])
+    lines: list[bytes] = []
+    # Traces are many small objects without cycles: looking for some takes as long as a third of the judging.
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        for name, place, size, model_size in job["entries"]:
+            rows = _rows_of(name, place, size, model_size, job, hashes)
+            lines += (_encoder.encode(row) + b"\n" for row in rows)
+    finally:
+        if enabled:
+            gc.enable()
+    return b"".join(lines)
+
+
+def _rows_of(
+    name: str, place: str, size: int, model_size: int | None, job: dict[str, Any], hashes: Hashes
+) -> Sequence[Row]:
+    try:
+        trace = _read(place, size, model_size)
+    except ObjectLostError as lost:
+        return [RecordingRow(recording=name, outcome="unreadable", why=lost.why)]  # type: ignore[arg-type]  # its codes
+    since = job["since"]
+    created = _instant(trace.header)
+    if since is not None and created is not None and created.strftime("%Y-%m-%d") < since:
+        return ()
+    return list(rows(name, judge(trace, None, job["contract"]), created, hashes))
+
+
+def _read(place: str, size: int, model_size: int | None) -> Trace:
+    """The recording at a place; raise ObjectLostError."""
+    with ExitStack() as stack:
+        if is_remote(place):
+            folder = Path(stack.enter_context(TemporaryDirectory(prefix="signet-audit-")))
+            suffix = "".join(Path(place.rpartition("/")[2]).suffixes[-2:])
+            copied = folder / f"recording{suffix[suffix.find('.jsonl') :]}"
+            copy(place, size, copied)
+            if model_size is not None:
+                _copy_model(place, model_size, copied)
+            place = str(copied)
+        try:
+            return read(place)
+        except TraceError as failure:
+            cause = failure.__context__
+            if isinstance(cause, FileNotFoundError):
+                raise ObjectLostError("gone") from None
+            raise ObjectLostError("refused" if isinstance(cause, PermissionError) else "damaged") from None
+
+
+def _copy_model(place: str, size: int, copied: Path) -> None:
+    from signet_conformance.trace.sides import model_side
+
+    beside, beside_copy = model_side(place), model_side(str(copied))
+    if beside is not None and beside_copy is not None:
+        copy(beside, size, Path(beside_copy))
+
+
+def rows(name: str, judged: Judged, created: datetime | None, hashes: Hashes) -> Iterator[Row]:
+    """The rows of a judged recording called `name`."""
+    recording, header = judged.recording, judged.trace.header
+    about: dict[str, Any] = {
+        "recording": name,
+        "connector": shown(header.target) or UNNAMED,
+        "connector_release": shown(header.connector_release),
+        "host": shown(header.host),
+        "host_release": shown(header.host_release),
+        "harness": shown(_harness(recording)),
+        "daemon": shown(header.daemon_version),
+        "kit": shown(header.kit),
+        "recorder": shown(header.recorder),
+        "created": None if created is None else f"{created:%Y-%m-%dT%H:%M:%S}.{created.microsecond // 1000:03}Z",
+        "torn": bool(judged.trace.warnings),
+        "exchanges": len(judged.trace.exchanges),
+        "sessions": len(recording.hooks_of),
+    }
+    if broke_off(judged.trace) is not None:
+        yield RecordingRow(outcome="broken-off", **about)
+        return
+    by_verdict: dict[Verdict, list[str]] = {verdict: [] for verdict in Verdict}
+    for requirement, judgement in judged.judgements.items():
+        by_verdict[judgement.verdict].append(requirement)
+    yield RecordingRow(
+        outcome="judged",
+        **about,
+        tested=was_tested(recording),
+        passed=tuple(by_verdict[Verdict.PASS]),
+        failed=tuple(by_verdict[Verdict.FAIL]),
+        warned=tuple(by_verdict[Verdict.WARN]),
+        undecided=tuple(by_verdict[Verdict.INCONCLUSIVE]),
+        errors=tuple(by_verdict[Verdict.ERROR]),
+    )
+    begun = None if created is None else created.timestamp()
+    yield from _sessions(name, recording, begun, hashes)
+    for verdict in _BREACHES:
+        for requirement in by_verdict[verdict]:
+            yield from _breaches(name, requirement, judged, hashes)
+    if judged.judgements["SIG-REM-002"].reason is not Reason.GATED:
+        yield from _saves(name, recording, begun, hashes)
+
+
+def _sessions(name: str, recording: Recording, begun: float | None, hashes: Hashes) -> Iterator[SessionRow]:
+    for key, hooks in recording.hooks_of.items():
+        operations = [str(call.operation) for call in hooks]
+        starts = [call for call in hooks if call.operation == START]
+        project = next((text for call in starts if (text := text_or_none(call.body.get("project")))), None)
+        native = next((text for call in hooks if (text := text_or_none(call.body.get("sessionId")))), None)
+        yield SessionRow(
+            recording=name,
+            session=str(hashes.of(key)),
+            agent=str(shown(hooks[0].agent)),
+            project=hashes.of(project),
+            native=hashes.of(native),
+            starts=len(starts),
+            prompts=operations.count(PROMPT),
+            ends=operations.count(END),
+            hooks=len(hooks),
+            first_operation=operations[0],
+            last_operation=operations[-1],
+            first=_at(begun, hooks[0].t0),
+            last=_at(begun, max(call.t1 for call in hooks)),
+            first_exchange=hooks[0].seq,
+            last_exchange=hooks[-1].seq,
+        )
+
+
+def _breaches(name: str, requirement: str, judged: Judged, hashes: Hashes) -> Iterator[BreachRow]:
+    judgement = judged.judgements[requirement]
+    groups: dict[str | None, list[Finding]] = {}
+    for finding in judgement.findings:
+        key = _session(judged.recording, finding) if requirement in JOINED else None
+        if key is not None and key not in groups and len(groups) >= _MOST_SESSIONS:
+            key = None
+        groups.setdefault(key, []).append(finding)
+    for key, findings in (groups or {None: []}).items():
+        first = findings[0] if findings else None
+        yield BreachRow(
+            recording=name,
+            requirement=requirement,
+            verdict=judgement.verdict.value,  # type: ignore[arg-type]  # of _BREACHES
+            session=hashes.of(key if requirement in JOINED or first is None else _session(judged.recording, first)),
+            count=max(1, len(findings)),
+            exchanges=() if first is None else first.exchanges[:_TOLD],
+            pointer="" if first is None else pointer_shown(first.pointer),
+        )
+
+
+def _session(recording: Recording, finding: Finding) -> str | None:
+    call = recording.by_seq.get(finding.exchanges[0]) if finding.exchanges else None
+    return None if call is None else call.key
+
+
+def _saves(name: str, recording: Recording, begun: float | None, hashes: Hashes) -> Iterator[SaveRow]:
+    seen: set[tuple[str, str]] = set()
+    for call in recording.of(REMEMBER, HOOK_REMEMBER):
+        key, content = idempotency_key(call), text_or_none(call.body.get("content"))
+        if key is not None and content is not None and (key, content) not in seen:
+            seen.add((key, content))
+            yield SaveRow(
+                recording=name,
+                idempotency=str(hashes.of(key)),
+                content=str(hashes.of(content)),
+                exchange=call.seq,
+                at=_at(begun, call.t0),
+            )
+
+
+def _harness(recording: Recording) -> str | None:
+    """The harness that is declared, else the one that the first hook names."""
+    declared = recording.declared.harness
+    if declared is not None or not recording.hooks:
+        return declared
+    return text_or_none(recording.hooks[0].body.get("harness"))
+
+
+def _instant(header: Header) -> datetime | None:
+    """When the recording began, in UTC; None where the header does not say so."""
+    if header.created is None:
+        return None
+    try:
+        told = datetime.fromisoformat(header.created)
+        return told.replace(tzinfo=UTC) if told.tzinfo is None else told.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _at(begun: float | None, t: float) -> float | None:
+    return None if begun is None else round(begun + t, 3)

@@ -1,0 +1,179 @@
+"""The manifest of an audit: which recordings, in which order, by which terms. Written once, whole; never changed.
+
+It alone says where recordings lie, so it is no result: only its owner may read it, and it stays where the audit was.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from signet_conformance import __version__
+from signet_conformance.audit.stores import Listed, is_remote, recordings_of
+from signet_conformance.errors import UsageError, printable
+from signet_conformance.files.whole_file import write_whole
+
+FILE = "manifest.jsonl"
+FORMAT = "signet-audit-manifest/1"
+BATCH = 250
+"""Recordings of a batch, at most."""
+BATCH_BYTES = 64 * 1024 * 1024
+"""Bytes of a batch of several recordings, at most."""
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """What an audit was asked for. `since` is a day such as 2026-11-01; None means: not asked for."""
+
+    datasets: tuple[str, ...]
+    since: str | None = None
+    sample: int | None = None
+    contract: str | None = None
+
+
+class Entry(msgspec.Struct, frozen=True, array_like=True):
+    """One recording of the manifest: its id in the results, its name in the data set, where it lies, and sizes."""
+
+    id: str
+    name: str
+    place: str
+    size: int
+    model_size: int | None = None
+
+
+class _Head(msgspec.Struct, frozen=True, kw_only=True):
+    format: str
+    kit: str
+    terms: Terms
+    salt: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The recordings of an audit in their order, and the key of its hashes."""
+
+    terms: Terms
+    salt: str
+    entries: Sequence[Entry]
+
+    def batches(self) -> Iterator[Sequence[Entry]]:
+        """The entries as batches, always the same ones."""
+        batch: list[Entry] = []
+        held = 0
+        for entry in self.entries:
+            if batch and (len(batch) == BATCH or held + entry.size > BATCH_BYTES):
+                yield batch
+                batch, held = [], 0
+            batch.append(entry)
+            held += entry.size
+        if batch:
+            yield batch
+
+    def places(self) -> Mapping[str, Entry]:
+        """The entries by their ids."""
+        return {entry.id: entry for entry in self.entries}
+
+
+def made(terms: Terms) -> Manifest:
+    """List the data sets; raise UsageError for one that cannot be listed or holds no recording."""
+    listed: dict[str, Listed] = {}
+    for dataset in sorted(set(terms.datasets)):
+        for each in recordings_of(dataset):
+            listed.setdefault(each.place, each)
+    named = sorted(listed.values(), key=lambda each: (each.name, each.size, each.place))
+    entries = []
+    times: dict[str, int] = {}
+    for each in named:
+        # Two data sets may hold the same name.
+        number = times[each.name] = times.get(each.name, 0) + 1
+        digest = sha256(f"{each.name}\0{number}".encode("utf-8", "surrogateescape")).hexdigest()
+        entries.append(Entry(digest[:16], each.name, each.place, each.size, each.model_size))
+    if terms.sample is not None:
+        chosen = {entry.id for entry in sorted(entries, key=lambda entry: entry.id)[: terms.sample]}
+        entries = [entry for entry in entries if entry.id in chosen]
+    salt = sha256()
+    for entry in entries:
+        salt.update(f"{entry.name}\0{entry.size}\n".encode("utf-8", "surrogateescape"))
+    return Manifest(terms, salt.hexdigest(), entries)
+
+
+def written_or_read(terms: Terms, folder: Path) -> tuple[Manifest, bool]:
+    """The manifest of the audit in `folder`, made now where there is none; and whether it was there before.
+
+    Raises UsageError when the folder holds an audit of something else, or by another release of the kit.
+    """
+    path = folder / FILE
+    terms = msgspec.structs.replace(terms, datasets=tuple(sorted({_whole(each) for each in terms.datasets})))
+    if not path.is_file():
+        manifest = made(terms)
+        _write(manifest, path)
+        return manifest, False
+    manifest = read(folder)
+    if manifest.terms != terms:
+        raise UsageError(
+            "holds an audit of other recordings, or by other options",
+            where=printable(folder, 400),
+            remedy="name another folder: --out FOLDER",
+        )
+    return manifest, True
+
+
+def _whole(dataset: str) -> str:
+    return dataset if is_remote(dataset) else os.path.abspath(dataset)  # noqa: PTH100 - no link is followed
+
+
+def _write(manifest: Manifest, path: Path) -> None:
+    head = _Head(format=FORMAT, kit=__version__, terms=manifest.terms, salt=manifest.salt, count=len(manifest.entries))
+    lines = (msgspec.json.encode(line) + b"\n" for line in (head, *map(_encodable, manifest.entries)))
+    write_whole(path, lines)
+
+
+def _encodable(entry: Entry) -> Entry:
+    # A name that is no UTF-8 has half characters, which JSON does not take.
+    try:
+        entry.place.encode()
+    except UnicodeEncodeError:
+        raise UsageError(
+            "a name that is no UTF-8 cannot stand in a manifest",
+            where=printable(entry.place, 400),
+            remedy="rename the file",
+        ) from None
+    return entry
+
+
+def read(folder: Path) -> Manifest:
+    """The manifest of the audit in `folder`; raise UsageError when there is none that this kit can go on with."""
+    path = folder / FILE
+    try:
+        lines = path.read_bytes().splitlines()
+        head = msgspec.json.decode(lines[0], type=_Head)
+        entries = [msgspec.json.decode(line, type=Entry) for line in lines[1:]]
+    except (OSError, IndexError, msgspec.MsgspecError) as failure:
+        raise UsageError(
+            f"holds no manifest of an audit ({printable(failure, 160)})",
+            where=printable(path, 400),
+            remedy="name the folder of an audit: --out FOLDER",
+        ) from None
+    if head.format != FORMAT or head.kit != __version__ or head.count != len(entries):
+        raise UsageError(
+            f"is an audit by release {printable(head.kit, 40)} of the kit, this is {__version__}",
+            where=printable(path, 400),
+            remedy="finish it with that release, or name another folder: --out FOLDER",
+        )
+    return Manifest(head.terms, head.salt, entries)
+
+
+def job(manifest: Manifest, batch: Sequence[Entry]) -> dict[str, Any]:
+    """What whoever judges a batch is told, as plain values that any process can be sent."""
+    return {
+        "salt": manifest.salt,
+        "since": manifest.terms.since,
+        "contract": manifest.terms.contract,
+        "entries": [(entry.id, entry.place, entry.size, entry.model_size) for entry in batch],
+    }

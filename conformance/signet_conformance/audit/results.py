@@ -1,0 +1,231 @@
+"""The folder of an audit: a file a batch while it goes on, then the tables. Every file is there whole or not at all.
+
+FOLDER/manifest.jsonl              where the recordings lie: private, no result
+FOLDER/batches/000000.jsonl …      the rows of each batch, as they were judged
+FOLDER/results/recordings.jsonl    a row a recording; or .parquet
+FOLDER/results/sessions.jsonl      a row a recording and session
+FOLDER/results/breaches.jsonl      a row a recording and breached or undecided requirement
+FOLDER/results/summary.json        by connector, release and requirement
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from signet_conformance.audit.between import Between, between
+from signet_conformance.audit.extra import package
+from signet_conformance.audit.rows import BreachRow, RecordingRow, Row, SaveRow, SessionRow
+from signet_conformance.audit.summary import Summary, Summing
+from signet_conformance.contract import requirements
+from signet_conformance.errors import UsageError, printable
+from signet_conformance.files.private_files import private_opener
+from signet_conformance.files.whole_file import write_whole
+
+TABLES = ("recordings", "sessions", "breaches")
+JSON_LINES, PARQUET = "jsonl", "parquet"
+_SUMMARY = "summary.json"
+_ORDER = ("errors", "failed", "warned", "passed", "undecided")
+"""The lists of a recording's row, the first that counts first."""
+_LIST_OF = {"ERROR": "errors", "FAIL": "failed", "WARN": "warned", "INCONCLUSIVE": "undecided"}
+
+_decoder = msgspec.json.Decoder(Row)
+_encoder = msgspec.json.Encoder()
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Make the folder of an audit ours alone; raise UsageError when that cannot be, or another audit is at it."""
+    try:
+        (folder / "batches").mkdir(parents=True, exist_ok=True)
+        (folder / "results").mkdir(exist_ok=True)
+        lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as failure:
+        raise UsageError(
+            f"cannot be written: {failure.strerror or failure}",
+            where=printable(folder, 400),
+            remedy="name a folder that you may write to: --out FOLDER",
+        ) from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        raise UsageError(
+            "another audit is at work there", where=printable(folder, 400), remedy="wait for its end, or name another"
+        ) from None
+    try:
+        yield
+    finally:
+        os.close(lock)
+
+
+class Batches:
+    """The files of the batches in the folder of an audit."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / "batches"
+        self._done = {int(path.stem) for path in self._folder.glob("*.jsonl") if path.stem.isdigit()}
+
+    def has(self, number: int) -> bool:
+        """Whether a batch was judged."""
+        return number in self._done
+
+    def write(self, number: int, rows: bytes) -> None:
+        """Keep the rows of a batch."""
+        write_whole(self._path(number), (rows,))
+        self._done.add(number)
+
+    def _path(self, number: int) -> Path:
+        return self._folder / f"{number:06}.jsonl"
+
+    def lines(self) -> Iterator[bytes]:
+        """The rows of all batches, in the order of the manifest."""
+        for number in sorted(self._done):
+            with self._path(number).open("rb") as stream:
+                yield from stream
+
+    def rows(self) -> Iterator[Row]:
+        """The same, read."""
+        return map(_decoder.decode, self.lines())
+
+
+def write_tables(folder: Path, batches: Batches, earlier: int, form: str) -> tuple[Summary, Between]:
+    """Write the tables and the summary of an audit whose batches are all there.
+
+    `earlier` counts recordings of before the day that was asked for. Raises UsageError when a table cannot be written.
+    """
+    together = between(batches.rows)
+    settled: dict[str, set[tuple[str, str]]] = {}
+    for recording, requirement, session in together.settled:
+        settled.setdefault(recording, set()).add((requirement, session))
+    summing = Summing()
+    results = folder / "results"
+    with ExitStack() as stack:
+        streams = {name: stack.enter_context(_table(results, name)) for name in TABLES}
+        for rows in _by_recording(batches):
+            for row in _adjusted(rows, settled, together):
+                summing.add(row)
+                streams[f"{row.__struct_config__.tag}{'es' if isinstance(row, BreachRow) else 's'}"].write(
+                    _encoder.encode(row) + b"\n"
+                )
+    if form == PARQUET:
+        for name in TABLES:
+            _to_parquet(results, name)
+    for name in TABLES:
+        (results / f"{name}.{JSON_LINES if form == PARQUET else PARQUET}").unlink(missing_ok=True)
+    summary = summing.summary(earlier=earlier, joined=together.joined)
+    write_whole(results / _SUMMARY, (msgspec.json.format(_encoder.encode(summary), indent=1), b"\n"))
+    return summary, together
+
+
+@contextmanager
+def _table(results: Path, name: str) -> Iterator[BinaryIO]:
+    """A stream whose content is a table once the block ends well."""
+    draft = results / f"{name}.jsonl.part"
+    with open(draft, "wb", opener=private_opener) as stream:
+        yield stream
+    draft.replace(results / f"{name}.jsonl")
+
+
+def _to_parquet(results: Path, name: str) -> None:
+    duckdb = package("duckdb", "--format parquet")
+    source, draft, table = (results / f"{name}{suffix}" for suffix in (".jsonl", ".parquet.part", ".parquet"))
+    with duckdb.connect(config={"threads": 1}) as connection:
+        rows = connection.read_json(str(source), format="newline_delimited", columns=dict(COLUMNS[name]))
+        rows.write_parquet(str(draft), compression="zstd")
+    draft.replace(table)
+
+
+_LIST = "VARCHAR[]"
+COLUMNS: Mapping[str, Mapping[str, str]] = {
+    "recordings": {
+        **dict.fromkeys(
+            (
+                "recording", "outcome", "why", "connector", "connector_release", "host", "host_release", "harness",
+                "daemon", "kit", "recorder",
+            ),
+            "VARCHAR",
+        ),
+        "created": "TIMESTAMP", "torn": "BOOLEAN", "exchanges": "BIGINT", "sessions": "BIGINT", "tested": "BOOLEAN",
+        "passed": _LIST, "failed": _LIST, "warned": _LIST, "undecided": _LIST, "errors": _LIST,
+    },
+    "sessions": {
+        **dict.fromkeys(("recording", "session", "agent", "project", "native"), "VARCHAR"),
+        **dict.fromkeys(("starts", "prompts", "ends", "hooks"), "BIGINT"),
+        "first_operation": "VARCHAR", "last_operation": "VARCHAR", "first": "DOUBLE", "last": "DOUBLE",
+        "first_exchange": "BIGINT", "last_exchange": "BIGINT",
+    },
+    "breaches": {
+        **dict.fromkeys(("recording", "requirement", "verdict", "session"), "VARCHAR"),
+        "count": "BIGINT", "exchanges": "BIGINT[]", "pointer": "VARCHAR", "between": _LIST,
+    },
+}  # fmt: skip
+"""The columns of each table, as DuckDB types."""
+
+
+def _by_recording(batches: Batches) -> Iterator[list[Row]]:
+    """The rows of one recording after the other."""
+    group: list[Row] = []
+    for row in batches.rows():
+        if isinstance(row, RecordingRow) and group:
+            yield group
+            group = []
+        if not isinstance(row, SaveRow):
+            group.append(row)
+    if group:
+        yield group
+
+
+def _adjusted(
+    rows: list[Row], settled: Mapping[str, set[tuple[str, str]]], together: Between
+) -> Iterator[RecordingRow | SessionRow | BreachRow]:
+    """The rows of a recording, with what only several recordings show."""
+    whole = rows[0]
+    assert isinstance(whole, RecordingRow)  # noqa: S101 - a batch is written so
+    falls = settled.get(whole.recording, set())
+    added = together.added.get(whole.recording, ())
+    sessions = [row for row in rows if isinstance(row, SessionRow)]
+    breaches = [row for row in rows if isinstance(row, BreachRow)]
+    left = [row for row in breaches if row.session is None or (row.requirement, row.session) not in falls]
+    if len(left) < len(breaches) or added:
+        breaches = [*left, *added]
+        whole = _verdicts_of(whole, {row.requirement for row in rows if isinstance(row, BreachRow)}, breaches)
+    yield whole
+    yield from sessions
+    yield from breaches
+
+
+def _verdicts_of(whole: RecordingRow, had: set[str], breaches: list[BreachRow]) -> RecordingRow:
+    """The row of a recording whose breaches are these; what it `had` breached and no longer does, it passes."""
+    now: dict[str, str] = {}
+    for name in (*_ORDER[:3], "passed", "undecided"):
+        now.update(dict.fromkeys(getattr(whole, name), name))
+    now.update(dict.fromkeys(had, "passed"))
+    for row in breaches:
+        told = _LIST_OF[row.verdict]
+        now[row.requirement] = min(now.get(row.requirement, told), told, key=_ORDER.index)
+    order = {name: number for number, name in enumerate(requirements())}
+    lists = {name: [each for each, its in now.items() if its == name] for name in _ORDER}
+    return msgspec.structs.replace(
+        whole,
+        **{name: tuple(sorted(each, key=lambda r: (order.get(r, len(order)), r))) for name, each in lists.items()},
+    )
+
+
+def read_summary(folder: Path) -> Summary:
+    """The summary of an audit; raise UsageError when it has not come to its end."""
+    path = folder / "results" / _SUMMARY
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Summary)
+    except (OSError, msgspec.MsgspecError):
+        raise UsageError(
+            "holds no audit that has come to its end",
+            where=printable(folder, 400),
+            remedy="signet-conformance audit DATASET… --out FOLDER goes on where it was",
+        ) from None

@@ -1,0 +1,109 @@
+"""The rows that an audit writes, as classes: signet-audit-rows/1. Their JSON Schemas stand in the schemas folder.
+
+A row is a JSON object a line; `kind` says which. Hashes are 16 hexadecimal digits and compare within one audit.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from msgspec import Meta, Struct
+
+Id = Annotated[str, Meta(pattern="^[0-9a-f]{16}$", description="The id of a recording; the manifest says where it is.")]
+Hash = Annotated[str, Meta(pattern="^[0-9a-f]{16}$")]
+Name = Annotated[str, Meta(min_length=1, max_length=110, description="A name or release; hidden-… for other texts.")]
+RequirementId = Annotated[str, Meta(min_length=1, max_length=80)]
+Requirements = tuple[RequirementId, ...]
+Instant = Annotated[str, Meta(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$", description="UTC.")]
+Seconds = Annotated[float, Meta(description="Seconds since 1970, UTC.")]
+Count = Annotated[int, Meta(ge=0)]
+Breach = Literal["ERROR", "FAIL", "WARN", "INCONCLUSIVE"]
+
+
+class RecordingRow(Struct, frozen=True, kw_only=True, tag_field="kind", tag="recording"):
+    """A recording of the data set, whether it could be judged or not.
+
+    The lists of requirements are by verdict; what no list names was not applicable.
+    """
+
+    schema_file: ClassVar[str] = "audit/signet-audit-recording-1.schema.json"
+
+    recording: Id
+    outcome: Annotated[
+        Literal["judged", "broken-off", "unreadable"],
+        Meta(description="broken-off: its scenario was not performed to its end, so it decides nothing."),
+    ]
+    why: Annotated[
+        Literal["gone", "refused", "damaged", "not-delivered"] | None,
+        Meta(description="Why it could not be read."),
+    ] = None
+    connector: Name | None = None
+    connector_release: Name | None = None
+    host: Name | None = None
+    host_release: Name | None = None
+    harness: Name | None = None
+    daemon: Name | None = None
+    kit: Annotated[Name | None, Meta(description="The release of the kit that recorded it.")] = None
+    recorder: Annotated[Name | None, Meta(description="The id of the recorder's process.")] = None
+    created: Instant | None = None
+    torn: Annotated[bool, Meta(description="Whether its last line was torn or left out.")] = False
+    exchanges: Count = 0
+    sessions: Count = 0
+    tested: Annotated[bool, Meta(description="Whether it holds a lifecycle hook or a memory operation.")] = False
+    passed: Requirements = ()
+    failed: Requirements = ()
+    warned: Requirements = ()
+    undecided: Requirements = ()
+    errors: Requirements = ()
+
+
+class SessionRow(Struct, frozen=True, kw_only=True, tag_field="kind", tag="session"):
+    """What one recording shows of one session: a session may have rows of several recordings."""
+
+    schema_file: ClassVar[str] = "audit/signet-audit-session-1.schema.json"
+
+    recording: Id
+    session: Annotated[Hash, Meta(description="The hash of its key.")]
+    agent: Name
+    project: Annotated[Hash | None, Meta(description="The hash of the project that it was started for.")] = None
+    native: Annotated[Hash | None, Meta(description="The hash of the sessionId that was sent.")] = None
+    starts: Count
+    prompts: Count
+    ends: Count
+    hooks: Count
+    first_operation: Name
+    last_operation: Name
+    first: Seconds | None = None
+    last: Seconds | None = None
+    first_exchange: Count
+    last_exchange: Count
+
+
+class BreachRow(Struct, frozen=True, kw_only=True, tag_field="kind", tag="breach"):
+    """What a recording breaches, or leaves undecided, of one requirement; where it matters, of one session."""
+
+    schema_file: ClassVar[str] = "audit/signet-audit-breach-1.schema.json"
+
+    recording: Id
+    requirement: RequirementId
+    verdict: Breach
+    session: Annotated[Hash | None, Meta(description="The session that it is about, where there is one.")] = None
+    count: Annotated[Count, Meta(description="How many findings.")] = 1
+    exchanges: Annotated[tuple[int, ...], Meta(description="Of the first finding, five at most.")] = ()
+    pointer: Annotated[str, Meta(description="Into the first exchange; * for a name that is not the contract's.")] = ""
+    between: Annotated[
+        tuple[Id, ...], Meta(description="The other recordings, where only several show it; twenty at most.")
+    ] = ()
+
+
+class SaveRow(Struct, frozen=True, kw_only=True, tag_field="kind", tag="save"):
+    """A save with an idempotency key: what recordings are compared by, in the files of batches only."""
+
+    recording: Id
+    idempotency: Hash
+    content: Hash
+    exchange: int
+    at: float | None = None
+
+
+Row = RecordingRow | SessionRow | BreachRow | SaveRow

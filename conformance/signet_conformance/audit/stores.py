@@ -1,0 +1,247 @@
+"""Where data sets lie: folders of this machine, and object stores by fsspec. Listed and read with bounded patience.
+
+Every call that meets a busy or broken store is made again, after a pause that doubles; what came short counts as
+not delivered. Nothing here remembers how often it asked, so that no result depends on it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from glob import glob, has_magic
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from signet_conformance.audit.extra import package
+from signet_conformance.errors import UsageError, printable
+from signet_conformance.trace.sides import is_model_side, is_recording, model_side
+
+TRIES = 7
+FIRST_PAUSE_S = 0.1
+MOST_PAUSE_S = 10.0
+_FOR_GOOD = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, NotImplementedError)
+_PART_BYTES = 8 * 1024 * 1024
+
+Result = TypeVar("Result")
+
+
+class ObjectLostError(Exception):
+    """A recording that was listed cannot be had; `why` is a code of a row."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+        super().__init__(why)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A recording of a data set: its name below the data set, where it lies, its bytes, and those of its model's side.
+
+    `model_size` is None where no model was recorded.
+    """
+
+    name: str
+    place: str
+    size: int
+    model_size: int | None = None
+
+
+def is_remote(place: str) -> bool:
+    """Whether a data set or a recording lies in an object store, as SCHEME://… says."""
+    return "://" in place
+
+
+def recordings_of(dataset: str) -> list[Listed]:
+    """The recordings of a folder, a file, a glob, or a prefix of an object store, by name.
+
+    Raises UsageError for a data set that cannot be listed or holds no recording.
+    """
+    sizes = _remote_files(dataset) if is_remote(dataset) else _local_files(dataset)
+    root = _root(dataset)
+    listed = [
+        Listed(
+            place.removeprefix(root).lstrip("/") or place.rpartition("/")[2],
+            place,
+            size,
+            sizes.get(model_side(place) or ""),
+        )
+        for place, size in sizes.items()
+        if not is_model_side(place)
+    ]
+    if not listed:
+        raise UsageError("holds no recording", where=_told(dataset), remedy="name a folder, glob or prefix of *.jsonl")
+    return sorted(listed, key=lambda each: each.name)
+
+
+def _root(dataset: str) -> str:
+    """What the names of a data set leave out: the folder before the first part that is a pattern, or that holds it."""
+    absolute = dataset if is_remote(dataset) else os.path.abspath(dataset)  # noqa: PTH100 - no link is followed
+    fixed = absolute
+    while has_magic(fixed):
+        fixed = fixed.rpartition("/")[0]
+    return fixed.rstrip("/")
+
+
+def _told(dataset: str) -> str:
+    return printable(dataset, 400)
+
+
+# -- this machine
+
+
+def _local_files(dataset: str) -> dict[str, int]:
+    if not dataset:
+        raise UsageError("an empty argument names no data set", remedy="name a folder, a glob or a prefix")
+    path = Path(dataset)
+    matches = [dataset] if os.path.lexists(path) or not has_magic(dataset) else glob(dataset, recursive=True)  # noqa: PTH207 - Path.glob takes no absolute pattern
+    files: dict[str, int] = {}
+    for match in matches:
+        if Path(match).is_dir():
+            files.update(_below(match))
+        elif match == dataset or is_recording(match):
+            try:
+                files[os.path.abspath(match)] = Path(match).stat().st_size  # noqa: PTH100 - no link is followed
+            except OSError as failure:
+                raise _unlisted(match, failure) from None
+    for place in [each for each in files if not is_model_side(each)]:
+        beside = model_side(place)
+        if beside is not None and beside not in files and Path(beside).is_file():
+            files[beside] = Path(beside).stat().st_size
+    return files
+
+
+def _below(folder: str) -> Iterator[tuple[str, int]]:
+    def unreadable(failure: OSError) -> None:
+        raise _unlisted(str(failure.filename or folder), failure)
+
+    for parent, _, names in os.walk(os.path.abspath(folder), onerror=unreadable):  # noqa: PTH100 - no link is followed
+        for name in names:
+            if is_recording(name):
+                place = os.path.join(parent, name)  # noqa: PTH118 - once a recording of a fleet
+                try:
+                    status = os.stat(place)  # noqa: PTH116 - once a recording of a fleet
+                except OSError:
+                    yield place, 0  # it cannot be read either, and that will be its row
+                    continue
+                yield place, status.st_size
+
+
+def _unlisted(place: str, failure: OSError) -> UsageError:
+    return UsageError(
+        f"cannot be listed: {failure.strerror or failure}", where=_told(place), remedy="check the path and its rights"
+    )
+
+
+# -- object stores
+
+
+def _remote_files(dataset: str) -> dict[str, int]:
+    parts = urlsplit(dataset)
+    if "@" in parts.netloc or (parts.query and not has_magic(dataset)):
+        raise UsageError(
+            "an address with a secret in it would be kept beside the results",
+            where=f"{parts.scheme}://…",
+            remedy="leave it out, and give the store's credentials by its environment variables or its own file",
+        )
+    store, root = _store(dataset)
+    try:
+        found = patiently(lambda: _find(store, root))
+    except _FOR_GOOD as failure:
+        raise UsageError(
+            f"cannot be listed: {type(failure).__name__}",
+            where=_told(dataset),
+            remedy="check the prefix, and the credentials in the environment",
+        ) from None
+    except Exception as failure:  # noqa: BLE001 - each store raises errors of its own
+        raise UsageError(
+            f"cannot be listed, after {TRIES} tries: {printable(failure, 200)}",
+            where=_told(dataset),
+            remedy="the same command tries again",
+        ) from None
+    return {store.unstrip_protocol(path): size for path, size in found.items() if is_recording(path)}
+
+
+def _find(store: Any, root: str) -> dict[str, int]:
+    store.invalidate_cache()
+    if has_magic(root):
+        matches = store.glob(root, detail=True)
+        files = {path: told for path, told in matches.items() if told.get("type") != "directory"}
+        for folder in [path for path, told in matches.items() if told.get("type") == "directory"]:
+            files.update(store.find(folder, detail=True))
+    else:
+        files = store.find(root, detail=True)
+    return {path: int(told.get("size") or 0) for path, told in files.items()}
+
+
+@cache
+def _store_of(scheme: str, process: int) -> Any:
+    """The store of a scheme, opened anew in each process: its connections belong to one."""
+    del process
+    fsspec = package("fsspec", f"a data set at {scheme}://")
+    try:
+        return fsspec.filesystem(scheme, use_listings_cache=False)
+    except ImportError as absent:
+        missing = (absent.name or str(absent)).partition(".")[0]
+        raise UsageError(
+            f"a data set at {scheme}:// needs {printable(missing, 200)}, which is not installed",
+            remedy="pip install 'signet-conformance[fleet]', and the package of the store, such as s3fs or gcsfs",
+        ) from None
+    except ValueError:
+        raise UsageError(
+            f"no store is known by {printable(scheme, 40)}://",
+            remedy="one that fsspec knows, such as s3://BUCKET/PREFIX",
+        ) from None
+
+
+def _store(place: str) -> tuple[Any, str]:
+    scheme = place.partition("://")[0]
+    store = _store_of(scheme, os.getpid())
+    return store, store._strip_protocol(place)  # noqa: SLF001 - fsspec's own way for its implementations
+
+
+def copy(place: str, size: int, to: Path) -> None:
+    """Copy an object of `size` bytes, as it was listed, to a file of ours.
+
+    Raises ObjectLostError when it is gone, may not be read, differs from its listing, or was never delivered whole.
+    """
+    store, path = _store(place)
+    try:
+        patiently(lambda: _copy(store, path, size, to))
+    except FileNotFoundError:
+        raise ObjectLostError("gone") from None
+    except PermissionError:
+        raise ObjectLostError("refused") from None
+    except Exception:  # noqa: BLE001 - each store raises errors of its own
+        raise ObjectLostError("not-delivered") from None
+
+
+def _copy(store: Any, path: str, size: int, to: Path) -> None:
+    """Copy an object whole; raise EOFError when less, or more, came than was listed."""
+    written = 0
+    with to.open("wb") as stream:
+        while written < size:
+            part = store.cat_file(path, start=written, end=min(size, written + _PART_BYTES))
+            if not part:
+                break
+            stream.write(part)
+            written += len(part)
+    if written != size:
+        raise EOFError(f"{written} of {size} bytes")
+
+
+def patiently(ask: Callable[[], Result], pause: Callable[[float], None] = time.sleep) -> Result:
+    """What `ask` returns, asked again while it raises what may pass; raise what it raised the last time."""
+    pause_s = FIRST_PAUSE_S
+    for _ in range(TRIES - 1):
+        try:
+            return ask()
+        except _FOR_GOOD:
+            raise
+        except Exception:  # noqa: BLE001 - each store raises errors of its own
+            pause(pause_s)
+            pause_s = min(2 * pause_s, MOST_PAUSE_S)
+    return ask()

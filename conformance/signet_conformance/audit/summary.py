@@ -1,0 +1,235 @@
+"""What an audit came to: by connector, release and requirement, with the first recording that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
+
+from msgspec import Meta, Struct
+
+from signet_conformance.audit.rows import BreachRow, Count, Id, Instant, Name, RecordingRow, RequirementId, SessionRow
+from signet_conformance.contract import requirements
+from signet_conformance.finding import FOLDING_ORDER, Verdict
+
+_LISTS = {
+    "errors": Verdict.ERROR,
+    "failed": Verdict.FAIL,
+    "warned": Verdict.WARN,
+    "passed": Verdict.PASS,
+    "undecided": Verdict.INCONCLUSIVE,
+}
+_BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
+
+
+class Cell(Struct, frozen=True, kw_only=True):
+    """A requirement that some recordings of a connector's release breach."""
+
+    connector: Name
+    release: Annotated[Name | None, Meta(description="None: the recordings do not say.")]
+    requirement: RequirementId
+    verdict: Annotated[Literal["ERROR", "FAIL", "WARN"], Meta(description="The worst of them.")]
+    recordings: Annotated[Count, Meta(description="How many breach it.")]
+    passing: Annotated[Count, Meta(description="How many of the release pass it.")]
+    first_seen: Annotated[Instant | None, Meta(description="When the first of them began.")]
+    new_since: Annotated[
+        Name | None,
+        Meta(
+            description="The release, or the day, that brought it: recordings of the connector from before then pass"
+            " it, and none breaches it. None: it was always breached, or no time is known."
+        ),
+    ]
+    evidence: Annotated[Id, Meta(description="The first recording that breaches it.")]
+    exchange: Annotated[int | None, Meta(description="The exchange in it.")]
+    between: Annotated[bool, Meta(description="Whether only several recordings show it.")]
+    show: Annotated[str, Meta(description="The command that shows the evidence, run beside the audit's folder.")]
+
+
+class Summary(Struct, frozen=True, kw_only=True):
+    """The audit in numbers, its breaches as cells, and the recordings that could not be read."""
+
+    schema_file: ClassVar[str] = "audit/signet-audit-summary-1.schema.json"
+
+    format: Literal["signet-audit-summary/1"]
+    recordings: Annotated[Count, Meta(description="All that the manifest names.")]
+    judged: Count
+    broken_off: Count
+    unreadable: Count
+    earlier: Annotated[Count, Meta(description="From before the day that was asked for: not judged.")]
+    tested: Annotated[Count, Meta(description="Judged, and with a lifecycle hook or a memory operation.")]
+    exchanges: Count
+    sessions: Annotated[Count, Meta(description="Rows of sessions.")]
+    joined: Annotated[Count, Meta(description="Sessions whose parts stand in several recordings.")]
+    connectors: Annotated[dict[str, Count], Meta(description="Judged recordings by connector.")]
+    verdicts: Annotated[
+        dict[str, dict[RequirementId, str]], Meta(description="By connector: the worst verdict of each requirement.")
+    ]
+    cells: tuple[Cell, ...]
+    unread: Annotated[tuple[tuple[Id, str], ...], Meta(description="A thousand at most, each with why.")]
+
+
+def show_command(recording: str, exchange: int | None) -> str:
+    """The command that shows a recording of an audit."""
+    return f"signet-conformance audit show {recording}" + ("" if exchange is None else f" --exchange {exchange}")
+
+
+_MOST_UNREAD = 1000
+
+
+class _Seen:
+    """What is known of a requirement in recordings of one connector's release."""
+
+    __slots__ = ("_verdicts", "breaching", "evidence", "first", "first_pass", "passing", "rank")
+
+    def __init__(self) -> None:
+        self._verdicts: set[Verdict] = set()
+        self.breaching = self.passing = 0
+        self.first: str | None = None
+        self.first_pass: str | None = None
+        self.rank: tuple[int, bool, str] | None = None
+        """By what the evidence was chosen: the worst verdict, and of those the first."""
+        self.evidence: tuple[str, BreachRow | None] = ("", None)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict over all of them."""
+        return next(verdict for verdict in FOLDING_ORDER if verdict in self._verdicts)
+
+    def add(self, verdict: Verdict, row: RecordingRow) -> bool:
+        """Take the verdict of a recording; whether it is the evidence now."""
+        self._verdicts.add(verdict)
+        if verdict is Verdict.PASS:
+            self.passing += 1
+            self.first_pass = _earlier(self.first_pass, row.created)
+        if verdict not in _BREACHES:
+            return False
+        self.breaching += 1
+        self.first = _earlier(self.first, row.created)
+        rank = (FOLDING_ORDER.index(verdict), row.created is None, row.created or "")
+        if self.rank is not None and self.rank <= rank:
+            return False
+        self.rank, self.evidence = rank, (row.recording, None)
+        return True
+
+
+def _earlier(known: str | None, created: str | None) -> str | None:
+    return min(filter(None, (known, created)), default=None)
+
+
+class Summing:
+    """Takes the rows of an audit, those of one recording after the other, and adds them up."""
+
+    def __init__(self) -> None:
+        self._counts = dict.fromkeys(("judged", "broken-off", "unreadable"), 0)
+        self._tested = self._exchanges = self._sessions = 0
+        self._unread: list[tuple[str, str]] = []
+        self._connectors: dict[str, int] = {}
+        self._seen: dict[tuple[str, str | None, str], _Seen] = {}
+        self._open: dict[str, _Seen] = {}
+        """Of the recording at hand: the requirements whose evidence it is, as far as its breaches have come."""
+
+    def add(self, row: RecordingRow | SessionRow | BreachRow) -> None:
+        """Take a row."""
+        if isinstance(row, RecordingRow):
+            self._recording(row)
+        elif isinstance(row, SessionRow):
+            self._sessions += 1
+        elif (seen := self._open.pop(row.requirement, None)) is not None:
+            seen.evidence = (row.recording, row)
+
+    def _recording(self, row: RecordingRow) -> None:
+        self._open = {}
+        self._counts[row.outcome] += 1
+        self._exchanges += row.exchanges
+        if row.outcome == "unreadable" and len(self._unread) < _MOST_UNREAD:
+            self._unread.append((row.recording, str(row.why)))
+        if row.outcome != "judged":
+            return
+        self._tested += row.tested
+        connector = str(row.connector)
+        self._connectors[connector] = self._connectors.get(connector, 0) + 1
+        for name, verdict in _LISTS.items():
+            for requirement in getattr(row, name):
+                seen = self._seen.setdefault((connector, row.connector_release, requirement), _Seen())
+                if seen.add(verdict, row):
+                    self._open[requirement] = seen
+
+    def summary(self, *, earlier: int, joined: int) -> Summary:
+        """What the rows came to."""
+        counts = self._counts
+        return Summary(
+            format="signet-audit-summary/1",
+            recordings=sum(counts.values()) + earlier,
+            judged=counts["judged"],
+            broken_off=counts["broken-off"],
+            unreadable=counts["unreadable"],
+            earlier=earlier,
+            tested=self._tested,
+            exchanges=self._exchanges,
+            sessions=self._sessions,
+            joined=joined,
+            connectors=dict(sorted(self._connectors.items())),
+            verdicts=self._verdicts(),
+            cells=tuple(self._cells()),
+            unread=tuple(self._unread),
+        )
+
+    def _verdicts(self) -> dict[str, dict[str, str]]:
+        verdicts: dict[str, dict[str, Verdict]] = {}
+        for (connector, _, requirement), seen in self._seen.items():
+            its = verdicts.setdefault(connector, {})
+            its[requirement] = min(its.get(requirement, seen.verdict), seen.verdict, key=FOLDING_ORDER.index)
+        return {
+            connector: {name: verdicts[connector][name].value for name in _in_order(verdicts[connector])}
+            for connector in sorted(verdicts)
+        }
+
+    def _cells(self) -> list[Cell]:
+        order = {name: number for number, name in enumerate(requirements())}
+        cells = [self._cell(*key, seen) for key, seen in self._seen.items() if seen.breaching]
+        return sorted(
+            cells,
+            key=lambda cell: (
+                FOLDING_ORDER.index(Verdict(cell.verdict)),
+                cell.connector,
+                order.get(cell.requirement, len(order)),
+                cell.requirement,
+                cell.release or "",
+            ),
+        )
+
+    def _cell(self, connector: str, release: str | None, requirement: str, seen: _Seen) -> Cell:
+        recording, row = seen.evidence
+        exchange = row.exchanges[0] if row is not None and row.exchanges else None
+        return Cell(
+            connector=connector,
+            release=release,
+            requirement=requirement,
+            verdict=seen.verdict.value,  # type: ignore[arg-type]  # a breach, since there is one
+            recordings=seen.breaching,
+            passing=seen.passing,
+            first_seen=seen.first,
+            new_since=self._new_since(connector, requirement),
+            evidence=recording,
+            exchange=exchange,
+            between=row is not None and bool(row.between),
+            show=show_command(recording, exchange),
+        )
+
+    def _new_since(self, connector: str, requirement: str) -> str | None:
+        """What brought a breach of a connector: its release where others came before, else the day."""
+        releases = {key[1]: seen for key, seen in self._seen.items() if key[0] == connector and key[2] == requirement}
+        breached = [(seen.first, release) for release, seen in releases.items() if seen.first is not None]
+        passed = [(seen.first_pass, release) for release, seen in releases.items() if seen.first_pass is not None]
+        if not breached or not passed or min(passed, key=_time)[0] >= min(breached, key=_time)[0]:
+            return None
+        first, release = min(breached, key=_time)
+        return release if release is not None and min(passed, key=_time)[1] != release else first[:10]
+
+
+def _time(each: tuple[str, str | None]) -> tuple[str, str]:
+    return each[0], each[1] or ""
+
+
+def _in_order(verdicts: Mapping[str, Verdict]) -> list[str]:
+    known = [name for name in requirements() if name in verdicts]
+    return [*known, *sorted(set(verdicts) - set(known))]

@@ -1,0 +1,272 @@
+"""`signet-conformance audit`: many recordings judged in batches, on this machine or a cluster."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from datetime import date
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+
+from signet_conformance.audit.ending import FAIL_ON, Ending, FailOn
+from signet_conformance.cli import show
+from signet_conformance.cli.known import known_options
+from signet_conformance.cli.output import demand_apart, report_stream
+from signet_conformance.contract import version_document
+from signet_conformance.errors import UsageError, printable
+from signet_conformance.outcome.known_failures import KnownFailures
+
+DEFAULT_OUT = "signet-audit"
+_ANY = "recordings"
+_EPILOG = """\b
+Examples:
+  signet-conformance audit recordings/ --workers 8
+  signet-conformance audit 's3://fleet/2026-11-*/' --sample 10000 --out november
+  signet-conformance audit query "SELECT connector, count(*) FROM recordings GROUP BY 1"
+  signet-conformance audit show 3fb2a91c04d7e865 --exchange 12
+
+\b
+Stopped at any instant, the same command goes on where it was.
+Exit status: 0 nothing that fails, 1 a MUST is breached (see --fail-on), 2 wrong
+usage or a recording that cannot be read, 3 nothing was tested, 4 the kit failed.
+"""
+
+
+class _Group(click.Group):
+    """Takes what is no command of its own for a data set."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the command that judges before the words of a data set."""
+        if args and args[0] not in (*self.commands, "--help", "-h"):
+            args = [_ANY, *args]
+        return super().parse_args(ctx, args)
+
+    def get_help(self, ctx: click.Context) -> str:
+        """The help of the command that judges, which is what people look for."""
+        judging = self.commands[_ANY]
+        with click.Context(judging, info_name=ctx.info_name, parent=ctx.parent) as shown:
+            return judging.get_help(shown)
+
+
+@click.group(cls=_Group, no_args_is_help=False, invoke_without_command=True)
+@click.pass_context
+def command(ctx: click.Context) -> None:
+    """The group itself does nothing."""
+    if ctx.invoked_subcommand is None:
+        raise UsageError("names no data set", where="audit", remedy="signet-conformance audit FOLDER")
+
+
+_out = click.option("--out", metavar="FOLDER", default=DEFAULT_OUT, show_default=True, help="The folder of the audit.")
+
+
+def _day(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
+    if text is None:
+        return None
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise UsageError(
+            f"{printable(text, 40)!r} is not a day", where="--since", remedy="write it like 2026-11-01"
+        ) from None
+
+
+@command.command(
+    _ANY,
+    help="Judge all recordings of each DATASET (a folder, a glob, or a prefix of an object store such as s3://…),"
+    " in batches. `audit query SQL` asks the results, `audit show ID` shows a recording of them.",
+    epilog=_EPILOG,
+)
+@click.argument("datasets", nargs=-1, required=True, metavar="DATASET...")
+@_out
+@click.option(
+    "--workers", type=click.IntRange(1), metavar="N", help="Processes that judge (default: a processor each)."
+)
+@click.option("--scheduler", metavar="ADDRESS", help="Judge on the Dask cluster of this scheduler instead.")
+@click.option("--since", metavar="DAY", callback=_day, help="Only recordings that began on this day or later.")
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="Only N recordings: always the same ones.")
+@click.option("--contract", metavar="VERSION", help="Judge by this contract version, not by that of each daemon.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(FAIL_ON),
+    default="breach",
+    show_default=True,
+    help="What makes the exit status 1: any breach that no baseline lets pass, one that no baseline names, or nothing.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["jsonl", "parquet"]),
+    default="jsonl",
+    show_default=True,
+    help="How the tables are written.",
+)
+@click.option("--html", metavar="FILE", help="Write the summary as a page too.")
+@click.option("--force", is_flag=True, help="Let the page replace a file.")
+@known_options
+def recordings(
+    *,
+    datasets: tuple[str, ...],
+    out: str,
+    workers: int | None,
+    scheduler: str | None,
+    since: str | None,
+    sample: int | None,
+    contract: str | None,
+    fail_on: FailOn,
+    form: str,
+    html: str | None,
+    force: bool,
+    known: KnownFailures,
+) -> int:
+    """Judge; the exit status is the audit's."""
+    from signet_conformance.audit.extra import package
+    from signet_conformance.audit.manifest import Terms, written_or_read
+    from signet_conformance.audit.results import held
+    from signet_conformance.audit.running import concluded, judge_all
+
+    if contract is not None:
+        version_document(contract)
+    if workers is not None and scheduler is not None:
+        raise UsageError("judges on this machine, --scheduler elsewhere", where="--workers", remedy="leave one out")
+    if fail_on == "new" and not known.files:
+        raise UsageError("needs what is known already", where="--fail-on new", remedy="add --baseline FILE")
+    if form == "parquet":
+        package("duckdb", "--format parquet")
+    demand_apart([html, known.written], [file.path for file in known.files])
+    folder = Path(out)
+    terms = Terms(datasets=datasets, since=since, sample=sample, contract=contract)
+    with ExitStack() as stack:
+        stack.enter_context(held(folder))
+        judges: Any
+        if scheduler is None:
+            from signet_conformance.audit.workers import Here, Workers, processors
+
+            count = workers or processors()
+            judges = Here() if count == 1 else stack.enter_context(Workers(count))
+            manifest, resumed = written_or_read(terms, folder)
+        else:
+            from signet_conformance.audit.cluster import Cluster
+
+            manifest, resumed = written_or_read(terms, folder)
+            judges = stack.enter_context(Cluster(scheduler))
+        if resumed:
+            print(f"{printable(out, 400)}: goes on with its {len(manifest.entries):,} recordings", file=sys.stderr)
+        batches = judge_all(manifest, folder, judges, stack.enter_context(_Counting()))
+        summary = concluded(manifest, folder, batches, form)
+    ending = Ending(summary, known, fail_on)
+    _tell(ending, out, manifest.places())
+    if html is not None:
+        from signet_conformance.audit import page
+
+        with report_stream(html, force) as stream:
+            page.write(ending, stream)
+        print(f"report: {printable(html, 1000)}")
+    if ending.held.covered:
+        known.write_audit(ending.held, ending.verdicts)
+    written = known.write(ending.verdicts)
+    if written is not None:
+        print(written)
+    return ending.status
+
+
+class _Counting:
+    """Counts batches on a terminal; a log is told nothing until the end."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._step: Callable[[str, bool], None] | None = None
+        self._done = 0
+
+    def __enter__(self) -> Callable[[int, int], None]:
+        return self._told
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _told(self, done: int, total: int) -> None:
+        from signet_conformance.reports.progress import steps
+        from signet_conformance.reports.terminal import is_live
+
+        if not is_live(sys.stderr):
+            return
+        if self._step is None:
+            self._step = self._stack.enter_context(steps(total, "judging batches", sys.stderr))
+        for _ in range(done - self._done):
+            self._step("", False)
+        self._done = done
+
+
+def _tell(ending: Ending, out: str, places: Any) -> None:
+    from signet_conformance.audit.text import paragraphs
+    from signet_conformance.reports.terminal import drawn, terminal_width, wants_colour
+
+    where = "" if out == DEFAULT_OUT else out
+    for line in drawn(paragraphs(ending, where, places), terminal_width(), wants_colour(sys.stdout)):
+        print(line)
+
+
+@command.command("query", help="Ask the tables recordings, sessions and breaches of an audit, in SQL.")
+@click.argument("sql")
+@_out
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object a row.")
+def query(*, sql: str, out: str, as_json: bool) -> int:
+    """Answer; nothing but the results can be read, and nothing written."""
+    from signet_conformance.audit.query import answered
+
+    columns, rows = answered(Path(out), sql)
+    if as_json:
+        for row in rows:
+            print(json.dumps(dict(zip(columns, row, strict=True)), default=str))
+        return 0
+    from rich.table import Table
+
+    from signet_conformance.reports.terminal import drawn_table, table_width
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(printable(column, 60))
+    for row in rows:
+        table.add_row(*("" if value is None else printable(value, 200) for value in row))
+    for line in drawn_table(table, table_width(sys.stdout)):
+        print(line)
+    return 0
+
+
+@command.command("show", help="Show the recording ID of an audit as a timeline.")
+@click.argument("recording", metavar="ID")
+@_out
+@click.option("--exchange", "exchanges", multiple=True, type=int, metavar="N", help="Only exchange N; repeatable.")
+@click.option("--requirement", "-k", "only", multiple=True, metavar="ID", help="Only what is found about this one.")
+@click.option("--bodies", is_flag=True, help="Show headers and bodies.")
+@click.pass_context
+def show_recording(
+    ctx: click.Context, *, recording: str, out: str, exchanges: tuple[int, ...], only: tuple[str, ...], bodies: bool
+) -> Any:
+    """Find it by the manifest, and show it; one of an object store is copied first."""
+    from signet_conformance.audit import stores
+    from signet_conformance.audit.manifest import read
+
+    entry = read(Path(out)).places().get(recording)
+    if entry is None:
+        raise UsageError(
+            f"there is no recording {printable(recording, 40)}",
+            where=printable(out, 400),
+            remedy="an id of its results",
+        )
+    place = entry.place
+    with TemporaryDirectory(prefix="signet-audit-") as folder:
+        if stores.is_remote(place):
+            copied = Path(folder, place.rpartition("/")[2])
+            try:
+                stores.copy(place, entry.size, copied)
+            except stores.ObjectLostError as lost:
+                raise UsageError(
+                    f"cannot be had: {lost.why}", where=printable(place, 400), remedy="check the store"
+                ) from None
+            place = str(copied)
+        return ctx.invoke(show.command, trace=place, exchanges=exchanges, only=only, bodies=bodies)
