@@ -260,6 +260,13 @@ class AdapterClient(RuntimeAdapter):
             "secrets-list", "GET", "/api/secrets", headers=self._headers(), query={"agentId": session.agent}
         )
 
+    async def registered_servers(self, session: SessionIdentity) -> Reply:
+        """GET /api/marketplace/mcp: the MCP servers that are registered for this harness and project."""
+        asked = {"scoped": "1", "harness": self.harness, "workspace": session.project}
+        return await self._call(
+            "marketplace-servers", "GET", "/api/marketplace/mcp", headers=self._headers(), query=asked
+        )
+
     async def secret_job(self, job: str) -> Reply:
         """GET /api/secrets/exec/:id: how a job stands. `job` needs no percent-encoding."""
         return await self._call(

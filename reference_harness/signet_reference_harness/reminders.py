@@ -43,7 +43,7 @@ def lowered(messages: Iterable[Message]) -> tuple[Message, ...]:
     for message in messages:
         if message.role == "assistant" and not (message.content.strip() or message.tool_calls):
             continue
-        content = _without_tags(message.content)
+        content = without_tags(message.content)
         text = rendered(message.reminders)
         if not text:
             made.append(message if content == message.content and not message.reminders else _plain(message, content))
@@ -94,7 +94,7 @@ def _plain(message: Message, content: str) -> Message:
 def _block(reminder: Reminder) -> str:
     source = reminder.data.get("source")
     name = f' source="{_attribute(source)}"' if isinstance(source, str) else ""
-    text = _without_tags(reminder.text.strip())
+    text = without_tags(reminder.text.strip())
     return f'<{TAG} kind="{reminder.kind}" origin="{reminder.origin}"{name}>\n{text}\n</{TAG}>'
 
 
@@ -102,6 +102,6 @@ def _attribute(value: str) -> str:
     return re.sub(r'[<>"&\x00-\x1f]', "_", value)
 
 
-def _without_tags(text: str) -> str:
+def without_tags(text: str) -> str:
     """`text` in which nothing can be taken for the beginning or end of a reminder."""
     return _FALSE_TAG.sub("&lt;", text) if "<" in text else text

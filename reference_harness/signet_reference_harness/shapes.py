@@ -24,6 +24,7 @@ NEEDED: Final[Mapping[str, Mapping[str, type]]] = MappingProxyType(
         "memories-list": {"memories": list},
         "memory-modify": {"results": list},
         "memory-forget": {"mode": str},
+        "marketplace-servers": {"servers": list},
         "secrets-list": {"secrets": list},
         "secrets-exec": {"id": str, "status": str},
         "secrets-exec-job": {"status": str},

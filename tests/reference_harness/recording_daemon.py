@@ -25,6 +25,7 @@ RECALL = "/api/memory/recall"
 MODIFY = "/api/memory/modify"
 FORGET = "/api/memory/forget"
 EXEC = "/api/secrets/exec"
+REGISTRY = "/api/marketplace/mcp"
 
 USUAL: dict[str, dict[str, Any]] = {
     "/health": {"status": "healthy"},
@@ -39,6 +40,7 @@ USUAL: dict[str, dict[str, Any]] = {
     MODIFY: {"total": 1, "updated": 1, "results": []},
     FORGET: {"mode": "execute", "requested": 1, "deleted": 1, "results": []},
     EXEC: {"id": "job-1", "status": "running"},
+    REGISTRY: {"servers": [], "count": 0},
 }
 
 
@@ -79,8 +81,9 @@ class RecordingDaemon:
         self.origin = f"http://127.0.0.1:{self.port}"
 
     def paths(self) -> list[str]:
-        """The last path segment of every request but /health, in order of arrival."""
-        return [request.path.rsplit("/", 1)[-1] for request in self.requests if request.path != "/health"]
+        """The last path segment of every request but /health and the look into the registry, in order of arrival."""
+        beside = ("/health", REGISTRY)
+        return [request.path.rsplit("/", 1)[-1] for request in self.requests if request.path not in beside]
 
     def bodies(self, path: str) -> list[Any]:
         """The bodies sent to a path, in order of arrival."""

@@ -11,7 +11,9 @@ from signet_reference_harness.headless.inputs import Folders, Options, stored_se
 from signet_reference_harness.headless.session_file import Stored
 from signet_reference_harness.host import agent_in
 from signet_reference_harness.identity import SessionIdentity
+from signet_reference_harness.mcp_servers.settings import Configured, configured
 from signet_reference_harness.providers import Provider, registry, settings
+from signet_reference_harness.providers.agent_file import read_agent_file
 from signet_reference_harness.providers.settings import ProviderSettings
 from signet_reference_harness.routing import routing_table
 from signet_reference_harness.tools import DaemonTool, Tool
@@ -32,6 +34,7 @@ class Plan:
     tools: tuple[Tool | DaemonTool, ...]
     settings: ProviderSettings
     provider: Provider
+    mcp: Configured
 
     @classmethod
     def read(cls, options: Options, environ: Mapping[str, str], folders: Folders) -> Plan:
@@ -59,4 +62,5 @@ class Plan:
             tools=(*BUILT_IN, *FILE_TOOLS, *installed_tools(), *configured_tools(options.tools)),
             settings=asked,
             provider=registry.provider(asked),
+            mcp=configured(read_agent_file(workspace), environ),
         )

@@ -25,6 +25,7 @@ from signet_reference_harness.headless.plan import Plan
 from signet_reference_harness.headless.session_file import SessionFile, path_of
 from signet_reference_harness.headless.summary import EXIT_STATUSES, write_summary
 from signet_reference_harness.host import SessionHost
+from signet_reference_harness.mcp_servers.servers import Servers, start_for
 from signet_reference_harness.messages import ToolCall
 from signet_reference_harness.providers.completion import StopReason
 from signet_reference_harness.providers.secret import Secret
@@ -89,6 +90,7 @@ class _Task:
         self._output = Output(options.output_format, sys.stdout, self.scrub)
         self.error: Failure | None = None
         self._notes: list[str] = []
+        self._servers = Servers()
         self._under_way: asyncio.Task[None] | None = None
         """What a signal cancels: the turn, never the end of the session."""
         self._signal: int | None = None
@@ -129,6 +131,7 @@ class _Task:
             plan.config,
             plan.tools,
             research=RESEARCH,
+            sources=[self._servers],
             workspace=plan.workspace,
             context_budget=self._options.context_budget,
         )
@@ -143,6 +146,8 @@ class _Task:
                 file.close()
         finally:
             await host.aclose()
+            await self._servers.aclose()
+            self._notes += self._servers.notices
             try:
                 await plan.provider.aclose()
             except Exception as error:  # noqa: BLE001 - a stranger's code; what it has answered stays answered
@@ -164,6 +169,7 @@ class _Task:
         try:
             self._under_way = asyncio.current_task()
             async with asyncio.timeout(limit):
+                await start_for(self._servers, plan.mcp, session.client, identity)
                 await host.start(session, "startup" if plan.stored is None else "resume")
                 file.turn(self._prompt)
                 self._turn = await session.turn(self._prompt, plan.provider, listener=told)

@@ -36,6 +36,20 @@ class RetryPart(Part):
     too_long: Literal["deferred", "error"] | None = None
 
 
+class McpServerPart(Part):
+    """An MCP server: a `command` to run, or the `url` of one that runs. `env` and `headers` may hold what is secret."""
+
+    command: Annotated[str | None, Field(min_length=1)] = None
+    args: list[str] = Field(default_factory=list)
+    env: Any = None
+    cwd: str | None = None
+    url: str | None = None
+    headers: Any = None
+    timeout_s: Annotated[Seconds | None, Field(description="for one call of a tool")] = None
+    start_timeout_s: Annotated[Seconds | None, Field(description="until the server has named its tools")] = None
+    enabled: bool = True
+
+
 class RuntimePart(Part):
     """The member `runtime`. Members that the harness does not know may be the daemon's."""
 
@@ -48,6 +62,8 @@ class RuntimePart(Part):
     api_key_env: Annotated[str | None, Field(description="the environment variable that holds the key")] = None
     timeout_s: Seconds | None = None
     retry: RetryPart = RetryPart()
+    mcp_servers: dict[str, McpServerPart] = Field(default_factory=dict, description="MCP servers by their names")
+    mcp_registry: Annotated[bool, Field(description="whether those of the daemon's registry are used, too")] = True
 
 
 @dataclass(frozen=True, slots=True)

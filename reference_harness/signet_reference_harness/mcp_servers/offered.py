@@ -1,0 +1,137 @@
+"""What a server says of its tools and answers, as the harness takes it: bounded, escaped, under names of its own.
+
+A server is a stranger: its descriptions go into the model's context, and its names into what a person reads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from signet_reference_harness import reminders
+from signet_reference_harness.errors import printable
+from signet_reference_harness.messages import ToolDefinition
+from signet_reference_harness.tools.bounds import clean
+
+PREFIX: Final = "mcp__"
+SERVER_ROOM: Final = 24
+TOOL_ROOM: Final = 33
+"""Characters: with prefix and separator a name has 64 at most, which is what the vendors take."""
+MOST_TOOLS: Final = 128
+LONGEST_DESCRIPTION: Final = 2_000
+LARGEST_SCHEMA: Final = 32 * 1024
+"""Bytes of the JSON of one tool's schema."""
+LONGEST_ERROR: Final = 1_500
+_HASH: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A tool by the name that its server calls it by, and as the model is told of it."""
+
+    name: str
+    definition: ToolDefinition
+
+
+def server_label(name: str) -> str:
+    """The part of its tools' names that says which server they are of; it holds no `__`, and ends with no `_`."""
+    return _fitting(name, re.sub(r"_+", "_", re.sub(r"[^A-Za-z0-9_-]", "_", name)).strip("_"), SERVER_ROOM)
+
+
+def tool_name(server: str, tool: str) -> str:
+    """The name that the model calls a tool by: another for each tool of each server."""
+    return f"{PREFIX}{server}__{_fitting(tool, re.sub(r'[^A-Za-z0-9_-]', '_', tool), TOOL_ROOM)}"
+
+
+def _fitting(name: str, made: str, room: int) -> str:
+    """`made` of `name`, with a hash of the name at its end where they differ."""
+    if made == name and len(made) <= room:
+        return made
+    digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:_HASH]
+    return f"{made[: room - _HASH - 1]}-{digest}"
+
+
+def offers(server: str, listed: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Offer], list[str]]:
+    """The tools that a server listed, by the names that the model calls them by, and what was left out, and why."""
+    made: dict[str, Offer] = {}
+    left_out: list[str] = []
+    for number, tool in enumerate(listed):
+        if number == MOST_TOOLS:
+            left_out.append(f"all but the first {MOST_TOOLS} tools")
+            break
+        original = str(tool.get("name") or "")
+        name = tool_name(server, original)
+        schema = _schema(tool.get("inputSchema"))
+        if not original or name in made:
+            left_out.append(f"a second tool {name}" if original else "a tool without a name")
+        elif schema is None:
+            left_out.append(f"{name}, whose schema is larger than {LARGEST_SCHEMA} bytes, or is not JSON")
+        else:
+            said = shown(str(tool.get("description") or tool.get("title") or ""), LONGEST_DESCRIPTION)
+            told = f"[of the MCP server {server}] {said}".strip()
+            made[name] = Offer(original, ToolDefinition(name, told, schema))
+    return made, left_out
+
+
+def _schema(schema: Any) -> dict[str, Any] | None:
+    """The schema with its texts escaped; None for one that is too large."""
+    try:
+        if not isinstance(schema, Mapping) or len(json.dumps(schema)) > LARGEST_SCHEMA:
+            return None
+        escaped = _escaped(schema)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return escaped if isinstance(escaped, dict) else None
+
+
+def _escaped(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _escaped(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_escaped(each) for each in value]
+    return shown(value) if isinstance(value, str) else value
+
+
+def shown(text: str, most: int = LARGEST_SCHEMA) -> str:
+    """`text` as a model and a terminal may see it: bounded, without control characters and the harness's own tags."""
+    text = text if len(text) <= most else text[:most] + " ..."
+    return reminders.without_tags(printable(clean(text)))
+
+
+def content_of(result: Mapping[str, Any]) -> Any:
+    """What the model is told of a result: its structured content, else its texts; of what else there is, the kind."""
+    structured = result.get("structuredContent")
+    if isinstance(structured, Mapping):
+        return dict(structured)
+    blocks = [_block(block) for block in _blocks(result)]
+    texts = [block for block in blocks if isinstance(block, str)]
+    if len(texts) == len(blocks) == 1:
+        return texts[0]
+    return blocks
+
+
+def failure_of(result: Mapping[str, Any]) -> str:
+    """What the model is told of a result that says that the tool failed."""
+    texts = [block for block in map(_block, _blocks(result)) if isinstance(block, str)]
+    return ("\n".join(texts) or "the tool failed, and its server does not say why")[:LONGEST_ERROR]
+
+
+def _blocks(result: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    content = result.get("content")
+    return [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else []
+
+
+def _block(block: Mapping[str, Any]) -> Any:
+    kind = block.get("type")
+    if kind == "text":
+        return str(block.get("text") or "")
+    if kind == "resource" and isinstance(block.get("resource"), Mapping) and "text" in block["resource"]:
+        return {"uri": str(block["resource"].get("uri")), "text": str(block["resource"]["text"])}
+    if kind == "resource_link":
+        return {"type": kind, "uri": str(block.get("uri")), "name": str(block.get("name"))}
+    data = block.get("data") or (block.get("resource") or {}).get("blob") or ""
+    return {"type": str(kind), "left_out": f"{len(str(data))} characters of data: the harness passes on texts only"}

@@ -1,0 +1,220 @@
+"""What an MCP server is reached by: from agent.yaml, where the person named it, or from the daemon's registry.
+
+Nothing that stands in `env` or `headers` is shown or logged. From the registry come commands only if the daemon is this
+machine's own, and addresses only if they are: another machine does not say what runs here, or who is told.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from signet_reference_harness.errors import ConfigError, printable
+from signet_reference_harness.providers.agent_file import AgentFile, McpServerPart
+from signet_reference_harness.providers.secret import Secret
+from signet_reference_harness.reply import Reply
+
+CALL_TIMEOUT_S: Final = 60.0
+START_TIMEOUT_S: Final = 30.0
+LONGEST_TIMEOUT_S: Final = 600.0
+LONGEST_NAME: Final = 60
+MOST_SERVERS: Final = 32
+REGISTRY: Final = "the daemon's registry"
+SECRET_REFERENCE: Final = "secret://"  # noqa: S105 - the beginning of a reference, not a secret
+UNREADABLE: Final = "the registry does not say how it is reached"
+_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+Secrets = Mapping[str, Secret]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings:
+    """A server by `command`, over its standard streams, or by `url`, over streamable HTTP: one of the two is given."""
+
+    name: str
+    source: str
+    """Where it is named, for messages."""
+    command: tuple[str, ...] = ()
+    env: Secrets = field(default_factory=dict)
+    cwd: str | None = None
+    url: str = ""
+    headers: Secrets = field(default_factory=dict)
+    timeout_s: float = CALL_TIMEOUT_S
+    """For one call of a tool."""
+    start_timeout_s: float = START_TIMEOUT_S
+
+    def scrub(self, text: str) -> str:
+        """`text` without what is secret of this server."""
+        for secret in (*self.env.values(), *self.headers.values()):
+            text = secret.hide_in(text)
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The servers that can be tried, and what is to be said of those that cannot."""
+
+    servers: tuple[ServerSettings, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """What agent.yaml says: its servers, and whether those of the daemon's registry are used, too."""
+
+    named: Named = field(default_factory=Named)
+    with_registry: bool = True
+
+
+def configured(file: AgentFile | None, environ: Mapping[str, str]) -> Configured:
+    """What agent.yaml says. Raises ConfigError for an entry that cannot be meant."""
+    if file is None:
+        return Configured()
+    servers: list[ServerSettings] = []
+    notices: list[str] = []
+    for name, part in file.runtime.mcp_servers.items():
+        where = f"{file.path}: /runtime/mcp_servers/{printable(name)[:LONGEST_NAME]}"
+        server, unset = _of_part(name, part, where, environ)
+        if unset:
+            notices.append(
+                f"The MCP server {server.name} is not used: {', '.join(sorted(unset))} is not set, which {where} needs."
+            )
+        elif part.enabled:
+            servers.append(server)
+    return Configured(Named(tuple(servers), tuple(notices)), file.runtime.mcp_registry)
+
+
+def _of_part(name: str, part: McpServerPart, where: str, environ: Mapping[str, str]) -> tuple[ServerSettings, set[str]]:
+    """The server that an entry describes, and the variables that it lacks."""
+    if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
+        raise ConfigError(f"{where}: is no name of a server", remedy=f"name it with up to {LONGEST_NAME} characters")
+    if (part.command is None) == (part.url is None):
+        what = "neither a command nor a url" if part.command is None else "both a command and a url"
+        raise ConfigError(f"{where}: has {what}", remedy="give the one by which the server is reached")
+    if part.url is not None and (problem := _wrong_url(part.url)):
+        raise ConfigError(f"{where}/url: {problem}", remedy="write it such as http://127.0.0.1:8000/mcp")
+    env, lacking = _expanded(_texts(part.env, f"{where}/env"), environ)
+    headers, more = _expanded(_texts(part.headers, f"{where}/headers"), environ)
+    _check_headers(headers, f"{where}/headers")
+    server = ServerSettings(
+        name=name,
+        source=str(where.partition(": ")[0]),
+        command=() if part.command is None else (part.command, *part.args),
+        env=env,
+        cwd=part.cwd,
+        url=part.url or "",
+        headers=headers,
+        timeout_s=min(part.timeout_s or CALL_TIMEOUT_S, LONGEST_TIMEOUT_S),
+        start_timeout_s=min(part.start_timeout_s or START_TIMEOUT_S, LONGEST_TIMEOUT_S),
+    )
+    return server, lacking | more
+
+
+def _texts(value: Any, where: str) -> dict[str, str]:
+    """A mapping of texts. Raises ConfigError, which shows no value: one may be secret."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{where}: is not a mapping", remedy="write a name, a colon and a text on each line")
+    for name, text in value.items():
+        if not isinstance(name, str) or not isinstance(text, str) or "\0" in name + text or "=" in name:
+            raise ConfigError(f"{where}/{printable(str(name))[:60]}: is not a text", remedy="write it in quotes")
+    return dict(value)
+
+
+def _expanded(texts: Mapping[str, str], environ: Mapping[str, str]) -> tuple[dict[str, Secret], set[str]]:
+    """The texts with what the environment holds for each `${NAME}`, and the names that it lacks."""
+    names = {name for text in texts.values() for name in _VARIABLE.findall(text)}
+    made = {name: Secret(_VARIABLE.sub(lambda match: environ.get(match[1], ""), text)) for name, text in texts.items()}
+    return made, {name for name in names if not environ.get(name)}
+
+
+def _check_headers(headers: Secrets, where: str) -> None:
+    for name, value in headers.items():
+        if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name) or not value.reveal().isascii():
+            raise ConfigError(f"{where}/{printable(name)[:60]}: no header can carry this", remedy="use ASCII only")
+        if any(character in value.reveal() for character in "\r\n"):
+            raise ConfigError(f"{where}/{name}: holds a line break", remedy="write it on one line")
+
+
+def registered(reply: Reply, origin: str) -> Named:
+    """The servers that the daemon at `origin` listed. Whatever it answers, nothing is raised."""
+    if reply.failure is not None or not isinstance(reply.body.get("servers"), list):
+        return Named()
+    servers: list[ServerSettings] = []
+    notices: list[str] = []
+    rows = [row for row in reply.body["servers"] if isinstance(row, Mapping) and row.get("enabled") is True]
+    for row in rows[:MOST_SERVERS]:
+        name = printable(str(row.get("id") or row.get("name") or "")).replace("\n", " ")[:LONGEST_NAME].strip()
+        made = _of_row(name, row.get("config"), local=is_local(origin))
+        if isinstance(made, ServerSettings):
+            servers.append(made)
+        else:
+            notices.append(f"The MCP server {name or '(without a name)'} of {REGISTRY} is not used: {made}.")
+    if len(rows) > MOST_SERVERS:
+        notices.append(f"{len(rows) - MOST_SERVERS} further MCP servers of {REGISTRY} are not used.")
+    return Named(tuple(servers), tuple(notices))
+
+
+def _of_row(name: str, config: Any, *, local: bool) -> ServerSettings | str:
+    """The server of a row of the registry, or why it is not used."""
+    if not name or not isinstance(config, Mapping):
+        return UNREADABLE
+    env, headers, args = config.get("env") or {}, config.get("headers") or {}, config.get("args") or []
+    if not isinstance(env, Mapping) or not isinstance(headers, Mapping) or not isinstance(args, list):
+        return UNREADABLE
+    texts = [*env, *env.values(), *headers, *headers.values(), *args]
+    if not all(isinstance(text, str) and "\0" not in text for text in texts) or any("=" in key for key in env):
+        return UNREADABLE
+    if any(text.startswith(SECRET_REFERENCE) for text in texts):
+        return "it needs secrets that never leave the daemon; name it in agent.yaml to use it here"
+    secrets = {key: Secret(text) for key, text in env.items()}
+    timeout_s = _seconds(config.get("timeoutMs"))
+    command, url, cwd = config.get("command"), config.get("url"), config.get("cwd")
+    if config.get("transport") == "stdio" and isinstance(command, str) and command:
+        if not local:
+            return "another machine's daemon does not say what runs here; name it in agent.yaml to use it"
+        folder = cwd if isinstance(cwd, str) and cwd else None
+        return ServerSettings(
+            name=name, source=REGISTRY, command=(command, *args), env=secrets, cwd=folder, timeout_s=timeout_s
+        )
+    if config.get("transport") == "http" and isinstance(url, str) and not _wrong_url(url):
+        if not local or not is_local(url):
+            return "its address is not on this machine; name it in agent.yaml to use it"
+        sent = {key: Secret(text) for key, text in headers.items()}
+        try:
+            _check_headers(sent, name)
+        except ConfigError:
+            return "it has a header that cannot be sent"
+        return ServerSettings(name=name, source=REGISTRY, url=url, headers=sent, timeout_s=timeout_s)
+    return UNREADABLE
+
+
+def _seconds(milliseconds: Any) -> float:
+    if isinstance(milliseconds, bool) or not isinstance(milliseconds, int | float) or not milliseconds > 0:
+        return CALL_TIMEOUT_S
+    return min(milliseconds / 1000, LONGEST_TIMEOUT_S)
+
+
+def _wrong_url(url: str) -> str:
+    """What is wrong with an address; empty when it can be asked."""
+    try:
+        parts = urlsplit(url)
+        valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0 and url.isprintable()
+    except ValueError:
+        return "is not an http URL"
+    if parts.username is not None or parts.password is not None:
+        return "holds credentials, which belong in 'headers'"
+    return "" if valid else "is not an http URL"
+
+
+def is_local(url: str) -> bool:
+    """Whether an address is on this machine, by what it says: no name is looked up."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,171 @@
+"""How a server is reached by the package `mcp`: over the standard streams of a process, or over streamable HTTP.
+
+The package has two ranges, whose modules differ in where types stand, in the HTTP library, and in what a transport
+yields beside its two streams. What differs stands here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+from signet_reference_harness.errors import ConfigError
+from signet_reference_harness.mcp_servers.guardian import LONGEST_LINE
+from signet_reference_harness.mcp_servers.settings import ServerSettings
+
+LONGEST_TAIL: Final = 4_096
+"""Bytes of a server's last words that are kept."""
+INSTALL: Final = "pip install 'signet-conformance[harness]'"
+Lost = Callable[[str], None]
+_GUARDIAN: Final = str(Path(__file__).with_name("guardian.py"))
+
+
+def import_package() -> Any:
+    """The package `mcp`, and no sooner than there is a server. Raises ConfigError saying what to install."""
+    try:
+        package = import_module("mcp")
+        import_module("mcp.client.stdio")
+        import_module("mcp.client.streamable_http")
+    except ImportError as error:
+        lacking = error.name or "mcp"
+        what = "is not installed" if lacking == "mcp" else f"cannot be imported: {lacking} is missing or too old"
+        raise ConfigError(f"the package 'mcp' {what}", remedy=INSTALL) from None
+    except Exception as error:
+        broken = f"the package 'mcp' cannot be imported: {type(error).__name__}: {error}"
+        raise ConfigError(broken[:300], remedy=f"{INSTALL} --force-reinstall") from error
+    _keep_quiet(Path(str(package.__file__)).parent)
+    return package
+
+
+def _keep_quiet(folder: Path) -> None:
+    """Keep what the package in `folder` logs off the terminal: it quotes what a stranger's program wrote."""
+    logger = logging.getLogger("mcp")
+    logger.addHandler(logging.NullHandler())
+    logger.propagate = False
+    # Some of it is logged without a logger's name.
+    logging.getLogger().addFilter(lambda record: folder not in Path(record.pathname).parents)
+
+
+class Tail(asyncio.Protocol):
+    """The end of what a process wrote to its standard error, kept off the terminal."""
+
+    def __init__(self) -> None:
+        self._kept = b""
+        self.closed = asyncio.Event()
+
+    def data_received(self, data: bytes) -> None:
+        """Keep the last of it."""
+        self._kept = (self._kept + data)[-LONGEST_TAIL:]
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        """No process holds the other end any more."""
+        self.closed.set()
+
+    @property
+    def text(self) -> str:
+        """What is kept."""
+        return self._kept.decode(errors="replace").strip()
+
+
+@contextlib.asynccontextmanager
+async def connected(server: ServerSettings, tail: Tail, lost: Lost) -> AsyncIterator[tuple[Any, Any]]:
+    """The two streams of messages from and to a server; its process, if it has one, is gone at the end.
+
+    `lost` is called when an answer over HTTP breaks off, with the reason: the package would wait for it for ever.
+    """
+    streams = _over_http(server, lost) if server.url else _over_stdio(server, tail)
+    async with streams as both:
+        yield both[0], both[1]
+
+
+@contextlib.asynccontextmanager
+async def _over_stdio(server: ServerSettings, tail: Tail) -> AsyncIterator[Any]:
+    stdio = import_module("mcp.client.stdio")
+    mine, theirs = os.pipe()
+    try:
+        reading, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: tail, os.fdopen(mine, "rb", 0))
+    except BaseException:
+        os.close(theirs)
+        raise
+    try:
+        with os.fdopen(theirs, "w") as errors:
+            parameters = stdio.StdioServerParameters(
+                command=sys.executable,
+                args=["-I", "-S", _GUARDIAN, *server.command],
+                env={name: secret.reveal() for name, secret in server.env.items()},
+                cwd=server.cwd,
+                encoding_error_handler="replace",
+            )
+            async with stdio.stdio_client(parameters, errlog=errors) as streams:
+                errors.close()
+                yield streams
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(tail.closed.wait(), 0.5)
+    finally:
+        reading.close()
+
+
+@contextlib.asynccontextmanager
+async def _over_http(server: ServerSettings, lost: Lost) -> AsyncIterator[Any]:
+    transport = import_module("mcp.client.streamable_http")
+    async with (
+        _http_client(transport, server, lost) as client,
+        transport.streamable_http_client(server.url, http_client=client) as streams,
+    ):
+        yield streams
+
+
+def _http_client(transport: Any, server: ServerSettings, lost: Lost) -> Any:
+    """A client of the HTTP library that the package speaks by: it follows no redirect, and bounds what it reads."""
+    http = import_module(type(transport.create_mcp_http_client()).__module__.partition(".")[0])
+
+    class Bounded(http.AsyncByteStream):  # type: ignore[misc,name-defined] # the library is known only now
+        def __init__(self, response: Any, *, is_answer: bool) -> None:
+            self._stream = response.stream
+            # A stream of events may go on for ever, but each of its lines ends.
+            self._has_lines = response.headers.get("content-type", "").startswith("text/event-stream")
+            self._is_answer = is_answer
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            size = 0
+            try:
+                async for piece in self._stream:
+                    at = piece.rfind(b"\n") if self._has_lines else -1
+                    size = size + len(piece) if at < 0 else len(piece) - at
+                    if size > LONGEST_LINE:
+                        raise http.ReadError(f"an answer has more than {LONGEST_LINE} bytes")
+                    yield piece
+            except http.HTTPError as error:
+                if self._is_answer:
+                    lost(str(error) or type(error).__name__)
+                raise
+
+        async def aclose(self) -> None:
+            await self._stream.aclose()
+
+    class Transport(http.AsyncHTTPTransport):  # type: ignore[misc,name-defined] # as above
+        async def handle_async_request(self, request: Any) -> Any:
+            is_answer = request.method == "POST"
+            try:
+                response = await super().handle_async_request(request)
+            except http.HTTPError as error:
+                if is_answer:
+                    lost(str(error) or type(error).__name__)
+                raise
+            response.stream = Bounded(response, is_answer=is_answer)
+            return response
+
+    return http.AsyncClient(
+        headers={name: secret.reveal() for name, secret in server.headers.items()},
+        # A stream of events is silent for long; what waits for an answer has a deadline of its own.
+        timeout=http.Timeout(server.start_timeout_s, read=None),
+        transport=Transport(),
+        follow_redirects=False,
+    )

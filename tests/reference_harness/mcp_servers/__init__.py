@@ -1,0 +1,1 @@
+"""MCP servers, in agent.yaml and in the registry, as a session uses them."""
