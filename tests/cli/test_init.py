@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from signet_conformance import targets
 from signet_conformance.outcome import baseline
@@ -139,6 +140,53 @@ def test_several_connectors_are_asked_about(tmp_path: Path, invoke: Invoke) -> N
     assert "several connectors here: a, b" in asked.stderr
     assert "--target a" in asked.stderr
     assert invoke("init", "--no-run", "--target", "b").exit_code == 0
+
+
+@pytest.mark.parametrize("kit", [(), ("--kit", f"someone/kit@{COMMIT}")])
+def test_a_repository_of_several_connectors_gets_one_lane(tmp_path: Path, invoke: Invoke, kit: tuple[str, ...]) -> None:
+    """A job for each connector, with the build lines of its own folder; settings and driver in that folder."""
+    (tmp_path / ".git").mkdir()
+    for name, manifest in (("one", "package.json"), ("two", "pyproject.toml")):
+        folder = tmp_path / "packages" / name
+        folder.mkdir(parents=True)
+        (folder / manifest).write_text({"one": '{"name": "one"}', "two": '[project]\nname = "two"\n'}[name])
+    done = invoke("init", "--no-run", "--scenarios", 0, *kit, "packages/one", "packages/two")
+    assert done.exit_code == 0
+    assert "cd packages/two && signet-conformance run two" in done.stdout
+    assert (tmp_path / "packages/one/conformance/driver.mjs").is_file()
+    assert (tmp_path / "packages/two/signet-conformance.toml").is_file()
+    workflow = yaml.safe_load((tmp_path / WORKFLOW).read_text())
+    job = workflow["jobs"]["conformance"]
+    jobs = job["strategy"]["matrix"]["include"]
+    assert [(each["target"], each["working-directory"], each["build-in"]) for each in jobs] == [
+        ("one", "packages/one", "packages/one"),
+        ("two", "packages/two", "packages/two"),
+    ]
+    assert [each["build"].splitlines()[0] for each in jobs] == ["npm install", "python -m pip install ."]
+    lane = next(step for step in job["steps"] if "matrix.target" in str(step.get("with", step.get("env"))))
+    assert "${{ matrix.scenarios }}" in str(lane)
+    actionlint = shutil.which("actionlint", path=str(Path(sys.executable).parent)) or shutil.which("actionlint")
+    if actionlint is not None:
+        linted = subprocess.run([actionlint], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (linted.returncode, linted.stdout) == (0, "")
+
+
+def test_all_connectors_of_one_folder_get_one_lane(tmp_path: Path, invoke: Invoke) -> None:
+    """What would be asked about is set up whole with --all."""
+    (tmp_path / "signet-conformance.toml").write_text('[targets.a]\ncommand = ["a"]\n[targets.b]\ncommand = ["b"]\n')
+    assert invoke("init", "--no-run", "--all").exit_code == 0
+    jobs = yaml.safe_load((tmp_path / WORKFLOW).read_text())["jobs"]["conformance"]["strategy"]["matrix"]["include"]
+    assert [each["target"] for each in jobs] == ["a", "b"]
+
+
+def test_a_lane_is_of_one_repository(tmp_path: Path, invoke: Invoke) -> None:
+    """Folders of two repositories are refused, and nothing is written into either."""
+    for name in ("a", "b"):
+        (tmp_path / name / ".git").mkdir(parents=True)
+    refused = invoke("init", "--no-run", "a", "b")
+    assert refused.exit_code == 2
+    assert "run the command once in each" in refused.stderr
+    assert [path.name for path in (tmp_path / "a").iterdir()] == [".git"]
 
 
 def test_nothing_is_replaced(tmp_path: Path, invoke: Invoke) -> None:

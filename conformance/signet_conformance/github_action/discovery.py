@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from signet_conformance import targets
-from signet_conformance.errors import UsageError
 from signet_conformance.github_action.language import Language, language_of, manifest_name
 from signet_conformance.targets.files import first_of, package_name
 from signet_conformance.targets.settings import read_settings
@@ -28,25 +28,16 @@ class Connector:
     language: Language | None = None
 
 
-def discover(folder: Path, wanted: str | None = None) -> Connector:
-    """The connector that `folder` holds, or the one `wanted` by name.
-
-    Raises UsageError when there are several to choose from.
-    """
+def discover(folder: Path, wanted: str | None = None) -> Sequence[Connector]:
+    """The connectors that `folder` holds, or the one `wanted` by name; at least one."""
     own = sorted(read_settings(folder).targets)
     if wanted is not None:
         known = wanted in own or wanted in targets.names()
-        return Connector(wanted, wanted in own, wanted in targets.names(), None if known else language_of(folder))
-    if len(own) == 1:
-        return Connector(own[0], settings=True, known=own[0] in targets.names())
-    shipped = own or [name for name in targets.names() if _is_here(name, folder)]
-    if len(shipped) > 1:
-        raise UsageError(
-            f"there are several connectors here: {', '.join(shipped)}", remedy=f"choose one: --target {shipped[0]}"
-        )
-    if shipped:
-        return Connector(shipped[0], known=True)
-    return Connector(_name_of(folder), language=language_of(folder))
+        return [Connector(wanted, wanted in own, wanted in targets.names(), None if known else language_of(folder))]
+    if own:
+        return [Connector(name, settings=True, known=name in targets.names()) for name in own]
+    shipped = [Connector(name, known=True) for name in targets.names() if _is_here(name, folder)]
+    return shipped or [Connector(_name_of(folder), language=language_of(folder))]
 
 
 def _is_here(name: str, folder: Path) -> bool:
