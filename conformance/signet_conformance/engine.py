@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 
@@ -15,16 +15,20 @@ from signet_conformance.contract import (
     requirements,
     version_key,
 )
-from signet_conformance.facts import Recording
+from signet_conformance.errors import TraceError
+from signet_conformance.facts import Lightened, NeedsWholeError, Recording
 from signet_conformance.finding import FOLDING_ORDER, Finding, Judgement, Reason, Verdict
 from signet_conformance.rules import rules, run_rules
+from signet_conformance.rules.by_exchange import exchange_rules
 from signet_conformance.rules.daemon import DAEMON_RULES
+from signet_conformance.rules.fields import MOST_EXPLAINED
 from signet_conformance.rules.model import MODEL_RULES, why_not_judged
 from signet_conformance.rules.outcome import Outcome, Rule
 from signet_conformance.rules.reliance import excused
 from signet_conformance.rules.whole_run import WholeRun
 from signet_conformance.trace import Trace
-from signet_conformance.trace.marks import StepMark
+from signet_conformance.trace.marks import StepMark, marks_of
+from signet_conformance.trace.shelf import Shelf
 
 MAX_FINDINGS = 200
 """Findings of one requirement of one trace that are kept whole; of the others only which exchanges they name."""
@@ -81,13 +85,17 @@ def judge(trace: Trace, only: frozenset[str] | None = None, contract: str | None
     `contract` is a contract version; without it the one that the trace's daemon serves holds. A
     requirement that came later runs unscored: it is not applicable, and its message says what it found.
     """
-    recording = Recording(trace, None if contract is None else reference_daemon(contract))
+    version = None if contract is None else reference_daemon(contract)
     known = rules()
     catalogue = requirements()
     names = [name for name in (*catalogue, *(n for n in known if n not in catalogue)) if only is None or name in only]
     # Asked for some requirements only, the daemon's side matters where they may rest on its answers.
-    sides = daemon_requirements() if only is None or recording.marks(StepMark) else {}
-    daemon = {name: _judge_by(name, entry, DAEMON_RULES.get(name), recording) for name, entry in sides.items()}
+    sides = daemon_requirements() if only is None or any(marks_of(trace, StepMark)) else {}
+    recording, tallies = _by_pieces(trace, version, {*names, *sides})
+    daemon = {
+        name: _judge_by(name, entry, DAEMON_RULES.get(name), recording, tally=tallies.get(name))
+        for name, entry in sides.items()
+    }
     broken = {
         finding.exchanges[0]: judgement.requirement
         for judgement in daemon.values()
@@ -96,10 +104,43 @@ def judge(trace: Trace, only: frozenset[str] | None = None, contract: str | None
     }
     return Judged.of(
         recording,
-        {name: _judge_by(name, catalogue.get(name), known.get(name), recording, broken) for name in names},
+        {
+            name: _judge_by(name, catalogue.get(name), known.get(name), recording, broken, tallies.get(name))
+            for name in names
+        },
         daemon,
         {} if only is not None else dict(_judge_harness(recording)),
     )
+
+
+def _by_pieces(trace: Trace, version: str | None, names: Collection[str]) -> tuple[Recording, Mapping[str, _Tally]]:
+    """The recording of a trace; and where its exchanges are not held, what its pieces came to by requirements.
+
+    Those are the requirements whose rules look at one exchange after the other. What such a rule yields over the pieces
+    is what it would yield over the whole; where it is not, the requirement is left out.
+    """
+    exchanges = trace.exchanges
+    # An answer may excuse what the marks of a driven run show, and only the whole recording tells which.
+    if not isinstance(exchanges, Shelf) or any(marks_of(trace, StepMark)):
+        return Recording(trace, version), {}
+    by_exchange = exchange_rules()
+    tallies = {name: _Tally() for name in names if name in by_exchange}
+    lightened = Lightened(exchanges)
+    for place in exchanges.pieces():
+        piece = Recording(replace(trace, exchanges=exchanges[place]), version, piece=True)
+        for name in list(tallies):
+            try:
+                tallies[name].run(partial(by_exchange[name], piece))
+            except NeedsWholeError:
+                del tallies[name]
+                continue
+            entry = requirements().get(name)
+            if entry is not None and entry.check is not None and len(tallies[name].findings) > MOST_EXPLAINED:
+                # Of the whole recording no more breaches are explained.
+                del tallies[name]
+        for call in piece.calls:
+            lightened.add(call)
+    return Recording(trace, version, calls=lightened.calls), tallies
 
 
 def _judge_harness(recording: Recording) -> Iterator[tuple[str, Judgement]]:
@@ -118,12 +159,13 @@ def _judge_by(
     rule: Rule | None,
     recording: Recording,
     broken: Mapping[int, str] = MappingProxyType({}),
+    tally: _Tally | None = None,
 ) -> Judgement:
     if rule is None:
         return Judgement(name, Verdict.NOT_APPLICABLE, Reason.NO_RULE, "no rule decides it from a trace")
     since = requirement.since if requirement is not None else None
     excuse = partial(excused, name, recording=recording, broken=broken) if broken else None
-    judgement = _run(name, partial(rule, recording), excuse)
+    judgement = _run(name, partial(rule, recording), excuse) if tally is None else tally.judgement(name)
     if since is None or version_key(since) <= version_key(recording.daemon_version):
         return judgement
     message = f"in force since daemon {since}; this one is {recording.daemon_version}"
@@ -132,36 +174,60 @@ def _judge_by(
     return Judgement(name, Verdict.NOT_APPLICABLE, Reason.GATED, message)
 
 
+class _Tally:
+    """What a rule yields, counted: the first findings whole, of the others which exchanges they name."""
+
+    def __init__(self, excuse: Callable[[Finding], Finding] | None = None) -> None:
+        self.findings: list[Finding] = []
+        self._excuse = excuse
+        self._passed = self._dropped = 0
+        self._kinds: set[Verdict] = set()
+        self._crash: Exception | None = None
+
+    def run(self, rule: Callable[[], Iterator[Outcome]]) -> None:
+        """Take what a rule yields; raise NeedsWholeError where it was given too little to look at."""
+        if self._crash is not None:
+            return
+        try:
+            for subject in rule():
+                if subject is Verdict.PASS:
+                    self._passed += 1
+                else:
+                    self._take(subject if self._excuse is None else self._excuse(subject))
+        except (NeedsWholeError, TraceError):
+            raise
+        except Exception as crash:  # noqa: BLE001 - whatever a rule raises is the kit's own failure
+            self._crash = crash
+
+    def _take(self, outcome: Finding) -> None:
+        if len(self.findings) < MAX_FINDINGS or outcome.verdict not in self._kinds:
+            self.findings.append(outcome)
+            self._kinds.add(outcome.verdict)
+        elif len(self.findings) < MOST_FINDINGS:
+            # What was sent and expected is in the first ones; each broken exchange is to be marked.
+            self.findings.append(Finding(outcome.verdict, outcome.exchanges, outcome.fold, fold=outcome.fold))
+        else:
+            self._dropped += 1
+
+    def judgement(self, name: str) -> Judgement:
+        """What it comes to for a requirement."""
+        if self._crash is not None:
+            # A crashing rule is the kit's own failure: it is reported as such and the others still run.
+            return Judgement(
+                name,
+                Verdict.ERROR,
+                Reason.CRASHED,
+                f"the kit's rule raised {type(self._crash).__name__}: {self._crash}"[:300],
+            )
+        return _fold(name, self._passed, self.findings, self._dropped)
+
+
 def _run(
     name: str, rule: Callable[[], Iterator[Outcome]], excuse: Callable[[Finding], Finding] | None = None
 ) -> Judgement:
-    passed = 0
-    findings: list[Finding] = []
-    kinds: set[Verdict] = set()
-    dropped = 0
-    try:
-        for subject in rule():
-            if subject is Verdict.PASS:
-                passed += 1
-                continue
-            outcome = subject if excuse is None else excuse(subject)
-            if len(findings) < MAX_FINDINGS or outcome.verdict not in kinds:
-                findings.append(outcome)
-                kinds.add(outcome.verdict)
-            elif len(findings) < MOST_FINDINGS:
-                # What was sent and expected is in the first ones; each broken exchange is to be marked.
-                findings.append(Finding(outcome.verdict, outcome.exchanges, outcome.fold, fold=outcome.fold))
-            else:
-                dropped += 1
-    except Exception as crash:  # noqa: BLE001 - whatever a rule raises is the kit's own failure
-        # A crashing rule is the kit's own failure: it is reported as such and the others still run.
-        return Judgement(
-            name,
-            Verdict.ERROR,
-            Reason.CRASHED,
-            f"the kit's rule raised {type(crash).__name__}: {crash}"[:300],
-        )
-    return _fold(name, passed, findings, dropped)
+    tally = _Tally(excuse)
+    tally.run(rule)
+    return tally.judgement(name)
 
 
 def _fold(name: str, passed: int, findings: list[Finding], dropped: int = 0) -> Judgement:

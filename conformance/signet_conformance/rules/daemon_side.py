@@ -50,7 +50,7 @@ def in_answer(*names: str | int) -> str:
 
 def is_own_answer(call: Call) -> bool:
     """Whether the answer is the daemon's own, and arrived: neither a fault's doing nor lost on the way."""
-    return call.delivered and call.fault is None and call.exchange.error is None
+    return call.delivered and call.fault is None and call.error is None
 
 
 def whole_answers(recording: Recording) -> Sequence[Call]:
@@ -90,4 +90,4 @@ def interrupted(recording: Recording, earlier: Call, later: Call) -> bool:
 
 
 def _is_lost(call: Call) -> bool:
-    return call.exchange.error not in (None, "client_closed") or (call.status is not None and call.status >= 500)
+    return call.error not in (None, "client_closed") or (call.status is not None and call.status >= 500)

@@ -94,7 +94,7 @@ def check_fields(requirement: str) -> Rule:
             if call.cut:
                 yield PASS if call.accepted else undecided(call, message="the body was recorded in part only")
                 continue
-            body = call.body
+            body = call.body if isinstance(call.body, dict) else dict(call.body)
             if deciders.applies is not None and not _valid(deciders.applies, body):
                 continue
             for decider, schema, verdict in deciders.parts:

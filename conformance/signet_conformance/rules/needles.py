@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice, pairwise
 
 _FEW = 12
 _LONGEST_BLOCK = 24
@@ -20,15 +21,33 @@ class Needles:
     in the needle; so these offsets of each needle are indexed, and looking the text's blocks up finds
     every candidate, however many needles there are. Most needles are found by a line or a phrase
     of theirs, which costs less; and for few needles a plain search is faster.
+
+    `since` are needles with their numbers. Those of a recording that is too large to be held come as `elsewhere` in
+    the order of their numbers: each with a place, which is a multiple of its number by PLACES and a little more, and at
+    which `fetch` finds the needle again. Of those only the few are held that have no such line or phrase.
     """
 
-    def __init__(self, since: Mapping[str, int]) -> None:
+    PLACES = 8
+
+    def __init__(
+        self,
+        since: Mapping[str, int],
+        elsewhere: Iterable[tuple[str, int]] = (),
+        fetch: Callable[[int], str] | None = None,
+    ) -> None:
         self._since = dict(sorted(since.items(), key=lambda item: item[1]))
+        self._fetch = fetch
         self._least = min(map(len, since), default=0)
-        self._by_piece: dict[str, dict[str, list[str]]] = {}
+        self._by_piece: dict[str, dict[int, str | int | list[str | int]]] = {}
+        known = iter(elsewhere)
+        few = dict(islice(known, _FEW + 1))
+        self._since.update({needle: place // self.PLACES for needle, place in few.items()})
         since = self._since
         if len(since) > _FEW:
-            since = {needle: seq for needle, seq in self._since.items() if not self._indexed_by_piece(needle)}
+            since = {n: seq for n, seq in since.items() if not self._indexed_by_piece(n, few.get(n, n))}
+            since.update({n: p // self.PLACES for n, p in known if not self._indexed_by_piece(n, p)})
+        if fetch is not None:
+            self._since = since
         self._few = since if len(since) <= _FEW else {}
         self._shortest = min(map(len, since), default=2)
         self._block = size = max(1, min(self._shortest // 2, _LONGEST_BLOCK))
@@ -44,8 +63,9 @@ class Needles:
                     if self._by_block.setdefault(block, place) is not place:
                         self._others.setdefault(block, []).append(place)
 
-    def _indexed_by_piece(self, needle: str) -> bool:
+    def _indexed_by_piece(self, needle: str, place: str | int) -> bool:
         """Index a needle by its longest piece between two marks: the same piece stands in a text that holds it."""
+        self._least = min(self._least, len(needle)) if self._least else len(needle)
         for mark in _MARKS:
             if mark not in needle:
                 continue
@@ -54,7 +74,10 @@ class Needles:
             if len(longest) < _LONGEST_BLOCK:
                 longest = max(needle.split(mark)[1:-1], key=len, default="")
             if len(longest) >= _LONGEST_BLOCK:
-                self._by_piece.setdefault(mark, {}).setdefault(longest, []).append(needle)
+                # Hardly any piece belongs to two needles, and one that another only hashes like is looked at closely.
+                pieces, key = self._by_piece.setdefault(mark, {}), hash(longest)
+                if (others := pieces.setdefault(key, place)) is not place:
+                    pieces[key] = [*(others if isinstance(others, list) else [others]), place]
                 return True
         return False
 
@@ -63,14 +86,14 @@ class Needles:
         if len(text) < self._least:
             return None
         for mark, pieces in self._by_piece.items():
-            split = text.split(mark)
-            if pieces.keys().isdisjoint(split):
+            there = set(map(hash, text.split(mark)))
+            if pieces.keys().isdisjoint(there):
                 continue
             numbers = [
-                self._since[needle]
-                for piece in pieces.keys() & set(split)
-                for needle in pieces[piece]
-                if self._since[needle] < before and needle in text
+                seq
+                for piece in pieces.keys() & there
+                for seq, needle in self._needles_of(pieces[piece])
+                if seq < before and needle() in text
             ]
             if numbers:
                 return min(numbers)
@@ -91,6 +114,14 @@ class Needles:
                 if start >= offset and self._since[needle] < before and text.startswith(needle, start - offset):
                     return self._since[needle]
         return None
+
+    def _needles_of(self, places: str | int | list[str | int]) -> Iterator[tuple[int, Callable[[], str]]]:
+        """The numbers of the needles at some places, each with what tells the needle."""
+        for place in places if isinstance(places, list) else [places]:
+            if isinstance(place, int) and self._fetch is not None:
+                yield place // self.PLACES, partial(self._fetch, place)
+            else:
+                yield self._since[str(place)], partial(str, place)
 
 
 def _where_each_differs(ordered: Sequence[str]) -> Iterator[tuple[str, int]]:

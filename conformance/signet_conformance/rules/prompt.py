@@ -71,12 +71,7 @@ def submitted_twice(recording: Recording) -> Iterator[Finding]:
     """The prompts of a key that say again, with no hook between, what the one before them said."""
     for hooks in recording.hooks_of.values():
         for before, call in pairwise(hooks):
-            if (
-                before.operation == call.operation == PROMPT
-                and call.text is not None
-                and call.text == before.text
-                and call.body.get("lastAssistantMessage") == before.body.get("lastAssistantMessage")
-            ):
+            if before.operation == call.operation == PROMPT and call.says_again(before):
                 yield warn(
                     call,
                     before,
@@ -88,14 +83,23 @@ def submitted_twice(recording: Recording) -> Iterator[Finding]:
                 )
 
 
-def answered_before(recording: Recording) -> Iterator[tuple[Call, Call, bool]]:
+def answered_before(recording: Recording) -> Sequence[tuple[Call, Call, bool]]:
     """Prompts that a later transcript shows with their reply, that transcript, and whether newer user turns follow."""
+    known: Sequence[tuple[Call, Call, bool]] | None = recording.memo.get(answered_before)
+    if known is None:
+        known = recording.memo[answered_before] = tuple(_answered_before(recording))
+    return known
+
+
+def _answered_before(recording: Recording) -> Iterator[tuple[Call, Call, bool]]:
     for key, hooks in recording.hooks_of.items():
         for prompt in hooks:
-            reply = prompt.body.get("lastAssistantMessage")
-            if prompt.operation != PROMPT or prompt.text is None or not isinstance(reply, str) or not reply.strip():
+            if prompt.operation != PROMPT or "lastAssistantMessage" not in prompt.body:
                 continue
-            asked, answered = ("user", prompt.text.strip()), ("assistant", reply.strip())
+            reply, text = prompt.body.get("lastAssistantMessage"), prompt.text
+            if text is None or not isinstance(reply, str) or not reply.strip():
+                continue
+            asked, answered = ("user", text.strip()), ("assistant", reply.strip())
             for place in pairs_of(recording, key).get((asked, answered), ()):
                 if place.call.seq > prompt.seq:
                     yield prompt, place.call, place.newer_user_turn
@@ -232,18 +236,10 @@ def unknown_session_is_started(recording: Recording) -> Iterator[Outcome]:
 def injected_text_stays_out(recording: Recording) -> Iterator[Outcome]:
     """Text that the daemon injected is not sent back to it as if the user or the model had said it."""
     must = requirements()["SIG-PROMPT-007"].level_at(recording.daemon_version) == MUST
-    since: dict[str, int] = {}
-    first_inject: int | None = None
-    for source in recording.calls:
-        if source.accepted and source.answer is not None:
-            inject = source.answer.get("inject")
-            if isinstance(inject, str) and len(inject) >= SHORTEST_INJECT:
-                first_inject = source.seq if first_inject is None else first_inject
-                for text in _recognisable(inject):
-                    since.setdefault(text, source.seq)
+    first_inject = next((source.seq for source in recording.calls if _inject(source) is not None), None)
     if first_inject is None:
         return
-    needles = Needles(since)
+    needles = _injected(recording)
     for call in recording.calls:
         if call.cut or call.seq <= first_inject or not (call.operation in LIFECYCLE or call.operation in SAVES):
             continue
@@ -263,6 +259,40 @@ def injected_text_stays_out(recording: Recording) -> Iterator[Outcome]:
                 received=f"the inject of #{hit[1]}",
                 fold=hit[0],
             )
+
+
+def _inject(source: Call) -> str | None:
+    """The text that an answer injects, if it can be recognised when it comes back."""
+    if source.accepted and source.answer is not None:
+        inject = source.answer.get("inject")
+        if isinstance(inject, str) and len(inject) >= SHORTEST_INJECT:
+            return inject
+    return None
+
+
+def _injected(recording: Recording) -> Needles:
+    """What the answers of a recording inject, each text since it was injected first."""
+    if recording.is_held:
+        since: dict[str, int] = {}
+        for source in recording.calls:
+            for text in _recognisable(_inject(source) or ""):
+                since.setdefault(text, source.seq)
+        return Needles(since)
+
+    def fetch(place: int) -> str:
+        seq, number = divmod(place, Needles.PLACES)
+        return list(_recognisable(_inject(recording.by_seq[seq]) or ""))[number]
+
+    return Needles({}, _injected_elsewhere(recording), fetch)
+
+
+def _injected_elsewhere(recording: Recording) -> Iterator[tuple[str, int]]:
+    seen: set[int] = set()
+    for source in recording.calls:
+        for number, text in enumerate(_recognisable(_inject(source) or "")):
+            if hash(text) not in seen:
+                seen.add(hash(text))
+                yield text, source.seq * Needles.PLACES + number
 
 
 def _recognisable(inject: str) -> Iterator[str]:

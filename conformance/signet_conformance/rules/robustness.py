@@ -82,10 +82,7 @@ def turn_takes_place_without_daemon(recording: Recording) -> Iterator[Outcome]:
         c.seq
         for c in recording.calls
         if c.is_hook
-        and (
-            c.fault in fault_kinds.AWAY
-            or (c.fault is None and c.exchange.error in ("upstream_refused", "upstream_reset"))
-        )
+        and (c.fault in fault_kinds.AWAY or (c.fault is None and c.error in ("upstream_refused", "upstream_reset")))
     ]
     # Where the listener itself is closed nothing is recorded: the kit's own marks stand for the attempts.
     steps = [mark.seq for mark in recording.marks(StepMark)]
@@ -127,7 +124,7 @@ def slow_call_is_abandoned(recording: Recording) -> Iterator[Outcome]:
                 received=f"{duration:.1f} s",
                 fold=str(call.operation),
             )
-        elif call.exchange.error == "client_closed":
+        elif call.error == "client_closed":
             yield PASS
         else:
             yield undecided(

@@ -36,7 +36,7 @@ def _first_starts(recording: Recording) -> Iterator[Outcome]:
 def _switches(recording: Recording) -> Iterator[Outcome]:
     several_agents = len(recording.declared.agents) > 1
     marked = bool(recording.marks(StepMark))
-    troubled = [c.seq for c in recording.calls if c.fault is not None or c.exchange.error is not None]
+    troubled = [c.seq for c in recording.calls if c.fault is not None or c.error is not None]
     uses = {k: [c.seq for c in hooks if c.operation != END] for k, hooks in recording.hooks_of.items()}
     # The last turn of each key (its last start or prompt so far) while its session is open, oldest first.
     open_turns: dict[str, Call] = {}

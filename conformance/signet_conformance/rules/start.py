@@ -80,20 +80,6 @@ def key_is_sent(recording: Recording) -> Iterator[Outcome]:
         yield outcome
 
 
-def is_stub(call: Call) -> bool:
-    """Whether a start was answered with the stub that a repeated start gets instead of context."""
-    answer = call.answer
-    if answer is None:
-        return False
-    identity, inject = answer.get("identity"), answer.get("inject")
-    return (
-        answer.get("memories") == []
-        and identity == {"name": "Agent"}
-        and isinstance(inject, str)
-        and inject.startswith("[memory active")
-    )
-
-
 def dedupe_key(call: Call) -> tuple[object, ...]:
     """What the daemon knows an answered start of one key by: agent, harness and project."""
     project = call.body.get("project")
@@ -113,7 +99,7 @@ def start_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
                     and not reset
                     and not clear
                     and call.accepted
-                    and is_stub(call)
+                    and call.is_stub
                     and dedupe_key(last) == dedupe_key(call)
                 ):
                     said = "started again inside an open session: answered with the stub instead of context"

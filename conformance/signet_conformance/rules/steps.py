@@ -206,7 +206,7 @@ def is_of_one_turn(recording: Recording, earlier: Call, call: Call) -> bool:
 
 def is_disturbed(recording: Recording, call: Call) -> bool:
     """Whether a fault met the call, it ended with an error, or marks say that something was switched on meanwhile."""
-    if call.fault is not None or call.exchange.error is not None:
+    if call.fault is not None or call.error is not None:
         return True
     times = _disturbed_times(recording)
     place = bisect_left(times, call.seq, key=lambda time: time[0])

@@ -1,12 +1,13 @@
-"""The turns of the transcripts that ends and checkpoints carry, indexed once a recording."""
+"""The turns of the transcripts that ends and checkpoints carry, those asked for last are remembered."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeVar
 
 from signet_conformance.facts import CHECKPOINT, END, Call, Recording
 from signet_conformance.rules.turns import Turn, turns
@@ -30,40 +31,50 @@ class Transcript:
 
 
 Pairs = Mapping[tuple[Turn, Turn], Sequence[Place]]
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
-def transcripts_of(recording: Recording) -> Sequence[Transcript]:
+_MOST_HELD = 4096
+"""Transcripts, and keys with the pairs of theirs, that are remembered: a large recording has more."""
+
+
+def transcripts_of(recording: Recording) -> Iterator[Transcript]:
     """The inline transcript of every keyed end and checkpoint; it may have no turns."""
-    transcripts: list[Transcript] | None = recording.memo.get("transcripts")
-    if transcripts is None:
-        transcripts = recording.memo["transcripts"] = [
-            _transcript(call) for call in recording.keyed_hooks if call.operation in (END, CHECKPOINT)
-        ]
-    return transcripts
+    return (_transcript(recording, call) for call in recording.keyed_hooks if call.operation in (END, CHECKPOINT))
 
 
-def _transcript(call: Call) -> Transcript:
-    spoken = turns(call.body.get("transcript"))
-    once = set(spoken)
-    if len(once) < len(spoken):
-        once = {turn for turn, count in Counter(spoken).items() if count == 1}
-    return Transcript(call, spoken, once)
+def _transcript(recording: Recording, call: Call) -> Transcript:
+    held: dict[int, Transcript] = recording.memo.setdefault(transcripts_of, {})
+    if call.seq not in held:
+        spoken = turns(call.body.get("transcript"))
+        once = set(spoken)
+        if len(once) < len(spoken):
+            once = {turn for turn, count in Counter(spoken).items() if count == 1}
+        _remember(held, call.seq, Transcript(call, spoken, once))
+    return held[call.seq]
 
 
 def pairs_of(recording: Recording, key: str) -> Pairs:
     """The neighbouring turns of different roles, each occurring once in its transcript, of one key's transcripts."""
-    index = recording.memo.get("pairs")
-    if index is None:
-        index = recording.memo["pairs"] = _index(transcripts_of(recording))
-    return index.get(key, {})
+    held: dict[str, Pairs] = recording.memo.setdefault(pairs_of, {})
+    if key not in held:
+        calls = (call for call in recording.hooks_of.get(key, ()) if call.operation in (END, CHECKPOINT))
+        _remember(held, key, _pairs(_transcript(recording, call) for call in calls))
+    return held[key]
 
 
-def _index(transcripts: Sequence[Transcript]) -> dict[str, dict[tuple[Turn, Turn], list[Place]]]:
-    index: dict[str, dict[tuple[Turn, Turn], list[Place]]] = {}
+def _remember(held: dict[Key, Value], key: Key, value: Value) -> None:
+    if len(held) >= _MOST_HELD:
+        del held[next(iter(held))]
+    held[key] = value
+
+
+def _pairs(transcripts: Iterable[Transcript]) -> Pairs:
+    pairs: dict[tuple[Turn, Turn], list[Place]] = {}
     for transcript in transcripts:
         last_user = max((place for place, (role, _) in enumerate(transcript.turns) if role == "user"), default=-1)
-        pairs = index.setdefault(str(transcript.call.key), {})
         for place, (turn, following) in enumerate(pairwise(transcript.turns)):
             if turn[0] != following[0] and turn in transcript.once and following in transcript.once:
                 pairs.setdefault((turn, following), []).append(Place(transcript.call, last_user > place + 1))
-    return index
+    return pairs

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 
-from msgspec import ValidationError, convert
+from msgspec import MsgspecError, ValidationError, convert
+from msgspec.json import Decoder
 from msgspec.structs import force_setattr
 
 from signet_conformance.errors import printable
 from signet_conformance.trace.model import Body, Exchange, Mark, Message, Pairs, Request, Response, is_seconds
-from signet_conformance.trace.parsing import JSONValue, NotJSONError, parse
+from signet_conformance.trace.parsing import MAX_DEPTH, JSONValue, NotJSONError, parse
 
 
 class BrokenLineError(ValueError):
@@ -28,10 +29,12 @@ class Lines:
 
     def entry(self, raw: bytes, line: int) -> Exchange | Mark:
         """The exchange or mark of a line with that number in its file; raise BrokenLineError."""
-        value = parsed(raw)
-        entry = _at_once(value)
+        entry: Exchange | Mark | None = _decoded(raw)
         if entry is None:
-            return _member_by_member(value, line, raw)
+            value = parsed(raw)
+            entry = _at_once(value)
+            if entry is None:
+                return _member_by_member(value, line, raw)
         # Frozen for all others; these two are not in the line, whatever members it has.
         force_setattr(entry, "line", line)
         if type(entry) is Exchange:
@@ -51,6 +54,21 @@ def parsed(raw: bytes) -> JSONValue:
         return parse(raw)
     except NotJSONError as failure:
         raise BrokenLineError(str(failure)) from None
+
+
+_EXCHANGE_LINE = b'{"kind":"exchange"'
+_DECODER = Decoder(Exchange)
+
+
+def _decoded(raw: bytes) -> Exchange | None:
+    """The exchange of a line as nearly all are; None where somebody has to look closer, at whatever is in it."""
+    if not raw.startswith(_EXCHANGE_LINE) or raw.count(b"{") + raw.count(b"[") > MAX_DEPTH:
+        return None
+    try:
+        entry = _DECODER.decode(raw)
+    except (MsgspecError, UnicodeError, RecursionError):
+        return None
+    return entry if _has_known_forms(entry) else None
 
 
 def _at_once(value: JSONValue) -> Exchange | Mark | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -277,6 +277,7 @@ class Header:
 class Trace:
     """A whole recording: exchanges and marks in the order of their numbers.
 
+    The exchanges of a large one are read from its file when they are asked for, and may raise TraceError then.
     `warnings` names what was passed over (a torn last line); the rest still counts. `part` tells that the run which
     made it lacks the recordings of other scenarios, whatever its own marks say. `model` is what was recorded meanwhile
     between the harness and its model; None where nothing stood there. `growing` tells that it is still being made: what
@@ -284,7 +285,7 @@ class Trace:
     """
 
     header: Header
-    exchanges: tuple[Exchange, ...]
+    exchanges: Sequence[Exchange]
     marks: tuple[Mark, ...]
     path: str | None = None
     warnings: tuple[str, ...] = ()

@@ -6,7 +6,6 @@ import codecs
 import gc
 import json
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,9 +17,12 @@ from signet_conformance.trace.lines import BrokenLineError, Lines, parsed
 from signet_conformance.trace.model import FORMAT, RELEASES, Declared, Exchange, Header, Mark, Trace, is_seconds
 from signet_conformance.trace.opening import opened
 from signet_conformance.trace.parsing import JSONValue
+from signet_conformance.trace.shelf import Shelf, number_of
 from signet_conformance.trace.sides import MODEL, model_side
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
+HELD_BYTES = 80 * 1024 * 1024
+"""The exchanges of a larger recording are not held: its trace reads them from the file when they are asked for."""
 _REMEDY_RECORD = "record it again with: signet-conformance record --upstream URL --out FILE"
 
 
@@ -89,14 +91,15 @@ def read(path: str | os.PathLike[str]) -> Trace:
 
 def _read_file(name: str) -> Trace:
     try:
-        with opened(name, beyond=sys.maxsize) as recording, _collector_paused():
+        with opened(name, beyond=HELD_BYTES) as recording, _collector_paused():
             if recording.cut_short is not None and not recording.size:
                 raise TraceError(
                     f"the {recording.cut_short} data ends before anything of it could be unpacked",
                     where=printable(name, 400),
                     remedy="copy the file again from where it was made",
                 )
-            whole = _read(recording.stream, name)
+            shelf = Shelf(recording.stream, name) if recording.size > HELD_BYTES else None
+            whole = _read(recording.stream, name, shelf)
     except IsADirectoryError:
         raise TraceError(
             "is a folder, not a trace file", where=printable(name, 400), remedy="name the files in it"
@@ -114,16 +117,18 @@ def _read_file(name: str) -> Trace:
     return replace(whole, warnings=(cut,))
 
 
-def _read(stream: IO[bytes], name: str) -> Trace:
+def _read(stream: IO[bytes], name: str, shelf: Shelf | None) -> Trace:
+    """Read a stream to its end; with a shelf, of the exchanges only where they are."""
     exchanges: list[Exchange] = []
     marks: list[Mark] = []
     header: Header | None = None
     warnings: list[str] = []
     seen: set[int] = set()
     lines = Lines()
-    number = 0
+    number = offset = 0
     while raw := stream.readline(MAX_LINE_BYTES + 1):
         number += 1
+        begins, offset = offset, offset + len(raw)
         if number == 1:
             # Some editors put one in front of what they save; no line of a trace begins with it.
             raw = raw.removeprefix(codecs.BOM_UTF8)
@@ -139,9 +144,13 @@ def _read(stream: IO[bytes], name: str) -> Trace:
             if header is None:
                 header = _header(parsed(raw), _place(name, number))
                 continue
-            entry = lines.entry(raw, number)
-            if entry.seq in seen:
-                raise BrokenLineError(f"number {entry.seq} occurs twice")
+            entry: Exchange | Mark | None = None
+            seq = None if shelf is None else number_of(raw)
+            if seq is None:
+                entry = (lines if shelf is None else Lines()).entry(raw, number)
+                seq = entry.seq
+            if seq in seen:
+                raise BrokenLineError(f"number {seq} occurs twice")
         except BrokenLineError as broken:
             where = _place(name, number)
             if header is not None and not raw.endswith(b"\n"):
@@ -151,17 +160,22 @@ def _read(stream: IO[bytes], name: str) -> Trace:
                 raise TraceError(f"not a {FORMAT} file: {broken}", where=where, remedy=_REMEDY_RECORD) from None
             remedy = "take the line out, or record the session again"
             raise TraceError(str(broken), where=where, remedy=remedy) from None
-        seen.add(entry.seq)
-        if isinstance(entry, Exchange):
-            exchanges.append(entry)
-        else:
+        seen.add(seq)
+        if isinstance(entry, Mark):
             marks.append(entry)
+        elif shelf is not None:
+            shelf.put(seq, begins, len(raw), number)
+        elif entry is not None:
+            exchanges.append(entry)
     if header is None:
         raise TraceError(
             "the file is empty, a trace begins with a header line", where=_place(name, 1), remedy=_REMEDY_RECORD
         )
-    exchanges.sort(key=lambda e: e.seq)
     marks.sort(key=lambda m: m.seq)
+    if shelf is not None:
+        shelf.sort()
+        return Trace(header, shelf, tuple(marks), name, tuple(warnings))
+    exchanges.sort(key=lambda e: e.seq)
     return Trace(header, tuple(exchanges), tuple(marks), name, tuple(warnings))
 
 

@@ -102,7 +102,7 @@ def _waited(turn: Turn) -> float | None:
 def _is_away(recording: Recording, turn: Turn) -> bool:
     """Whether nobody listened at the daemon's address somewhere in the turn."""
     lost = (
-        call.exchange.error in ("upstream_refused", "upstream_reset") or call.fault in ("refuse", "reset", "hang")
+        call.error in ("upstream_refused", "upstream_reset") or call.fault in ("refuse", "reset", "hang")
         for call in recording.calls
         if turn.low < call.seq < turn.over
     )

@@ -1,32 +1,15 @@
-"""What one exchange means to the daemon: operation, session key, effective agent, runtime path, acceptance.
-
-A :class:`Call` is an exchange with these facts worked out once, by the daemon's own precedence
-(the subject terms of schemas/requirements; 0.145.7). A :class:`Recording` is a trace with its calls in
-order and the indexes that rules read. Both are read-only.
-"""
+"""One exchange as the daemon understands it, by the daemon's own precedence."""
 
 from __future__ import annotations
 
 import json
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, lru_cache
-from itertools import accumulate
-from math import inf
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
-from signet_conformance.contract import (
-    REFERENCE_DAEMON,
-    RouteTable,
-    operation_table,
-    routes_of,
-    served_path,
-    version_key,
-)
-from signet_conformance.errors import ContractError
-from signet_conformance.trace import Body, Exchange, Trace, fault_kinds
-from signet_conformance.trace.marks import KitMark, MarkT, kit_marks
+from signet_conformance.contract import RouteTable, served_path
+from signet_conformance.trace import Body, Exchange, fault_kinds
 
 START, PROMPT, END = "session-start", "user-prompt-submit", "session-end"
 PRE, COMPLETE, CHECKPOINT = "pre-compaction", "compaction-complete", "session-checkpoint-extract"
@@ -79,12 +62,13 @@ class Call:
     `method` is in upper case, `path` as the daemon matches it, without query; `is_hook`: it lies under /api/hooks/.
     `body` is the request's JSON object, empty when it has none; `answer` is the response's JSON object
     or None, `readable` whether the response is JSON at all and not null. `cut` tells
-    that the request body was recorded in part only and has no readable field.
+    that the request body was recorded in part only and has no readable field. `error` is the exchange's.
     """
 
     __slots__ = (
-        "_agent", "_headers", "_raw_key", "accepted", "answer", "body", "cut", "delivered", "exchange", "fault",
-        "is_hook", "key", "method", "operation", "path", "query", "readable", "seq", "served", "status", "t0", "t1",
+        "_agent", "_headers", "_raw_key", "_told", "accepted", "answer", "body", "cut", "delivered", "error",
+        "exchange", "fault", "is_hook", "key", "method", "operation", "path", "query", "readable", "seq", "served",
+        "status", "t0", "t1",
     )  # fmt: skip
 
     def __init__(self, exchange: Exchange, served: RouteTable, operations: RouteTable) -> None:
@@ -94,6 +78,7 @@ class Call:
         self.path = served_path(request.path)
         self.is_hook = self.path.startswith("/api/hooks/")
         self.seq = exchange.seq
+        self.error = exchange.error
         self.t0 = exchange.t0
         self.t1 = exchange.t1
         self.served = served.find(request.method, request.path) is not None
@@ -108,7 +93,7 @@ class Call:
         if exchange.fault is not None:
             kind = exchange.fault.get("kind")
             self.fault = kind if isinstance(kind, str) else "unknown"
-        self.delivered = response is not None and exchange.error != "client_closed"
+        self.delivered = response is not None and self.error != "client_closed"
         self.status = response.status if response is not None else None
         self.answer = response.body.object if response is not None and response.body is not None else None
         self.readable = self.answer is not None or (
@@ -126,12 +111,13 @@ class Call:
         )
         self._raw_key: str | bool | None = False
         self._agent: str | None = None
+        self._told: int | None = None
         self.key = None if self.cut else normalised_key(self.raw_key)
 
     def header(self, name: str) -> str | None:
         """The first value of a request header by lower-case name."""
         if self._headers is None:
-            self._headers = _first_of_each_name(self.exchange.request.headers)
+            self._headers = first_of_each_name(self.exchange.request.headers)
         return self._headers.get(name)
 
     @property
@@ -176,6 +162,29 @@ class Call:
             if isinstance(value, str) and value.strip():
                 return value
         return None
+
+    def says_again(self, before: Call) -> bool:
+        """Whether a prompt says what another one said: the same text, after the same reply."""
+        text = self.text
+        return (
+            text is not None
+            and text == before.text
+            and self.body.get("lastAssistantMessage") == before.body.get("lastAssistantMessage")
+        )
+
+    @property
+    def is_stub(self) -> bool:
+        """Whether a start was answered with the stub that a repeated start gets instead of context."""
+        answer = self.answer
+        if answer is None:
+            return False
+        identity, inject = answer.get("identity"), answer.get("inject")
+        return (
+            answer.get("memories") == []
+            and identity == {"name": "Agent"}
+            and isinstance(inject, str)
+            and inject.startswith("[memory active")
+        )
 
     @property
     def identity(self) -> tuple[str, str, frozenset[tuple[str, str]], object]:
@@ -247,143 +256,7 @@ _AGENT_SOURCES: Mapping[str, Callable[[Call], Iterable[object]]] = {
 """Where each operation's agent comes from, first non-blank first (0.145.7)."""
 
 
-class Recording:
-    """A trace as rules read it: calls in order, by operation, and the lifecycle hooks of each key."""
-
-    def __init__(self, trace: Trace, daemon_version: str | None = None) -> None:
-        self.trace = trace
-        self.memo: dict[object, Any] = {}
-        self._marks: dict[type[KitMark], Any] = {}
-        self.declared = trace.header.declared
-        self.model = trace.model
-        """The recording of the harness and its model; None where no model server was recorded."""
-        self.daemon_version = daemon_version or _known_version(trace.header.daemon_version)
-        self.routes = routes_of(self.daemon_version)
-        operations = operation_table()
-        self.calls: list[Call] = [Call(exchange, self.routes, operations) for exchange in trace.exchanges]
-        self._by_operation: dict[str, list[Call]] = {}
-        self.hooks: list[Call] = []
-        self.hooks_of: dict[str, list[Call]] = {}
-        for call in self.calls:
-            if call.operation is None:
-                continue
-            self._by_operation.setdefault(call.operation, []).append(call)
-            if call.operation in LIFECYCLE and not call.cut:
-                self.hooks.append(call)
-                if call.key is not None:
-                    self.hooks_of.setdefault(call.key, []).append(call)
-
-    def at_least(self, version: str) -> bool:
-        """Whether the daemon of this recording is of that version or later."""
-        return version_key(self.daemon_version) >= version_key(version)
-
-    def of(self, *operations: str, cut: bool = False) -> list[Call]:
-        """The calls of these operations in order; those with a cut body only on request."""
-        calls = [call for name in operations for call in self._by_operation.get(name, ()) if cut or not call.cut]
-        if len(operations) > 1:
-            calls.sort(key=_by_seq)
-        return calls
-
-    @cached_property
-    def by_seq(self) -> Mapping[int, Call]:
-        """The calls by their number."""
-        return {call.seq: call for call in self.calls}
-
-    @cached_property
-    def keyed_hooks(self) -> list[Call]:
-        """The lifecycle hooks that have a key, in order."""
-        return [call for call in self.hooks if call.key is not None]
-
-    @cached_property
-    def _transitions(self) -> Mapping[str, tuple[list[int], list[bool]]]:
-        """For each key: the numbers at which its session opened or closed, and which of the two."""
-        result: dict[str, tuple[list[int], list[bool]]] = {}
-        for key, hooks in self.hooks_of.items():
-            numbers: list[int] = []
-            states: list[bool] = []
-            for call in hooks:
-                if call.operation in (START, PROMPT, END):
-                    opens = call.operation != END
-                    if opens != (states[-1] if states else False):
-                        numbers.append(call.seq)
-                        states.append(opens)
-            result[key] = numbers, states
-        return result
-
-    def is_open(self, key: str | None, seq: int) -> bool:
-        """Whether the session of `key` is open just before the exchange numbered `seq`."""
-        if key is None or key not in self._transitions:
-            return False
-        numbers, states = self._transitions[key]
-        index = bisect_left(numbers, seq)
-        return index > 0 and states[index - 1]
-
-    @cached_property
-    def _open_counts(self) -> tuple[list[int], list[int]]:
-        changes = sorted(
-            (number, 1 if opens else -1)
-            for numbers, states in self._transitions.values()
-            for number, opens in zip(numbers, states, strict=True)
-        )
-        return [number for number, _ in changes], list(accumulate(change for _, change in changes))
-
-    def any_open(self, seq: int) -> bool:
-        """Whether any keyed session is open just before the exchange numbered `seq`."""
-        numbers, counts = self._open_counts
-        index = bisect_left(numbers, seq)
-        return index > 0 and counts[index - 1] > 0
-
-    @cached_property
-    def abandoned_since(self) -> float:
-        """The lowest number from which on some keyed session is open and never ends; infinite when every session ends.
-
-        While a recording grows, no session is known never to end.
-        """
-        if self.trace.growing:
-            return inf
-        return min(
-            (numbers[-1] for numbers, states in self._transitions.values() if states and states[-1]), default=inf
-        )
-
-    @cached_property
-    def position(self) -> Mapping[int, int]:
-        """For each keyed hook by number: its place among the hooks of its key."""
-        return {call.seq: index for hooks in self.hooks_of.values() for index, call in enumerate(hooks)}
-
-    def earlier(self, call: Call) -> Sequence[Call]:
-        """The hooks of the call's key before it, in order."""
-        return self.hooks_of[call.key][: self.position[call.seq]] if call.key is not None else ()
-
-    def later(self, call: Call) -> Sequence[Call]:
-        """The hooks of the call's key after it, in order."""
-        return self.hooks_of[call.key][self.position[call.seq] + 1 :] if call.key is not None else ()
-
-    @cached_property
-    def kit_marks(self) -> Sequence[KitMark]:
-        """What the kit's marks say, in order."""
-        return tuple(kit_marks(self.trace))
-
-    def marks(self, kind: type[MarkT]) -> Sequence[MarkT]:
-        """What the marks of one name say, in order."""
-        told = self._marks.get(kind)
-        if told is None:
-            told = self._marks[kind] = tuple(mark for mark in self.kit_marks if isinstance(mark, kind))
-        return told
-
-
 @lru_cache(64)
-def _first_of_each_name(headers: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+def first_of_each_name(headers: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+    """The first value of each header by its lower-case name."""
     return {name.lower(): value for name, value in reversed(headers)}
-
-
-def _known_version(version: str | None) -> str:
-    """The version of a header; the reference daemon's where it has none that can be read (a development build)."""
-    try:
-        version_key(version or "")
-    except ContractError:
-        return REFERENCE_DAEMON
-    return version or REFERENCE_DAEMON
-
-
-def _by_seq(call: Call) -> int:
-    return call.seq

@@ -1,0 +1,159 @@
+"""Calls of a recording that is too large to be held: they keep the facts, and read the rest from the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from sys import intern
+from typing import Any, ClassVar
+
+from signet_conformance.facts.calls import EMPTY, PROMPT, START, Call, first_of_each_name
+from signet_conformance.trace import Exchange
+from signet_conformance.trace.shelf import Shelf
+
+_KEPT = frozenset(
+    {
+        "agentId", "agent_id", "bypassed", "claimOnly", "claimedBy", "currentSessionKey", "cwd", "deduped",
+        "duplicateRuntimePath", "duplicateSessionEnd", "harness", "harnessAgentId", "idempotencyKey", "idempotency_key",
+        "if_version", "metadata", "mode", "parentID", "parentId", "parentKey", "parentSessionKey", "project", "reason",
+        "requiresConfirm", "runtimePath", "sessionId", "sessionKey", "sessionKnown", "skipped", "source", "visibility",
+    }
+)  # fmt: skip
+"""The members that rules over several exchanges ask each body or answer for."""
+_LONGEST_KEPT = 200
+_KEPT_HEADERS = "x-signet-"
+_ELSEWHERE, _THE_KEY = object(), object()
+"""In place of a member that stands in the file alone, and of the session key, which the call has already."""
+
+Held = dict[str, Any]
+
+
+class Members(Mapping[str, Any]):
+    """The members of a body or an answer: the small ones at hand, any other one read from the file."""
+
+    __slots__ = ("_answer", "_call", "_held")
+
+    def __init__(self, call: LightCall, held: Held, *, answer: bool) -> None:
+        self._call = call
+        self._held = held
+        self._answer = answer
+
+    def __getitem__(self, name: str) -> Any:
+        value = self._held[name]
+        if value is _THE_KEY:
+            return self._call.raw_key
+        return self._whole()[name] if value is _ELSEWHERE else value
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """A member, or the default where there is none."""
+        return self[name] if name in self._held else default
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._held
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._held)
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def _whole(self) -> Mapping[str, Any]:
+        exchange = self._call.exchange
+        message = exchange.response if self._answer else exchange.request
+        return (message.body.object if message is not None and message.body is not None else None) or EMPTY
+
+
+_EXCHANGE, _BODY, _ANSWER = (Call.__dict__[name] for name in ("exchange", "body", "answer"))
+"""Where a call keeps these; in a light call its place on the shelf, and what is held of the members."""
+
+
+class LightCall(Call):
+    """A call whose exchange stands in a file. Each recording has a class of its own, which knows that file."""
+
+    __slots__ = ()
+
+    shelf: ClassVar[Shelf]
+
+    def settle(
+        self, place: int, body: Held, answer: Held | None, headers: Mapping[str, str], told: int | None, agent: str
+    ) -> None:
+        """Forget the exchange but for its place on the shelf, and what is held of it."""
+        _EXCHANGE.__set__(self, place)
+        _BODY.__set__(self, body)
+        _ANSWER.__set__(self, answer)
+        self._headers, self._told, self._agent = headers, told, agent
+        self.method, self.path = intern(self.method), intern(self.path)
+        if self.key is not None:
+            self.key = intern(self.key)
+            if self._raw_key == self.key:
+                self._raw_key = self.key
+
+    @property
+    def exchange(self) -> Exchange:  # type: ignore[override]  # read-only, and read from the file
+        """The exchange, read anew."""
+        place: int = _EXCHANGE.__get__(self)
+        return self.shelf[place]
+
+    @property
+    def body(self) -> Mapping[str, Any]:  # type: ignore[override]
+        """The members of the request's object."""
+        held = _BODY.__get__(self)
+        return Members(self, held, answer=False) if held else EMPTY
+
+    @property
+    def answer(self) -> Mapping[str, Any] | None:  # type: ignore[override]
+        """The members of the response's object, if it is one."""
+        held = _ANSWER.__get__(self)
+        return None if held is None else Members(self, held, answer=True)
+
+    def header(self, name: str) -> str | None:
+        """The first value of a request header by lower-case name."""
+        if name.startswith(_KEPT_HEADERS):
+            return super().header(name)
+        return first_of_each_name(self.exchange.request.headers).get(name)
+
+    def says_again(self, before: Call) -> bool:
+        """Whether a prompt says what another one said: the same text, after the same reply."""
+        return self._told == getattr(before, "_told", None) and super().says_again(before)
+
+    @property
+    def is_stub(self) -> bool:
+        """Whether a start was answered with the stub that a repeated start gets instead of context."""
+        return self._told is True
+
+
+class Lightened:
+    """Takes the calls of a shelf's exchanges, one after the other, and keeps them light."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self.calls: list[Call] = []
+        self._class = type("LightCall", (LightCall,), {"__slots__": (), "shelf": shelf})
+        self._held: dict[object, Held] = {}
+        self._headers: dict[object, Mapping[str, str]] = {}
+
+    def add(self, call: Call) -> None:
+        """Take the next call, and make it light itself: the other facts stay as they are."""
+        told = call.is_stub if call.operation == START else hash(call.text) if call.operation == PROMPT else None
+        headers = first_of_each_name(call.exchange.request.headers).items()
+        kept = tuple(pair for pair in headers if pair[0].startswith(_KEPT_HEADERS))
+        agent, raw_key = intern(call.agent), call.raw_key
+        body, answer = self._keep(call.body, raw_key), None if call.answer is None else self._keep(call.answer, raw_key)
+        call.__class__ = self._class
+        if isinstance(call, LightCall):
+            call.settle(len(self.calls), body, answer, self._headers.setdefault(kept, dict(kept)), told, agent)
+        self.calls.append(call)
+
+    def _keep(self, members: Mapping[str, Any], raw_key: str | None) -> Held:
+        """What is held of some members: the same object for all that hold the same."""
+        held = {intern(name): _kept(name, value, raw_key) for name, value in members.items()}
+        # 1, 1.0 and true are equal, and yet different in a message.
+        return self._held.setdefault((tuple(held.items()), tuple(map(type, held.values()))), held)
+
+
+def _kept(name: str, value: Any, raw_key: str | None) -> Any:
+    if name not in _KEPT:
+        return _ELSEWHERE
+    if isinstance(value, str):
+        if name == "sessionKey" and value == raw_key:
+            return _THE_KEY
+        return value if len(value) <= _LONGEST_KEPT else _ELSEWHERE
+    return value if value is None or isinstance(value, (bool, int, float)) else _ELSEWHERE

@@ -1,0 +1,198 @@
+"""A trace as rules read it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import accumulate
+from math import inf
+from typing import Any
+
+from signet_conformance.contract import REFERENCE_DAEMON, operation_table, routes_of, version_key
+from signet_conformance.errors import ContractError
+from signet_conformance.facts.calls import END, LIFECYCLE, PROMPT, START, Call
+from signet_conformance.facts.light import Lightened
+from signet_conformance.trace import Trace
+from signet_conformance.trace.marks import KitMark, MarkT, kit_marks
+from signet_conformance.trace.shelf import Shelf
+
+
+class NeedsWholeError(Exception):
+    """A rule asked a piece of a recording for what only the whole recording can tell."""
+
+
+class Recording:
+    """A trace as rules read it: calls in order, by operation, and the lifecycle hooks of each key.
+
+    `calls` are those of the trace where they are known already. A `piece` holds some of a recording's exchanges, all of
+    its marks, and raises NeedsWholeError when it is asked what the other exchanges are needed for.
+    """
+
+    def __init__(
+        self,
+        trace: Trace,
+        daemon_version: str | None = None,
+        *,
+        calls: list[Call] | None = None,
+        piece: bool = False,
+    ) -> None:
+        self.trace = trace
+        self._piece = piece
+        self.memo: dict[object, Any] = {}
+        self._marks: dict[type[KitMark], Any] = {}
+        self.declared = trace.header.declared
+        self.model = trace.model
+        """The recording of the harness and its model; None where no model server was recorded."""
+        self.daemon_version = daemon_version or _known_version(trace.header.daemon_version)
+        self.routes = routes_of(self.daemon_version)
+        self.calls = self._calls() if calls is None else calls
+        self._by_operation: dict[str, list[Call]] = {}
+        self.hooks: list[Call] = []
+        self._hooks_of: dict[str, list[Call]] = {}
+        for call in self.calls:
+            if call.operation is None:
+                continue
+            self._by_operation.setdefault(call.operation, []).append(call)
+            if call.operation in LIFECYCLE and not call.cut:
+                self.hooks.append(call)
+                if call.key is not None:
+                    self._hooks_of.setdefault(call.key, []).append(call)
+
+    def _calls(self) -> list[Call]:
+        operations, exchanges = operation_table(), self.trace.exchanges
+        if not isinstance(exchanges, Shelf):
+            return [Call(exchange, self.routes, operations) for exchange in exchanges]
+        lightened = Lightened(exchanges)
+        for exchange in exchanges:
+            lightened.add(Call(exchange, self.routes, operations))
+        return lightened.calls
+
+    @property
+    def whole(self) -> Recording:
+        """This recording, for what only the whole of one tells; raise NeedsWholeError for a piece."""
+        if self._piece:
+            raise NeedsWholeError
+        return self
+
+    @property
+    def hooks_of(self) -> Mapping[str, Sequence[Call]]:
+        """The lifecycle hooks of each key in order, the key that was used first foremost."""
+        if self._piece:
+            raise NeedsWholeError
+        return self._hooks_of
+
+    @property
+    def is_held(self) -> bool:
+        """Whether its exchanges are held, and not read from a file when they are asked for."""
+        return not isinstance(self.trace.exchanges, Shelf)
+
+    def at_least(self, version: str) -> bool:
+        """Whether the daemon of this recording is of that version or later."""
+        return version_key(self.daemon_version) >= version_key(version)
+
+    def of(self, *operations: str, cut: bool = False) -> list[Call]:
+        """The calls of these operations in order; those with a cut body only on request."""
+        calls = [call for name in operations for call in self._by_operation.get(name, ()) if cut or not call.cut]
+        if len(operations) > 1:
+            calls.sort(key=_by_seq)
+        return calls
+
+    @cached_property
+    def by_seq(self) -> Mapping[int, Call]:
+        """The calls by their number."""
+        return {call.seq: call for call in self.calls}
+
+    @cached_property
+    def keyed_hooks(self) -> list[Call]:
+        """The lifecycle hooks that have a key, in order."""
+        return [call for call in self.hooks if call.key is not None]
+
+    @cached_property
+    def _transitions(self) -> Mapping[str, tuple[list[int], list[bool]]]:
+        """For each key: the numbers at which its session opened or closed, and which of the two."""
+        result: dict[str, tuple[list[int], list[bool]]] = {}
+        for key, hooks in self.hooks_of.items():
+            numbers: list[int] = []
+            states: list[bool] = []
+            for call in hooks:
+                if call.operation in (START, PROMPT, END):
+                    opens = call.operation != END
+                    if opens != (states[-1] if states else False):
+                        numbers.append(call.seq)
+                        states.append(opens)
+            result[key] = numbers, states
+        return result
+
+    def is_open(self, key: str | None, seq: int) -> bool:
+        """Whether the session of `key` is open just before the exchange numbered `seq`."""
+        if key is None or key not in self._transitions:
+            return False
+        numbers, states = self._transitions[key]
+        index = bisect_left(numbers, seq)
+        return index > 0 and states[index - 1]
+
+    @cached_property
+    def _open_counts(self) -> tuple[list[int], list[int]]:
+        changes = sorted(
+            (number, 1 if opens else -1)
+            for numbers, states in self._transitions.values()
+            for number, opens in zip(numbers, states, strict=True)
+        )
+        return [number for number, _ in changes], list(accumulate(change for _, change in changes))
+
+    def any_open(self, seq: int) -> bool:
+        """Whether any keyed session is open just before the exchange numbered `seq`."""
+        numbers, counts = self._open_counts
+        index = bisect_left(numbers, seq)
+        return index > 0 and counts[index - 1] > 0
+
+    @cached_property
+    def abandoned_since(self) -> float:
+        """The lowest number from which on some keyed session is open and never ends; infinite when every session ends.
+
+        While a recording grows, no session is known never to end.
+        """
+        if self.trace.growing:
+            return inf
+        return min(
+            (numbers[-1] for numbers, states in self._transitions.values() if states and states[-1]), default=inf
+        )
+
+    @cached_property
+    def position(self) -> Mapping[int, int]:
+        """For each keyed hook by number: its place among the hooks of its key."""
+        return {call.seq: index for hooks in self.hooks_of.values() for index, call in enumerate(hooks)}
+
+    def earlier(self, call: Call) -> Sequence[Call]:
+        """The hooks of the call's key before it, in order."""
+        return self.hooks_of[call.key][: self.position[call.seq]] if call.key is not None else ()
+
+    def later(self, call: Call) -> Sequence[Call]:
+        """The hooks of the call's key after it, in order."""
+        return self.hooks_of[call.key][self.position[call.seq] + 1 :] if call.key is not None else ()
+
+    @cached_property
+    def kit_marks(self) -> Sequence[KitMark]:
+        """What the kit's marks say, in order."""
+        return tuple(kit_marks(self.trace))
+
+    def marks(self, kind: type[MarkT]) -> Sequence[MarkT]:
+        """What the marks of one name say, in order."""
+        told = self._marks.get(kind)
+        if told is None:
+            told = self._marks[kind] = tuple(mark for mark in self.kit_marks if isinstance(mark, kind))
+        return told
+
+
+def _known_version(version: str | None) -> str:
+    """The version of a header; the reference daemon's where it has none that can be read (a development build)."""
+    try:
+        version_key(version or "")
+    except ContractError:
+        return REFERENCE_DAEMON
+    return version or REFERENCE_DAEMON
+
+
+def _by_seq(call: Call) -> int:
+    return call.seq

@@ -1,0 +1,122 @@
+"""A recording that is too large to be held is judged as a small one is, to the last word of each finding."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from signet_conformance.engine import Judged, judge
+from signet_conformance.errors import TraceError
+from signet_conformance.rules import builtin_rules
+from signet_conformance.rules.by_exchange import exchange_rules
+from signet_conformance.rules.daemon import DAEMON_RULES
+from signet_conformance.trace import Trace, read, reading, shelf
+from signet_conformance.trace.shelf import Shelf
+from tests.rules.test_cases import CASES_OF
+from tests.support.case_traces import build
+from tests.support.evidence import recordings
+
+from .generated import TRACES, Line, as_trace
+
+
+@contextmanager
+def nothing_is_held(piece_bytes: int = 1) -> Iterator[None]:
+    """Each recording counts as a large one, and is judged in pieces of so many bytes, one exchange at least."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(reading, "HELD_BYTES", 0)
+        patched.setattr(shelf, "_PIECE_BYTES", piece_bytes)
+        yield
+
+
+def told(judged: Judged) -> dict[str, str]:
+    """Every judgement in full, by requirement."""
+    sides = (judged.judgements, judged.daemon, judged.harness)
+    return {name: repr(judgement) for side in sides for name, judgement in side.items()}
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One file that every example of a property writes anew."""
+    return tmp_path_factory.mktemp("large") / "trace.jsonl"
+
+
+def unmarked(file: Path, lines: list[Line]) -> Trace:
+    """The trace of some lines as a recorder alone makes it, which knows of no steps."""
+    return as_trace(file, [line for line in lines if line.get("name") != "step"])
+
+
+@settings(max_examples=40)
+@given(lines=TRACES)
+def test_any_large_trace_is_judged_as_a_small_one(file: Path, lines: list[Line]) -> None:
+    """Whatever is recorded, pieces of one exchange come to what the whole comes to."""
+    held = told(judge(unmarked(file, lines)))
+    with nothing_is_held():
+        large = unmarked(file, lines)
+        assert isinstance(large.exchanges, Shelf)
+        assert told(judge(large)) == held
+
+
+@pytest.mark.parametrize("area", sorted({name.split("-")[1] for name in CASES_OF}))
+def test_breaches_are_found_in_large_traces_too(area: str, tmp_path: Path) -> None:
+    """Each case of each requirement has the judgement that it has in a small recording."""
+    for requirement, cases in CASES_OF.items():
+        for case in cases if requirement.split("-")[1] == area else ():
+            given: Any = (tmp_path / "trace.jsonl", case["exchanges"], case.get("header"))
+            only = frozenset({requirement})
+            held = told(judge(build(*given), only))
+            with nothing_is_held(piece_bytes=400):
+                assert told(judge(build(*given), only)) == held, case["id"]
+
+
+@pytest.mark.parametrize("recording", [pytest.param(file, id=file.stem) for file in recordings()[::3]])
+def test_recordings_of_connectors_are_judged_alike(recording: Path, tmp_path: Path) -> None:
+    """Recordings of real connectors, as they are and without the kit's marks, come to the same in pieces."""
+    bare = tmp_path / "bare.jsonl"
+    lines = recording.read_bytes().splitlines(keepends=True)
+    bare.write_bytes(b"".join(line for line in lines if json.loads(line).get("kind") != "mark"))
+    for name in (recording, bare):
+        held = told(judge(read(name)))
+        with nothing_is_held(piece_bytes=8000):
+            assert told(judge(read(name))) == held
+
+
+def test_more_breaches_than_are_explained(tmp_path: Path) -> None:
+    """Of hundreds of breaches of one requirement a large recording explains as many as a small one."""
+    bad: Any = {"request": {"method": "POST", "path": "/api/hooks/session-start", "body": {"source": 7}}}
+    held = told(judge(build(tmp_path / "trace.jsonl", [bad] * 450)))
+    with nothing_is_held(piece_bytes=20_000):
+        assert told(judge(build(tmp_path / "trace.jsonl", [bad] * 450))) == held
+
+
+def test_damage_within_a_large_recording_is_told_with_its_line(tmp_path: Path) -> None:
+    """A line whose end is broken is found when its exchange is judged, and named."""
+    name = tmp_path / "a.jsonl"
+    good = b'{"kind":"exchange","seq":%d,"t0":0,"t1":1,"request":{"method":"GET","path":"/health"}}\n'
+    broken = b'{"kind":"exchange","seq":2,"t0":0,"request":{"method":"GET","path":"/health"}}\n'
+    name.write_bytes(b'{"kind":"header","format":"signet-trace/1"}\n' + good % 1 + broken + good % 3)
+    with nothing_is_held(), pytest.raises(TraceError, match="t0 and t1") as caught:
+        judge(read(name))
+    assert str(caught.value.where).endswith("a.jsonl:3")
+
+
+def test_lines_out_of_order_are_taken_by_their_numbers(tmp_path: Path) -> None:
+    """A recorder writes a line when its exchange has ended; a large recording is sorted as a small one is."""
+    name = tmp_path / "a.jsonl"
+    line = '{"kind":"exchange","seq":%d,"t0":0,"t1":1,"request":{"method":"GET","path":"/health"}}\n'
+    name.write_text('{"kind":"header","format":"signet-trace/1"}\n' + "".join(line % seq for seq in (2, 5, 1, 9, 4)))
+    with nothing_is_held():
+        exchanges = read(name).exchanges
+        assert [exchange.seq for exchange in exchanges] == [1, 2, 4, 5, 9]
+        assert [exchange.seq for exchange in exchanges[1:3]] == [2, 4]
+        assert exchanges[-1].line == 5
+
+
+def test_rules_by_exchange_are_built_in() -> None:
+    """Only rules of the kit are asked piece by piece; what a user's own rule looks at nobody knows."""
+    assert exchange_rules().keys() <= {*builtin_rules(), *DAEMON_RULES}
