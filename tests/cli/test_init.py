@@ -51,7 +51,7 @@ def test_a_failing_connector_gets_lane_and_baseline(forgetful: Path, process: Pr
     assert 'baseline: "signet-baseline.json"' in workflow
     assert 'working-directory: "packages/connector"' in workflow
     assert (forgetful / "packages" / "connector" / "signet-conformance.toml").read_text() == before
-    assert "SIG-AGENT-002" in done.stdout.splitlines()[-5]
+    assert "SIG-AGENT-002" in done.stdout.split("\nfails now: ")[1].splitlines()[0]
     assert "signet-conformance explain SIG-AGENT-002" in done.stdout
 
 
