@@ -37,6 +37,13 @@ class SessionStartResult:
     inject: str = ""
     memories: tuple[Mapping[str, Any], ...] = ()
 
+    @classmethod
+    def of(cls, reply: Reply) -> SessionStartResult:
+        """What the daemon's answer says."""
+        rows = reply.body.get("memories")
+        memories = tuple(row for row in rows if isinstance(row, dict)) if isinstance(rows, list) else ()
+        return cls(reply=reply, inject=reply.text("inject"), memories=memories)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptSubmitParams:
@@ -59,14 +66,21 @@ class PromptSubmitResult:
     inject: str = ""
     session_known: bool | None = None
 
+    @classmethod
+    def of(cls, reply: Reply) -> PromptSubmitResult:
+        """What the daemon's answer says."""
+        known = reply.body.get("sessionKnown")
+        session_known = known if isinstance(known, bool) and reply.settled else None
+        return cls(reply=reply, inject=reply.text("inject"), session_known=session_known)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionEndParams:
-    """A session is over: its transcript as JSON lines of `role` and `content`, and the boundary that ended it."""
+    """A session is over: its transcript, best as JSON lines of `role` and `content`, and the boundary that ended it."""
 
     session: SessionIdentity
     transcript: str
-    reason: str
+    reason: str = "session_shutdown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +109,10 @@ class CompactionCompleteParams:
 
 
 class RuntimeAdapter(ABC):
-    """What a harness implements to be on Signet. `harness` names it, the same on every call."""
+    """What a harness implements to be on Signet. `harness` names it, the same on every call.
+
+    The implementation for Python is :class:`~signet_reference_harness.session_adapter.SessionAdapter`.
+    """
 
     harness: str
 
@@ -118,3 +135,6 @@ class RuntimeAdapter(ABC):
     @abstractmethod
     async def on_compaction_complete(self, params: CompactionCompleteParams) -> Reply:
         """POST compaction-complete: hands over the summary. Each call that arrives stores one more summary."""
+
+    async def aclose(self) -> None:  # noqa: B027  an adapter that only translates holds nothing
+        """Nothing is asked of it after that. An implementation that holds sessions open ends them."""

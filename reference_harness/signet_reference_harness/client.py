@@ -112,10 +112,8 @@ class AdapterClient(RuntimeAdapter):
             **{name: value for name, value in told.items() if value is not None},
         }
         reply = await self._post("session-start", "/api/hooks/session-start", body)
-        inject = self._injected(reply)
-        rows = reply.body.get("memories")
-        memories = tuple(row for row in rows if isinstance(row, dict)) if isinstance(rows, list) else ()
-        return SessionStartResult(reply=reply, inject=inject, memories=memories)
+        self._envelopes.remember(reply.text("inject"))
+        return SessionStartResult.of(reply)
 
     async def on_user_prompt_submit(self, params: PromptSubmitParams) -> PromptSubmitResult:
         """POST /api/hooks/user-prompt-submit, at most eight at once."""
@@ -129,12 +127,8 @@ class AdapterClient(RuntimeAdapter):
         if params.memory_feedback is not None:
             body["memory_feedback"] = dict(params.memory_feedback)
         reply = await self._post("user-prompt-submit", "/api/hooks/user-prompt-submit", body, slots=self._prompt_slots)
-        known = reply.body.get("sessionKnown")
-        return PromptSubmitResult(
-            reply=reply,
-            inject=self._injected(reply),
-            session_known=known if isinstance(known, bool) and reply.settled else None,
-        )
+        self._envelopes.remember(reply.text("inject"))
+        return PromptSubmitResult.of(reply)
 
     async def on_session_end(self, params: SessionEndParams) -> Reply:
         """POST /api/hooks/session-end. Tried even while the daemon is out of sight: it holds the transcript."""
@@ -299,11 +293,6 @@ class AdapterClient(RuntimeAdapter):
 
     def _credentials(self) -> dict[str, str]:
         return {"authorization": f"Bearer {self.config.token}"} if self.config.token is not None else {}
-
-    def _injected(self, reply: Reply) -> str:
-        inject = reply.text("inject")
-        self._envelopes.remember(inject)
-        return inject
 
     async def _post(
         self,

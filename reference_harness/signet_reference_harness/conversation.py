@@ -39,6 +39,11 @@ class Conversation:
         """The messages that the model still sees."""
         return tuple(self._messages)
 
+    @property
+    def message_count(self) -> int:
+        """How many messages a compaction takes the place of."""
+        return len(self._messages)
+
     def add_turn(self, prompt: str, reply: str, messages: Sequence[Message]) -> None:
         """Keep a completed turn; `messages` is the model's whole context after it."""
         self._messages = list(messages)

@@ -67,6 +67,8 @@ class SessionHost:
         self._context_budget = context_budget
         self._tools = ToolRegistry(tools, research, sources)
         self._sessions: dict[str, Session] = {}
+        self._forgotten_starts: dict[str, int] = {}
+        """By agent, the last start of a session that is forgotten."""
         self._hooks = itertools.count(1)
 
     def session(self, name: str) -> Session:
@@ -139,6 +141,17 @@ class SessionHost:
         for session in tuple(self._sessions.values()):
             await session.send_unsent_end(overtaken=self._is_overtaken(session))
 
+    def forget(self, name: str) -> bool:
+        """Keep nothing more of a session; False where it is open, or has an end that the daemon still has to hear."""
+        session = self._sessions[name]
+        if not session.is_settled:
+            return False
+        agent = session.identity.agent
+        self._forgotten_starts[agent] = max(self._forgotten_starts.get(agent, 0), session.last_start)
+        session.results.close()
+        del self._sessions[name]
+        return True
+
     async def aclose(self) -> None:
         """Repeat the ends that were lost, end what is open, close the connections."""
         sessions = self._sessions.values()
@@ -164,6 +177,8 @@ class SessionHost:
             await session.checkpoint()
 
     def _is_overtaken(self, session: Session) -> bool:
+        if self._forgotten_starts.get(session.identity.agent, 0) > session.last_hook:
+            return True
         return any(
             other.identity.agent == session.identity.agent and other.last_start > session.last_hook
             for other in self._sessions.values()

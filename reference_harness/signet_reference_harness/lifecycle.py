@@ -148,6 +148,11 @@ class Lifecycle:
         if reason is not None and not self.is_open and self._daemon.unsent_end is None:
             await self._send_end(reason)
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is closed, and nothing is left to tell of it."""
+        return not self.is_open and self._daemon.unsent_end is None and self._daemon.lost_end is None
+
     def take_replies(self) -> tuple[Reply, ...]:
         """The replies since the last call of this method, in order."""
         taken = tuple(self.replies)
@@ -191,8 +196,12 @@ class Lifecycle:
             await self._announce()
         return self.is_open and not self._daemon.wants_start and not self._daemon.claimed_elsewhere
 
-    async def _submit(self, prompt: str, feedback: Mapping[str, float] | None) -> str:
-        """Tell the daemon the prompt; returns the context of this turn."""
+    async def submit(self, prompt: str, feedback: Mapping[str, float] | None = None, *, repeated: bool = False) -> str:
+        """Tell the daemon the prompt; returns the context of this turn.
+
+        The words of the turn before, to the same reply, are taken for that turn, which the model failed to answer:
+        unless they are `repeated`, which says that the user has said them once more.
+        """
         if not await self._finish_compaction() or not await self._is_started():
             return ""
         told = self.client.outgoing(prompt)
@@ -204,7 +213,7 @@ class Lifecycle:
         if submission == self._daemon.last_prompt:
             # Same words to the same reply: left out, the reply tells this turn from a repeated submission.
             submission = (told, None)
-        if submission == self._daemon.last_prompt:
+        if submission == self._daemon.last_prompt and not repeated:
             # Still the turn of before, which the model failed to answer: the daemon has it.
             return ""
         params = PromptSubmitParams(
@@ -227,7 +236,7 @@ class Lifecycle:
     async def _before_compaction(self) -> PreCompactionResult:
         if not await self._is_started():
             return PreCompactionResult(reply=held_back("pre-compaction", "the daemon does not hold this session"))
-        count = len(self.conversation.messages)
+        count = self.conversation.message_count
         result = await self.client.on_pre_compaction(PreCompactionParams(session=self.identity, message_count=count))
         self._told(result.reply)
         self._daemon.pre_arrived = self._daemon.pre_arrived or result.reply.reached

@@ -73,7 +73,7 @@ class Session(Lifecycle):
         options, listener = options or CompletionOptions(), listener or TurnListener()
         self.cut_turn = None
         compaction = await self.compact(provider, options, listener) if self._is_over_budget(prompt) else None
-        turn_context = await self._submit(prompt, feedback)
+        turn_context = await self.submit(prompt, feedback)
         noticed = self._noticed
         context = Context(
             notices=self._notices(),

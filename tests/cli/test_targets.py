@@ -29,7 +29,7 @@ def test_repository_s_own_target_is_listed(invoke: Invoke, tmp_path: Path) -> No
     text = '[tool.signet-conformance.targets.mine]\ncommand = ["{python}", "-c", "pass"]\nharness = "acme"\n'
     (tmp_path / "pyproject.toml").write_text(text)
     shown = invoke("targets").stdout
-    assert [line for line in shown.splitlines() if line.startswith("mine ")] == ["mine          harness acme"]
+    assert [line.split() for line in shown.splitlines() if line.startswith("mine ")] == [["mine", "harness", "acme"]]
     assert json.loads(invoke("targets", "--json").stdout)["mine"] == {"harness": "acme"}
     assert invoke("targets", "--doctor", "mine").stdout.startswith("found    a program that speaks signet-driver/1:")
 

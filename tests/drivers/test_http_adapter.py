@@ -19,6 +19,7 @@ from signet_conformance.errors import TargetError
 from signet_conformance.finding import Verdict
 from signet_conformance.running.workers import Workers
 from signet_conformance.scenarios.script import scripted
+from signet_conformance.targets import load
 
 from .conftest import FIXTURES, PROMPT, SCENARIOS, START, Broken, Made, performed
 
@@ -39,6 +40,11 @@ def test_adapter_in_python(mode: str, made: Made, broken: Broken) -> None:
     """An adapter that is whole, or lacks methods, breaks nothing; one that misnames or drops a member is found out."""
     target = made("mine", mode=mode, command=PYTHON, **DRIVER)
     assert broken(target, ("compaction",) if EXPECTED[mode] else SCENARIOS) == EXPECTED[mode]
+
+
+def test_adapter_of_the_reference_harness(broken: Broken) -> None:
+    """The target that comes with the kit conforms, also with the daemon away and at a compaction."""
+    assert broken(load("reference-adapter")) == {}
 
 
 def test_adapter_in_javascript(made: Made, broken: Broken, runtime: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from signet_reference_harness.host import SessionHost
 from signet_reference_harness.tools.registry import ToolRegistry
 
-from .recording_daemon import RecordingDaemon
+from .recording_daemon import START, Answer, RecordingDaemon
 from .sessions import AGENT, session_of
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "harness"
@@ -43,3 +43,19 @@ def test_the_tool_of_the_page_runs(hosted: Any) -> None:
         return (await session.use_tool("weather", {"place": "Ulm"})).content
 
     assert hosted(work) == {"place": "Ulm", "weather": "rain", "asked_by": AGENT}
+
+
+def test_the_harness_of_the_page_joins(daemon: RecordingDaemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its model gets what the daemon injected, and the daemon hears of the session, in the harness's name."""
+    monkeypatch.setenv("SIGNET_DAEMON_URL", daemon.origin)
+    daemon.always[START] = Answer({"inject": "Be brief.", "memories": []})
+    seen = []
+
+    def model(context: str, prompt: str) -> str:
+        seen.append((context, prompt))
+        return "Yes."
+
+    asyncio.run(example("join.md")["converse"](model, "/srv/acme", ["Is it so?", "Really?"]))
+    assert seen == [("Be brief.\n", "Is it so?"), ("Be brief.\n", "Really?")]
+    assert daemon.paths() == ["session-start", "user-prompt-submit", "user-prompt-submit", "session-end"]
+    assert {request.body["harness"] for request in daemon.requests[1:]} == {"acme-shell"}

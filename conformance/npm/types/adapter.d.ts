@@ -16,6 +16,10 @@ export type Call = {
     project?: string;
     source?: "startup" | "resume" | "clear";
     prompt?: string;
+    /**
+     * What the model said last in this context; of onUserPromptSubmit.
+     */
+    lastAssistantMessage?: string;
     reason?: "exit" | "clear";
     /**
      * Lines that begin with User: or Assistant:.

@@ -24,12 +24,16 @@ PROTOCOL = "signet-adapter/1"
 
 @dataclass(slots=True)
 class Session:
-    """One session of the harness: who runs it where, and what was said. `fresh` counts since the last compaction."""
+    """One session of the harness: who runs it where, and what was said. `fresh` counts since the last compaction.
+
+    `reply` is the model's last.
+    """
 
     agent: str | None
     project: str | None
     key: str = field(default_factory=lambda: str(uuid.uuid4()))
     said: list[str] = field(default_factory=list)
+    reply: str | None = None
     fresh: int = 0
     compacting: bool = False
 
@@ -89,9 +93,11 @@ class HttpAdapter:
 
     def _prompt(self, session: Session, step: Mapping[str, Any]) -> Mapping[str, Any]:
         text = str(step.get("text"))
-        said = self._call("onUserPromptSubmit", session.params("project", prompt=text))
+        told = session.params("project", prompt=text, lastAssistantMessage=session.reply)
+        said = self._call("onUserPromptSubmit", told)
         self._peer.model_turn(step.get("session"))
-        session.said += [f"User: {text}", f"Assistant: {step.get('reply') or 'Understood.'}"]
+        session.reply = str(step.get("reply") or "Understood.")
+        session.said += [_line("User", text), _line("Assistant", session.reply)]
         session.fresh += 1
         return {"turn": True, "injected": _injected(said)}
 
@@ -120,7 +126,8 @@ class HttpAdapter:
 
     def _clear(self, session: Session, _step: Mapping[str, Any]) -> Mapping[str, Any]:
         self._ended(session, "clear")
-        session.key, session.said, session.fresh, session.compacting = str(uuid.uuid4()), [], 0, False
+        session.key, session.said, session.reply = str(uuid.uuid4()), [], None
+        session.fresh, session.compacting = 0, False
         return {"injected": _injected(self._call("onSessionStart", session.params("project", source="clear")))}
 
     def _end(self, session: Session, _step: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -144,6 +151,11 @@ class HttpAdapter:
     def close(self) -> None:
         """End the server that was started."""
         self._server.close()
+
+
+def _line(role: str, text: str) -> str:
+    """What somebody said as one line: a second one could look like what somebody else said."""
+    return f"{role}: {' '.join(text.split())}"
 
 
 def _injected(said: Mapping[str, Any]) -> str:

@@ -1,0 +1,59 @@
+"""`signet-harness adapter`: a runtime adapter behind HTTP, for a harness in any language."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import replace
+from typing import Any
+
+import click
+
+EPILOG = """\b
+Prints one JSON line with its url when it is ready. A harness calls it there:
+  curl -d '{"sessionKey": "k-1", "project": "/srv/acme", "source": "startup"}' URL/onSessionStart
+
+\b
+SIGNET_DAEMON_URL, SIGNET_TOKEN and SIGNET_ROUTES say where the daemon is.
+Sessions that are open are ended at the daemon when the server ends: at SIGTERM,
+at SIGINT, and with --until-stdin-closes when standard input is closed.
+"""
+
+
+@click.command("adapter", help="Serve the lifecycle of a harness over HTTP (signet-adapter/1).", epilog=EPILOG)
+@click.option("--harness", metavar="NAME", help="The harness whose sessions they are (default: reference).")
+@click.option(
+    "--runtime-path", type=click.Choice(["plugin", "legacy"]), default="plugin", show_default=True,
+    help="plugin: from inside the harness; legacy: from hooks that it runs.",
+)  # fmt: skip
+@click.option("--agent", metavar="ID", help="The agent of calls that say none (default: SIGNET_AGENT_ID).")
+@click.option("--port", type=click.IntRange(0, 65_535), default=0, help="The port; default: a free one.")
+@click.option(
+    "--host", metavar="ADDRESS", default="127.0.0.1", show_default=True,
+    help="The address to listen at. Whoever can reach another than the loopback speaks to the daemon as the agent.",
+)  # fmt: skip
+@click.option("--until-stdin-closes", is_flag=True, help="End when standard input is closed.")
+def command(
+    harness: str | None, agent: str | None, port: int, host: str, *, until_stdin_closes: bool, **path: Any
+) -> None:
+    """Serve until a signal, or the end of standard input."""
+    from signet_reference_harness.config import HarnessConfig
+    from signet_reference_harness.identity import refuse_harness_as_agent
+    from signet_reference_harness.routing import routing_table
+
+    config = HarnessConfig.from_environment(os.environ)
+    config = replace(
+        config, harness=config.harness if harness is None else harness, agent=agent or config.agent, **path
+    )
+    refuse_harness_as_agent(config.agent, config.harness)
+    asyncio.run(_served(config, routing_table(os.environ), port, host, until_stdin_closes=until_stdin_closes))
+
+
+async def _served(config: Any, routing: Any, port: int, host: str, *, until_stdin_closes: bool) -> None:
+    from signet_reference_harness.adapter_server import RuntimeAdapterServer
+    from signet_reference_harness.local_server import LOOPBACK, serving
+    from signet_reference_harness.session_adapter import SessionAdapter
+
+    async with SessionAdapter(config, routing=routing) as adapter:
+        app = RuntimeAdapterServer(adapter, config.agent, any_host=host != LOOPBACK)
+        await serving(app, port, host=host, until_stdin_closes=until_stdin_closes)
