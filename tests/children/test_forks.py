@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import signal
 import subprocess
@@ -18,6 +19,7 @@ from signet_conformance.children import forks, watchdog
 from signet_conformance.children.environment import clean_environment
 from signet_conformance.children.forks import PROGRAMS
 from signet_conformance.children.processes import ChildEndedError, LineProcess
+from signet_conformance.targets.hosts import python_host
 from tests.support.processes import Watched
 
 LONG_S = 60.0
@@ -219,3 +221,55 @@ def test_nothing_outlives_a_killed_holder(tmp_path: Path) -> None:
 def test_what_is_imported_ahead_exists(module: str) -> None:
     """A name that cannot be imported would only make every start slower, unnoticed."""
     importlib.import_module(module)
+
+
+PLUGIN = """
+import json, os, pathlib, random, resource, signal, sys, threading
+
+loads = globals().get("loads", 0) + 1
+
+def register(context):
+    state = {
+        "loads": loads,
+        "argv": sys.argv,
+        "path": sys.path,
+        "flags": str(sys.flags),
+        "encodings": [sys.stdout.encoding, sys.stderr.encoding, sys.getfilesystemencoding()],
+        "environment": sorted((name, value) for name, value in os.environ.items() if "WATCH" not in name),
+        "folder": os.getcwd(),
+        "handlers": {str(number): str(signal.getsignal(number)) for number in signal.valid_signals()},
+        "blocked": sorted(map(str, signal.pthread_sigmask(signal.SIG_BLOCK, []))),
+        "mask": os.umask(0o22),
+        "limits": [resource.getrlimit(resource.RLIMIT_NOFILE), resource.getrlimit(resource.RLIMIT_CORE)],
+        "threads": threading.active_count(),
+        "leads": [os.getpid() == os.getpgid(0), os.getpid() == os.getsid(0)],
+        "priority": os.nice(0),
+        "descriptors": sorted(os.listdir("/proc/self/fd"))[:6],
+        "random": random.random(),
+    }
+    pathlib.Path(os.environ["HOME"], "state.json").write_text(json.dumps(state))
+    context.register_memory_provider(object())
+"""
+
+
+def test_connector_in_a_forked_host_finds_the_state_of_a_new_process(tmp_path: Path) -> None:
+    """What a connector can ask of its process is the same in a host that is a fork, each time; chance alone differs."""
+    (tmp_path / "plugin.py").write_text(PLUGIN)
+    (tmp_path / "face.json").write_text('{"harness": "hermes-agent", "version": "0", "calls": []}')
+    command = [*python_host("python_plugin")]
+    command += [str(tmp_path / "face.json"), str(tmp_path / "plugin.py"), "{}"]
+
+    def state() -> dict[str, Any]:
+        with LineProcess("the host", command, env=clean_environment(tmp_path), cwd=tmp_path) as host:
+            assert host.ask(HELLO, LONG_S)["ok"] is True
+            assert isinstance(host._process, forks.Forked) is bool(forks._forks._holders)
+        told: dict[str, Any] = json.loads((tmp_path / "state.json").read_text())
+        return told
+
+    plain = state()
+    with forks.held():
+        first, second = state(), state()
+    chances = {each.pop("random") for each in (plain, first, second)}
+    assert first == plain
+    assert second == plain
+    assert len(chances) == 3

@@ -34,6 +34,8 @@ _DAEMON: Final = (
     "uvicorn.protocols.http.h11_impl",
 )
 _HARNESS: Final = ("signet_reference_harness.driver", "httpcore", "anyio._backends._asyncio")
+_HOSTS: Final = "signet_conformance.drivers.hosts"
+_HOST: Final = ("subprocess", "urllib.request", f"{_HOSTS}.places", f"{_HOSTS}.protocol", f"{_HOSTS}.tools")
 PROGRAMS: Final[Programs] = MappingProxyType(
     {
         "signet_conformance.daemon": _DAEMON,
@@ -46,6 +48,15 @@ PROGRAMS: Final[Programs] = MappingProxyType(
             "uvloop",
         ),
         "signet_reference_harness": _HARNESS,
+        # Hosts themselves are left out: a fork runs its program as __main__.
+        f"{_HOSTS}.python_plugin": _HOST,
+        f"{_HOSTS}.command_hooks": (
+            *_HOST,
+            *(
+                f"{_HOSTS}.{name}"
+                for name in ("hook_process", "hook_settings", "installed", "mcp_server", "transcript")
+            ),
+        ),
         "signet_conformance.selftest.daemon": (
             *_DAEMON,
             "signet_conformance.selftest.variants",

@@ -63,10 +63,12 @@ class Workers:
         if count is None:
             count = _usual_count() if is_embedded(daemon) else 1
         self._count = count
-        numbers = range(count + beside)
+        compiled = home / "compiled"
         self.stations = [
-            Station(target, daemon, home / f"worker{n}", canary=canary, token=token, stopwatch=stopwatch)
-            for n in numbers
+            Station(
+                target, daemon, home / f"worker{n}", canary=canary, token=token, stopwatch=stopwatch, compiled=compiled
+            )
+            for n in range(count + beside)
         ]
 
     def __enter__(self) -> Self:

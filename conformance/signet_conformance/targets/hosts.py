@@ -19,7 +19,7 @@ HOSTS = Path(__file__).parents[1] / "drivers" / "hosts"
 
 def python_host(name: str) -> tuple[str, ...]:
     """The words that launch a host in Python."""
-    return sys.executable, "-m", f"{_PACKAGE}.{name}"
+    return sys.executable, "-P", "-m", f"{_PACKAGE}.{name}"
 
 
 def host_file(name: str) -> str:
