@@ -134,6 +134,16 @@ class Lifecycle:
             return held_back("session-end", "the session is not open")
         return await self._end(reason if reason in BOUNDARIES else SHUTDOWN)
 
+    @property
+    def owes_end(self) -> bool:
+        """Whether the daemon may hold the session open: a start may have arrived that no end has answered."""
+        return self._daemon.wants_end
+
+    async def end_abandoned(self) -> Reply:
+        """End what a process that is gone has left open at the daemon; this one has not opened the session."""
+        self._daemon.wants_end = True
+        return await self._end(SHUTDOWN)
+
     async def send_unsent_end(self, *, overtaken: bool) -> None:
         """Send an end that never went out, if the session is closed and the daemon takes it for open.
 

@@ -20,6 +20,7 @@ from signet_reference_harness.messages import (
     ReminderVisibility,
     ToolCall,
 )
+from signet_reference_harness.past import Past
 from signet_reference_harness.providers import Provider
 from signet_reference_harness.providers.completion import CompletionOptions, StopReason
 from signet_reference_harness.tools import ToolResult
@@ -62,13 +63,14 @@ class Session(Lifecycle):
         *,
         options: CompletionOptions | None = None,
         listener: TurnListener | None = None,
+        past: Past | None = None,
     ) -> TurnResult:
         """One turn: the prompt to the daemon, research, then to the model, and its tool calls until it has answered.
 
         `feedback` goes with the prompt: how much use memories were, by their ids, from -1 to 1. `options` say which
-        model answers, and how; `listener` is told of each piece of the answer, message and tool as they come.
-        When the task is cancelled, what arrived of the answer is kept, :attr:`cut_turn` says what the turn had come
-        to, and CancelledError goes on.
+        model answers, and how; `listener` is told of each piece of the answer, message and tool as they come; `past` is
+        what the turn had come to in a process that is gone. When the task is cancelled, what arrived of the answer is
+        kept, :attr:`cut_turn` says what the turn had come to, and CancelledError goes on.
         """
         options, listener = options or CompletionOptions(), listener or TurnListener()
         self.cut_turn = None
@@ -95,6 +97,7 @@ class Session(Lifecycle):
             self.most_rounds,
             between=self._between,
             offered=lambda: self.tools.definitions,
+            past=past or Past(),
         )
         try:
             await loop.run()

@@ -13,6 +13,7 @@ from typing import Any, Final
 from signet_reference_harness import reminders
 from signet_reference_harness.errors import ProviderDeferredError, ProviderError
 from signet_reference_harness.messages import Message, Reminder, ReminderKind, ReminderOrigin, ToolCall, ToolDefinition
+from signet_reference_harness.past import Past
 from signet_reference_harness.providers import Provider
 from signet_reference_harness.providers.completion import (
     CompletionChunk,
@@ -47,6 +48,9 @@ class TurnListener:
 
     def chunk(self, chunk: CompletionChunk) -> None:
         """A piece of what the model says or thinks has arrived."""
+
+    def answer(self, answer: CompletionResult) -> None:
+        """The model has answered, as far as it came: what it says, and the tools that it asks for."""
 
     def message(self, message: Message) -> None:
         """A message has joined the context, with the reminders it will keep: prompt, reply, result of a tool.
@@ -114,6 +118,8 @@ class ModelLoop:
     """What is to be said after the tool results of a round, before the model is asked again."""
     offered: Callable[[], tuple[ToolDefinition, ...]] | None = None
     """The tools as they stand now, asked for after each round; None when they never change."""
+    past: Past = field(default_factory=Past)
+    """What is taken for granted before anything is asked or run; the listener has been told of it already."""
     outcome: StopReason = StopReason.CANCELLED
     raw_reason: str | None = None
     detail: str = ""
@@ -212,6 +218,15 @@ class ModelLoop:
         """One completion. A failure is one too, with what had arrived."""
         self.rounds += 1
         self._said.clear()
+        completion = self.past.answer()
+        if completion is None:
+            completion = await self._stream()
+            self.listener.answer(completion)
+        self._said[:] = [completion.content]
+        self._count(completion)
+        return completion
+
+    async def _stream(self) -> CompletionResult:
         lowered = reminders.lowered(self.messages)
         completion = CompletionResult(content="")
         async with contextlib.aclosing(self._chunks(lowered)) as chunks:
@@ -221,8 +236,6 @@ class ModelLoop:
                     self._said.append(chunk.text)
                 if chunk.text:
                     self.listener.chunk(chunk)
-        self._said[:] = [completion.content]
-        self._count(completion)
         return completion
 
     async def _chunks(self, messages: Sequence[Message]) -> AsyncGenerator[CompletionChunk]:
@@ -255,10 +268,12 @@ class ModelLoop:
         self.rate_limits = completion.rate_limits or self.rate_limits
 
     async def _run_tool(self, call: ToolCall) -> None:
-        self.listener.tool_call(call)
-        result = await self.use(call)
+        result = self.past.result()
+        if result is None:
+            self.listener.tool_call(call)
+            result = await self.use(call)
+            self.listener.tool_result(call, result)
         self.results.append(result)
-        self.listener.tool_result(call, result)
         self._add(Message("tool", told(result), tool_call_id=call.id))
 
 

@@ -14,6 +14,8 @@ Examples:
   git diff | signet-harness run --stdin --quiet --summary summary.json
   signet-harness run --api ollama-chat --model qwen3 "Hello."
   signet-harness run --session nightly "Go on where you stopped."
+  signet-harness run --run-id deploy-7 "Deploy what is on main."
+  signet-harness run --resume deploy-7
 
 \b
 Exit status: 0 done, 1 the provider or the agent failed, 2 wrong usage or
@@ -31,6 +33,8 @@ FOLDER = click.Path(path_type=Path)
 @click.option("--cwd", type=FOLDER, metavar="DIR", help="The project's folder (default: this one).")
 @click.option("--agent", metavar="ID", help="The agent that works (default: SIGNET_AGENT_ID).")
 @click.option("--session", metavar="NAME", help="The session: gone on with if its file exists (default: a new one).")
+@click.option("--run-id", metavar="ID", help="What the run is called (default: an id of its own).")
+@click.option("--resume", metavar="ID", help="Go on with a run that failed or was killed, from its last checkpoint.")
 @click.option("--sessions-dir", type=FOLDER, metavar="DIR", help="Where session files are (default: in --state-dir).")
 @click.option(
     "--state-dir",

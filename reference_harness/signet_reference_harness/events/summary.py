@@ -54,6 +54,7 @@ class Summary(Document):
         Annotated[StopReason, Field(strict=False)] | Literal["deferred"] | None,
         Field(description="why the turn ended; deferred: the provider asked for a longer wait"),
     ] = None
+    run: str | None = None
     session: str | None = None
     agent: str | None = None
     provider: str | None = None

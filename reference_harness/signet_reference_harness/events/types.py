@@ -77,7 +77,6 @@ class StreamOverflow(Event, frozen=True, tag="stream.overflow"):
 class RunFinished(Event, frozen=True, tag="run.finished"):
     """The last event: what the run came to, and the model's last words."""
 
-    run: str
     reply: str
     summary: Summary
 

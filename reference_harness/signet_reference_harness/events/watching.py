@@ -102,11 +102,12 @@ async def watch(
     cancelled at once, and is over when this comes back. What the turn raises reaches the caller after the last event.
     """
     run, events, began = run or str(uuid4()), EventQueue(capacity), time.monotonic()
+    identity = session.identity
 
     def finish(summary: Summary, reply: str) -> None:
         elapsed_ms = round((time.monotonic() - began) * 1000, 3)
-        about = {"session": session.identity.key, "agent": session.identity.agent, "elapsed_ms": elapsed_ms}
-        events.put(RunFinished(run, reply, summary.model_copy(update=about)))
+        about = {"run": run, "session": identity.key, "agent": identity.agent, "elapsed_ms": elapsed_ms}
+        events.put(RunFinished(reply, summary.model_copy(update=about)))
 
     async def perform() -> TurnResult:
         try:
@@ -122,7 +123,7 @@ async def watch(
         return result
 
     session.cut_turn = None
-    events.put(RunStarted(run, session.identity.key, session.identity.agent))
+    events.put(RunStarted(run, identity.key, identity.agent))
     task = asyncio.create_task(perform())
     try:
         yield Watched(events, run, task)

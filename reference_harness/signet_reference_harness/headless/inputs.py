@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Final
 from uuid import uuid4
 
 from signet_reference_harness.errors import ConfigError
 from signet_reference_harness.events.summary import OutputFormat
+from signet_reference_harness.headless.run_journal import FINAL, Recorded
 from signet_reference_harness.headless.session_file import Stored, path_of, read_session
 from signet_reference_harness.identity import KEY_PREFIX
 
@@ -29,6 +30,8 @@ class Options:
     stdin: bool = False
     cwd: Path | None = None
     session: str | None = None
+    run_id: str | None = None
+    resume: str | None = None
     sessions_dir: Path | None = None
     state_dir: Path | None = None
     summary: Path | None = None
@@ -53,6 +56,8 @@ class Folders:
     project: Path
     state: Path
     sessions: Path
+    runs: Path
+    open_sessions: Path
 
     @classmethod
     def read(cls, options: Options, environ: Mapping[str, str]) -> Folders:
@@ -60,11 +65,74 @@ class Folders:
         project = Path.cwd() if options.cwd is None else options.cwd
         if not os.path.isdir(project):  # noqa: PTH112 - it answers for names that are too long, too
             raise ConfigError(f"--cwd {project}: is not a folder", remedy="name the folder of the project")
-        state = (options.state_dir or _state(environ)).absolute()
+        state = state_folder(options, environ)
         sessions = (options.sessions_dir or state / "sessions").absolute()
-        _make(state, "--state-dir")
         _make(sessions, "--sessions-dir")
-        return cls(project.resolve(), state, sessions)
+        return cls(project.resolve(), state, sessions, runs_folder(state), _made(state / "open-sessions"))
+
+
+def state_folder(options: Options, environ: Mapping[str, str]) -> Path:
+    """The folder of what the harness keeps, made where it does not exist. Raises ConfigError."""
+    return _made((options.state_dir or _state(environ)).absolute())
+
+
+def runs_folder(state: Path) -> Path:
+    """The folder of the runs in that of the state, made where it does not exist. Raises ConfigError."""
+    return _made(state / "runs")
+
+
+def resumed(options: Options, recorded: Recorded) -> Options:
+    """The options of a run that goes on: prompt, session, agent and project are its own. Raises ConfigError."""
+    if not Path(recorded.project).is_dir():
+        raise ConfigError(
+            f"--resume {recorded.run}: its project is gone: {recorded.project}",
+            remedy="put the folder back, or begin another run",
+        )
+    return replace(
+        options,
+        prompt=recorded.prompt,
+        session=recorded.session,
+        agent=recorded.agent,
+        cwd=Path(recorded.project),
+        sessions_dir=Path(recorded.sessions),
+    )
+
+
+def check_resume(options: Options) -> None:
+    """Raise ConfigError for what only a new run can be given beside --resume."""
+    given = {
+        "a prompt": options.words or options.prompt or options.prompt_file or options.stdin,
+        "--session": options.session,
+        "--sessions-dir": options.sessions_dir,
+        "--agent": options.agent,
+        "--cwd": options.cwd,
+        "--run-id": options.run_id,
+    }
+    named = [name for name, value in given.items() if value]
+    if named:
+        raise ConfigError(
+            f"--resume {options.resume}: the run has its own: {', '.join(named)}",
+            remedy="leave that out, or begin a new run without --resume",
+        )
+
+
+def check_not_gone_on(recorded: Recorded, stored: Stored | None) -> None:
+    """Raise ConfigError where the run was cancelled, or others have had turns in its session since it began.
+
+    What the run itself left of its turn is taken back from `stored`.
+    """
+    run, turns = recorded.run, 0
+    if stored is not None:
+        if stored.runs.get(run) == "cancelled":
+            raise ConfigError(f"--resume {run}: the run {FINAL['cancelled']}", remedy="begin another run")
+        stored.take_back(run)
+        turns = len(stored.turns)
+    if turns != recorded.turns:
+        raise ConfigError(
+            f"--resume {run}: its session {recorded.session} is not where the run began: it had {recorded.turns // 2} "
+            f"turns then, and has {turns // 2} now",
+            remedy=f"begin another run, with --session {recorded.session} if it is to know of them",
+        )
 
 
 def read_prompt(options: Options, stdin: Callable[[], BinaryIO]) -> str:
@@ -138,6 +206,8 @@ def check_summary(path: Path | None) -> None:
     if not os.access(path.parent, os.W_OK) or (os.path.lexists(path) and not os.path.isfile(path)):  # noqa: PTH113
         # A device such as /dev/null would be put aside for the file.
         raise ConfigError(f"--summary {path}: cannot be written", remedy="name a file in a folder of yours")
+    if len(os.fsencode(path.name)) > os.pathconf(path.parent, "PC_NAME_MAX"):
+        raise ConfigError(f"--summary {path.name[:80]}…: the name is too long for a file", remedy="shorten it")
 
 
 def _state(environ: Mapping[str, str]) -> Path:
@@ -146,6 +216,11 @@ def _state(environ: Mapping[str, str]) -> Path:
         return Path(named)
     base = environ.get("XDG_STATE_HOME", "").strip()
     return (Path(base) if base else Path.home() / ".local" / "state") / "signet-harness"
+
+
+def _made(folder: Path) -> Path:
+    _make(folder, "--state-dir")
+    return folder
 
 
 def _make(folder: Path, option: str) -> None:

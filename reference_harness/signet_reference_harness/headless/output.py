@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
-import os
 import threading
 from collections.abc import Callable
 from typing import Final, TextIO
@@ -13,6 +10,7 @@ from typing import Final, TextIO
 from signet_reference_harness.errors import printable
 from signet_reference_harness.events import Event, EventQueue, RunFinished, Text, ToolCalled, as_json
 from signet_reference_harness.events.summary import OutputFormat
+from signet_reference_harness.headless.kept_lines import append
 
 Render = Callable[[Event], str]
 """The text of an event in a format; empty for one that the format does not show."""
@@ -32,15 +30,12 @@ class Output:
         self._stream = stream
         self._scrub = scrub
         self.lost: OSError | None = None
-        if isinstance(stream, io.TextIOWrapper):
-            # What its encoding does not have, such as an accent in ASCII, is escaped.
-            stream.reconfigure(errors="backslashreplace")
         self._thread = threading.Thread(target=self._write_all, name="output", daemon=True)
         self._thread.start()
 
-    def drain(self) -> None:
-        """Wait until all events are written, the last one too."""
-        self._thread.join()
+    def drain(self, timeout_s: float | None = None) -> None:
+        """Wait until all events are written, the last one too, or until the time is out."""
+        self._thread.join(timeout_s)
 
     def _write_all(self) -> None:
         while events := self.events.wait_and_take():
@@ -53,11 +48,21 @@ class Output:
             return
         text = self._scrub(text)
         try:
-            self._stream.write(printable(text) if self._stream.isatty() else text)
-            self._stream.flush()
+            _write(self._stream, printable(text) if self._stream.isatty() else text)
         except OSError as error:
             self.lost = error
-            _discard(self._stream)
+
+
+def _write(stream: TextIO, text: str) -> None:
+    """Write to what lies beneath the stream, which then holds nothing that Python would wait for at its end."""
+    try:
+        handle = stream.fileno()
+    except OSError:
+        stream.write(text)
+        stream.flush()
+    else:
+        # What its encoding does not have, such as an accent in ASCII, is escaped.
+        append(handle, text.encode(stream.encoding, "backslashreplace"))
 
 
 class _Text:
@@ -85,14 +90,6 @@ def _result(event: Event) -> str:
 def _line(event: Event) -> str:
     """One JSON object a line: each event as it happens."""
     return json.dumps(as_json(event)) + "\n"
-
-
-def _discard(stream: TextIO) -> None:
-    """Let what the stream still holds go nowhere: Python would try to write it once more at its end, and complain."""
-    with contextlib.suppress(OSError, ValueError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())
-        os.close(nowhere)
 
 
 RENDERERS: Final[dict[OutputFormat, Callable[[], Render]]] = {

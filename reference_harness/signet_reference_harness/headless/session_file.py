@@ -4,7 +4,7 @@
     {"kind": "turn", "at": "…", "prompt": "…"}              a turn begins
     {"kind": "tool", "name": "…", "ok": true}               a tool has run in it
     {"kind": "message", "message": {"role": "user", …}}     what the turn added to the conversation
-    {"kind": "outcome", "outcome": "end_turn", …}           the turn is over
+    {"kind": "outcome", "outcome": "end_turn", "run": "…", "status": "done", …}   the turn is over
     {"kind": "compaction", "summary": "…"}                  what stands for all messages above
     {"kind": "torn"}                                        a crash cut off the line before this one
 
@@ -13,25 +13,20 @@ It holds no credential: who can read the file can open it.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
 from signet_reference_harness import reminders
 from signet_reference_harness.errors import ConfigError, IdentityError
+from signet_reference_harness.headless.kept_lines import Scrub, append, as_line, file_of, lock, now, put_in_place
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.messages import Message, Role, Thinking, ToolCall
 
 FORMAT: Final = "signet-session/1"
-SUFFIX: Final = ".jsonl"
-NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
-"""Session keys that can name a file."""
 LARGEST: Final = 256 * 1024 * 1024
 
 
@@ -48,37 +43,67 @@ class Stored:
     """Bytes of the file when it was read."""
     torn: bool = False
     """Whether the last line is not whole."""
+    runs: dict[str, str] = field(default_factory=dict)
+    """How each run ended that had its turn in the session, by its id."""
+    _last: tuple[str | None, int, int] = (None, 0, 0)
+    """The run of the last turn, and how many messages and turns stood before it."""
+
+    def add_turn(self, run: str | None, prompt: str, reply: str, messages: Sequence[Message]) -> None:
+        """Add a whole turn."""
+        self._last = (run, len(self.messages), len(self.turns))
+        self.messages += messages
+        self.turns += [("user", prompt), ("assistant", reply)]
+
+    def take_back(self, run: str) -> None:
+        """Take back the last turn if it is of this run: what the run comes to when it goes on takes its place."""
+        of, messages, turns = self._last
+        if of == run:
+            del self.messages[messages:], self.turns[turns:]
+            self._last = (None, 0, 0)
+
+    def compact(self, summary: str) -> None:
+        """Put a summary in the place of the messages."""
+        self.messages, self.summary = [], summary
+        self._last = (self._last[0], 0, self._last[2])
 
 
 class SessionFile:
     """A session file open for appending, by this process alone. Close it."""
 
-    def __init__(self, path: Path, handle: int, scrub: Callable[[str], str]) -> None:
+    def __init__(self, path: Path, handle: int, scrub: Scrub) -> None:
         self.path = path
         self._handle = handle
         self._scrub = scrub
 
     @classmethod
     def open(
-        cls, folder: Path, identity: SessionIdentity, scrub: Callable[[str], str] = str, *, size: int | None = None
+        cls,
+        folder: Path,
+        identity: SessionIdentity,
+        scrub: Scrub = str,
+        *,
+        size: int | None = None,
+        seize: bool = False,
     ) -> Self:
         """Open the file of a session, or begin it; `scrub` takes from each line what may not be kept.
 
         `size` is how many bytes it had when it was read. Raises ConfigError when it cannot be written, when another
-        process has it open, or has written to it since then.
+        process has it open, or has written to it since then. With `seize` the other process is known to be stuck: what
+        it still writes is written to nothing.
         """
         path = path_of(folder, identity.key)
         try:
             handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            locked = lock(handle)
+            if not locked:
+                os.close(handle)
+                handle = put_in_place(path, [path.read_bytes()]) if seize else handle
         except OSError as error:
             raise _unwritable(path, error) from None
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(handle)
+        if not locked and not seize:
             raise ConfigError(
                 f"{path}: another process works in this session", remedy="wait for it, or give --session another name"
-            ) from None
+            )
         if size is not None and os.fstat(handle).st_size != size:
             os.close(handle)
             raise ConfigError(f"{path}: another process has just worked in this session", remedy="run the task again")
@@ -91,7 +116,7 @@ class SessionFile:
                     "session": identity.key,
                     "agent": identity.agent,
                     "project": identity.project,
-                    "created": _now(),
+                    "created": now(),
                 }
             )
         else:
@@ -100,7 +125,7 @@ class SessionFile:
 
     def turn(self, prompt: str) -> None:
         """Note that a turn begins."""
-        self._write({"kind": "turn", "at": _now(), "prompt": prompt})
+        self._write({"kind": "turn", "at": now(), "prompt": prompt})
 
     def tool(self, name: str, *, ok: bool) -> None:
         """Note that a tool has run: what it did stays done, whatever becomes of the turn."""
@@ -128,23 +153,15 @@ class SessionFile:
                 self._write({"kind": "torn"})
 
     def _write(self, line: Mapping[str, Any]) -> None:
-        text = self._scrub(json.dumps(line, ensure_ascii=False, separators=(",", ":")))
-        rest = memoryview(text.encode("utf-8", "backslashreplace") + b"\n")
         try:
-            while rest:
-                rest = rest[os.write(self._handle, rest) :]
+            append(self._handle, as_line(line, self._scrub))
         except OSError as error:
             raise _unwritable(self.path, error) from None
 
 
 def path_of(folder: Path, session: str) -> Path:
     """The file of a session. Raises ConfigError for a key that cannot name a file."""
-    if not NAME.fullmatch(session):
-        raise ConfigError(
-            f"--session {session[:80]!r} cannot name a file",
-            remedy="use letters, digits, and . _ : - after the first, 128 of them at most",
-        )
-    return folder / f"{session}{SUFFIX}"
+    return file_of(folder, session, "--session")
 
 
 def read_session(path: Path) -> Stored:
@@ -177,7 +194,8 @@ def read_session(path: Path) -> Stored:
                 _end_turn(stored, pending, entry)
                 pending = []
             elif kind == "compaction":
-                stored.messages, stored.summary, pending = [], str(entry["summary"]), []
+                stored.compact(str(entry["summary"]))
+                pending = []
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             if damage is not None:
                 break
@@ -190,12 +208,14 @@ def read_session(path: Path) -> Stored:
 
 
 def _end_turn(stored: Stored, messages: Sequence[Message], entry: Mapping[str, Any]) -> None:
+    run = entry.get("run")
+    if run is not None:
+        stored.runs[run] = str(entry["status"])
+        stored.take_back(run)
     prompt = next((message.content for message in messages if message.role == "user"), None)
-    if prompt is None:
-        # Nobody answered: to the conversation the turn did not take place.
-        return
-    stored.messages += messages
-    stored.turns += [("user", prompt), ("assistant", str(entry["reply"]))]
+    if prompt is not None:
+        stored.add_turn(run, prompt, str(entry["reply"]), messages)
+    # Otherwise nobody answered: to the conversation the turn did not take place.
 
 
 def _identity(header: Mapping[str, Any]) -> SessionIdentity:
@@ -247,7 +267,3 @@ def _unwritable(path: Path, error: OSError) -> ConfigError:
         f"{path}: the session cannot be written: {error.strerror or error}",
         remedy="give --sessions-dir a folder of yours on a disk with room",
     )
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

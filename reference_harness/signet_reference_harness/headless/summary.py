@@ -19,7 +19,7 @@ def write_summary(summary: Summary, path: Path) -> None:
     text = json.dumps(summary.model_dump(mode="json", by_alias=True), indent=2, ensure_ascii=False) + "\n"
     try:
         # Beside the file, so that the last step is a rename on one disk.
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        handle, name = tempfile.mkstemp(prefix=".summary.", dir=path.parent)
         try:
             with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(text)

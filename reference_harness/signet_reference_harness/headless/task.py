@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -19,15 +18,29 @@ from signet_reference_harness.conversation import Conversation
 from signet_reference_harness.errors import ConfigError, HarnessError, printable
 from signet_reference_harness.events import Publisher, RunFinished, RunStarted
 from signet_reference_harness.events.summary import Failure, Status, Summary, SummaryFolders, came_to
-from signet_reference_harness.headless.inputs import Folders, Options, check_summary, read_prompt
+from signet_reference_harness.headless.inputs import (
+    Folders,
+    Options,
+    check_not_gone_on,
+    check_resume,
+    check_summary,
+    read_prompt,
+    resumed,
+    runs_folder,
+    state_folder,
+)
+from signet_reference_harness.headless.interruption import Interruption
+from signet_reference_harness.headless.open_sessions import OpenMark, OpenSession, end_abandoned
 from signet_reference_harness.headless.output import Output
 from signet_reference_harness.headless.plan import Plan
+from signet_reference_harness.headless.run_journal import FINAL, Recorded, RunJournal, demand_new
 from signet_reference_harness.headless.session_file import SessionFile, path_of
 from signet_reference_harness.headless.summary import EXIT_STATUSES, write_summary
 from signet_reference_harness.host import SessionHost
 from signet_reference_harness.mcp_servers.servers import Servers, start_for
 from signet_reference_harness.messages import ToolCall
-from signet_reference_harness.providers.completion import StopReason
+from signet_reference_harness.providers import Provider
+from signet_reference_harness.providers.completion import CompletionResult, StopReason
 from signet_reference_harness.providers.secret import Secret
 from signet_reference_harness.reply import FailureClass, Reply
 from signet_reference_harness.session import Session
@@ -40,6 +53,9 @@ NAME: Final = "task"
 
 RESEARCH: Final = ("memory_search",)
 """Tools that run on the prompt before the model sees it."""
+
+PATIENCE_S: Final = 5.0
+"""How long a task that was interrupted waits for a reader of its output."""
 
 Tell = Callable[[str, str | None], Any]
 
@@ -55,23 +71,24 @@ def perform(options: Options, tell: Tell) -> int:
         tell(failure.message, failure.remedy)
         return EXIT_STATUSES["invalid"]
     task = _Task(options)
-    try:
-        with task.interrupted_by_sigterm():
+    with task.interruption.heeded():
+        try:
             task.prepare(os.environ)
             asyncio.run(task.work())
-    except HarnessError as failure:
-        task.fail("invalid", type(failure).__name__, failure.message)
-        tell(task.scrub(failure.message), failure.remedy)
-    except KeyboardInterrupt:
-        task.fail("cancelled", "KeyboardInterrupt", "interrupted before the model was asked")
-    except Exception as crash:
-        task.fail("failed", type(crash).__name__, str(crash))
-        raise
-    else:
-        if task.error is not None:
-            tell(task.error.message, None)
-    finally:
-        task.finish(tell)
+        except HarnessError as failure:
+            task.fail("invalid", type(failure).__name__, failure.message)
+            tell(task.scrub(failure.message), failure.remedy)
+        except KeyboardInterrupt:
+            task.break_off()
+            tell(task.interruption.why, None)
+        except Exception as crash:
+            task.fail("failed", type(crash).__name__, str(crash))
+            raise
+        else:
+            if task.error is not None:
+                tell(task.error.message, task.remedy)
+        finally:
+            task.finish(tell)
     return task.exit_status
 
 
@@ -79,22 +96,24 @@ class _Task:
     """One task. What is known of it grows on the way, and its summary tells it at any moment."""
 
     def __init__(self, options: Options) -> None:
+        self.interruption = Interruption(options.timeout_ms)
         self._options = options
         self._began = time.monotonic()
-        self._prompt = ""
+        self._run = options.resume or options.run_id or str(uuid4())
+        self._journal: RunJournal | None = None
         self._plan: Plan | None = None
+        self._prompt = ""
         self._folders: Folders | None = None
+        self._file: SessionFile | None = None
+        self._session: Session | None = None
+        self._mark: OpenMark | None = None
+        """Stands from before the session's start."""
         self._status: Status = "failed"
         self._turn = TurnResult(outcome=StopReason.ERROR)
-        self._run = str(uuid4())
         self._output = Output(options.output_format, sys.stdout, self.scrub)
         self.error: Failure | None = None
         self._notes: list[str] = []
         self._servers = Servers()
-        self._under_way: asyncio.Task[None] | None = None
-        """What a signal cancels: the turn, never the end of the session."""
-        self._signal: int | None = None
-        """The signal that ended the turn."""
 
     def scrub(self, text: str) -> str:
         """`text` without the provider's key."""
@@ -104,29 +123,37 @@ class _Task:
         return text if key is None else key.hide_in(text)
 
     def prepare(self, environ: Mapping[str, str]) -> None:
-        """Read everything that the task needs. Raises HarnessError for what cannot be used."""
-        self._folders = Folders.read(self._options, environ)
-        self._prompt = read_prompt(self._options, lambda: sys.stdin.buffer)
-        self._plan = Plan.read(self._options, environ, self._folders)
-
-    @contextlib.contextmanager
-    def interrupted_by_sigterm(self) -> Iterator[None]:
-        """While this lasts, and no turn is under way, SIGTERM does what SIGINT does: it raises KeyboardInterrupt."""
-
-        def interrupt(number: int, _frame: object) -> None:
-            self._signal = number
-            raise KeyboardInterrupt
-
-        before = signal.signal(signal.SIGTERM, interrupt)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGTERM, before)
+        """Read everything that the task needs, and take the lease on the run. Raises HarnessError."""
+        options = self._options
+        runs = runs_folder(state_folder(options, environ))
+        if options.resume is not None:
+            check_resume(options)
+            self._journal = RunJournal.resume(runs, options.resume, self.scrub)
+            options = resumed(options, self._journal.recorded)
+        elif options.run_id is not None:
+            demand_new(runs, options.run_id)
+        self._folders = folders = Folders.read(options, environ)
+        self._prompt = read_prompt(options, lambda: sys.stdin.buffer)
+        self._plan = plan = Plan.read(options, environ, folders)
+        if self._journal is not None:
+            check_not_gone_on(self._journal.recorded, plan.stored)
+            return
+        recorded = Recorded(
+            run=self._run,
+            session=plan.identity.key,
+            agent=plan.identity.agent,
+            project=plan.identity.project,
+            prompt=self._prompt,
+            sessions=str(folders.sessions),
+            turns=0 if plan.stored is None else len(plan.stored.turns),
+        )
+        self._journal = RunJournal.begin(runs, recorded, self.scrub)
 
     async def work(self) -> None:
-        """Do the task. Raises HarnessError when it cannot be begun."""
-        plan = self._plan
+        """Do the task. Raises HarnessError when it cannot be begun, or its files cannot be kept."""
+        plan, journal = self._plan, self._journal
         assert plan is not None  # noqa: S101 - prepared before
+        assert journal is not None  # noqa: S101 - prepared before
         host = SessionHost(
             plan.config,
             plan.tools,
@@ -136,58 +163,86 @@ class _Task:
             context_budget=self._options.context_budget,
         )
         try:
-            await _demand_daemon(host)
-            size = 0 if plan.stored is None else plan.stored.size
-            file = SessionFile.open(plan.folders.sessions, plan.identity, self.scrub, size=size)
-            try:
-                with self._heeding_signals():
-                    await self._hold_session(host, plan, file)
-            finally:
-                file.close()
+            with self.interruption.cancels(asyncio.current_task()):
+                await self._take_turn(host, plan, journal)
+        except asyncio.CancelledError:
+            if self.interruption.status is None:
+                raise
+            self.break_off()
         finally:
-            await host.aclose()
-            await self._servers.aclose()
-            self._notes += self._servers.notices
-            try:
-                await plan.provider.aclose()
-            except Exception as error:  # noqa: BLE001 - a stranger's code; what it has answered stays answered
-                self._notes.append(f"the provider crashed when it was closed: {type(error).__name__}: {error}")
+            async with contextlib.AsyncExitStack() as stack:
+                # From the last to the first, each whatever becomes of the others.
+                stack.push_async_callback(self._close_provider, plan.provider)
+                stack.push_async_callback(self._close_servers)
+                stack.callback(self._leave_mark)
+                stack.push_async_callback(host.aclose)
+                stack.push_async_callback(self._end_session, host)
+                stack.callback(self._keep_outcome)
 
-    async def _hold_session(self, host: SessionHost, plan: Plan, file: SessionFile) -> None:
-        """The session from its start to its end, which comes whatever the turn comes to."""
-        identity = plan.identity
-        session = host.session_for(NAME, project=identity.project, agent=identity.agent, key=identity.key)
+    async def _take_turn(self, host: SessionHost, plan: Plan, journal: RunJournal) -> None:
+        """The turn, in a session that is started for it."""
+        await _demand_daemon(host)
+        identity, folders = plan.identity, plan.folders
+        await end_abandoned(host.client, folders.open_sessions, identity.key if journal.seized else None)
+        size = 0 if plan.stored is None else plan.stored.size
+        self._file = file = SessionFile.open(folders.sessions, identity, self.scrub, size=size, seize=journal.seized)
+        self._session = session = host.session_for(
+            NAME, project=identity.project, agent=identity.agent, key=identity.key
+        )
         session.results = ResultFolder(file.path.with_suffix(".results"))
         if self._options.max_rounds is not None:
             session.most_rounds = self._options.max_rounds
         if plan.stored is not None:
             stored = plan.stored
             session.conversation = Conversation.restored(stored.messages, stored.turns, stored.summary)
-        limit = None if self._options.timeout_ms is None else self._options.timeout_ms / 1000
-        told = _Told(self._output, file)
-        self._output.events.put(RunStarted(self._run, identity.key, identity.agent))
+        opened = OpenSession(identity.key, identity.agent, identity.project, host.client.config.origin, str(file.path))
+        await start_for(self._servers, plan.mcp, session.client, identity)
+        self._mark = OpenMark.put(folders.open_sessions, opened)
+        self._output.events.put(RunStarted(self._run, identity.key, identity.agent, resumed=journal.resumed))
+        await host.start(session, "startup" if plan.stored is None else "resume")
+        file.turn(self._prompt)
+        told = _Told(self._output, file, journal)
+        self._turn = await session.turn(self._prompt, plan.provider, listener=told, past=journal.recorded.past)
+        self._conclude(self._turn)
+
+    def _keep_outcome(self) -> None:
+        if self._file is None:
+            return
         try:
-            self._under_way = asyncio.current_task()
-            async with asyncio.timeout(limit):
-                await start_for(self._servers, plan.mcp, session.client, identity)
-                await host.start(session, "startup" if plan.stored is None else "resume")
-                file.turn(self._prompt)
-                self._turn = await session.turn(self._prompt, plan.provider, listener=told)
-            self._conclude(self._turn)
-        except TimeoutError:
-            self._break_off("timeout", f"the task took longer than --timeout-ms {self._options.timeout_ms}", session)
-        except asyncio.CancelledError:
-            if self._signal is None:
-                raise
-            self._break_off("cancelled", f"ended by {signal.Signals(self._signal).name}", session)
+            if self._is_ours:
+                told = {"run": self._run, "status": self._status, "error": self._error_text()}
+                self._file.outcome(str(self._turn.outcome), self._turn.reply, self._turn.messages, **told)
         finally:
-            self._under_way = None
-            try:
-                file.outcome(str(self._turn.outcome), self._turn.reply, self._turn.messages, error=self._error_text())
-            finally:
-                # Also where the disk is full.
-                await host.end(session)
-                self._notes += _notes(session)
+            self._file.close()
+
+    async def _end_session(self, host: SessionHost) -> None:
+        if self._session is None:
+            return
+        if not self._is_ours:
+            # Whoever has taken the run over ends its session.
+            self._session.is_open = False
+        elif self._mark is not None:
+            await host.end(self._session)
+        self._notes += _notes(self._session)
+
+    def _leave_mark(self) -> None:
+        if self._mark is not None:
+            self._mark.leave(owed=not self._is_ours or self._session is None or self._session.owes_end)
+
+    async def _close_servers(self) -> None:
+        await self._servers.aclose()
+        self._notes += self._servers.notices
+
+    async def _close_provider(self, provider: Provider) -> None:
+        try:
+            await provider.aclose()
+        except Exception as error:  # noqa: BLE001 - a stranger's code; what it has answered stays answered
+            self._notes.append(f"the provider crashed when it was closed: {type(error).__name__}: {error}")
+
+    @property
+    def _is_ours(self) -> bool:
+        """Whether no other process has taken the run over."""
+        return self._journal is not None and self._journal.is_held
 
     def _conclude(self, turn: TurnResult) -> None:
         concluded = came_to(turn)
@@ -197,32 +252,62 @@ class _Task:
         elif turn.detail:
             self._notes.append(turn.detail)
 
-    def _break_off(self, status: Status, why: str, session: Session) -> None:
-        self._turn = session.cut_turn or TurnResult(outcome=StopReason.CANCELLED)
-        self.fail(status, "TimeoutError" if status == "timeout" else "Cancelled", why)
+    def break_off(self) -> None:
+        """Note that the task was interrupted, with what its turn had come to."""
+        cut = None if self._session is None else self._session.cut_turn
+        self._turn = cut or TurnResult(outcome=StopReason.CANCELLED)
+        status = self.interruption.status or "cancelled"
+        self.fail(status, "TimeoutError" if status == "timeout" else "Cancelled", self.interruption.why)
+
+    @property
+    def remedy(self) -> str | None:
+        """What to do about a run that failed; None for one that is over, or was never begun."""
+        if self._mark is None or self._status in FINAL:
+            return None
+        state = "" if self._options.state_dir is None else f" --state-dir {self._options.state_dir}"
+        return f"go on from its last checkpoint: signet-harness run --resume {self._run}{state}"
 
     def finish(self, tell: Tell) -> None:
         """Write the notes, the summary and the end of the output."""
         if not self._options.quiet:
             for note in self._notes:
                 print(f"note: {printable(self.scrub(note))}", file=sys.stderr)
+        if self._journal is not None:
+            self._let_go(self._journal)
         summary = self._summary()
-        self._output.events.put(RunFinished(self._run, self._turn.reply, summary))
-        self._output.drain()
+        self._output.events.put(RunFinished(self._turn.reply, summary))
+        self._write_summary(summary)
+        with self.interruption.ends_waiting():
+            self._output.drain(None if self.interruption.status is None else PATIENCE_S)
         lost = self._output.lost
         if self._status == "done" and lost is not None and not isinstance(lost, BrokenPipeError):
             # A reader that leaves has what it wanted; a full disk has not.
             told = f"standard output: cannot be written: {lost.strerror or lost}"
             self.fail("failed", "OutputError", told)
             tell(told, "the reply stands in the session file")
-            summary = self._summary()
+            self._write_summary(self._summary())
+
+    def _let_go(self, journal: RunJournal) -> None:
+        if self._mark is None:
+            journal.discard()
+            return
+        try:
+            if journal.is_held:
+                journal.outcome(self._status)
+        except HarnessError as failure:
+            self._notes.append(failure.message)
+        finally:
+            journal.release()
+
+    def _write_summary(self, summary: Summary) -> None:
         if self._options.summary is not None:
             write_summary(summary, self._options.summary)
 
     @property
     def exit_status(self) -> int:
         """The exit status of the process: after a signal the usual one of that signal."""
-        return EXIT_STATUSES[self._status] if self._signal is None else 128 + self._signal
+        number = self.interruption.signal
+        return EXIT_STATUSES[self._status] if number is None else 128 + number
 
     def fail(self, status: Status, kind: str, message: str) -> None:
         """Note why the task came to nothing."""
@@ -232,24 +317,6 @@ class _Task:
     def _error_text(self) -> str | None:
         return None if self.error is None else self.error.message
 
-    @contextlib.contextmanager
-    def _heeding_signals(self) -> Iterator[None]:
-        """While this lasts, SIGINT and SIGTERM cancel the turn, and leave the end of the session alone."""
-        loop = asyncio.get_running_loop()
-
-        def cancel(number: int) -> None:
-            if self._under_way is not None and self._signal is None:
-                self._signal = number
-                self._under_way.cancel()
-
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, cancel, number)
-        try:
-            yield
-        finally:
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.remove_signal_handler(number)
-
     def _summary(self) -> Summary:
         """What is known of the task."""
         plan, folders, turn = self._plan, self._folders, came_to(self._turn)
@@ -257,6 +324,7 @@ class _Task:
         return Summary(
             status=self._status,
             outcome=turn.outcome if began else None,
+            run=self._run,
             session=None if plan is None else plan.identity.key,
             agent=None if plan is None else plan.identity.agent,
             provider=None if plan is None else plan.settings.provider,
@@ -275,14 +343,24 @@ class _Task:
 
 
 class _Told(Publisher):
-    """Publishes what it hears of a turn, and keeps in the session's file what stays done whatever becomes of it."""
+    """Publishes what it hears of a turn, and keeps of it what is neither asked nor done again."""
 
-    def __init__(self, output: Output, file: SessionFile) -> None:
+    def __init__(self, output: Output, file: SessionFile, journal: RunJournal) -> None:
         super().__init__(output.events.put)
-        self._file = file
+        self._file, self._journal = file, journal
+
+    def answer(self, answer: CompletionResult) -> None:
+        """Keep the answer."""
+        self._journal.answer(answer)
+
+    def tool_call(self, call: ToolCall) -> None:
+        """Note that the tool is about to run."""
+        self._journal.calling(call.name)
+        super().tool_call(call)
 
     def tool_result(self, call: ToolCall, result: ToolResult) -> None:
-        """Note that the tool has run."""
+        """Keep what the tool brought."""
+        self._journal.result(result)
         self._file.tool(call.name, ok=result.ok)
         super().tool_result(call, result)
 

@@ -19,7 +19,7 @@ from signet_reference_harness.events import (
 )
 from signet_reference_harness.events.summary import Summary
 
-FINISHED = RunFinished("r1", "Hi.", Summary(status="done"))
+FINISHED = RunFinished("Hi.", Summary(status="done"))
 EVENTS = st.one_of(
     st.builds(Text, st.text(max_size=3)),
     st.builds(Thinking, st.text(max_size=3)),

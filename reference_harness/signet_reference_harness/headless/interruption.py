@@ -1,0 +1,91 @@
+"""What may cut a task short: SIGINT, SIGTERM and its time limit, from the reading of its prompt to its last line."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Iterator
+from typing import Any, Literal
+
+
+class Interruption:
+    """Heeds signals and the time limit in the main thread, as fits what the task is at.
+
+    Before its turn is under way an interruption raises KeyboardInterrupt. A turn is cancelled. After that the session
+    is being ended, within bounds of its own, and no signal stops that.
+    """
+
+    def __init__(self, limit_ms: int | None) -> None:
+        self._limit_ms = limit_ms
+        self._task: asyncio.Task[Any] | None = None
+        self._raises = True
+        self.signal: int | None = None
+        """The first signal that came."""
+        self.is_late = False
+        """Whether the time limit came first."""
+
+    @property
+    def status(self) -> Literal["timeout", "cancelled"] | None:
+        """What the interruption makes of the task; None while there is none."""
+        if self.is_late:
+            return "timeout"
+        return None if self.signal is None else "cancelled"
+
+    @property
+    def why(self) -> str:
+        """The interruption in words."""
+        if self.is_late:
+            return f"the task took longer than --timeout-ms {self._limit_ms}"
+        return f"ended by {signal.Signals(self.signal or signal.SIGINT).name}"
+
+    @contextlib.contextmanager
+    def heeded(self) -> Iterator[None]:
+        """While this lasts signals and the time limit are heeded, which begins to run."""
+        before = {
+            number: signal.signal(number, self._interrupt) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
+        }
+        if self._limit_ms is not None:
+            signal.setitimer(signal.ITIMER_REAL, self._limit_ms / 1000)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    @contextlib.contextmanager
+    def cancels(self, task: asyncio.Task[Any] | None) -> Iterator[None]:
+        """While this lasts an interruption cancels the task; after it, none does anything."""
+        self._task = task
+        try:
+            yield
+        finally:
+            self._task, self._raises = None, False
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    @contextlib.contextmanager
+    def ends_waiting(self) -> Iterator[None]:
+        """While this lasts a signal ends the block, which does nothing but wait."""
+        self._raises = True
+        try:
+            yield
+        except KeyboardInterrupt:
+            return
+        finally:
+            self._raises = False
+
+    def _interrupt(self, number: int, _frame: object) -> None:
+        if self._task is None and not self._raises:
+            return
+        if self.status is None:
+            self.is_late = number == signal.SIGALRM
+            self.signal = None if self.is_late else number
+        if self._task is None:
+            raise KeyboardInterrupt
+        self._task.get_loop().call_soon_threadsafe(self._cancel, self._task)
+
+    def _cancel(self, task: asyncio.Task[Any]) -> None:
+        # Once: a second signal does not cut short what the first one has set going.
+        if task is self._task and not task.cancelling():
+            task.cancel()

@@ -1,0 +1,82 @@
+"""Files of JSON lines that the harness keeps: appended a line at a time, locked while a process has one open."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from signet_reference_harness.errors import ConfigError
+
+SUFFIX: Final = ".jsonl"
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
+"""Names of sessions and runs, which are names of files too."""
+
+Scrub = Callable[[str], str]
+
+
+def file_of(folder: Path, name: str, option: str) -> Path:
+    """The file of a session or run. Raises ConfigError, with the option, for a name that cannot be that of a file."""
+    if not NAME.fullmatch(name):
+        raise ConfigError(
+            f"{option} {name[:80]!r} cannot name a file",
+            remedy="use letters, digits, and . _ : - after the first, 128 of them at most",
+        )
+    return folder / f"{name}{SUFFIX}"
+
+
+def as_line(members: Mapping[str, Any], scrub: Scrub) -> bytes:
+    """The line that holds these members; `scrub` takes from it what may not be kept."""
+    text = scrub(json.dumps(members, ensure_ascii=False, separators=(",", ":")))
+    return text.encode("utf-8", "backslashreplace") + b"\n"
+
+
+def append(handle: int, line: bytes) -> None:
+    """Write a line at the end of an open file. Raises OSError."""
+    rest = memoryview(line)
+    while rest:
+        rest = rest[os.write(handle, rest) :]
+
+
+def whole_lines(path: Path) -> list[bytes]:
+    """The lines of a file, without a last one that a crash has cut off. Raises OSError."""
+    return [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
+
+
+def lock(handle: int) -> bool:
+    """Lock an open file for this process alone; False where another process has it locked."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def put_in_place(path: Path, lines: Iterable[bytes]) -> int:
+    """Put a file of these lines in the place of whatever `path` holds, locked; returns its handle. Raises OSError.
+
+    Who has the old file open writes to nothing that anybody reads.
+    """
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        lock(handle)
+        append(handle, b"".join(lines))
+        Path(name).replace(path)
+    except BaseException:
+        os.close(handle)
+        with contextlib.suppress(OSError):
+            Path(name).unlink()
+        raise
+    return handle
+
+
+def now() -> str:
+    """The present time, in UTC, as files have it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

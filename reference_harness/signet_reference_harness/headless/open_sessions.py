@@ -1,0 +1,111 @@
+"""The sessions that a process has open at the daemon, a file each, so that the next one can end what a kill left open.
+
+A file stands from before the start of its session until its end was accepted, and is locked by the process that has
+the session open. One that nobody has locked is of a process that is gone, or whose end the daemon did not take.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Final, Self
+
+from signet_reference_harness.client import AdapterClient
+from signet_reference_harness.conversation import Conversation
+from signet_reference_harness.errors import ConfigError, IdentityError
+from signet_reference_harness.headless.kept_lines import as_line, lock, put_in_place
+from signet_reference_harness.headless.session_file import read_session
+from signet_reference_harness.identity import SessionIdentity
+from signet_reference_harness.lifecycle import Lifecycle
+
+SUFFIX: Final = ".json"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSession:
+    """Whose session it is, the origin of the daemon that was told, and the file that holds its conversation."""
+
+    session: str
+    agent: str
+    project: str
+    daemon: str
+    file: str
+
+
+class OpenMark:
+    """The file of an open session, locked by this process. :meth:`leave` it."""
+
+    def __init__(self, path: Path, handle: int, of: OpenSession) -> None:
+        self.of = of
+        self._path, self._handle = path, handle
+
+    @classmethod
+    def put(cls, folder: Path, of: OpenSession) -> Self:
+        """Mark a session as open, before the daemon is told of it. Raises ConfigError.
+
+        Who does so has the session's file open, so that no other process marks it too.
+        """
+        path = folder / f"{sha256(f'{of.daemon} {of.session}'.encode()).hexdigest()[:32]}{SUFFIX}"
+        try:
+            return cls(path, put_in_place(path, [as_line(asdict(of), str)]), of)
+        except OSError as error:
+            raise ConfigError(
+                f"{path}: cannot be written: {error.strerror or error}",
+                remedy="give --state-dir a folder of yours on a disk with room",
+            ) from None
+
+    @classmethod
+    def abandoned_in(cls, folder: Path, daemon: str, seized: str | None = None) -> Iterator[Self]:
+        """The sessions at that daemon that a process left open which is gone; each is this process's now.
+
+        `seized` is the key of a session whose process is stuck, and counts as gone.
+        """
+        for path in sorted(folder.glob(f"*{SUFFIX}")):
+            with suppress(OSError, ValueError, TypeError):
+                handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+                try:
+                    locked = lock(handle)
+                    of = OpenSession(**json.loads(path.read_bytes()))
+                    current = os.fstat(handle).st_ino == path.stat().st_ino
+                    if of.daemon == daemon and current and (locked or of.session == seized):
+                        mark, handle = cls(path, handle, of), -1
+                        yield mark
+                finally:
+                    if handle >= 0:
+                        os.close(handle)
+
+    def leave(self, *, owed: bool) -> None:
+        """Let the file go. Where the end is still `owed` it stays, for the next process."""
+        if not owed:
+            with suppress(OSError):
+                self._path.unlink()
+        os.close(self._handle)
+
+
+async def end_abandoned(client: AdapterClient, folder: Path, seized: str | None = None) -> None:
+    """End each session that :meth:`OpenMark.abandoned_in` finds, with the conversation that its file holds."""
+    for mark in OpenMark.abandoned_in(folder, client.config.origin, seized):
+        owed = True
+        try:
+            identity = SessionIdentity(mark.of.session, mark.of.agent, mark.of.project)
+            left = Lifecycle(identity, client, lambda: 0, conversation=_conversation(Path(mark.of.file)))
+            await left.end_abandoned()
+            owed = left.owes_end
+        except IdentityError:
+            owed = False
+        finally:
+            mark.leave(owed=owed)
+
+
+def _conversation(file: Path) -> Conversation:
+    """What the session's file holds; nothing where it cannot be read."""
+    try:
+        stored = read_session(file)
+    except ConfigError:
+        return Conversation()
+    return Conversation.restored(stored.messages, stored.turns, stored.summary)
