@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
+import errno
 import fcntl
 import json
 import os
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -59,20 +58,26 @@ def lock(handle: int) -> bool:
     return True
 
 
-def put_in_place(path: Path, lines: Iterable[bytes]) -> int:
+def put_in_place(path: Path, lines: Iterable[bytes], *, new: bool = False) -> int:
     """Put a file of these lines in the place of whatever `path` holds, locked; returns its handle. Raises OSError.
 
-    Who has the old file open writes to nothing that anybody reads.
+    Who has the old file open writes to nothing that anybody reads. With `new` there may not be an old one. A crash
+    leaves the old file, or none, beside a part of the new one that the next call begins anew.
     """
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    part = path.with_name(f".{path.name}.part")
+    handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        lock(handle)
+        if not lock(handle) or os.fstat(handle).st_ino != part.stat().st_ino:
+            raise BlockingIOError(errno.EWOULDBLOCK, "another process writes it")
+        os.ftruncate(handle, 0)
         append(handle, b"".join(lines))
-        Path(name).replace(path)
+        if new:
+            os.link(part, path)
+            part.unlink()
+        else:
+            part.replace(path)
     except BaseException:
         os.close(handle)
-        with contextlib.suppress(OSError):
-            Path(name).unlink()
         raise
     return handle
 

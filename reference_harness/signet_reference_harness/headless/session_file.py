@@ -93,11 +93,15 @@ class SessionFile:
         """
         path = path_of(folder, identity.key)
         try:
-            handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            if not os.path.lexists(path):
+                return cls(path, put_in_place(path, [as_line(_header(identity), scrub)], new=True), scrub)
+            handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
             locked = lock(handle)
             if not locked:
                 os.close(handle)
                 handle = put_in_place(path, [path.read_bytes()]) if seize else handle
+        except (FileExistsError, BlockingIOError):
+            locked = seize = False
         except OSError as error:
             raise _unwritable(path, error) from None
         if not locked and not seize:
@@ -108,19 +112,7 @@ class SessionFile:
             os.close(handle)
             raise ConfigError(f"{path}: another process has just worked in this session", remedy="run the task again")
         file = cls(path, handle, scrub)
-        if os.fstat(handle).st_size == 0:
-            file._write(
-                {
-                    "kind": "header",
-                    "format": FORMAT,
-                    "session": identity.key,
-                    "agent": identity.agent,
-                    "project": identity.project,
-                    "created": now(),
-                }
-            )
-        else:
-            file._finish_torn_line()
+        file._finish_torn_line()
         return file
 
     def turn(self, prompt: str) -> None:
@@ -216,6 +208,11 @@ def _end_turn(stored: Stored, messages: Sequence[Message], entry: Mapping[str, A
     if prompt is not None:
         stored.add_turn(run, prompt, str(entry["reply"]), messages)
     # Otherwise nobody answered: to the conversation the turn did not take place.
+
+
+def _header(identity: SessionIdentity) -> dict[str, Any]:
+    whose = {"session": identity.key, "agent": identity.agent, "project": identity.project}
+    return {"kind": "header", "format": FORMAT, **whose, "created": now()}
 
 
 def _identity(header: Mapping[str, Any]) -> SessionIdentity:
