@@ -63,7 +63,10 @@ def schema_text(model: type[BaseModel | msgspec.Struct], file: str) -> str:
 
 
 def schema_of_lines(base: type[msgspec.Struct], file: str) -> Mapping[str, Any]:
-    """The JSON Schema of a line that is one of the tagged structs derived from `base`, models within them included."""
+    """The JSON Schema of a line that is one of the tagged structs derived from `base`, with the models within them.
+
+    The summary line of its docstring is the title of the schema, the rest the description.
+    """
     parts: dict[str, Any] = {}
 
     def of_model(kind: type) -> dict[str, Any]:
@@ -74,6 +77,7 @@ def schema_of_lines(base: type[msgspec.Struct], file: str) -> Mapping[str, Any]:
         return schema
 
     kinds = base.__subclasses__()
+    title, _, description = (getdoc(base) or "").partition("\n\n")
     named, structs = msgspec.json.schema_components(kinds, schema_hook=of_model, ref_template="#/$defs/{name}")
     parts = {**structs, **parts}
     for part in parts.values():
@@ -83,7 +87,8 @@ def schema_of_lines(base: type[msgspec.Struct], file: str) -> Mapping[str, Any]:
     return {
         "$schema": _DIALECT,
         "$id": _HOME + file.removesuffix(".schema.json"),
-        "title": " ".join((getdoc(base) or "").split()),
+        "title": title.removesuffix("."),
+        "description": " ".join(description.split()),
         "anyOf": list(named),
         "$defs": dict(sorted(parts.items())),
     }

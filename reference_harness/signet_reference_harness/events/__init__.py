@@ -11,6 +11,7 @@ from signet_reference_harness.events.event_queue import EventQueue
 from signet_reference_harness.events.types import (
     Compacted,
     Event,
+    Notice,
     RunFinished,
     RunStarted,
     StreamOverflow,
@@ -26,6 +27,7 @@ __all__ = [
     "Compacted",
     "Event",
     "EventQueue",
+    "Notice",
     "Publisher",
     "RunFinished",
     "RunStarted",

@@ -14,7 +14,10 @@ from signet_reference_harness.events.summary import Summary
 
 
 class Event(Struct, frozen=True, tag_field="type"):
-    """What happened in a run of the reference harness."""
+    """An event of a run (signet-run-event/1).
+
+    Something that happened in a run of the reference harness, as a line of its stream: `type` says what.
+    """
 
     schema_file: ClassVar[str] = "harness/signet-run-event-1.schema.json"
     droppable: ClassVar[bool] = False
@@ -66,6 +69,12 @@ class Compacted(Event, frozen=True, tag="compaction"):
     """A summary has taken the place of the conversation."""
 
     summary: str
+
+
+class Notice(Event, frozen=True, tag="notice"):
+    """What the harness has to say to the person, such as that a server of tools died; the model may be told too."""
+
+    text: str
 
 
 class StreamOverflow(Event, frozen=True, tag="stream.overflow"):

@@ -7,6 +7,7 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from uuid import uuid4
 
 from signet_reference_harness.events.event_queue import CAPACITY, EventQueue
@@ -14,6 +15,7 @@ from signet_reference_harness.events.summary import Failure, Summary, came_to
 from signet_reference_harness.events.types import (
     Compacted,
     Event,
+    Notice,
     RunFinished,
     RunStarted,
     Text,
@@ -21,8 +23,9 @@ from signet_reference_harness.events.types import (
     ToolCalled,
     ToolReturned,
 )
-from signet_reference_harness.messages import ToolCall
+from signet_reference_harness.messages import Message, ToolCall
 from signet_reference_harness.providers.completion import CompletionChunk, StopReason
+from signet_reference_harness.reminders import shown
 from signet_reference_harness.session import Session
 from signet_reference_harness.tools import ToolResult
 from signet_reference_harness.turn import TurnListener, TurnResult
@@ -38,6 +41,11 @@ class Publisher(TurnListener):
         """Publish a piece of what the model says or thinks."""
         if chunk.text:
             self._put(Text(chunk.text) if chunk.kind == "text" else Thinking(chunk.text))
+
+    def message(self, message: Message) -> None:
+        """Publish what the message shows to the person beside its own words."""
+        for text in shown(replace(message, content="")):
+            self._put(Notice(text))
 
     def tool_call(self, call: ToolCall) -> None:
         """Publish the call."""

@@ -14,6 +14,7 @@ import pytest
 from signet_reference_harness.errors import IdentityError
 from signet_reference_harness.events import (
     Event,
+    Notice,
     RunFinished,
     RunStarted,
     StreamOverflow,
@@ -23,7 +24,14 @@ from signet_reference_harness.events import (
     watch,
 )
 from signet_reference_harness.host import SessionHost
-from signet_reference_harness.messages import ToolCall
+from signet_reference_harness.messages import (
+    Message,
+    Reminder,
+    ReminderKind,
+    ReminderOrigin,
+    ReminderVisibility,
+    ToolCall,
+)
 from signet_reference_harness.providers.completion import CompletionChunk, CompletionResult, StopReason
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.turn import TurnListener, TurnResult
@@ -63,6 +71,26 @@ def test_a_turn_is_a_stream_from_its_start_to_its_end(hosted: Hosted) -> None:
     assert result.reply == "5."
     schema = jsonschema_rs.validator_for(json.loads(SCHEMA.read_text("utf-8")))
     assert all(schema.is_valid(json.loads(json.dumps(as_json(event)))) for event in events)
+
+
+def test_what_the_harness_has_to_say_to_the_person_is_in_the_stream(hosted: Hosted) -> None:
+    """A reminder that a person may see is an event of its own; what a person typed is not told back."""
+    notice = Reminder(
+        kind=ReminderKind.NOTICE,
+        origin=ReminderOrigin.HARNESS,
+        visibility=ReminderVisibility.BOTH,
+        text="A server of tools has ended.",
+    )
+
+    async def work(host: SessionHost) -> list[Event]:
+        session = session_of(host)
+        session.steered = lambda: [Message("user", "Hurry.", reminders=(notice,))]
+        provider = ScriptedProvider([CALLING, CompletionResult(content="5.")])
+        async with watch(session, lambda told: session.turn("hello", provider, listener=told)) as stream:
+            return [event async for event in stream]
+
+    events = hosted(work)
+    assert [event for event in events if isinstance(event, Notice)] == [Notice("A server of tools has ended.")]
 
 
 def test_leaving_the_stream_cancels_the_run(hosted: Hosted) -> None:
