@@ -108,6 +108,22 @@ class CompactionCompleteParams:
     summary: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillInvocation:
+    """A use of a skill, which is over: `id` is its own, `began` a time in ISO 8601, `origin` where the skill stands.
+
+    `error` says why it came to nothing; None for one that did.
+    """
+
+    id: str
+    skill: str
+    began: str
+    latency_ms: int
+    origin: str
+    arguments: str = ""
+    error: str | None = None
+
+
 class RuntimeAdapter(ABC):
     """What a harness implements to be on Signet. `harness` names it, the same on every call.
 

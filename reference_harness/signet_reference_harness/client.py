@@ -28,6 +28,7 @@ from signet_reference_harness.adapter import (
     SessionEndParams,
     SessionStartParams,
     SessionStartResult,
+    SkillInvocation,
 )
 from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.identity import SessionIdentity
@@ -62,6 +63,8 @@ OPERATIONS: Final = (
 
 #: The releases that read a transcript only from the file that `transcriptPath` names.
 _FILES_ONLY: Final = re.compile(r"0\.(?:\d{1,2}|10[0-8])\.")
+#: The releases that are not told which skills are used.
+_NO_SKILLS: Final = re.compile(r"0\.(?:\d{1,2}|1[0-3]\d|14[0-4])\.")
 
 
 class AdapterClient(RuntimeAdapter):
@@ -174,6 +177,26 @@ class AdapterClient(RuntimeAdapter):
             return held_back("session-checkpoint-extract", "this daemon takes no checkpoints")
         body = {**self._hook(session), "project": session.project, "transcript": transcript}
         return await self._post("session-checkpoint-extract", "/api/hooks/session-checkpoint-extract", body)
+
+    async def skill_invocation(self, session: SessionIdentity, invocation: SkillInvocation) -> Reply:
+        """POST /api/hooks/skill-invocation: a skill was used."""
+        if _NO_SKILLS.match(self._daemon_version):
+            return held_back("skill-invocation", "this daemon is not told of skills")
+        body = {
+            **self._hook(session),
+            "cwd": session.project,
+            "skillName": invocation.skill,
+            "toolUseId": invocation.id,
+            "latencyMs": invocation.latency_ms,
+            "success": invocation.error is None,
+            "origin": invocation.origin,
+            "createdAt": invocation.began,
+        }
+        if invocation.error is not None:
+            body["errorText"] = self.outgoing(invocation.error)
+        if invocation.arguments:
+            body["args"] = self.outgoing(invocation.arguments)
+        return await self._post("skill-invocation", "/api/hooks/skill-invocation", body)
 
     async def recall(
         self,

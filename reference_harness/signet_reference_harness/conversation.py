@@ -16,6 +16,12 @@ LINE_BREAKS: Final = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2
 """Characters that JSON leaves as they are although many a reader splits lines at them."""
 
 
+def said_in(messages: Sequence[Message], prompt: str, reply: str) -> list[tuple[Role | Literal["system"], str]]:
+    """The transcript of a turn that added these messages: its prompt, what the user said meanwhile, and the reply."""
+    meanwhile = [each.content for each in messages if each.role == "user" and each.content.strip()][1:]
+    return [("user", prompt), *(("user", text) for text in meanwhile), ("assistant", reply)]
+
+
 class Conversation:
     """Completed turns only: an interrupted one leaves no trace.
 
@@ -46,9 +52,10 @@ class Conversation:
 
     def add_turn(self, prompt: str, reply: str, messages: Sequence[Message]) -> None:
         """Keep a completed turn; `messages` is the model's whole context after it."""
+        own = messages[len(self._messages) :]
         self._messages = list(messages)
         self.pending = ()
-        self._turns += [("user", prompt), ("assistant", reply)]
+        self._turns += said_in(own, prompt, reply)
         self.last_reply = reply if reply.strip() else None
 
     @property

@@ -60,6 +60,12 @@ class Reply:
         """True when the daemon took the call and did not set it aside for another runtime path."""
         return self.accepted and self.body.get("skipped") is not True
 
+    @property
+    def in_brief(self) -> str:
+        """What went wrong, in one line; for a reply that has a failure."""
+        status = "" if self.status is None else f" {self.status}"
+        return f"{self.operation}: {self.failure}{status}: {self.detail or self.error}"
+
     def text(self, name: str) -> str:
         """The string at `name` in the body; empty when it is absent or of another type."""
         value = self.body.get(name)

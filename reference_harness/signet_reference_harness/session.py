@@ -27,6 +27,7 @@ from signet_reference_harness.tools import ToolResult
 from signet_reference_harness.tools.bounds import ResultFolder
 from signet_reference_harness.tools.registry import ToolRegistry
 from signet_reference_harness.turn import MOST_ROUNDS, ModelLoop, TurnListener, TurnResult, added, broken_reply
+from signet_reference_harness.uninterrupted import uninterrupted
 
 
 @dataclass(slots=True, eq=False)
@@ -55,6 +56,11 @@ class Session(Lifecycle):
     _context_is_full: bool = False
     """The provider found the context too long."""
 
+    @property
+    def context_tokens(self) -> int:
+        """Tokens in the model's context after the last turn, as the provider counted them; 0 when it has not."""
+        return self._context_tokens
+
     async def turn(
         self,
         prompt: str,
@@ -75,7 +81,7 @@ class Session(Lifecycle):
         options, listener = options or CompletionOptions(), listener or TurnListener()
         self.cut_turn = None
         compaction = await self.compact(provider, options, listener) if self._is_over_budget(prompt) else None
-        turn_context = await self.submit(prompt, feedback)
+        turn_context = await uninterrupted(self.submit(prompt, feedback))
         noticed = self._noticed
         context = Context(
             notices=self._notices(),
@@ -174,11 +180,11 @@ class Session(Lifecycle):
 
         When the model fails, a list of what the user asked takes the summary's place.
         """
-        asked = await self.pre_compaction()
+        asked = await uninterrupted(self.pre_compaction())
         options = replace(options or CompletionOptions(), tools=self.tools.definitions)
         loop = await written_by_model(provider, self.conversation, asked, options)
         by_model = is_whole(loop)
-        reply = await self.compaction_complete(loop.reply if by_model else "")
+        reply = await uninterrupted(self.compaction_complete(loop.reply if by_model else ""))
         (listener or TurnListener()).compaction(self.conversation.summary)
         return Compaction(
             summary=self.conversation.summary,

@@ -24,6 +24,7 @@ _NO_COMMAND: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
 COMMANDS: Final = {
     "run": "Do one task without a person: prompt in, reply and summary out.",
+    "chat": "Talk with an agent in a terminal.",
     "adapter": "Serve the lifecycle of a harness over HTTP, for one in any language.",
     "bench": "Measure memory quality: suites, baselines, comparisons.",
     "llm": "Serve a scripted model to programs that expect a vendor's.",

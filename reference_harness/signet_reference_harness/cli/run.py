@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,34 @@ configuration, 124 timed out, 130 or 143 ended by SIGINT or SIGTERM. A session
 that has begun is ended at the daemon in each of these cases.
 """
 FOLDER = click.Path(path_type=Path)
+
+
+_PROVIDER_OPTIONS = (
+    click.option(
+        "--provider", metavar="NAME", help="Who is asked: anthropic, openai, ollama, or one that is installed."
+    ),
+    click.option(
+        "--api",
+        "--protocol",
+        metavar="API",
+        help="The interface: anthropic-messages, openai-completions, openai-responses or ollama-chat.",
+    ),
+    click.option("--model", metavar="NAME", help="The model."),
+    click.option("--base-url", "--baseurl", metavar="URL", help="Where the interface is served."),
+    click.option(
+        "--api-key",
+        "--apikey",
+        metavar="KEY",
+        help="The provider's key. Other users of the machine see it here: an environment variable keeps it from them.",
+    ),
+)
+
+
+def provider_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that name the provider and its model."""
+    for option in reversed(_PROVIDER_OPTIONS):
+        function = option(function)
+    return function
 
 
 @click.command("run", help="Do one task: PROMPT, with the memory of the Signet daemon.", epilog=EPILOG)
@@ -66,21 +95,7 @@ FOLDER = click.Path(path_type=Path)
 )
 @click.option("--summary", type=FOLDER, metavar="FILE", help="Write what the task came to (signet-run-summary/1).")
 @click.option("--quiet", "-q", is_flag=True, help="Write no notes to standard error.")
-@click.option("--provider", metavar="NAME", help="Who is asked: anthropic, openai, ollama, or one that is installed.")
-@click.option(
-    "--api",
-    "--protocol",
-    metavar="API",
-    help="The interface: anthropic-messages, openai-completions, openai-responses or ollama-chat.",
-)
-@click.option("--model", metavar="NAME", help="The model.")
-@click.option("--base-url", "--baseurl", metavar="URL", help="Where the interface is served.")
-@click.option(
-    "--api-key",
-    "--apikey",
-    metavar="KEY",
-    help="The provider's key. Other users of the machine see it here: an environment variable keeps it from them.",
-)
+@provider_options
 def command(**given: Any) -> int:
     """Do the task; the exit status is that of its summary."""
     # Imported when there is a task: help and usage need no SDK.

@@ -6,6 +6,7 @@
     {"kind": "message", "message": {"role": "user", …}}     what the turn added to the conversation
     {"kind": "outcome", "outcome": "end_turn", "run": "…", "status": "done", …}   the turn is over
     {"kind": "compaction", "summary": "…"}                  what stands for all messages above
+    {"kind": "clear"}                                       the model was given nothing of all messages above any more
     {"kind": "torn"}                                        a crash cut off the line before this one
 
 It holds no credential: who can read the file can open it.
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, Self
 
 from signet_reference_harness import reminders
+from signet_reference_harness.conversation import said_in
 from signet_reference_harness.errors import ConfigError, IdentityError
 from signet_reference_harness.headless.kept_lines import Scrub, append, as_line, file_of, lock, now, put_in_place
 from signet_reference_harness.identity import SessionIdentity
@@ -52,7 +54,7 @@ class Stored:
         """Add a whole turn."""
         self._last = (run, len(self.messages), len(self.turns))
         self.messages += messages
-        self.turns += [("user", prompt), ("assistant", reply)]
+        self.turns += said_in(messages, prompt, reply)
 
     def take_back(self, run: str) -> None:
         """Take back the last turn if it is of this run: what the run comes to when it goes on takes its place."""
@@ -133,6 +135,10 @@ class SessionFile:
         """Keep the summary that stands for every message so far."""
         self._write({"kind": "compaction", "summary": summary})
 
+    def cleared(self) -> None:
+        """Note that nothing that was said so far is in the model's context any more."""
+        self._write({"kind": "clear"})
+
     def close(self) -> None:
         """Let the file go."""
         os.close(self._handle)
@@ -187,6 +193,9 @@ def read_session(path: Path) -> Stored:
                 pending = []
             elif kind == "compaction":
                 stored.compact(str(entry["summary"]))
+                pending = []
+            elif kind == "clear":
+                stored.compact("")
                 pending = []
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             if damage is not None:

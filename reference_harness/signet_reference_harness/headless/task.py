@@ -42,7 +42,7 @@ from signet_reference_harness.messages import ToolCall
 from signet_reference_harness.providers import Provider
 from signet_reference_harness.providers.completion import CompletionResult, StopReason
 from signet_reference_harness.providers.secret import Secret
-from signet_reference_harness.reply import FailureClass, Reply
+from signet_reference_harness.reply import FailureClass
 from signet_reference_harness.session import Session
 from signet_reference_harness.tools import ToolResult
 from signet_reference_harness.tools.bounds import ResultFolder
@@ -383,9 +383,4 @@ async def _demand_daemon(host: SessionHost) -> None:
 def _notes(session: Session) -> Iterator[str]:
     """What the daemon did not do, a line for each operation and failure."""
     failed = (reply for reply in session.take_replies() if reply.failure is not None)
-    yield from dict.fromkeys(_note(reply) for reply in failed)
-
-
-def _note(reply: Reply) -> str:
-    status = "" if reply.status is None else f" {reply.status}"
-    return f"{reply.operation}: {reply.failure}{status}: {reply.detail or reply.error}"
+    yield from dict.fromkeys(reply.in_brief for reply in failed)

@@ -1,0 +1,211 @@
+"""A conversation over a channel: its turns one after the other, and what is said meanwhile put where it belongs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+from signet_reference_harness.channels import AgentOutput, Channel, ChannelClosedError, UserTurn
+from signet_reference_harness.errors import HarnessError
+from signet_reference_harness.events import Event, RunFinished, Text, ToolCalled, ToolReturned, watch
+from signet_reference_harness.messages import Message
+from signet_reference_harness.session import Session
+from signet_reference_harness.tools import ToolResult
+from signet_reference_harness.turn import TurnListener, TurnResult
+
+MOST_WAITING: Final = 64
+"""Turns that may wait while one is answered; the next is refused."""
+
+Perform = Callable[[UserTurn, TurnListener], Awaitable[TurnResult]]
+"""Takes a turn with the model, and tells the listener of it."""
+Command = Callable[[UserTurn, bool], Awaitable[UserTurn | None]]
+"""Is given each turn that is a command, with whether an answer is being made; returns what is to be said to the
+model, or None when the command is done."""
+
+
+def is_command(turn: UserTurn) -> bool:
+    """Whether the turn is for the harness, not for the model: it begins with a slash and a letter."""
+    return turn.content[:1] == "/" and turn.content[1:2].isalpha()
+
+
+class Conversing:
+    """The turns of `channel` with the session that `session()` names, which may change between two of them.
+
+    `perform` takes a turn; without a `command` a turn that looks like one is said to the model as it is.
+    `at_once` names commands that do not wait for the answer that is being made.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        session: Callable[[], Session],
+        perform: Perform,
+        *,
+        command: Command | None = None,
+        at_once: Callable[[UserTurn], bool] = lambda _turn: False,
+        taken: Callable[[UserTurn], None] = lambda _turn: None,
+    ) -> None:
+        """`taken` is told of each turn when it joins the conversation, at its beginning or after a tool's result."""
+        self._channel = channel
+        self._session = session
+        self._perform = perform
+        self._command = command
+        self._at_once = at_once
+        self._taken = taken
+        self._waiting: deque[UserTurn] = deque()
+        self._steering: list[UserTurn] = []
+        """What has joined the conversation amid a turn; it is told after the results of tools that it follows."""
+        self._arrival = asyncio.Event()
+        self._closed = False
+        self._cancel: Callable[[], object] | None = None
+        """Cancels what is under way; None when nothing is."""
+
+    @property
+    def waiting(self) -> Sequence[UserTurn]:
+        """What was said and has not joined the conversation yet."""
+        return tuple(self._waiting)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether an answer is being made, or a command carried out."""
+        return self._cancel is not None
+
+    def interrupt(self) -> bool:
+        """Stop what is under way; False when nothing is. What waits is then the next turn."""
+        if self._cancel is None:
+            return False
+        self._cancel()
+        return True
+
+    async def run(self) -> None:
+        """Answer until the channel closes. An answer that is being made then is cancelled."""
+        self._channel.on_close(self._close)
+        receiving = asyncio.create_task(self._receive())
+        try:
+            while (turn := await self._next()) is not None:
+                await self._heed(turn)
+        finally:
+            receiving.cancel()
+            await asyncio.wait([receiving])
+        if not receiving.cancelled():
+            receiving.result()
+
+    def _close(self) -> None:
+        self._closed = True
+        self._arrival.set()
+        self.interrupt()
+
+    async def _next(self) -> UserTurn | None:
+        while not self._closed:
+            if self._waiting:
+                return self._waiting.popleft()
+            self._arrival.clear()
+            await self._arrival.wait()
+        return None
+
+    async def _receive(self) -> None:
+        """Take what the channel brings, until it closes."""
+        try:
+            while True:
+                turn = await self._channel.receive()
+                refusal = self._refusal(turn)
+                if refusal:
+                    await self._channel.send(AgentOutput(error=refusal, metadata=turn.metadata))
+                elif self._command is not None and is_command(turn) and self.is_busy and self._at_once(turn):
+                    await self._command(turn, True)
+                else:
+                    self._waiting.append(turn)
+                    self._arrival.set()
+        except ChannelClosedError:
+            pass
+        finally:
+            self._close()
+
+    def _refusal(self, turn: UserTurn) -> str:
+        """Why a turn is not taken; empty for one that is."""
+        if turn.attachments:
+            names = ", ".join(each.name or "a file without a name" for each in turn.attachments)
+            return f"attachments are not supported, so this was not sent: {names}; put the text into the message"
+        if not turn.content.strip():
+            return "the message is blank"
+        if len(self._waiting) >= MOST_WAITING:
+            return f"{MOST_WAITING} messages wait already; say this again when they are answered"
+        return ""
+
+    async def _heed(self, turn: UserTurn) -> None:
+        """Carry out a command, or take a turn with the model."""
+        said: UserTurn | None = turn
+        if self._command is not None and is_command(turn):
+            said = await self._cancellable(self._command(turn, False))
+        if said is None:
+            await self._channel.send(AgentOutput(metadata=turn.metadata))
+        else:
+            await self._answer(said)
+
+    async def _cancellable(self, work: Awaitable[UserTurn | None]) -> UserTurn | None:
+        task = asyncio.ensure_future(work)
+        self._cancel = task.cancel
+        try:
+            await asyncio.wait([task])
+        finally:
+            self._cancel = None
+            task.cancel()
+        return None if task.cancelled() else task.result()
+
+    async def _answer(self, turn: UserTurn) -> None:
+        session = self._session()
+        session.steered = self._steer
+        results: list[ToolResult] = []
+        self._taken(turn)
+        with contextlib.suppress(HarnessError):  # the last event has said so
+            async with watch(session, lambda told: self._perform(turn, told)) as stream:
+                self._cancel = stream.cancel
+                try:
+                    if self._closed:
+                        stream.cancel()
+                    async for event in stream:
+                        if not isinstance(event, ToolCalled | ToolReturned):
+                            self._tell_steering()
+                        await self._channel.send(_told(event, results, turn))
+                finally:
+                    self._cancel = None
+                    session.steered = tuple
+
+    def _tell_steering(self) -> None:
+        steering, self._steering = self._steering, []
+        for turn in steering:
+            self._taken(turn)
+
+    def _steer(self) -> Sequence[Message]:
+        """What was said while the model worked, up to the next command: it joins the conversation now."""
+        messages: list[Message] = []
+        while self._waiting and (self._command is None or not is_command(self._waiting[0])):
+            turn = self._waiting.popleft()
+            self._steering.append(turn)
+            messages.append(Message("user", turn.content))
+        return messages
+
+
+def _told(event: Event, results: list[ToolResult], turn: UserTurn) -> AgentOutput:
+    """The output that tells an event; `results` collects those of the turn."""
+    if isinstance(event, Text):
+        return AgentOutput(content=event.text, streaming=True, metadata=turn.metadata, event=event)
+    if isinstance(event, ToolReturned):
+        result = (
+            ToolResult(event.name, True, event.content)
+            if event.ok
+            else ToolResult(event.name, False, {}, str(event.error))
+        )
+        results.append(result)
+        return AgentOutput(tool_results=(result,), streaming=True, metadata=turn.metadata, event=event)
+    if isinstance(event, RunFinished):
+        failure = event.summary.error
+        cancelled = event.summary.status == "cancelled"
+        error = "the answer was stopped" if cancelled else "" if failure is None else failure.message
+        return AgentOutput(
+            content=event.reply, tool_results=tuple(results), error=error, metadata=turn.metadata, event=event
+        )
+    return AgentOutput(streaming=True, metadata=turn.metadata, event=event)

@@ -1,0 +1,160 @@
+"""What is shown in a terminal, drawn by rich: the model's Markdown, tools and their results, words of the harness.
+
+Nothing that a model, a tool or the daemon says reaches the terminal unescaped: see :func:`~..errors.printable`.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from markdown_it import MarkdownIt
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.markdown import Heading, Markdown, MarkdownElement
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from signet_reference_harness.errors import printable
+
+LONGEST_DRAWN: Final = 20_000
+"""Characters of a block that are drawn as Markdown: a longer one is shown as it is."""
+NARROW: Final = 40
+"""Columns beneath which nothing is set beside anything else."""
+
+
+_STYLES: Final = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class _Heading(Heading):
+    """At the left, where the eye is; rich puts it in the middle."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        self.text.justify = "left"
+        yield self.text
+
+
+class _Markdown(Markdown):
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {**Markdown.elements, "heading_open": _Heading}
+
+
+class Drawing:
+    """Draws for a terminal of the width that is given each time, in columns."""
+
+    def __init__(self, *, colour: bool) -> None:
+        self._colour = colour
+        self._parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+
+    def ansi(self, drawn: RenderableType, width: int) -> str:
+        """The text that shows it, with the terminal's own codes for style; without blank lines around it."""
+        page = io.StringIO()
+        console = Console(
+            file=page,
+            width=max(width, 1),
+            force_terminal=True,
+            color_system="256" if self._colour else None,
+            no_color=not self._colour,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            legacy_windows=False,
+        )
+        console.print(drawn)
+        rows = page.getvalue().split("\n")
+        blank = [not _STYLES.sub("", row).strip() for row in rows]
+        if all(blank):
+            return ""
+        return "\n".join(rows[blank.index(False) : len(rows) - blank[::-1].index(False)]) + "\n"
+
+    def said_by_user(self, text: str) -> RenderableType:
+        """What the person said."""
+        return _hanging("> ", Text(shown(text), style="bold"), "bold cyan")
+
+    def said_by_model(self, block: str) -> RenderableType:
+        """A block of Markdown."""
+        text = shown(block)
+        if len(text) > LONGEST_DRAWN:
+            return Text(text)
+        markdown = _Markdown("", hyperlinks=False, code_theme="ansi_dark")
+        # Not by rich's own parser, which leaves out what looks like HTML.
+        markdown.parsed = self._parser.parse(text)
+        return markdown
+
+    def tool(
+        self, name: str, arguments: Mapping[str, Any], width: int, *, ok: bool | None, told: str
+    ) -> RenderableType:
+        """A call of a tool in one line, and what it brought in another; `ok` None while it runs."""
+        colour = "yellow" if ok is None else "green" if ok else "red"
+        line = Text("● ", style=colour).append(one_line(name, 80), style="bold")
+        if arguments:
+            line.append(" ").append(one_line(_in_words(arguments), 2_000), style="dim")
+        line.truncate(max(width, 8), overflow="ellipsis")
+        if not told:
+            return line
+        result = Text("  ").append(one_line(told, 2_000), style="dim" if ok else "red")
+        result.truncate(max(width, 8), overflow="ellipsis")
+        return Group(line, result)
+
+    def note(self, text: str) -> RenderableType:
+        """A word of the harness."""
+        return Text(shown(text), style="dim")
+
+    def error(self, text: str) -> RenderableType:
+        """What went wrong."""
+        return _hanging("! ", Text(shown(text), style="red"), "bold red")
+
+    def rows(self, title: str, rows: Sequence[tuple[str, str]], width: int) -> RenderableType:
+        """A heading, and names with what there is to say of each."""
+        heading = Text(shown(title), style="bold")
+        if width < NARROW:
+            lines: list[RenderableType] = []
+            for name, text in rows:
+                lines += [Text(one_line(name, 200), style="cyan"), Padding(Text(shown(text)), (0, 0, 0, 2))]
+            return Group(heading, *lines)
+        table = Table.grid(padding=(0, 2, 0, 0))
+        table.add_column(style="cyan", no_wrap=True, max_width=width // 2, overflow="ellipsis")
+        table.add_column(ratio=1)
+        for name, text in rows:
+            table.add_row(Text(f"  {one_line(name, 200)}"), Text(shown(text)))
+        return Group(heading, table)
+
+
+def shown(text: str) -> str:
+    """`text` as it may reach a terminal."""
+    return printable(text.replace("\r\n", "\n")).replace("\t", "    ")
+
+
+def one_line(text: str, most: int) -> str:
+    """As :func:`shown`, in one line of at most so many characters."""
+    line = " ".join(shown(text[: 2 * most]).split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def in_brief(content: Any) -> str:
+    """The content of a tool's result, for one line: how many rows, or its first words."""
+    rows = content.get("results") if isinstance(content, Mapping) else content
+    if isinstance(rows, Sequence) and not isinstance(rows, str):
+        return f"{len(rows)} {'result' if len(rows) == 1 else 'results'}"
+    if isinstance(content, str):
+        first = next((line for line in content.splitlines() if line.strip()), "nothing")
+        more = content.count("\n")
+        return f"{first}  (+{more} lines)" if more > 1 else first
+    return _in_words(content) if isinstance(content, Mapping) else json.dumps(content, ensure_ascii=False)
+
+
+def _in_words(members: Mapping[str, Any]) -> str:
+    return ", ".join(
+        f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)}"
+        for name, value in members.items()
+    )
+
+
+def _hanging(mark: str, text: Text, style: str) -> RenderableType:
+    table = Table.grid(padding=0)
+    table.add_column(width=len(mark))
+    table.add_column(ratio=1)
+    table.add_row(Text(mark, style=style), text)
+    return table

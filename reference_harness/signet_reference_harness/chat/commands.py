@@ -1,0 +1,250 @@
+"""What a person asks of the harness in a chat, not of the model: the commands that begin with a slash."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+from signet_reference_harness.channels import UserTurn
+from signet_reference_harness.channels.terminal.face import Face
+from signet_reference_harness.chat.open_session import Known, OpenSession
+from signet_reference_harness.errors import HarnessError
+from signet_reference_harness.identity import SessionIdentity
+from signet_reference_harness.skills import Skill, skills
+from signet_reference_harness.turn import TurnListener, TurnResult
+
+MEMORIES: Final = 10
+"""Memories that are listed, or searched for."""
+REPLAYED: Final = 2
+"""Turns that are shown again when a session is gone on with."""
+SHORT_KEY: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command: what is written after its name, what it does, and whether it may be given while an answer is made."""
+
+    about: str
+    carry_out: Callable[[Commands, str, UserTurn], Awaitable[UserTurn | None]]
+    argument: str = ""
+    at_once: bool = False
+
+
+class Commands:
+    """Carries out the commands of one chat. Each returns what is to be said to the model, or None."""
+
+    def __init__(self, face: Face, opened: OpenSession, workspace: Path, project: Path) -> None:
+        self._face = face
+        self._opened = opened
+        self._workspace = workspace
+        self._project = project
+        self._listed: Sequence[Known] = ()
+        """What /resume listed last: a number names one of these."""
+        self._skill: tuple[UserTurn, Skill, str] | None = None
+
+    async def carry_out(self, turn: UserTurn, _busy: bool) -> UserTurn | None:
+        """Carry out a command, and tell what cannot be."""
+        name, _, argument = turn.content.strip().partition(" ")
+        self._face.said(turn)
+        command = COMMANDS.get(name)
+        if command is None:
+            near = get_close_matches(name, COMMANDS, 1)
+            self._face.error(f"there is no command {name[:60]}; try {near[0] if near else '/help'}")
+            return None
+        try:
+            return await command.carry_out(self, argument.strip(), turn)
+        except HarnessError as failure:
+            self._face.error(failure.message + (f"; try: {failure.remedy}" if failure.remedy else ""))
+            return None
+        finally:
+            self.tell_notes()
+
+    def tell_notes(self) -> None:
+        """Tell what the daemon did not do."""
+        for note in self._opened.notes():
+            self._face.note(f"the daemon: {note}")
+
+    async def take_turn(self, said: UserTurn, listener: TurnListener) -> TurnResult:
+        """A turn with the model, by a skill if one was just asked for."""
+        asked, self._skill = self._skill, None
+        if asked is not None and asked[0] is said:
+            return await self._opened.use_skill(asked[1], asked[2], said, listener)
+        return await self._opened.turn(said, listener)
+
+    async def help(self, _argument: str, _turn: UserTurn) -> None:
+        """List the commands."""
+        rows = [(f"{name} {each.argument}".strip(), each.about) for name, each in COMMANDS.items()]
+        self._face.rows("Commands", rows)
+        self._face.note(
+            "What you type while an answer is made steers it: the model reads it after its next tool, or as the next "
+            "turn. Ctrl-C stops the answer, Alt-Enter begins a new line, Ctrl-R searches what you typed before."
+        )
+
+    async def memory(self, argument: str, _turn: UserTurn) -> None:
+        """List memories, or search for them."""
+        session = self._opened.session
+        if argument:
+            result = await session.use_tool("memory_search", {"query": argument, "limit": MEMORIES})
+        else:
+            result = await session.use_tool("memory_list", {"limit": MEMORIES})
+        if not result.ok:
+            self._face.error(f"no memories: {result.error}")
+            return
+        rows = [_memory(row) for row in _rows(result.content)]
+        about = f"Memories of {argument!r}" if argument else "Memories, the newest first"
+        if rows:
+            self._face.rows(about, rows)
+        else:
+            self._face.note("The daemon holds no such memory." if argument else "The daemon holds no memory yet.")
+
+    async def compact(self, _argument: str, _turn: UserTurn) -> None:
+        """Put a summary in the place of the conversation."""
+        if not self._opened.session.conversation.messages:
+            self._face.note("Nothing has been said that could be summarised.")
+            return
+        self._face.note("The model writes a summary …")
+        summary = await self._opened.compact()
+        self._face.note("The model goes on from this summary:")
+        self._face.said_before(summary)
+
+    async def clear(self, _argument: str, _turn: UserTurn) -> None:
+        """Take the conversation from the model."""
+        await self._opened.clear()
+        self._face.note("The session was ended and begun anew: the model knows nothing of what was said.")
+
+    async def new(self, _argument: str, _turn: UserTurn) -> None:
+        """Begin another session."""
+        here = self._opened.session.identity
+        await self._opened.take_up(SessionIdentity(str(uuid4()), here.agent, here.project), None)
+        self._face.note(f"Session {self._opened.session.identity.key[:SHORT_KEY]} begins.")
+
+    async def resume(self, argument: str, _turn: UserTurn) -> None:
+        """List the sessions that can be gone on with, or go on with one."""
+        if not argument:
+            self._listed = self._opened.known()
+            if not self._listed:
+                self._face.note("There is no other session of this agent in this project.")
+                return
+            rows = [(f"{number}  {each.key[:SHORT_KEY]}", _about(each)) for number, each in enumerate(self._listed, 1)]
+            self._face.rows("Sessions, the latest first; /resume NUMBER goes on with one", rows)
+            return
+        key = self._named(argument)
+        stored = self._opened.stored(key)
+        if stored.identity.key == self._opened.session.identity.key:
+            self._face.note("This is the session you are in.")
+            return
+        await self._opened.take_up(stored.identity, stored)
+        self.tell_resumed()
+
+    def tell_resumed(self) -> None:
+        """Show how the conversation ended that is gone on with."""
+        session = self._opened.session
+        turns = session.conversation.turns
+        asked = [place for place, (role, _) in enumerate(turns) if role == "user"]
+        self._face.note(f"Session {session.identity.key[:SHORT_KEY]} goes on, after {_turns(len(asked))}.")
+        for role, text in turns[asked[-REPLAYED] if len(asked) >= REPLAYED else 0 :]:
+            if role == "user":
+                self._face.said(UserTurn(content=text))
+            elif role == "assistant":
+                self._face.said_before(text)
+
+    async def tools(self, _argument: str, _turn: UserTurn) -> None:
+        """List what the model can do."""
+        rows = [(each.name, each.description.split("\n", 1)[0]) for each in self._opened.session.tools.definitions]
+        self._face.rows("Tools that the model may call", rows)
+
+    async def skills(self, _argument: str, _turn: UserTurn) -> None:
+        """List the skills."""
+        rows = [(each.name, f"{each.description} ({each.origin})") for each in self._skills()]
+        if rows:
+            self._face.rows("Skills; /skill NAME uses one", rows)
+        else:
+            self._face.note(
+                f"There are no skills. One is a folder with a SKILL.md, in {self._project}/.agents/skills "
+                f"or in {self._workspace}/skills."
+            )
+
+    async def skill(self, argument: str, turn: UserTurn) -> UserTurn | None:
+        """Let the model follow a skill."""
+        name, _, what = argument.partition(" ")
+        known = {each.name: each for each in self._skills()}
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            remedy = f"/skill {near[0]}" if near else "/skills"
+            self._face.error(f"there is no skill {name[:60]!r}; try {remedy}" if name else "name a skill: /skill NAME")
+            return None
+        words = what.strip() or f"Use the skill {name}."
+        said = UserTurn(content=words, metadata=turn.metadata)
+        self._skill = (said, known[name], what.strip())
+        return said
+
+    async def leave(self, _argument: str, _turn: UserTurn) -> None:
+        """End the chat."""
+        self._face.close()
+
+    def _skills(self) -> Sequence[Skill]:
+        return skills(self._workspace, self._project)
+
+    def _named(self, argument: str) -> str:
+        """The key of the session that a number of the list, a key, or the beginning of one names."""
+        if argument.isdecimal() and 1 <= int(argument) <= len(self._listed):
+            return self._listed[int(argument) - 1].key
+        begun = [each.key for each in self._opened.known() if each.key.startswith(argument)]
+        return begun[0] if len(begun) == 1 else argument
+
+
+COMMANDS: Final[Mapping[str, Command]] = {
+    "/help": Command("what can be typed here", Commands.help, at_once=True),
+    "/memory": Command("the newest memories, or those of WORDS", Commands.memory, "[WORDS]"),
+    "/compact": Command("let the model go on from a summary", Commands.compact),
+    "/clear": Command("take the conversation from the model", Commands.clear),
+    "/new": Command("begin another session", Commands.new),
+    "/resume": Command("go on with an earlier session; without SESSION, list them", Commands.resume, "[SESSION]"),
+    "/tools": Command("what the model can do", Commands.tools, at_once=True),
+    "/skills": Command("the skills of the project and the agent", Commands.skills, at_once=True),
+    "/skill": Command("let the model follow a skill", Commands.skill, "NAME [WORDS]"),
+    "/quit": Command("end the session and the chat; so does Ctrl-D", Commands.leave, at_once=True),
+}
+
+
+def is_at_once(turn: UserTurn) -> bool:
+    """Whether the command is carried out while an answer is made."""
+    command = COMMANDS.get(turn.content.split(maxsplit=1)[0])
+    return command is not None and command.at_once
+
+
+def _rows(content: Any) -> Sequence[Mapping[str, Any]]:
+    members = content if isinstance(content, Mapping) else {}
+    rows = members.get("results", members.get("memories"))
+    return [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
+
+
+def _memory(row: Mapping[str, Any]) -> tuple[str, str]:
+    kind = row.get("type")
+    identity = row.get("id")
+    name = f"{str(identity)[:SHORT_KEY]}{f' {kind}' if isinstance(kind, str) else ''}"
+    return name, str(row.get("content", ""))
+
+
+def _about(known: Known) -> str:
+    first = " ".join(known.first.split())
+    words = first if len(first) <= 60 else f"{first[:59]}…"
+    return f"{words} ({_turns(known.turns)}, {_ago(known.written)})"
+
+
+def _turns(count: int) -> str:
+    return "1 turn" if count == 1 else f"{count} turns"
+
+
+def _ago(moment: datetime) -> str:
+    minutes = max(int((datetime.now(UTC) - moment).total_seconds() // 60), 0)
+    if minutes < 1:
+        return "just now"
+    if minutes < 120:
+        return f"{minutes} min ago"
+    return f"{minutes // 60} h ago" if minutes < 48 * 60 else f"{minutes // (24 * 60)} days ago"

@@ -1,0 +1,242 @@
+"""The session that a chat is in: taken up, kept in its file, put down for another, and ended at the daemon."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+from signet_reference_harness.adapter import SkillInvocation
+from signet_reference_harness.channels import UserTurn
+from signet_reference_harness.conversation import Conversation
+from signet_reference_harness.errors import ConfigError, HarnessError
+from signet_reference_harness.headless.session_file import SUFFIX, SessionFile, Stored, path_of, read_session
+from signet_reference_harness.host import SessionHost
+from signet_reference_harness.identity import SessionIdentity
+from signet_reference_harness.messages import Message, ToolCall
+from signet_reference_harness.providers import Provider
+from signet_reference_harness.providers.completion import CompletionChunk, StopReason, Usage
+from signet_reference_harness.session import Session
+from signet_reference_harness.skills import Skill
+from signet_reference_harness.tools import ToolResult
+from signet_reference_harness.tools.bounds import ResultFolder
+from signet_reference_harness.turn import TurnListener, TurnResult, added
+from signet_reference_harness.uninterrupted import uninterrupted
+
+MOST_LISTED: Final = 20
+"""Sessions that are offered to be gone on with."""
+LARGEST_LISTED: Final = 32 * 1024 * 1024
+"""Bytes of a session file that is looked into for the list."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """A session that can be gone on with: when it was last written to, and what was first asked in it."""
+
+    key: str
+    written: datetime
+    first: str
+    turns: int
+
+
+class OpenSession:
+    """The one session of a chat at a time, with its file."""
+
+    def __init__(
+        self,
+        host: SessionHost,
+        provider: Provider,
+        folder: Path,
+        scrub: Callable[[str], str],
+        *,
+        max_rounds: int | None = None,
+    ) -> None:
+        """`folder` is where session files stand; `scrub` takes from each line of them what may not be kept."""
+        self._host = host
+        self._provider = provider
+        self._folder = folder
+        self._scrub = scrub
+        self._max_rounds = max_rounds
+        self._session: Session | None = None
+        self._file: SessionFile | None = None
+        self.usage = Usage()
+        """Tokens of the session since it was taken up."""
+
+    @property
+    def session(self) -> Session:
+        """The session that is open. Raises AssertionError before the first one is."""
+        assert self._session is not None  # noqa: S101 - taken up before anything is said
+        return self._session
+
+    async def take_up(self, identity: SessionIdentity, stored: Stored | None) -> None:
+        """Begin the session, or go on with what is `stored` of it, after the end of the one that is open.
+
+        Raises ConfigError, and changes nothing, when its file cannot be had.
+        """
+        size = 0 if stored is None else stored.size
+        file = SessionFile.open(self._folder, identity, self._scrub, size=size)
+        before, old_file = self._session, self._file
+        session = self._host.session_for(identity.key, project=identity.project, agent=identity.agent, key=identity.key)
+        session.results = ResultFolder(file.path.with_suffix(".results"))
+        if self._max_rounds is not None:
+            session.most_rounds = self._max_rounds
+        if stored is not None:
+            session.conversation = Conversation.restored(stored.messages, stored.turns, stored.summary)
+        self._session, self._file, self.usage = session, file, Usage()
+        if old_file is not None:
+            old_file.close()
+        await uninterrupted(self._host.start(session, "startup" if stored is None else "resume", before))
+
+    async def turn(self, said: UserTurn, listener: TurnListener) -> TurnResult:
+        """A turn with the model, kept in the session's file whatever it comes to."""
+        session, file = self.session, self._opened
+        session.cut_turn = None
+        file.turn(said.content)
+        told = _Kept(listener, file)
+        result = TurnResult(outcome=StopReason.ERROR)
+        try:
+            result = await session.turn(said.content, self._provider, listener=told)
+        except asyncio.CancelledError:
+            result = session.cut_turn or TurnResult(outcome=StopReason.CANCELLED)
+            raise
+        finally:
+            self.usage = added(self.usage, result.usage)
+            file.outcome(str(result.outcome), result.reply, result.messages, error=result.error)
+        return result
+
+    async def use_skill(self, skill: Skill, arguments: str, said: UserTurn, listener: TurnListener) -> TurnResult:
+        """A turn in which the model follows a skill; the daemon is told of it."""
+        session, began, clock = self.session, _now(), time.monotonic()
+        pending = session.conversation.pending
+        session.conversation.pending = (*pending, skill.reminder)
+        error: str | None = "stopped"
+        try:
+            result = await self.turn(said, listener)
+            error = result.error
+        finally:
+            session.conversation.pending = tuple(
+                each for each in session.conversation.pending if each != skill.reminder
+            )
+            invocation = SkillInvocation(
+                id=str(uuid4()),
+                skill=skill.name,
+                began=began,
+                latency_ms=round((time.monotonic() - clock) * 1_000),
+                origin=str(skill.origin),
+                arguments=arguments,
+                error=error,
+            )
+            session.replies.append(await uninterrupted(session.client.skill_invocation(session.identity, invocation)))
+        return result
+
+    async def compact(self) -> str:
+        """Put a summary in the place of the conversation; returns it."""
+        done = await self.session.compact(self._provider)
+        self._opened.compaction(done.summary)
+        self.usage = added(self.usage, done.usage)
+        return done.summary if done.by_model else f"{done.summary}\n\nThe model could not summarise: {done.detail}"
+
+    async def clear(self) -> None:
+        """End the session, and begin it anew with nothing in the model's context."""
+        await uninterrupted(self._host.clear(self.session))
+        self._opened.cleared()
+
+    async def end(self) -> None:
+        """End the session at the daemon, and let its file go."""
+        if self._session is not None:
+            await self._host.end(self._session)
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def notes(self) -> Iterator[str]:
+        """What the daemon did not do since the last call, a line for each operation and failure."""
+        failed = (reply for reply in self.session.take_replies() if reply.failure is not None)
+        yield from dict.fromkeys(reply.in_brief for reply in failed)
+
+    def known(self) -> Sequence[Known]:
+        """The sessions of this agent in this project that can be gone on with, the latest first, without this one."""
+        here = self.session.identity
+        files = sorted(self._folder.glob(f"*{SUFFIX}"), key=_written, reverse=True)
+        listed: list[Known] = []
+        for path in files:
+            if len(listed) == MOST_LISTED:
+                break
+            stored = _readable(path)
+            if stored is None or not stored.turns or stored.identity.key == here.key:
+                continue
+            if (stored.identity.agent, stored.identity.project) == (here.agent, here.project):
+                first = next((text for role, text in stored.turns if role == "user"), "")
+                turns = sum(role == "user" for role, _ in stored.turns)
+                written = datetime.fromtimestamp(_written(path), UTC)
+                listed.append(Known(key=stored.identity.key, written=written, first=first, turns=turns))
+        return listed
+
+    def stored(self, key: str) -> Stored:
+        """What is kept of a session. Raises ConfigError when nothing is, or it is of another agent or project."""
+        here = self.session.identity
+        stored = read_session(path_of(self._folder, key))
+        if (stored.identity.agent, stored.identity.project) != (here.agent, here.project):
+            raise ConfigError(
+                f"session {key} is of agent {stored.identity.agent} in {stored.identity.project}",
+                remedy=f"signet-harness chat --session {key}",
+            )
+        return stored
+
+    @property
+    def _opened(self) -> SessionFile:
+        assert self._file is not None  # noqa: S101 - taken up before anything is said
+        return self._file
+
+
+class _Kept(TurnListener):
+    """Passes on what it is told of a turn, and keeps in the session's file what stays done whatever becomes of it."""
+
+    def __init__(self, listener: TurnListener, file: SessionFile) -> None:
+        self._listener = listener
+        self._file = file
+
+    def chunk(self, chunk: CompletionChunk) -> None:
+        """Pass it on."""
+        self._listener.chunk(chunk)
+
+    def message(self, message: Message) -> None:
+        """Pass it on."""
+        self._listener.message(message)
+
+    def tool_call(self, call: ToolCall) -> None:
+        """Pass it on."""
+        self._listener.tool_call(call)
+
+    def tool_result(self, call: ToolCall, result: ToolResult) -> None:
+        """Note that the tool has run."""
+        self._file.tool(call.name, ok=result.ok)
+        self._listener.tool_result(call, result)
+
+    def compaction(self, summary: str) -> None:
+        """Keep the summary."""
+        self._file.compaction(summary)
+        self._listener.compaction(summary)
+
+
+def _written(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _readable(path: Path) -> Stored | None:
+    try:
+        return read_session(path) if path.stat().st_size <= LARGEST_LISTED else None
+    except (HarnessError, OSError):
+        return None
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,193 @@
+"""`signet-harness chat`, from its options to its exit status: whatever ends it, the session is ended at the daemon."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from signet_reference_harness.channels import UserTurn
+from signet_reference_harness.channels.conversing import Conversing
+from signet_reference_harness.channels.terminal.face import Face, Status
+from signet_reference_harness.channels.terminal.plain import PlainFace
+from signet_reference_harness.chat.commands import COMMANDS, Commands, is_at_once
+from signet_reference_harness.chat.open_session import OpenSession
+from signet_reference_harness.errors import ConfigError, HarnessError
+from signet_reference_harness.headless.inputs import Folders, Options
+from signet_reference_harness.headless.plan import Plan
+from signet_reference_harness.headless.task import RESEARCH
+from signet_reference_harness.host import SessionHost
+from signet_reference_harness.reply import FailureClass
+
+INVALID: Final = 2
+ENDING_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
+HISTORY: Final = "chat-history"
+Tell = Callable[[str, str | None], Any]
+
+
+def perform(options: Options, tell: Tell, *, plain: bool = False) -> int:
+    """Hold the chat; returns the exit status. `tell` shows a person what went wrong, and what to do about it."""
+    chat = _Chat(options, plain=plain or not _is_screen(os.environ))
+    try:
+        folders = Folders.read(options, os.environ)
+        plan = Plan.read(options, os.environ, folders)
+        asyncio.run(chat.hold(plan))
+    except HarnessError as failure:
+        tell(failure.message, failure.remedy)
+        return INVALID
+    return 0 if chat.signal is None else 128 + chat.signal
+
+
+class _Chat:
+    """One chat: a face, the session that it is in, and its commands."""
+
+    def __init__(self, options: Options, *, plain: bool) -> None:
+        self._options = options
+        self._plain = plain
+        self.signal: int | None = None
+        """The signal that ended it."""
+
+    async def hold(self, plan: Plan) -> None:
+        """Talk until the channel closes. Raises HarnessError when it cannot be begun."""
+        host = SessionHost(
+            plan.config,
+            plan.tools,
+            research=RESEARCH,
+            workspace=plan.workspace,
+            context_budget=self._options.context_budget,
+        )
+        key = plan.settings.key
+        opened = OpenSession(
+            host,
+            plan.provider,
+            plan.folders.sessions,
+            str if key is None else key.hide_in,
+            max_rounds=self._options.max_rounds,
+        )
+        try:
+            offline = (await host.client.health()).failure is FailureClass.OFFLINE
+            await opened.take_up(plan.identity, plan.stored)
+            await self._talk(plan, opened, host.client.config.origin if offline else None)
+        finally:
+            try:
+                await opened.end()
+            finally:
+                await host.aclose()
+                with contextlib.suppress(Exception):  # a stranger's code; what it has answered stays answered
+                    await plan.provider.aclose()
+
+    async def _talk(self, plan: Plan, opened: OpenSession, missing: str | None) -> None:
+        """The conversation; `missing` is where no daemon answered."""
+
+        def status() -> Status:
+            session = opened.session
+            return Status(
+                agent=session.identity.agent,
+                session=session.identity.key,
+                model=plan.settings.model or plan.settings.provider,
+                input_tokens=opened.usage.input_tokens,
+                output_tokens=opened.usage.output_tokens,
+                context=session.context_tokens,
+            )
+
+        face = self._face(plan.folders.state, status)
+        commands = Commands(face, opened, plan.workspace, plan.folders.project)
+
+        async def command(turn: UserTurn, busy: bool) -> UserTurn | None:
+            return await commands.carry_out(turn, busy)
+
+        def taken(turn: UserTurn) -> None:
+            face.said(turn)
+
+        conversing = Conversing(
+            face, lambda: opened.session, commands.take_turn, command=command, at_once=is_at_once, taken=taken
+        )
+        self._greet(face, commands, plan, missing)
+        self._connect(face, conversing)
+        with self._heeding_signals(face, conversing):
+            talking = asyncio.create_task(conversing.run())
+            talking.add_done_callback(lambda _task: face.close())
+            try:
+                await face.run()
+            finally:
+                face.close()
+                await talking
+
+    def _greet(self, face: Face, commands: Commands, plan: Plan, missing: str | None) -> None:
+        if not self._plain:
+            face.note(f"Signet chat in {plan.folders.project}. /help says what can be typed, /quit ends the chat.")
+        if missing is not None:
+            face.error(f"no daemon answers at {missing}: this chat has no memory; start it, or set SIGNET_DAEMON_URL")
+        commands.tell_notes() if missing is None else None
+        if plan.stored is not None and not self._plain:
+            commands.tell_resumed()
+
+    def _connect(self, face: Face, conversing: Conversing) -> None:
+        if not self._plain:
+            from signet_reference_harness.channels.terminal.screen import Screen
+
+            assert isinstance(face, Screen)  # noqa: S101 - made below
+            face.interrupt, face.waits = conversing.interrupt, lambda: conversing.waiting
+            face.is_busy = lambda: conversing.is_busy
+
+    def _face(self, state: Path, status: Callable[[], Status]) -> Face:
+        if self._plain:
+            return PlainFace(sys.stdin.buffer, sys.stdout, sys.stderr, prompt=sys.stdin.isatty())
+        try:
+            from prompt_toolkit.data_structures import Size
+            from prompt_toolkit.input import create_input
+            from prompt_toolkit.output.vt100 import Vt100_Output
+
+            from signet_reference_harness.channels.terminal.screen import Screen
+        except ImportError:
+            raise ConfigError(
+                "the line editor needs the package 'prompt_toolkit'",
+                remedy="pip install 'signet-conformance[harness]', or signet-harness chat --plain",
+            ) from None
+
+        def size() -> Size:
+            columns, rows = shutil.get_terminal_size()
+            return Size(rows=rows, columns=columns)
+
+        # Not asked where the cursor is: over a slow line the answer would come among what is typed.
+        output = Vt100_Output(sys.stdout, size, term=os.environ.get("TERM"), enable_cpr=False)
+        return Screen(
+            status=status,
+            commands=lambda: {name: each.about for name, each in COMMANDS.items()},
+            history=state / HISTORY,
+            colour=not os.environ.get("NO_COLOR"),
+            terminal=(create_input(sys.stdin), output),
+        )
+
+    @contextlib.contextmanager
+    def _heeding_signals(self, face: Face, conversing: Conversing) -> Iterator[None]:
+        """While this lasts, SIGTERM and SIGHUP close the chat, and SIGINT stops the answer, or else closes it too."""
+        loop = asyncio.get_running_loop()
+
+        def close(number: int) -> None:
+            self.signal = self.signal or number
+            face.close()
+
+        def stop() -> None:
+            if not conversing.interrupt():
+                close(signal.SIGINT)
+
+        for number in ENDING_SIGNALS:
+            loop.add_signal_handler(number, close, number)
+        loop.add_signal_handler(signal.SIGINT, stop)
+        try:
+            yield
+        finally:
+            for number in (*ENDING_SIGNALS, signal.SIGINT):
+                loop.remove_signal_handler(number)
+
+
+def _is_screen(environ: Mapping[str, str]) -> bool:
+    """Whether there is a terminal on both sides that can do more than show lines."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and environ.get("TERM", "") not in ("", "dumb", "unknown")

@@ -1,0 +1,59 @@
+"""`signet-harness chat`: a conversation with an agent, in a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from signet_reference_harness.cli.run import FOLDER, provider_options
+
+EPILOG = """\b
+Examples:
+  signet-harness chat
+  signet-harness chat --cwd ~/acme --api ollama-chat --model qwen3
+  signet-harness chat --session nightly
+  printf '%s\\n' "What did we decide?" "And why?" | signet-harness chat
+
+\b
+/help in the chat says what can be typed. Ctrl-C stops an answer, /quit or Ctrl-D
+ends the session and the chat. In a pipe, or on a dumb terminal, each line is a turn.
+Exit status: 0 ended, 2 wrong usage or configuration, 129, 130 or 143 ended by
+SIGHUP, SIGINT or SIGTERM. The session is ended at the daemon in each of these cases.
+"""
+
+
+@click.command("chat", help="Talk with an agent, with the memory of the Signet daemon.", epilog=EPILOG)
+@click.option("--cwd", type=FOLDER, metavar="DIR", help="The project's folder (default: this one).")
+@click.option("--agent", metavar="ID", help="The agent that works (default: SIGNET_AGENT_ID).")
+@click.option("--session", metavar="NAME", help="The session: gone on with if its file exists (default: a new one).")
+@click.option("--sessions-dir", type=FOLDER, metavar="DIR", help="Where session files are (default: in --state-dir).")
+@click.option(
+    "--state-dir",
+    type=FOLDER,
+    metavar="DIR",
+    help="What the harness keeps (default: SIGNET_HARNESS_STATE_DIR, else signet-harness in the user's state folder).",
+)
+@click.option("--max-rounds", type=click.IntRange(0, 1_000), metavar="N", help="Rounds of tool calls (default: 8).")
+@click.option(
+    "--context-budget",
+    type=click.IntRange(1_000),
+    metavar="TOKENS",
+    help="Let the model summarise the conversation when its context is larger (default: when the model is full).",
+)
+@click.option(
+    "--tool",
+    "tools",
+    multiple=True,
+    metavar="MODULE:ATTRIBUTE",
+    help="A tool of your own beside those of `run`; repeatable.",
+)
+@click.option("--plain", is_flag=True, help="Plain lines, on a terminal too: one line is one turn.")
+@provider_options
+def command(*, plain: bool, **given: Any) -> int:
+    """Hold the chat."""
+    from signet_reference_harness.chat.program import perform
+    from signet_reference_harness.cli import told
+    from signet_reference_harness.headless.inputs import Options
+
+    return perform(Options(**given), told, plain=plain)

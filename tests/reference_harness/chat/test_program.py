@@ -1,0 +1,95 @@
+"""A chat as a person has it: on a real pseudo-terminal, and in a pipe."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.reference_harness.llm_server.served import Serve
+from tests.reference_harness.recording_daemon import END, PROMPT, START, RecordingDaemon
+
+from .conftest import Chat, Pipe
+
+READ_NOTES = {"type": "tool_call", "name": "file_read", "arguments": {"path": "notes.md"}}
+MEANT_FOR_A_TERMINAL = "\x1b]0;owned\x07\x1b[2J\u202egreen"
+
+
+def test_a_chat_streams_stops_and_is_steered(chat: Chat, daemon: RecordingDaemon, serve: Serve, project: Path) -> None:
+    """Words show before the answer is whole; Ctrl-C stops it and not the chat; what is typed meanwhile steers."""
+    (project / "notes.md").write_text("two\nlines\n")
+    slow = {"content": "One two three four.", "chunk_delay_ms": 60_000}
+    looking = {"content": [{"type": "text", "text": "I look."}, READ_NOTES], "delay_ms": 1_500}
+    served = serve(turns=[slow, looking, {"content": f"二つ **done** {MEANT_FOR_A_TERMINAL}"}])
+    with chat() as terminal:
+        terminal.type("Count, please.\r")
+        terminal.wait_for(lambda shown: "One" in shown and "working" in shown)
+        assert "four" not in terminal.shown
+        terminal.type("\x03")
+        terminal.wait_for("the answer was stopped")
+        terminal.type("\x03")
+        terminal.wait_for("/quit leaves the chat")
+        terminal.type("Read it.\r")
+        terminal.wait_for("working")
+        terminal.type("In Japanese.\r")
+        terminal.wait_for("+ In Japanese.")
+        shown = terminal.wait_for(lambda text: "二つ done" in text and "working" not in text)
+        assert shown.index("● file_read path: notes.md") < shown.index("> In Japanese.") < shown.index("二つ done")
+        terminal.type("\x04")
+        assert terminal.wait() == 0
+    assert "\\x1b]0;owned\\x07\\x1b[2J\\u202egreen" in terminal.everything
+    assert b"\x1b]0;owned" not in terminal.raw
+    messages = served.requests()[-1]["body"]["messages"]
+    assert [message["role"] for message in messages[-2:]] == ["tool", "user"]
+    assert messages[-1]["content"] == "In Japanese."
+    assert [body["userMessage"] for body in daemon.bodies(PROMPT)] == ["Count, please.", "Read it."]
+    assert "In Japanese." in daemon.bodies(END)[0]["transcript"]
+    assert len(daemon.bodies(END)) == 1
+
+
+def test_an_earlier_session_is_gone_on_with_in_a_window_of_any_width(
+    chat: Chat, pipe: Pipe, daemon: RecordingDaemon, serve: Serve
+) -> None:
+    """/resume lists it and shows how it ended; the session of before is ended; no row is wider than the window."""
+    serve(turns=[{"content": "Blue, 青い空です。"}, {"content": "As I said: 青い空 " + "ひろい" * 20}])
+    done = pipe("Which colour?\n")
+    assert (done.stdout, done.stderr, done.returncode) == ("Blue, 青い空です。\n", "", 0)
+    with chat(columns=30, rows=20) as terminal:
+        terminal.type("/resume\r")
+        terminal.wait_for("Which colour?")
+        terminal.type("/resume 1\r")
+        terminal.wait_for("Blue, 青い空です。")
+        terminal.resize(60, 20)
+        terminal.type("And now?\r")
+        terminal.wait_for(lambda shown: "As I said" in shown and "working" not in shown)
+        terminal.send_signal(signal.SIGTERM)
+        assert terminal.wait() == 143
+    earlier, fresh, resumed = daemon.bodies(START)
+    assert resumed["sessionKey"] == earlier["sessionKey"]
+    assert (resumed["source"], fresh["source"]) == ("resume", "startup")
+    ends = [(body["sessionKey"], body["reason"]) for body in daemon.bodies(END)]
+    assert ends[1:] == [(fresh["sessionKey"], "session_switch"), (earlier["sessionKey"], "session_shutdown")]
+    assert "Which colour?" in daemon.bodies(END)[-1]["transcript"]
+
+
+def test_a_window_that_is_closed_ends_the_session(chat: Chat, daemon: RecordingDaemon, serve: Serve) -> None:
+    """An answer that is being made is stopped, what arrived is handed over, and the status is that of SIGHUP."""
+    serve(turns=[{"content": "One two three.", "chunk_delay_ms": 60_000}])
+    with chat() as terminal:
+        terminal.type("Count.\r")
+        terminal.wait_for(lambda shown: "One" in shown)
+        terminal.hang_up()
+        assert terminal.process.wait(60) == 129
+    assert "One" in daemon.bodies(END)[0]["transcript"]
+
+
+@pytest.mark.parametrize("lines", ["", "\n\n", "/quit\nnever read\n"])
+def test_a_pipe_without_a_turn_is_a_session_without_one(
+    pipe: Pipe, daemon: RecordingDaemon, serve: Serve, lines: str
+) -> None:
+    """The session is started and ended, and no model is asked."""
+    served = serve(turns=[])
+    assert pipe(lines).returncode == 0
+    assert daemon.paths() == ["session-start", "session-end"]
+    assert served.requests() == []
