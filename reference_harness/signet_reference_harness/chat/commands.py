@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from signet_reference_harness.channels import UserTurn
 from signet_reference_harness.channels.terminal.face import Face
-from signet_reference_harness.chat.open_session import Known, OpenSession
+from signet_reference_harness.chat.chat_session import ChatSession, Known
 from signet_reference_harness.errors import HarnessError
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.skills import Skill, skills
@@ -38,7 +38,7 @@ class Command:
 class Commands:
     """Carries out the commands of one chat. Each returns what is to be said to the model, or None."""
 
-    def __init__(self, face: Face, opened: OpenSession, workspace: Path, project: Path) -> None:
+    def __init__(self, face: Face, opened: ChatSession, workspace: Path, project: Path) -> None:
         self._face = face
         self._opened = opened
         self._workspace = workspace

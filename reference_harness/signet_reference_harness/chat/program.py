@@ -16,13 +16,16 @@ from signet_reference_harness.channels import UserTurn
 from signet_reference_harness.channels.conversing import Conversing
 from signet_reference_harness.channels.terminal.face import Face, Status
 from signet_reference_harness.channels.terminal.plain import PlainFace
+from signet_reference_harness.chat.chat_session import ChatSession
 from signet_reference_harness.chat.commands import COMMANDS, Commands, is_at_once
-from signet_reference_harness.chat.open_session import OpenSession
 from signet_reference_harness.errors import ConfigError, HarnessError
 from signet_reference_harness.headless.inputs import Folders, Options
+from signet_reference_harness.headless.open_sessions import end_abandoned
 from signet_reference_harness.headless.plan import Plan
 from signet_reference_harness.headless.task import RESEARCH
 from signet_reference_harness.host import SessionHost
+from signet_reference_harness.mcp_servers.servers import Servers, start_for
+from signet_reference_harness.providers import Provider
 from signet_reference_harness.reply import FailureClass
 
 INVALID: Final = 2
@@ -55,34 +58,39 @@ class _Chat:
 
     async def hold(self, plan: Plan) -> None:
         """Talk until the channel closes. Raises HarnessError when it cannot be begun."""
+        servers = Servers()
         host = SessionHost(
             plan.config,
             plan.tools,
             research=RESEARCH,
+            sources=[servers],
             workspace=plan.workspace,
             context_budget=self._options.context_budget,
         )
         key = plan.settings.key
-        opened = OpenSession(
+        opened = ChatSession(
             host,
             plan.provider,
-            plan.folders.sessions,
+            plan.folders,
             str if key is None else key.hide_in,
             max_rounds=self._options.max_rounds,
         )
         try:
             offline = (await host.client.health()).failure is FailureClass.OFFLINE
+            if not offline:
+                await end_abandoned(host.client, plan.folders.open_sessions)
+            await start_for(servers, plan.mcp, host.client, plan.identity)
             await opened.take_up(plan.identity, plan.stored)
             await self._talk(plan, opened, host.client.config.origin if offline else None)
         finally:
-            try:
-                await opened.end()
-            finally:
-                await host.aclose()
-                with contextlib.suppress(Exception):  # a stranger's code; what it has answered stays answered
-                    await plan.provider.aclose()
+            async with contextlib.AsyncExitStack() as stack:
+                # From the last to the first, each whatever becomes of the others.
+                stack.push_async_callback(_close_provider, plan.provider)
+                stack.push_async_callback(servers.aclose)
+                stack.push_async_callback(host.aclose)
+                stack.push_async_callback(opened.end)
 
-    async def _talk(self, plan: Plan, opened: OpenSession, missing: str | None) -> None:
+    async def _talk(self, plan: Plan, opened: ChatSession, missing: str | None) -> None:
         """The conversation; `missing` is where no daemon answered."""
 
         def status() -> Status:
@@ -186,6 +194,11 @@ class _Chat:
         finally:
             for number in (*ENDING_SIGNALS, signal.SIGINT):
                 loop.remove_signal_handler(number)
+
+
+async def _close_provider(provider: Provider) -> None:
+    with contextlib.suppress(Exception):  # a stranger's code; what it has answered stays answered
+        await provider.aclose()
 
 
 def _is_screen(environ: Mapping[str, str]) -> bool:

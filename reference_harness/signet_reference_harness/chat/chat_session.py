@@ -15,7 +15,10 @@ from signet_reference_harness.adapter import SkillInvocation
 from signet_reference_harness.channels import UserTurn
 from signet_reference_harness.conversation import Conversation
 from signet_reference_harness.errors import ConfigError, HarnessError
-from signet_reference_harness.headless.session_file import SUFFIX, SessionFile, Stored, path_of, read_session
+from signet_reference_harness.headless.inputs import Folders
+from signet_reference_harness.headless.kept_lines import SUFFIX
+from signet_reference_harness.headless.open_sessions import OpenMark, OpenSession
+from signet_reference_harness.headless.session_file import SessionFile, Stored, path_of, read_session
 from signet_reference_harness.host import SessionHost
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.messages import Message, ToolCall
@@ -44,26 +47,29 @@ class Known:
     turns: int
 
 
-class OpenSession:
+class ChatSession:
     """The one session of a chat at a time, with its file."""
 
     def __init__(
         self,
         host: SessionHost,
         provider: Provider,
-        folder: Path,
+        folders: Folders,
         scrub: Callable[[str], str],
         *,
         max_rounds: int | None = None,
     ) -> None:
-        """`folder` is where session files stand; `scrub` takes from each line of them what may not be kept."""
+        """`folders` say where session files stand; `scrub` takes from each line of them what may not be kept."""
         self._host = host
         self._provider = provider
-        self._folder = folder
+        self._folder = folders.sessions
+        self._marks = folders.open_sessions
         self._scrub = scrub
         self._max_rounds = max_rounds
         self._session: Session | None = None
         self._file: SessionFile | None = None
+        self._mark: OpenMark | None = None
+        """Stands while the daemon may hold the session open."""
         self.usage = Usage()
         """Tokens of the session since it was taken up."""
 
@@ -87,10 +93,23 @@ class OpenSession:
             session.most_rounds = self._max_rounds
         if stored is not None:
             session.conversation = Conversation.restored(stored.messages, stored.turns, stored.summary)
+        try:
+            marked = OpenSession(
+                identity.key, identity.agent, identity.project, session.client.config.origin, str(file.path)
+            )
+            mark = OpenMark.put(self._marks, marked)
+        except HarnessError:
+            file.close()
+            raise
         self._session, self._file, self.usage = session, file, Usage()
-        if old_file is not None:
-            old_file.close()
-        await uninterrupted(self._host.start(session, "startup" if stored is None else "resume", before))
+        old_mark, self._mark = self._mark, mark
+        try:
+            await uninterrupted(self._host.start(session, "startup" if stored is None else "resume", before))
+        finally:
+            if old_file is not None:
+                old_file.close()
+            if old_mark is not None:
+                old_mark.leave(owed=before is None or before.owes_end)
 
     async def turn(self, said: UserTurn, listener: TurnListener) -> TurnResult:
         """A turn with the model, kept in the session's file whatever it comes to."""
@@ -148,11 +167,15 @@ class OpenSession:
 
     async def end(self) -> None:
         """End the session at the daemon, and let its file go."""
-        if self._session is not None:
-            await self._host.end(self._session)
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        try:
+            if self._session is not None:
+                await self._host.end(self._session)
+        finally:
+            if self._mark is not None:
+                self._mark.leave(owed=self._session is None or self._session.owes_end)
+            if self._file is not None:
+                self._file.close()
+            self._mark = self._file = None
 
     def notes(self) -> Iterator[str]:
         """What the daemon did not do since the last call, a line for each operation and failure."""
