@@ -54,8 +54,10 @@ def assembled(
         {"part": "history", "messages": len(history)},
         *_named("research", research),
     ]
-    system = reminders.rendered([*context.identity, *start, *submitted, *summary])
-    return [*history, message], replace(options, system_prompt=system, metadata={**options.metadata, "context": parts})
+    stable = reminders.rendered([*context.identity, *start])
+    system = "\n\n".join(filter(None, (stable, reminders.rendered([*submitted, *summary]))))
+    metadata = {**options.metadata, "context": parts}
+    return [*history, message], replace(options, system_prompt=system, stable_prompt=len(stable), metadata=metadata)
 
 
 def summary_of(conversation: Conversation) -> tuple[Reminder, ...]:

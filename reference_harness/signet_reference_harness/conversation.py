@@ -11,6 +11,8 @@ from signet_reference_harness.messages import Message, Reminder, Role
 TRANSCRIPT_LIMIT: Final = 1_500_000
 """Characters. The daemon refuses bodies of over 10 MiB, and a character can take six bytes."""
 DIGEST_LIMIT: Final = 2_000
+BEGAN_AGAIN: Final = "The session began again: {}."
+CLEARED: Final = ("system", BEGAN_AGAIN.format("clear"))
 UNTAKEN: Final = {"role": "system", "content": "This session holds no turn."}
 LINE_BREAKS: Final = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 """Characters that JSON leaves as they are although many a reader splits lines at them."""
@@ -26,13 +28,16 @@ class Conversation:
     """Completed turns only: an interrupted one leaves no trace.
 
     The transcript is never shortened by a compaction or a clear. The daemon keeps one transcript a session
-    key and prefers the longer, so one that shrank would be ignored. It says where the session began again: an
-    end after that differs from the one before, which the daemon may have refused, though no turn lies between.
+    key and prefers the longer, so one that shrank would be ignored; and from an end that says `clear` it keeps
+    nothing, so what came before would be lost. It says where the session began again: an end after that differs
+    from the one before, which the daemon may have refused, though no turn lies between.
     """
 
     def __init__(self) -> None:
         self._turns: list[tuple[Role | Literal["system"], str]] = []
         self._messages: list[Message] = []
+        self._cleared_at = 0
+        """How many lines of the transcript the model is to know nothing of."""
         self.summary = ""
         """What took the place of the messages of before the last compaction."""
         self.last_reply: str | None = None
@@ -73,15 +78,17 @@ class Conversation:
         replies = (message.content for message in reversed(messages) if message.role == "assistant")
         last = next(replies, "")
         made.last_reply = last if last.strip() else None
+        made._cleared_at = max((at for at, line in enumerate(turns) if line == CLEARED), default=0)
         return made
 
     def begin_again(self, source: str) -> None:
         """Note in the transcript that the session goes on after its end, as `source` says."""
-        self._turns.append(("system", f"The session began again: {source}."))
+        self._turns.append(("system", BEGAN_AGAIN.format(source)))
 
     def clear(self) -> None:
         """Take everything from the model."""
         self._messages = []
+        self._cleared_at = len(self._turns)
         self.summary = ""
         self.last_reply = None
         self.pending = ()
@@ -111,8 +118,9 @@ class Conversation:
         return "\n".join(reversed(lines)) if lines else json.dumps(UNTAKEN)
 
     def digest(self) -> str:
-        """A summary made without a model, from what the user asked last: never blank."""
-        asked = "\n".join(f"- {content.strip()}" for role, content in self._turns if role == "user")
+        """A summary made without a model, from what the user asked last since a clear: never blank."""
+        seen = self._turns[self._cleared_at :]
+        asked = "\n".join(f"- {content.strip()}" for role, content in seen if role == "user")
         if not asked:
             return "No turn has been taken yet."
         return f"The user asked, most recently last:\n{asked[-DIGEST_LIMIT:]}"

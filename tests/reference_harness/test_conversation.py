@@ -38,6 +38,20 @@ def test_transcript_outlives_clear_and_compaction() -> None:
     assert (conversation.messages, conversation.summary, conversation.last_reply) == ((), "", None)
 
 
+def test_a_digest_knows_nothing_of_what_was_cleared() -> None:
+    """What takes the place of a summary, and so reaches the model, begins after the clear; also after a restart."""
+    conversation = Conversation()
+    conversation.add_turn("before", "b", [Message("user", "before")])
+    conversation.clear()
+    conversation.begin_again("clear")
+    conversation.add_turn("after", "d", [Message("user", "after")])
+    restored = Conversation.restored(conversation.messages, conversation.turns)
+    for each in (conversation, restored):
+        assert "after" in each.digest()
+        assert "before" not in each.digest()
+        assert ("user", "before") in told(each)
+
+
 def test_transcript_says_where_the_session_began_again() -> None:
     """A resume or a clear stands between the turns, in a line that is no turn, and in no digest."""
     conversation = Conversation()

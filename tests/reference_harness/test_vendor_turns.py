@@ -14,7 +14,7 @@ from signet_reference_harness.turn import TurnResult
 from tests.reference_harness.llm_server.conftest import scripted_model, serve
 from tests.reference_harness.llm_server.served import Serve
 from tests.reference_harness.providers.asking import APIS, make
-from tests.reference_harness.recording_daemon import END, START, RecordingDaemon
+from tests.reference_harness.recording_daemon import END, PROMPT, START, Answer, RecordingDaemon
 from tests.reference_harness.sessions import session_of
 
 __all__ = ["scripted_model", "serve"]
@@ -100,3 +100,34 @@ def test_what_not_every_vendor_says(
     result = take(api, serve(turns=[turn]).url)
     assert result.outcome is outcome
     assert result.reply
+
+
+def test_what_stays_the_same_is_marked_for_anthropic_s_cache(
+    hosted: Callable[..., Any], daemon: RecordingDaemon, serve: Serve
+) -> None:
+    """What begins each turn's request is the same and marked; the conversation only where nothing changes before it."""
+    daemon.always[START] = Answer({"inject": "Robin prefers pytest.", "memories": []})
+    daemon.answers[PROMPT] = [Answer({"inject": "Port 3850 it is.", "sessionKnown": True})]
+    served = serve(turns=[GOOD, GOOD])
+
+    async def work(host: SessionHost) -> None:
+        provider = make("anthropic-messages", served.url)
+        session = session_of(host)
+        try:
+            await session.start()
+            for prompt in ("Which port?", "Sure?"):
+                await session.turn(prompt, provider)
+        finally:
+            await provider.aclose()
+
+    hosted(work)
+    first, second = (request["body"] for request in served.requests())
+    assert first["system"][0] == second["system"][0]
+    assert "Robin prefers pytest." in first["system"][0]["text"]
+    assert first["system"][0]["cache_control"] == {"type": "ephemeral"}
+    assert "Port 3850 it is." in first["system"][1]["text"]
+    marked = [
+        "cache_control" in block for body in (first, second) for each in body["messages"] for block in each["content"]
+    ]
+    assert marked == [False, False, False, True]
+    assert (len(second["system"]), first["tools"]) == (1, second["tools"])

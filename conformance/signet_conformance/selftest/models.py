@@ -83,7 +83,7 @@ class _Asked:
 
     def put(self, system: str) -> None:
         """Set the system prompt."""
-        self.options = replace(self.options, system_prompt=system)
+        self.options = replace(self.options, system_prompt=system, stable_prompt=0)
 
     def append(self, text: str) -> bool:
         """Put a text behind what the user said last."""

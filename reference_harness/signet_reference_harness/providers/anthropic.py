@@ -19,6 +19,8 @@ from signet_reference_harness.providers.vendor import (
 
 DEFAULT_MAX_TOKENS: Final = 8_192
 """The API wants a number; this one every current model allows."""
+CACHED: Final = {"type": "ephemeral"}
+"""What marks the end of a part that the vendor is to cache: it caches nothing unasked."""
 THINKING: Final = frozenset({"thinking", "redacted_thinking"})
 
 
@@ -55,7 +57,10 @@ class AnthropicProvider(VendorProvider):
             "messages": list(lowered(messages, self.id)),
         }
         if options.system_prompt:
-            request["system"] = clean(options.system_prompt)
+            request["system"] = list(_system(options))
+            if options.stable_prompt >= len(options.system_prompt):
+                # Nothing before the conversation changes from turn to turn, so that it can be cached as well.
+                _mark_last(request["messages"])
         if options.temperature is not None:
             request["temperature"] = options.temperature
         if options.tools:
@@ -125,6 +130,21 @@ class AnthropicProvider(VendorProvider):
     def _keep_thinking(self, answer: Answer, block: Mapping[str, Any]) -> None:
         kept = {name: value for name, value in block.items() if value is not None}
         answer.thinking.append(Thinking(kept.get("thinking", ""), self.id, kept))
+
+
+def _system(options: CompletionOptions) -> Iterator[dict[str, Any]]:
+    """The system prompt: what stays the same, which with the tools before it is to be cached, and what does not."""
+    stable, rest = options.system_prompt[: options.stable_prompt], options.system_prompt[options.stable_prompt :]
+    if stable:
+        yield {"type": "text", "text": clean(stable), "cache_control": CACHED}
+    if rest.strip():
+        yield {"type": "text", "text": clean(rest.lstrip("\n"))}
+
+
+def _mark_last(messages: Sequence[dict[str, Any]]) -> None:
+    """Have the conversation so far cached; a thinking block cannot be marked."""
+    if messages and messages[-1]["content"] and messages[-1]["content"][-1]["type"] not in THINKING:
+        messages[-1]["content"][-1]["cache_control"] = CACHED
 
 
 def lowered(messages: Sequence[Message], provider: str) -> Iterator[dict[str, Any]]:

@@ -36,6 +36,8 @@ class CompletionOptions:
 
     `tool_choice` "none" forbids tool calls: `tools` then still holds what earlier messages called, which some vendors
     want to be told of; a provider whose vendor has no such choice leaves the tools out.
+    The first `stable_prompt` characters of the system prompt are the same in each turn of the session, as are the tools
+    but for those that come and go: what a vendor may cache.
     `metadata` names the parts of the assembled context, in their order; it is for logs, no provider sends it.
     """
 
@@ -45,6 +47,7 @@ class CompletionOptions:
     tools: tuple[ToolDefinition, ...] = ()
     tool_choice: Literal["auto", "none"] = "auto"
     system_prompt: str = ""
+    stable_prompt: int = 0
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 HIDDEN: Final = "[key]"
 SHORTEST: Final = 6
-"""Characters. What is shorter is no key, but what a local server is given in its place, such as `x` or `none`."""
+"""Characters. What is shorter is rarely a key: a local server is given `x` or `none` in its place."""
+_CREDENTIAL: Final = r"(?i:(?:bearer|basic|api[-_ ]?key(?: provided)?|token|authorization|secret|password)[\s\"':=]+)"
+"""Words that a credential follows, in a header, a command, JSON or a vendor's message."""
 
 
 class Secret:
@@ -27,8 +30,12 @@ class Secret:
         return len(self._text) >= SHORTEST
 
     def hide_in(self, text: str) -> str:
-        """`text` with `[key]` wherever it holds the key."""
-        return text.replace(self._text, HIDDEN) if self.is_secret else text
+        """`text` with `[key]` wherever it holds the key; of a short one only where a credential stands."""
+        if self.is_secret:
+            return text.replace(self._text, HIDDEN)
+        if not self._text or self._text not in text:
+            return text
+        return re.sub(rf"({_CREDENTIAL}){re.escape(self._text)}(?![\w-])", rf"\1{HIDDEN}", text)
 
     def __repr__(self) -> str:
         return f"Secret({HIDDEN})"

@@ -242,3 +242,18 @@ def test_errors_of_configuration_are_the_harness_own() -> None:
     assert isinstance(refusal({}, {}), HarnessError)
     any_value: Any = refusal({"provider": "ollama"}, {}).remedy
     assert "SIGNET_HARNESS_MODEL" in any_value
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Incorrect API key provided: abc.", "Incorrect API key provided: [key]."),
+        ("curl -H 'Authorization: Bearer abc'", "curl -H 'Authorization: Bearer [key]'"),
+        ('{"x-api-key": "abc", "abc": 1}', '{"x-api-key": "[key]", "abc": 1}'),
+        ("as easy as abc, a token abcd", "as easy as abc, a token abcd"),
+    ],
+)
+def test_a_short_key_is_hidden_where_a_credential_stands(text: str, shown: str) -> None:
+    """A key of fewer than six characters is hidden after the words that introduce one, and common words stay whole."""
+    assert Secret("abc").hide_in(text) == shown
+    assert Secret("").hide_in(text) == text
