@@ -191,6 +191,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if not config.getoption("signet_conformance", default=False):
         return
     # Imported here: a run that asks for nothing pays nothing.
+    from signet_conformance.pytest_plugin.plain_imports import plain_imports
+
+    importing = ExitStack()
+    importing.enter_context(plain_imports())
+    config.add_cleanup(importing.close)
     if not hasattr(config, "workerinput") and not config.option.collectonly:
         _warm_up(config)
     from signet_conformance.pytest_plugin.run import ConformanceRun

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +23,16 @@ from signet_conformance.running.request import Request
 from signet_conformance.running.stopwatch import DRIVING, JUDGING, REPORTS
 from signet_conformance.running.untouched import Untouched
 from signet_conformance.running.warm import warmed
+
+
+@contextmanager
+def _loaded_once() -> Iterator[None]:
+    """Within it, garbage collections leave alone what has been loaded by now: Hypothesis collects in each thread."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 class Performance:
@@ -42,7 +55,7 @@ class Performance:
             # Imported when something is driven: who only asks for help has no use for Hypothesis.
             from signet_conformance.running.run import drive
 
-            with self.request.stopwatch.phase(DRIVING):
+            with self.request.stopwatch.phase(DRIVING), _loaded_once():
                 self.recordings.performed = drive(plan, self.request.folder, tell)
 
     @cached_property
