@@ -113,6 +113,14 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session
+def tutorials(session: nox.Session) -> None:
+    """The tutorials, word for word, with their installations, in empty folders; prints how long each took."""
+    session.install("-e", ".[dev]")
+    with_times = ("--durations=0", "-n", "0", "-p", "no:randomly")
+    session.run("pytest", "tests/docs/test_tutorial.py", "-k", "begins", *with_times, env={"SIGNET_TUTORIALS": "1"})
+
+
+@nox.session
 def releases(session: nox.Session) -> None:
     """A whole scripted run of the reference, which fails nothing, against the embedded daemon of every release."""
     session.install("-e", ".")

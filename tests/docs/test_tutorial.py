@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tests.support.walked_page import ROOT, Page
 
 KIT = Page(ROOT / "docs" / "tutorial.md")
+TYPESCRIPT = Page(ROOT / "docs" / "tutorial-typescript.md")
 HARNESS = Page(ROOT / "docs" / "harness" / "tutorial.md", until="## With a model of your own")
 
 
@@ -16,6 +18,28 @@ HARNESS = Page(ROOT / "docs" / "harness" / "tutorial.md", until="## With a model
 def test_every_step_says_what_the_page_shows(page: Page, tmp_path: Path) -> None:
     """Every line that the page shows beneath a block of commands is said, in that order, numbers aside."""
     page.check(tmp_path)
+
+
+@pytest.mark.skipif("SIGNET_TUTORIALS" not in os.environ, reason="installs from the registries: nox -s tutorials")
+@pytest.mark.parametrize("page", [KIT, TYPESCRIPT, HARNESS], ids=["kit", "typescript", "harness"])
+def test_the_page_begins_on_a_machine_without_the_kit(page: Page, tmp_path: Path) -> None:
+    """With its own installation, in an empty folder with an empty home, every step says what the page shows."""
+    home = tmp_path / "home"
+    home.mkdir()
+    work = tmp_path / "work"
+    work.mkdir()
+    page.check(work, home)
+
+
+def test_the_installation_in_typescript_needs_the_clone_alone() -> None:
+    """Beside the registries: the example, the package and the kit itself are those of the clone."""
+    assert TYPESCRIPT.installation == [
+        'export KIT="$HOME/signet-conformance"',
+        'cp -r "$KIT/examples/driver-typescript" connector',
+        "cd connector",
+        'npm install --silent --save-dev "$KIT/conformance/npm" typescript@5 @types/node@20',
+        'export SIGNET_CONFORMANCE_SOURCE="$KIT"',
+    ]
 
 
 @pytest.mark.parametrize(("page", "what"), [(KIT, "$KIT"), (HARNESS, "$KIT[harness]")], ids=["kit", "harness"])

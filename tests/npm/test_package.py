@@ -13,21 +13,13 @@ from pathlib import Path
 import pytest
 
 from signet_conformance import __version__
+from tests.support.bun import packages_beside_bun
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "conformance" / "npm"
 KIT = Path(sys.executable).with_name("signet-conformance")
 README = (PACKAGE / "README.md").read_text(encoding="utf-8")
-MODULES = next(
-    (
-        place
-        for bun in [shutil.which("bun")]
-        if bun
-        for place in [Path(bun).parent.parent]
-        if (place / "typescript").is_dir()
-    ),
-    None,
-)
+MODULES = packages_beside_bun("typescript", "json-schema-to-typescript")
 """Where the packages lie that the types are made and checked with."""
 
 pytestmark = pytest.mark.skipif(shutil.which("npm") is None, reason="there is no npm")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from click.testing import CliRunner
 
 from signet_conformance.cli.commands import commands
 from tests.support.browser import Browser, browser, missing
+from tests.support.bun import packages_beside_bun
 from tests.support.trace_files import BREACHING, CONFORMING, Line, write
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=f"no browser: {missing()}")
@@ -211,9 +211,8 @@ def test_paper_shows_what_is_folded(window: Browser, page: Path) -> None:
     assert opened[1:] == [0, True, opened[0]]
 
 
-AXE = next(
-    (path for bun in [shutil.which("bun")] if bun for path in Path(bun).parent.parent.glob("axe-core/axe.min.js")), None
-)
+PACKAGES = packages_beside_bun("axe-core")
+AXE = None if PACKAGES is None else PACKAGES / "axe-core" / "axe.min.js"
 
 
 @pytest.mark.skipif(AXE is None, reason="axe-core is not installed beside bun")

@@ -17,6 +17,8 @@ MARK = "<!-- the test has the kit installed already -->"
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _STEP = "=== step "
 PATIENCE_S = 300.0
+INSTALLING_S = 1800.0
+"""What a page may take that begins with its installation, on a machine that has other work."""
 
 
 @dataclass(frozen=True)
@@ -62,18 +64,30 @@ class Page:
                 steps[-1] = Step(steps[-1].commands, tuple(filter(None, body.splitlines())))
         return steps
 
-    def walk(self, folder: Path) -> list[str]:
-        """What each step says to a newcomer in an empty folder, all steps in one shell."""
+    def walk(self, folder: Path, home: Path | None = None) -> list[str]:
+        """What each step says to a newcomer in an empty folder, all steps in one shell.
+
+        With an empty `home` the page is begun with its installation; without one the kit is there already.
+        """
         script = "".join(f"echo; echo '{_STEP}{number}'\n{step.commands}" for number, step in enumerate(self.steps))
-        hidden = ("SIGNET_", "GITHUB_", "PYTEST_")
+        hidden = ("SIGNET_", "GITHUB_", "PYTEST_", "VIRTUAL_ENV")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
         bin_folder = str(Path(sys.executable).parent)
+        places = [place for place in kept.get("PATH", os.defpath).split(os.pathsep) if place != bin_folder]
+        if home is None:
+            places.insert(0, bin_folder)
+        else:
+            # The clone is this one, wherever the page supposes it.
+            lines = [line for line in self.installation if not line.startswith("export KIT=")]
+            script = "\n".join(["set -e", *lines, "set +e", script])
+            kept["HOME"] = str(home)
+        patience_s = PATIENCE_S if home is None else INSTALLING_S
         # Into a file: nothing that outlives the shell holds up the reading of what was said.
         with tempfile.TemporaryFile("w+") as said:
             with subprocess.Popen(
                 ["/bin/sh", "-c", script],
                 cwd=folder,
-                env={**kept, "KIT": str(ROOT), "PATH": os.pathsep.join([bin_folder, kept.get("PATH", os.defpath)])},
+                env={**kept, "KIT": str(ROOT), "PATH": os.pathsep.join(places)},
                 stdin=subprocess.DEVNULL,
                 stdout=said,
                 stderr=subprocess.STDOUT,
@@ -81,7 +95,7 @@ class Page:
             ) as shell:
                 ended = True
                 try:
-                    shell.wait(PATIENCE_S)
+                    shell.wait(patience_s)
                 except subprocess.TimeoutExpired:
                     ended = False
                 finally:
@@ -90,13 +104,13 @@ class Page:
                         os.killpg(shell.pid, signal.SIGKILL)
             said.seek(0)
             text = said.read()
-        assert ended, f"the page did not end within {PATIENCE_S:g} s; it said:\n{text}"
+        assert ended, f"the page did not end within {patience_s:g} s; it said:\n{text}"
         return re.split(rf"^{_STEP}\d+\n", text, flags=re.MULTILINE)[1:]
 
-    def check(self, folder: Path) -> None:
+    def check(self, folder: Path, home: Path | None = None) -> None:
         """Fail unless every line that the page shows beneath a block is said, in that order, numbers aside."""
-        said = self.walk(folder)
-        assert len(said) == len(self.steps)
+        said = self.walk(folder, home)
+        assert len(said) == len(self.steps), said
         for step, output in zip(self.steps, said, strict=True):
             rest = [_loose(line) for line in output.splitlines()]
             for line in step.shown:

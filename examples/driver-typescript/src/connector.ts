@@ -1,0 +1,110 @@
+// A tiny connector: three hooks, bounded, silent when the daemon is away or the user has switched Signet off.
+
+import { randomUUID } from "node:crypto";
+
+const BOUNDS_MS = { start: 2000, prompt: 1000, end: 5000 };
+
+/** A session of the harness: `known` to the daemon, `open` there, or `refused` because another path holds it. */
+export interface Session {
+  readonly key: string;
+  readonly project: string;
+  turns: string[];
+  known: boolean;
+  open: boolean;
+  refused: boolean;
+}
+
+type Members = Record<string, unknown>;
+
+/** What an answer came to: its status, "away" when nothing listened, and its JSON if it was a good one. */
+interface Answer {
+  readonly status?: number | "away";
+  readonly said?: Members;
+}
+
+export class Connector {
+  readonly #daemon: string;
+  readonly #agent: string;
+  readonly #token: string | undefined;
+  readonly #silent: boolean;
+  /** Ends that found nobody listening. */
+  readonly #owed: [Session, string][] = [];
+
+  constructor(env: NodeJS.ProcessEnv) {
+    this.#daemon = env.SIGNET_DAEMON_URL ?? "http://127.0.0.1:3850";
+    this.#agent = env.SIGNET_AGENT_ID ?? "default";
+    this.#token = env.SIGNET_TOKEN;
+    this.#silent = env.SIGNET_BYPASS === "1";
+  }
+
+  made(project: string): Session {
+    return { key: randomUUID(), project, turns: [], known: false, open: false, refused: false };
+  }
+
+  async open(project: string): Promise<Session> {
+    return this.begin(this.made(project));
+  }
+
+  async begin(session: Session): Promise<Session> {
+    if (session.refused || this.#silent) return session;
+    const health = await this.#ask("GET", "/health", undefined, BOUNDS_MS.start);
+    if (health.said === undefined) return session;
+    await this.#endOwed();
+    // Once a start was sent the daemon may know the session, whatever came back.
+    session.known = true;
+    const { status, said } = await this.#call("session-start", session, BOUNDS_MS.start, { project: session.project });
+    session.open = said !== undefined;
+    if (status === 409) Object.assign(session, { refused: true, known: false, open: false });
+    return session;
+  }
+
+  /** What is to be injected before the model is asked. */
+  async prompt(session: Session, userMessage: string): Promise<string> {
+    if (!session.open) await this.begin(session);
+    if (!session.known) return "";
+    const { said } = await this.#call("user-prompt-submit", session, BOUNDS_MS.prompt, { project: session.project, userMessage });
+    if (said?.sessionKnown === false) await this.begin(session);
+    return typeof said?.inject === "string" ? said.inject : "";
+  }
+
+  async close(session: Session): Promise<void> {
+    if (session.known) {
+      this.#owed.push([session, session.turns.join("\n")]);
+      await this.#endOwed();
+    }
+    Object.assign(session, { open: false, turns: [] });
+  }
+
+  async #endOwed(): Promise<void> {
+    for (let next = this.#owed[0]; next !== undefined; next = this.#owed[0]) {
+      const [session, transcript] = next;
+      const members = { cwd: session.project, transcript, reason: "exit" };
+      if ((await this.#call("session-end", session, BOUNDS_MS.end, members)).status === "away") return;
+      this.#owed.shift();
+    }
+  }
+
+  async #call(hook: string, session: Session, boundMs: number, members: Members): Promise<Answer> {
+    const identity = {
+      harness: "example",
+      agentId: this.#agent,
+      sessionKey: session.key,
+      runtimePath: "plugin",
+    };
+    return this.#silent ? {} : this.#ask("POST", `/api/hooks/${hook}`, { ...identity, ...members }, boundMs);
+  }
+
+  async #ask(method: string, path: string, body: Members | undefined, boundMs: number): Promise<Answer> {
+    const headers: Record<string, string> = { "content-type": "application/json", "x-signet-runtime-path": "plugin" };
+    if (this.#token) headers.authorization = `Bearer ${this.#token}`;
+    try {
+      const sent = { method, headers, body: JSON.stringify(body), signal: AbortSignal.timeout(boundMs) };
+      const answer = await fetch(this.#daemon + path, sent);
+      const said: unknown = answer.ok ? await answer.json() : undefined;
+      return { status: answer.status, said: typeof said === "object" && said !== null ? (said as Members) : undefined };
+    } catch (error) {
+      const { cause } = error as { cause?: { code?: string } };
+      return { status: cause?.code === "ECONNREFUSED" ? "away" : undefined };
+    }
+  }
+}

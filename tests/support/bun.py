@@ -1,0 +1,13 @@
+"""npm packages that CI installs beside bun, for tests that need one without a network."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+
+def packages_beside_bun(*names: str) -> Path | None:
+    """The folder of packages that bun lies in, where it holds all of these; None otherwise."""
+    bun = shutil.which("bun")
+    folder = None if bun is None else Path(bun).parent.parent
+    return folder if folder is not None and all((folder / name).is_dir() for name in names) else None
