@@ -1,226 +1,37 @@
-"""A small daemon on a real socket that records every request and answers as a test tells it to."""
+"""The recording daemon, as it comes with the suites for plug-ins."""
 
-from __future__ import annotations
+from signet_conformance.contracts.recording_daemon import (
+    CHECKPOINT,
+    COMPLETE,
+    END,
+    EXEC,
+    FORGET,
+    MODIFY,
+    PRE,
+    PROMPT,
+    RECALL,
+    REMEMBER,
+    START,
+    USUAL,
+    Answer,
+    RecordingDaemon,
+    Request,
+)
 
-import contextlib
-import json
-import socket
-import socketserver
-import struct
-import threading
-from collections import defaultdict
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, ClassVar
-from urllib.parse import parse_qsl, urlsplit
-
-START = "/api/hooks/session-start"
-PROMPT = "/api/hooks/user-prompt-submit"
-END = "/api/hooks/session-end"
-PRE = "/api/hooks/pre-compaction"
-COMPLETE = "/api/hooks/compaction-complete"
-CHECKPOINT = "/api/hooks/session-checkpoint-extract"
-REMEMBER = "/api/hooks/remember"
-RECALL = "/api/memory/recall"
-MODIFY = "/api/memory/modify"
-FORGET = "/api/memory/forget"
-EXEC = "/api/secrets/exec"
-REGISTRY = "/api/marketplace/mcp"
-
-USUAL: dict[str, dict[str, Any]] = {
-    "/health": {"status": "healthy"},
-    START: {"inject": "", "memories": [], "identity": {"name": "Atlas"}},
-    PROMPT: {"inject": "", "memoryCount": 0, "sessionKnown": True},
-    END: {"memoriesSaved": 0, "queued": False},
-    PRE: {"summaryPrompt": "Summarise.", "guidelines": ""},
-    COMPLETE: {"success": True, "memoryId": None},
-    CHECKPOINT: {"skipped": True},
-    REMEMBER: {"id": "m-1"},
-    RECALL: {"results": []},
-    MODIFY: {"total": 1, "updated": 1, "results": []},
-    FORGET: {"mode": "execute", "requested": 1, "deleted": 1, "results": []},
-    EXEC: {"id": "job-1", "status": "running"},
-    REGISTRY: {"servers": [], "count": 0},
-}
-
-
-@dataclass(frozen=True)
-class Request:
-    """One request as it arrived."""
-
-    method: str
-    path: str
-    query: dict[str, str]
-    headers: dict[str, str]
-    body: Any
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What the daemon does with a request: an answer, or with `fault` one of reset, hang, drip, cut."""
-
-    body: Any = None
-    status: int = 200
-    text: str | None = None
-    headers: dict[str, str] = field(default_factory=dict)
-    fault: str = ""
-
-
-class RecordingDaemon:
-    """Answers `usual` bodies, unless `answers` of the path holds something for this time."""
-
-    def __init__(self) -> None:
-        self.requests: list[Request] = []
-        self.answers: defaultdict[str, list[Answer]] = defaultdict(list)
-        self.always: dict[str, Answer] = {}
-        self.left = threading.Event()
-        """Set when a client has gone while its answer was dripping or kept from it."""
-        self.over = threading.Event()
-        self._server = self._listen(0)
-        self.port = int(self._server.server_address[1])
-        self.origin = f"http://127.0.0.1:{self.port}"
-
-    def paths(self) -> list[str]:
-        """The last path segment of every request but /health and the look into the registry, in order of arrival."""
-        beside = ("/health", REGISTRY)
-        return [request.path.rsplit("/", 1)[-1] for request in self.requests if request.path not in beside]
-
-    def bodies(self, path: str) -> list[Any]:
-        """The bodies sent to a path, in order of arrival."""
-        return [request.body for request in self.requests if request.path == path]
-
-    def refuse(self) -> None:
-        """Stop listening: connections are refused from now on."""
-        self._server.shutdown()
-        self._server.server_close()
-
-    def listen_again(self) -> None:
-        """Listen on the same port again."""
-        self._server = self._listen(self.port)
-
-    def stop(self) -> None:
-        """Let every kept client go, and stop."""
-        self.over.set()
-        self.refuse()
-
-    def answer_to(self, path: str) -> Answer:
-        """What the next request to a path gets."""
-        if self.answers[path]:
-            return self.answers[path].pop(0)
-        if path in self.always:
-            return self.always[path]
-        if path in USUAL:
-            return Answer(USUAL[path], 202 if path == EXEC else 200)
-        return Answer({"error": "not found"}, 404)
-
-    def _listen(self, port: int) -> ThreadingHTTPServer:
-        daemon = self
-
-        class Handler(_Handler):
-            recorder = daemon
-
-        server = _Server(("127.0.0.1", port), Handler)
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        return server
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    allow_reuse_address = True
-
-    def server_bind(self) -> None:
-        # The usual way looks up the machine's name, which can take long where there is no resolver.
-        socketserver.TCPServer.server_bind(self)
-        self.server_name, self.server_port = "localhost", self.server_address[1]
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Clients that leave are what these tests are about."""
-
-    def server_close(self) -> None:
-        super().server_close()
-        for handler in list(_Handler.connected):
-            if handler.server is self:
-                with contextlib.suppress(OSError):
-                    handler.connection.shutdown(socket.SHUT_RDWR)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    recorder: RecordingDaemon
-    connected: ClassVar[set[_Handler]] = set()
-
-    def setup(self) -> None:
-        super().setup()
-        self.connected.add(self)
-
-    def finish(self) -> None:
-        self.connected.discard(self)
-        super().finish()
-
-    def log_message(self, *args: object) -> None:
-        """Nothing is printed."""
-
-    def do_GET(self) -> None:
-        self._take()
-
-    def do_POST(self) -> None:
-        self._take()
-
-    def _take(self) -> None:
-        parts = urlsplit(self.path)
-        content = self.rfile.read(int(self.headers.get("content-length") or 0))
-        self.recorder.requests.append(
-            Request(
-                self.command,
-                parts.path,
-                dict(parse_qsl(parts.query)),
-                {name.lower(): value for name, value in self.headers.items()},
-                json.loads(content) if content else None,
-            )
-        )
-        answer = self.recorder.answer_to(parts.path)
-        if answer.fault:
-            self._fail(answer)
-            return
-        text = answer.text if answer.text is not None else json.dumps(answer.body)
-        self._begin(answer, len(text.encode()))
-        self.wfile.write(text.encode())
-
-    def _begin(self, answer: Answer, length: int) -> None:
-        self.send_response(answer.status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(length))
-        for name, value in answer.headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-
-    def _fail(self, answer: Answer) -> None:
-        self.close_connection = True
-        if answer.fault == "reset":
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            self.connection.close()
-        elif answer.fault == "cut":
-            self._begin(answer, 100)
-            self.wfile.write(b'{"inject":"')
-        elif answer.fault == "hang":
-            self._wait_for_client()
-        elif answer.fault == "drip":
-            self._begin(answer, 1_000_000)
-            try:
-                while not self.recorder.over.wait(0.02):
-                    self.wfile.write(b" ")
-            except OSError:
-                self.recorder.left.set()
-
-    def _wait_for_client(self) -> None:
-        self.connection.settimeout(0.02)
-        while not self.recorder.over.is_set():
-            try:
-                if not self.connection.recv(1):
-                    break
-            except TimeoutError:
-                continue
-            except OSError:
-                break
-        self.recorder.left.set()
+__all__ = [
+    "CHECKPOINT",
+    "COMPLETE",
+    "END",
+    "EXEC",
+    "FORGET",
+    "MODIFY",
+    "PRE",
+    "PROMPT",
+    "RECALL",
+    "REMEMBER",
+    "START",
+    "USUAL",
+    "Answer",
+    "RecordingDaemon",
+    "Request",
+]

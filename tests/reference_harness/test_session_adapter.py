@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from signet_conformance.contracts import DaemonTransport
 from signet_reference_harness import session_adapter
 from signet_reference_harness.adapter import (
     CompactionCompleteParams,
@@ -22,18 +23,24 @@ from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.reply import FailureClass
 from signet_reference_harness.session_adapter import SessionAdapter, create_adapter
 
-from .recording_daemon import CHECKPOINT, COMPLETE, END, PRE, PROMPT, START, Answer, RecordingDaemon
+from .recording_daemon import CHECKPOINT, COMPLETE, END, PRE, PROMPT, START, Answer
 
 PROJECT = "/srv/acme"
 SLOW = {"SIGNET_HEALTH_TIMEOUT": "5000", "SIGNET_SESSION_START_TIMEOUT": "5000", "SIGNET_PROMPT_SUBMIT_TIMEOUT": "5000"}
 Work = Callable[[SessionAdapter, SessionIdentity], Awaitable[Any]]
 
 
-def adapted(daemon: RecordingDaemon, work: Work, **given: Any) -> Any:
+@pytest.fixture
+def daemon() -> DaemonTransport:
+    """A daemon without a socket."""
+    return DaemonTransport()
+
+
+def adapted(daemon: DaemonTransport, work: Work, **given: Any) -> Any:
     """What `work` gives with an adapter and a session of it; the adapter is closed."""
 
     async def run() -> Any:
-        async with create_adapter("acme-shell", daemon.origin, agent="atlas", environ=SLOW, **given) as adapter:
+        async with create_adapter("acme-shell", agent="atlas", environ=SLOW, transport=daemon, **given) as adapter:
             return await work(adapter, adapter.session(PROJECT, key="k-1"))
 
     return asyncio.run(run())
@@ -44,7 +51,7 @@ def prompt(session: SessionIdentity, text: str, last: str | None = None) -> Prom
     return PromptSubmitParams(session=session, user_message=text, last_assistant_message=last)
 
 
-def test_whole_session_is_told_as_the_caller_s(daemon: RecordingDaemon) -> None:
+def test_whole_session_is_told_as_the_caller_s(daemon: DaemonTransport) -> None:
     """Each event is one hook, which carries the caller's name, path and agent, and the transcript as it was given."""
 
     async def work(adapter: SessionAdapter, session: SessionIdentity) -> None:
@@ -67,23 +74,23 @@ def test_whole_session_is_told_as_the_caller_s(daemon: RecordingDaemon) -> None:
     assert told[5].body["reason"] == "session_shutdown"
 
 
-def test_lost_start_is_told_with_the_next_prompt(daemon: RecordingDaemon) -> None:
+def test_lost_start_is_told_with_the_next_prompt(daemon: DaemonTransport) -> None:
     """What the start then brings stands in front of the turn's own context."""
     daemon.always[START] = Answer({"inject": "From the start.", "memories": []})
     daemon.always[PROMPT] = Answer({"inject": "For the turn.", "memoryCount": 1, "sessionKnown": True})
 
     async def work(adapter: SessionAdapter, session: SessionIdentity) -> str:
-        daemon.refuse()
+        daemon.away = True
         started = await adapter.on_session_start(SessionStartParams(session=session))
         assert started.reply.failure is FailureClass.OFFLINE
-        daemon.listen_again()
+        daemon.away = False
         return (await adapter.on_user_prompt_submit(prompt(session, "hello"))).inject
 
     assert adapted(daemon, work) == "From the start.\n\nFor the turn."
     assert daemon.paths() == ["session-start", "user-prompt-submit", "session-end"]
 
 
-def test_what_the_user_says_twice_is_told_twice(daemon: RecordingDaemon) -> None:
+def test_what_the_user_says_twice_is_told_twice(daemon: DaemonTransport) -> None:
     """Each call is a turn of its own, also of the same words to a reply that nobody named."""
 
     async def work(adapter: SessionAdapter, session: SessionIdentity) -> None:
@@ -95,7 +102,7 @@ def test_what_the_user_says_twice_is_told_twice(daemon: RecordingDaemon) -> None
     assert [body["userMessage"] for body in daemon.bodies(PROMPT)] == ["continue", "continue"]
 
 
-def test_calls_that_would_break_the_contract_are_held_back(daemon: RecordingDaemon) -> None:
+def test_calls_that_would_break_the_contract_are_held_back(daemon: DaemonTransport) -> None:
     """A second start, a second end and a compaction after the end are not made, and say why."""
 
     async def work(adapter: SessionAdapter, session: SessionIdentity) -> list[tuple[FailureClass | None, str]]:
@@ -116,7 +123,7 @@ def test_calls_that_would_break_the_contract_are_held_back(daemon: RecordingDaem
 
 
 @pytest.mark.parametrize("call", ["prompt", "end"])
-def test_session_that_was_never_started_here_is_opened(daemon: RecordingDaemon, call: str) -> None:
+def test_session_that_was_never_started_here_is_opened(daemon: DaemonTransport, call: str) -> None:
     """A harness that goes on after the adapter was started anew gets its memory, and its end is told."""
 
     async def work(adapter: SessionAdapter, session: SessionIdentity) -> None:
@@ -130,7 +137,7 @@ def test_session_that_was_never_started_here_is_opened(daemon: RecordingDaemon, 
     assert daemon.paths()[-1] == "session-end"
 
 
-def test_closing_ends_what_is_open(daemon: RecordingDaemon) -> None:
+def test_closing_ends_what_is_open(daemon: DaemonTransport) -> None:
     """The transcript of an end that the harness did not send is what the user asked and what it said of the replies."""
 
     async def work(adapter: SessionAdapter, session: SessionIdentity) -> None:
@@ -144,15 +151,15 @@ def test_closing_ends_what_is_open(daemon: RecordingDaemon) -> None:
     assert lines == [("user", "hello"), ("assistant", "hi"), ("user", "more")]
 
 
-def test_end_that_was_lost_is_told_before_the_next_session(daemon: RecordingDaemon) -> None:
+def test_end_that_was_lost_is_told_before_the_next_session(daemon: DaemonTransport) -> None:
     """With its transcript; the session that follows starts after it."""
 
     async def work(adapter: SessionAdapter, session: SessionIdentity) -> None:
         await adapter.on_session_start(SessionStartParams(session=session))
-        daemon.refuse()
+        daemon.away = True
         lost = await adapter.on_session_end(SessionEndParams(session=session, transcript="User: hello"))
         assert lost.failure is FailureClass.OFFLINE
-        daemon.listen_again()
+        daemon.away = False
         await adapter.on_session_start(SessionStartParams(session=adapter.session(PROJECT, key="k-2")))
 
     adapted(daemon, work)
@@ -160,7 +167,7 @@ def test_end_that_was_lost_is_told_before_the_next_session(daemon: RecordingDaem
     assert [body["sessionKey"] for body in daemon.bodies(END)] == ["k-1", "k-2"]
 
 
-def test_sessions_that_are_over_are_forgotten(daemon: RecordingDaemon, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sessions_that_are_over_are_forgotten(daemon: DaemonTransport, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond a number of them; what the daemon still has to hear of one is kept, and open ones are."""
     monkeypatch.setattr(session_adapter, "ENDED_KEPT", 1)
 
@@ -178,7 +185,7 @@ def test_sessions_that_are_over_are_forgotten(daemon: RecordingDaemon, monkeypat
     assert [body["sessionKey"] for body in daemon.bodies(CHECKPOINT)] == ["k-1"]
 
 
-def test_one_key_is_one_session(daemon: RecordingDaemon) -> None:
+def test_one_key_is_one_session(daemon: DaemonTransport) -> None:
     """The key of a session cannot name another project."""
 
     async def work(adapter: SessionAdapter, session: SessionIdentity) -> None:

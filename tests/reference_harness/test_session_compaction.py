@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from signet_conformance.contracts import EventRecorder
 from signet_reference_harness.compaction import Compaction
+from signet_reference_harness.events import Compacted
 from signet_reference_harness.host import SessionHost
 from signet_reference_harness.providers.completion import CompletionResult, StopReason, Usage
 from signet_reference_harness.providers.scripted import ScriptedProvider
-from signet_reference_harness.turn import TurnListener, TurnResult
+from signet_reference_harness.turn import TurnResult
 
 from .recording_daemon import COMPLETE, PRE, Answer, RecordingDaemon
 from .sessions import IDENTITY, PROJECT, Stream, say, session_of
@@ -196,20 +198,17 @@ def test_a_context_over_its_budget_is_compacted_before_the_prompt(daemon: Record
             CompletionResult(content="ok", usage=Usage(1, 1)),
         ]
     )
-    told: list[str] = []
-
-    class Noting(TurnListener):
-        def compaction(self, summary: str) -> None:
-            told.append(summary)
+    told = EventRecorder()
 
     async def work(host: SessionHost) -> tuple[TurnResult, TurnResult]:
         session = session_of(host)
         session.context_budget = 1_000
         await session.start()
-        return await session.turn("a", provider), await session.turn("b", provider, listener=Noting())
+        return await session.turn("a", provider), await session.turn("b", provider, listener=told)
 
     first, second = hosted(work)
-    assert (first.compacted, second.compacted, second.usage, told) == (False, True, Usage(6, 6), ["Summary."])
+    assert (first.compacted, second.compacted, second.usage) == (False, True, Usage(6, 6))
+    assert [event for event in told.events if isinstance(event, Compacted)] == [Compacted("Summary.")]
     assert daemon.paths() == [
         "session-start",
         "user-prompt-submit",

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from signet_conformance.contracts import EventRecorder
 from signet_reference_harness import reminders
 from signet_reference_harness.errors import ToolFailedError
 from signet_reference_harness.host import SessionHost
@@ -16,7 +17,6 @@ from signet_reference_harness.providers.completion import CompletionOptions, Com
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session import Session
 from signet_reference_harness.tools import ServedTool
-from signet_reference_harness.turn import TurnListener
 from tests.reference_harness.sessions import session_of
 
 
@@ -46,17 +46,6 @@ class Changing:
         self.offer("arrive")
         self.notices.append("'vanish' has gone, 'arrive' has come")
         return {"gone": True}
-
-
-class Heard(TurnListener):
-    """Keeps the messages."""
-
-    def __init__(self) -> None:
-        self.messages: list[Message] = []
-
-    def message(self, message: Message) -> None:
-        """Keep it."""
-        self.messages.append(message)
 
 
 class Asked(ScriptedProvider):
@@ -94,7 +83,7 @@ def in_session(config: Any, source: Changing, work: Any) -> None:
 
 def test_what_became_of_tools_is_told_after_the_result_and_the_tools_are_renewed(config: Any) -> None:
     """A tool that goes during a turn is told of after its result, to model and person, and not offered again."""
-    source, heard = Changing(), Heard()
+    source, heard = Changing(), EventRecorder()
     provider = Asked(calls("vanish"), CompletionResult(content="Done."), CompletionResult(content="Yes."))
 
     async def work(session: Session) -> None:
@@ -112,7 +101,7 @@ def test_what_became_of_tools_is_told_after_the_result_and_the_tools_are_renewed
 
 def test_what_became_of_tools_between_turns_is_told_with_the_next_prompt(config: Any) -> None:
     """A notice that comes between turns goes with the prompt that follows; one whose turn failed is told again."""
-    source, heard = Changing(), Heard()
+    source, heard = Changing(), EventRecorder()
 
     async def work(session: Session) -> None:
         source.notices.append("'vanish' has gone")
@@ -127,7 +116,7 @@ def test_what_became_of_tools_between_turns_is_told_with_the_next_prompt(config:
 
 def test_what_a_person_says_meanwhile_follows_the_results(config: Any) -> None:
     """What steers a turn stands after the tool results, before the model is asked again."""
-    source, heard = Changing(), Heard()
+    source, heard = Changing(), EventRecorder()
 
     async def work(session: Session) -> None:
         said = [Message("user", "In French, please.")]

@@ -1,0 +1,39 @@
+"""Suites that prove a plug-in of somebody else: subclass one, say how yours is made, and let pytest run it.
+
+    from signet_conformance.contracts import ToolContract
+
+    class TestWeather(ToolContract):
+        def tool(self):
+            return Weather()
+
+        def arguments(self):
+            return {"place": "Ulm"}
+
+The fakes are those that the kit's own tests use: a provider, a channel, a daemon, what listens to a turn.
+"""
+
+from signet_conformance.contracts.adapter_server import AdapterServerContract
+from signet_conformance.contracts.channel import ChannelContract
+from signet_conformance.contracts.daemon_transport import DaemonTransport
+from signet_conformance.contracts.event_recorder import EventRecorder
+from signet_conformance.contracts.provider import ProviderContract
+from signet_conformance.contracts.recording_channel import RecordingChannel
+from signet_conformance.contracts.recording_daemon import Answer, RecordingDaemon, Request
+from signet_conformance.contracts.streaming_provider import StreamingProvider
+from signet_conformance.contracts.tool import ToolContract
+from signet_reference_harness.providers.scripted import ScriptedProvider
+
+__all__ = [
+    "AdapterServerContract",
+    "Answer",
+    "ChannelContract",
+    "DaemonTransport",
+    "EventRecorder",
+    "ProviderContract",
+    "RecordingChannel",
+    "RecordingDaemon",
+    "Request",
+    "ScriptedProvider",
+    "StreamingProvider",
+    "ToolContract",
+]

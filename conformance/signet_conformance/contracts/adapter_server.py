@@ -1,0 +1,196 @@
+"""What every adapter behind HTTP keeps (signet-adapter/1), in whatever language it is written.
+
+Quick and by name; `signet-conformance run`, with a target whose driver is `http-adapter`, is the whole proof.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pytest
+
+from signet_conformance.contracts.demands import demand
+from signet_conformance.contracts.recording_daemon import (
+    COMPLETE,
+    END,
+    PRE,
+    PROMPT,
+    START,
+    Answer,
+    RecordingDaemon,
+    Request,
+)
+from signet_conformance.drivers.hosts import adapter_server as driver
+
+SESSION: Mapping[str, Any] = {"sessionKey": "5c0f3f0e-contract", "agentId": "atlas-agent", "project": "/srv/acme"}
+STARTED: Mapping[str, Any] = {**SESSION, "source": "startup"}
+INJECTED = "The gateway listens at port 50051, as the team decided in March."
+TRANSCRIPT = "User: Which port?\nAssistant: 50051."
+PATHS = frozenset({"plugin", "legacy"})
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server that runs, and the daemon that it was told of."""
+
+    daemon: RecordingDaemon
+    server: driver.AdapterServer
+    bound_s: float
+    paths: Mapping[str, str]
+
+    def call(self, method: str, **params: Any) -> driver.Answer:
+        """Call a method of a session; the test fails where it is not answered in time."""
+        answer = self.server.call(self.paths.get(method, f"/{method}"), {**SESSION, **params}, self.bound_s)
+        demand(not answer.timed_out, f"{method} was not answered within {self.bound_s:g} s")
+        return answer
+
+    def started(self, method: str, **params: Any) -> driver.Answer:
+        """Start the session and call a method of it, which must succeed."""
+        for name, given in (("onSessionStart", STARTED), (method, params)):
+            answer = self.call(name, **given)
+            if answer.absent and name not in ("onSessionStart", "onUserPromptSubmit", "onSessionEnd"):
+                pytest.skip(f"the adapter serves no {name}")
+            _check_answer(name, answer)
+        return answer
+
+    def hook(self, path: str) -> Request:
+        """The last request to a path of the daemon; the test fails when there was none."""
+        asked = [request for request in self.daemon.requests if request.path == path]
+        demand(asked, f"the daemon was never asked {path}; it was asked {self.daemon.paths() or 'nothing'}")
+        return asked[-1]
+
+
+class AdapterServerContract:
+    """Subclass it, and say how your server is started.
+
+    In `command` `{port}` stands for the port to listen at, which is in the environment as PORT too; the daemon's
+    address is in SIGNET_DAEMON_URL. `harness` is the name that the adapter sends, where it is to be checked, `paths`
+    maps methods that are not served under their own names. Each call is to be answered within `bound_s` seconds.
+    """
+
+    command: ClassVar[Sequence[str]] = ()
+    harness: ClassVar[str | None] = None
+    paths: ClassVar[Mapping[str, str]] = {}
+    bound_s: ClassVar[float] = 30.0
+
+    @pytest.fixture
+    def served(self) -> Iterator[Served]:
+        """The server, with a daemon that records what it is asked."""
+        if not self.command:
+            raise NotImplementedError('say command = ["node", "server.mjs", "{port}"]: how your server is started')
+        daemon = RecordingDaemon()
+        told = pytest.MonkeyPatch()
+        for name in [name for name in os.environ if name.startswith("SIGNET_")]:
+            told.delenv(name)
+        told.setenv("SIGNET_DAEMON_URL", daemon.origin)
+        try:
+            server = driver.AdapterServer(self.command, "http://127.0.0.1:{port}", daemon.origin)
+            try:
+                yield Served(daemon, server, self.bound_s, self.paths)
+            finally:
+                server.close()
+        finally:
+            told.undo()
+            daemon.stop()
+
+    def test_a_start_claims_the_session(self, served: Served) -> None:
+        """A call of onSessionStart is a session-start with harness, key and project."""
+        _check_answer("onSessionStart", served.call("onSessionStart", **STARTED))
+        self._check_hook(served.hook(START), "project")
+
+    def test_a_prompt_is_told_in_the_user_s_words(self, served: Served) -> None:
+        """A call of onUserPromptSubmit is a user-prompt-submit whose text stands in userMessage or userPrompt."""
+        served.started("onUserPromptSubmit", prompt="Which port?")
+        asked = served.hook(PROMPT)
+        self._check_hook(asked)
+        text = asked.body.get("userMessage") or asked.body.get("userPrompt")
+        demand(text == "Which port?", f"the prompt is told as {asked.body!r}: put its text in userMessage")
+
+    def test_what_the_daemon_injects_reaches_the_harness(self, served: Served) -> None:
+        """The `inject` of the daemon's answer to a start and to a prompt is that of the adapter's."""
+        served.daemon.always[START] = Answer({"inject": INJECTED, "memories": []})
+        start = served.call("onSessionStart", **STARTED)
+        demand(start.said.get("inject") == INJECTED, f"onSessionStart answered {dict(start.said)!r}")
+        served.daemon.always[PROMPT] = Answer({"inject": INJECTED[::-1], "memoryCount": 1, "sessionKnown": True})
+        turn = served.call("onUserPromptSubmit", prompt="Which port?")
+        demand(turn.said.get("inject") == INJECTED[::-1], f"onUserPromptSubmit answered {dict(turn.said)!r}")
+
+    def test_an_end_hands_over_the_transcript(self, served: Served) -> None:
+        """A call of onSessionEnd is a session-end with the key, the project as cwd, and what was said."""
+        served.started("onSessionEnd", reason="exit", transcript=TRANSCRIPT)
+        end = served.hook(END)
+        self._check_hook(end, "cwd")
+        handed = str(end.body.get("transcript") or "").strip() or end.body.get("transcriptPath")
+        demand(handed, f"the end hands over no transcript: {end.body!r}")
+
+    def test_a_compaction_is_told_before_and_after(self, served: Served) -> None:
+        """The answer to onPreCompaction is the daemon's wish, and onCompactionComplete hands the summary over."""
+        asked = served.started("onPreCompaction", messageCount=2)
+        self._check_hook(served.hook(PRE))
+        demand(asked.said.get("summaryPrompt") == "Summarise.", f"onPreCompaction answered {dict(asked.said)!r}")
+        done = served.call("onCompactionComplete", summary="It is port 50051.")
+        demand(not done.absent, "the adapter serves onPreCompaction, but no onCompactionComplete")
+        complete = served.hook(COMPLETE)
+        self._check_hook(complete)
+        demand(complete.body.get("summary") == "It is port 50051.", f"the summary is told as {complete.body!r}")
+
+    def test_a_daemon_that_is_away_costs_no_turn(self, served: Served) -> None:
+        """With nobody at the daemon's address every call is answered 2xx, with nothing to inject."""
+        served.daemon.refuse()
+        for method, params in (("onSessionStart", STARTED), ("onUserPromptSubmit", {"prompt": "Which port?"})):
+            answer = served.call(method, **params)
+            _check_answer(method, answer, "with the daemon away")
+            demand(not answer.said.get("inject"), f"{method} injects {answer.said.get('inject')!r} of no daemon")
+        # The fixture stops it once more.
+        served.daemon.listen_again()
+
+    @pytest.mark.parametrize("broken", ["status", "not JSON", "wrong shape", "reset"])
+    def test_a_daemon_that_fails_costs_no_turn(self, served: Served, broken: str) -> None:
+        """A 500, an answer that is not JSON or of a wrong shape, and a reset connection are no errors of the call."""
+        answer = {
+            "status": Answer({"error": "Hook execution failed"}, 500),
+            "not JSON": Answer(text="<html>"),
+            "wrong shape": Answer({"inject": 42, "memories": {}}),
+            "reset": Answer(fault="reset"),
+        }[broken]
+        served.daemon.always[START] = served.daemon.always[PROMPT] = answer
+        for method, params in (("onSessionStart", STARTED), ("onUserPromptSubmit", {"prompt": "Which port?"})):
+            _check_answer(method, served.call(method, **params), f"when the daemon answers with {broken}")
+
+    def test_a_method_that_is_not_there_is_refused(self, served: Served) -> None:
+        """404, 405 or 501 say so; anything else would be taken for an answer."""
+        answer = served.server.call("/onDance", dict(SESSION), self.bound_s)
+        demand(answer.absent, f"POST /onDance was answered {answer.status}, not 404, 405 or 501")
+
+    def test_it_goes_on_after_a_call_that_it_cannot_read(self, served: Served) -> None:
+        """Parameters without a session are no end of the server."""
+        served.server.call(self.paths.get("onSessionStart", "/onSessionStart"), {}, self.bound_s)
+        _check_answer("onSessionStart", served.call("onSessionStart", **STARTED), "after one without parameters")
+
+    def _check_hook(self, hook: Request, project: str | None = None) -> None:
+        """Harness, key and agent of a hook, the runtime path where it says one, and the project under its name."""
+        what = hook.path.rsplit("/", 1)[-1]
+        body = hook.body if isinstance(hook.body, dict) else {}
+        name = body.get("harness")
+        demand(isinstance(name, str) and name.strip(), f"{what} says no harness: {body!r}")
+        demand(self.harness in (None, name), f"{what} says the harness {name!r}, not {self.harness!r}")
+        key = str(body.get("sessionKey") or body.get("sessionId") or "").removeprefix("session:")
+        demand(key == SESSION["sessionKey"], f"{what} says the session key {key!r}, not {SESSION['sessionKey']!r}")
+        agent = body.get("agentId")
+        demand(agent == SESSION["agentId"], f"{what} says the agent {agent!r}, not {SESSION['agentId']!r}")
+        path = hook.headers.get("x-signet-runtime-path", body.get("runtimePath"))
+        demand(path is None or path in PATHS, f"{what} says the runtime path {path!r}, not plugin or legacy")
+        if project is not None:
+            told = body.get(project)
+            demand(told == SESSION["project"], f"{what} says the {project} {told!r}, not {SESSION['project']!r}")
+
+
+def _check_answer(method: str, answer: driver.Answer, when: str = "") -> None:
+    good = answer.status is not None and 200 <= answer.status < 300 and not answer.thrown
+    told = answer.thrown or f"status {answer.status}"
+    demand(
+        good, f"{method} was answered with {told}{' ' if when else ''}{when}: 200 with an object, or 204, is expected"
+    )

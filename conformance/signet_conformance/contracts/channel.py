@@ -1,0 +1,187 @@
+"""What every channel keeps, whoever is on the other side of it (`signet_reference_harness.channels.Channel`)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from signet_conformance.contracts.demands import demand, finished
+from signet_reference_harness.channels import AgentOutput, Channel, ChannelClosedError, UserTurn
+
+SAID = ("Which port? Grüße, 世界", "And since when?")
+PIECES = ("The port ", "is 50051.")
+PATIENCE_S = 10.0
+
+
+class ChannelContract:
+    """Subclass it, and say how a channel of yours is opened and what its other side does. All four are needed.
+
+    They are called in the event loop in which the channel is used.
+    """
+
+    async def opened(self) -> Channel:
+        """A new channel, whose other side is there."""
+        raise NotImplementedError("override opened(): a new channel of yours")
+
+    async def say(self, channel: Any, text: str) -> None:
+        """Let the other side say `text`, a line."""
+        raise NotImplementedError("override say(channel, text): let the other side say a text")
+
+    async def shown(self, channel: Any) -> str:
+        """All that the other side has been shown."""
+        raise NotImplementedError("override shown(channel): what the other side has been shown")
+
+    async def leave(self, channel: Any) -> None:
+        """Let the other side go."""
+        raise NotImplementedError("override leave(channel): let the other side go")
+
+    def test_it_says_its_kind(self) -> None:
+        """`kind` is a word such as terminal."""
+
+        async def work(channel: Channel) -> None:
+            demand(isinstance(channel.kind, str) and channel.kind.strip(), f"kind is {channel.kind!r}, not a word")
+
+        self._with(work)
+
+    def test_what_is_said_is_received_in_order(self) -> None:
+        """Each turn is a UserTurn with the words of the other side, as they were said."""
+
+        async def work(channel: Channel) -> None:
+            for text in SAID:
+                turn = await self._received(channel, text)
+                demand(isinstance(turn, UserTurn), f"receive() gave a {type(turn).__name__}, not a UserTurn")
+                demand(turn.content == text, f"{text!r} was said, and {turn.content!r} received")
+                await channel.send(AgentOutput(content="Yes."))
+
+        self._with(work)
+
+    def test_an_answer_is_shown_as_it_comes(self) -> None:
+        """Each piece is shown before the next is there, and the whole is shown once."""
+
+        async def work(channel: Channel) -> None:
+            await self._received(channel, SAID[0])
+            await channel.send(AgentOutput(content=PIECES[0], streaming=True))
+            await self._until_shown(channel, PIECES[0].strip(), "a piece of an answer")
+            await channel.send(AgentOutput(content=PIECES[1], streaming=True))
+            await channel.send(AgentOutput(content="".join(PIECES)))
+            await self._until_shown(channel, "".join(PIECES), "an answer")
+            times = _spaced(await self.shown(channel)).count("".join(PIECES))
+            demand(times == 1, f"the answer is shown {times} times")
+
+        self._with(work)
+
+    def test_why_there_is_no_answer_is_shown(self) -> None:
+        """The error of an output reaches the other side."""
+
+        async def work(channel: Channel) -> None:
+            await self._received(channel, SAID[0])
+            await channel.send(AgentOutput(error="the model is away"))
+            await self._until_shown(channel, "the model is away", "the error of an output")
+
+        self._with(work)
+
+    def test_the_end_is_told_once(self) -> None:
+        """What was given to on_close is called once when the other side has gone, however often a turn is asked for."""
+
+        async def work(channel: Channel) -> None:
+            told: list[str] = []
+            channel.on_close(lambda: told.append("closed"))
+            demand(not told, "the handler was called though the channel is open")
+            await self._closed(channel)
+            await _refused(channel)
+            demand(told == ["closed"], f"the handler was called {len(told)} times")
+
+        self._with(work)
+
+    def test_a_late_handler_is_told_at_once(self) -> None:
+        """What is given to on_close after the end is called there and then."""
+
+        async def work(channel: Channel) -> None:
+            await self._closed(channel)
+            told: list[str] = []
+            channel.on_close(lambda: told.append("closed"))
+            demand(told == ["closed"], f"a handler that came after the end was called {len(told)} times")
+
+        self._with(work)
+
+    def test_nothing_is_received_after_the_end(self) -> None:
+        """A receive() that waits, and each one after it, raises ChannelClosedError."""
+
+        async def work(channel: Channel) -> None:
+            waiting = asyncio.create_task(_refused(channel))
+            await asyncio.sleep(0)
+            await self._closed(channel)
+            await waiting
+            await _refused(channel)
+
+        self._with(work)
+
+    def test_what_is_sent_after_the_end_is_dropped(self) -> None:
+        """It is no error that the other side has gone."""
+
+        async def work(channel: Channel) -> None:
+            await self._received(channel, SAID[0])
+            await self._closed(channel)
+            for output in (AgentOutput(content="The", streaming=True), AgentOutput(content="The port is 50051.")):
+                try:
+                    await channel.send(output)
+                except Exception as error:  # noqa: BLE001 - what a stranger's code raises is what is tested
+                    demand(False, f"send() after the end raised {type(error).__name__}: {error}")
+
+        self._with(work)
+
+    def _with(self, work: Callable[[Channel], Awaitable[None]]) -> None:
+        async def opened() -> None:
+            await work(await self.opened())
+
+        finished(opened())
+
+    async def _received(self, channel: Channel, text: str) -> UserTurn:
+        """The turn that follows when the other side says `text`."""
+        await self.say(channel, text)
+        try:
+            return await asyncio.wait_for(channel.receive(), PATIENCE_S)
+        except TimeoutError:
+            demand(False, f"{text!r} was said, and receive() gave nothing within {PATIENCE_S:g} s")
+        except ChannelClosedError:
+            demand(False, f"{text!r} was said, and receive() says that the channel is closed")
+        raise AssertionError
+
+    async def _closed(self, channel: Channel) -> None:
+        """Let the other side go, and wait until the channel knows it."""
+        gone = asyncio.Event()
+        channel.on_close(gone.set)
+        await self.leave(channel)
+        try:
+            await asyncio.wait_for(gone.wait(), PATIENCE_S)
+        except TimeoutError:
+            demand(False, f"the other side went, and what was given to on_close was not called within {PATIENCE_S:g} s")
+
+    async def _until_shown(self, channel: Channel, text: str, what: str) -> None:
+        """Wait until the other side has been shown `text`."""
+        deadline = asyncio.get_running_loop().time() + PATIENCE_S
+        shown = await self.shown(channel)
+        while text not in _spaced(shown):
+            if asyncio.get_running_loop().time() > deadline:
+                demand(False, f"{what}, {text!r}, was not shown; what was shown is {shown!r}")
+            await asyncio.sleep(0.01)
+            shown = await self.shown(channel)
+
+
+def _spaced(text: str) -> str:
+    """A text with each run of blanks and line ends as one blank: a narrow window breaks lines."""
+    return " ".join(text.split())
+
+
+async def _refused(channel: Channel) -> None:
+    try:
+        turn = await asyncio.wait_for(channel.receive(), PATIENCE_S)
+    except ChannelClosedError:
+        return
+    except TimeoutError:
+        demand(False, f"receive() of a closed channel waits for more than {PATIENCE_S:g} s")
+    except Exception as error:  # noqa: BLE001 - what a stranger's code raises is what is tested
+        demand(False, f"receive() of a closed channel raised {type(error).__name__}: {error}, not ChannelClosedError")
+    else:
+        demand(False, f"receive() of a closed channel gave {turn!r}")
