@@ -141,18 +141,18 @@ def recordings(
     folder = Path(out)
     terms = Terms(datasets=datasets, since=since, sample=sample, contract=contract)
     with ExitStack() as stack:
-        stack.enter_context(held(folder))
-        judges: Any
+        judges: Any = None
         if scheduler is None:
             from signet_conformance.audit.workers import Here, Workers, processors
 
             count = workers or processors()
+            # Begun before the folder is locked: a worker that outlives us for a moment must not hold the lock.
             judges = Here() if count == 1 else stack.enter_context(Workers(count))
-            manifest, resumed = written_or_read(terms, folder)
-        else:
+        stack.enter_context(held(folder))
+        manifest, resumed = written_or_read(terms, folder)
+        if scheduler is not None:
             from signet_conformance.audit.cluster import Cluster
 
-            manifest, resumed = written_or_read(terms, folder)
             judges = stack.enter_context(Cluster(scheduler))
         if resumed:
             print(f"{printable(out, 400)}: goes on with its {len(manifest.entries):,} recordings", file=sys.stderr)

@@ -1,0 +1,188 @@
+"""Proves what an audit promises, on a data set that it makes: the same bytes however it is judged, and how fast.
+
+    python ci/tools/prove_audit.py                  22,900 short recordings: 1, 2 and 8 workers, ten kills, figures
+    python ci/tools/prove_audit.py --recordings 500 --kills 3
+
+Prints a figure a line, and exits 1 when the results of two audits differ or a recording is lost or counted twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+FOLDERS = 100
+HEADERS = [
+    ["host", "127.0.0.1:3850"],
+    ["accept", "*/*"],
+    ["content-type", "application/json"],
+    ["user-agent", "node"],
+    ["x-signet-runtime-path", "plugin"],
+]
+ANSWER_HEADERS = [["content-type", "application/json"], ["content-length", "182"]]
+SENTENCE = "the ledger exports rows by day so a backfill of one week takes an hour and nobody is paged for it"
+
+
+def exchanges(key: str, chance: random.Random) -> Iterator[tuple[str, str, Any, Any]]:
+    """A session: method, path, body and answer of each request. One in twenty never ends, one in thirty is silent."""
+    session = {"harness": "openclaw", "sessionKey": key, "agentId": "atlas-agent", "runtimePath": "plugin"}
+    yield "GET", "/health", None, {"status": "healthy", "uptime": 12.5, "pid": 7, "version": "0.145.7", "db": True}
+    identity = {
+        "identity": {"name": "Rig", "description": text(chance, 12)},
+        "inject": text(chance, 60),
+        "memories": [],
+    }
+    yield "POST", "/api/hooks/session-start", {**session, "project": "/srv/atlas"}, identity
+    for _ in range(chance.randint(1, 3)):
+        prompt = {**session, "userMessage": text(chance, 25), "lastAssistantMessage": text(chance, 40)}
+        answer = {"inject": text(chance, 30), "memoryCount": 1, "sessionKnown": True}
+        yield "POST", "/api/hooks/user-prompt-submit", prompt, answer
+    if chance.random() < 0.3:
+        recall = {"query": text(chance, 4), "sessionKey": key, "agentId": "atlas-agent", "limit": 5}
+        meta = {"totalReturned": 0, "hasSupplementary": False, "noHits": True}
+        yield "POST", "/api/memory/recall", recall, {"results": [], "query": "x", "method": "hybrid", "meta": meta}
+    if chance.random() >= 0.05:
+        said = "\n".join(f"{who}: {text(chance, 30)}" for who in ("User", "Assistant") * 2)
+        bare = {} if chance.random() < 1 / 30 else {"transcript": said}
+        end = {**session, "cwd": "/srv/atlas", "reason": "session_shutdown", **bare}
+        yield "POST", "/api/hooks/session-end", end, {"memoriesSaved": 0, "queued": True, "jobId": f"j-{key}"}
+
+
+def text(chance: random.Random, words: int) -> str:
+    """Some words."""
+    return " ".join(chance.choices(SENTENCE.split(), k=words))
+
+
+def recording(number: int) -> bytes:
+    """The lines of a short recording; always the same ones for a number."""
+    chance = random.Random(number)  # noqa: S311 - the same recordings each time are the point
+    created = f"2026-11-{number % 28 + 1:02}T{number % 24:02}:{number % 60:02}:00.000Z"
+    declared = {"agents": ["atlas-agent"], "harness": "openclaw", "bounds_s": {"start": 15.0, "prompt": 5.0}}
+    lines: list[dict[str, Any]] = [
+        {
+            "kind": "header", "format": "signet-trace/1", "created": created, "target": f"connector-{number % 7}",
+            "upstream": "http://127.0.0.1:3850", "daemon_version": "0.145.7", "declared": declared,
+            "recorder": f"{number:016x}", "kit": "0.1.0", "connector_release": f"1.{number % 5}.0",
+        }
+    ]  # fmt: skip
+    key = hashlib.sha256(str(number).encode()).hexdigest()[:32]
+    for seq, (method, path, body, answer) in enumerate(exchanges(key, chance), 1):
+        request = {"method": method, "path": path, "query": [], "headers": HEADERS, "body": body and {"json": body}}
+        response = {"status": 200, "headers": ANSWER_HEADERS, "body": {"json": answer}}
+        times = {"conn": 1, "t0": seq * 1.5, "t1": seq * 1.5 + 0.02}
+        lines.append({"kind": "exchange", "seq": seq, **times, "request": request, "response": response})
+    return b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines)
+
+
+def data_set(folder: Path, count: int) -> int:
+    """Write so many recordings; their bytes."""
+    size = 0
+    for number in range(count):
+        path = folder / f"host-{number % FOLDERS:03}" / f"{number:06}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        size += path.write_bytes(recording(number))
+    return size
+
+
+def command(folder: Path, out: Path, workers: int) -> list[str]:
+    """The command of an audit."""
+    words = ("audit", str(folder), "--out", str(out), "--workers", str(workers), "--fail-on", "never")
+    return [sys.executable, "-m", "signet_conformance.cli", *words]
+
+
+def digest(out: Path) -> str:
+    """A hash of all results of an audit."""
+    whole = hashlib.sha256()
+    for path in sorted((out / "results").iterdir()):
+        whole.update(path.name.encode() + path.read_bytes())
+    return whole.hexdigest()
+
+
+def audit(folder: Path, out: Path, workers: int, count: int) -> str:
+    """Audit with so many workers and print what it took; the hash of the results."""
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    done = subprocess.run(command(folder, out, workers), capture_output=True, text=True, check=False)
+    took_s = time.monotonic() - began
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    if done.returncode != 0:
+        sys.exit(f"exit {done.returncode}: {done.stderr or done.stdout}")
+    print(
+        f"{workers} workers: {took_s:.1f} s, {cpu_s:.1f} s of CPU: {count / cpu_s:,.0f} recordings a second and core;"
+        f" {after.ru_maxrss / 1024:.0f} MB at most in a process",
+        flush=True,
+    )
+    return digest(out)
+
+
+def killed(folder: Path, out: Path, kills: int, whole_s: float) -> str:
+    """Audit and be killed so many times, with all processes of the audit; the hash of what came at last."""
+    chance = random.Random(3)  # noqa: S311 - instants, no secret
+    done = 0
+    while done < kills:
+        process = subprocess.Popen(
+            command(folder, out, 2), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        try:
+            if process.wait(chance.uniform(0.3, max(0.6, 2 * whole_s / kills))) != 0:
+                sys.exit("an audit that was killed does not go on")
+            # It came to its end: take it back to somewhere before.
+            (out / "results" / "summary.json").unlink()
+            batches = sorted((out / "batches").iterdir())
+            for path in chance.sample(batches, len(batches) // 2):
+                path.unlink()
+        except subprocess.TimeoutExpired:
+            # The parent alone: its workers must end by themselves.
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+            done += 1
+    batches = len(list((out / "batches").glob("*.jsonl")))
+    print(f"{kills} kills, {batches} batches done by then", flush=True)
+    return digest(out) if audit_again(folder, out) else ""
+
+
+def audit_again(folder: Path, out: Path) -> bool:
+    """Let a killed audit come to its end."""
+    return subprocess.run(command(folder, out, 2), capture_output=True, check=False).returncode == 0
+
+
+def main() -> int:
+    """Make the data set, audit it in each way, compare; the exit status."""
+    parser = argparse.ArgumentParser(description="Prove what an audit promises.")
+    parser.add_argument("--recordings", type=int, default=22_900)
+    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 8])
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="signet-prove-audit-") as name:
+        base = Path(name)
+        size = data_set(base / "set", given.recordings)
+        print(f"{given.recordings:,} recordings of {size / given.recordings / 1000:.1f} kB", flush=True)
+        digests = {}
+        began = time.monotonic()
+        for workers in given.workers:
+            digests[f"{workers} workers"] = audit(base / "set", base / f"out-{workers}", workers, given.recordings)
+        whole_s = (time.monotonic() - began) / len(given.workers)
+        if given.kills:
+            digests["killed"] = killed(base / "set", base / "out-killed", given.kills, whole_s)
+        rows = [
+            json.loads(line)["recording"] for line in (base / f"out-{given.workers[0]}/results/recordings.jsonl").open()
+        ]
+        whole = len(rows) == len(set(rows)) == given.recordings
+    print(f"every recording counted once: {whole}; the same bytes: {len(set(digests.values())) == 1}")
+    return 0 if whole and len(set(digests.values())) == 1 else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
