@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from types import MappingProxyType
+from typing import TypeVar
 
 from signet_conformance.contract import (
     Requirement,
@@ -30,6 +31,7 @@ from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import StepMark, marks_of
 from signet_conformance.trace.shelf import Shelf
 
+Judgeable = TypeVar("Judgeable", Recording, WholeRun)
 MAX_FINDINGS = 200
 """Findings of one requirement of one trace that are kept whole; of the others only which exchanges they name."""
 MOST_FINDINGS = 100_000
@@ -85,32 +87,74 @@ def judge(trace: Trace, only: frozenset[str] | None = None, contract: str | None
     `contract` is a contract version; without it the one that the trace's daemon serves holds. A
     requirement that came later runs unscored: it is not applicable, and its message says what it found.
     """
+    (judged,) = judge_each([trace], only, contract)
+    return judged
+
+
+def judge_each(
+    traces: Sequence[Trace], only: frozenset[str] | None = None, contract: str | None = None
+) -> Sequence[Judged]:
+    """The same for several traces, each for itself.
+
+    A rule is asked about all of them before the next one is: short traces are judged in half the time so, since the
+    processor keeps at hand what the rule needs.
+    """
     version = None if contract is None else reference_daemon(contract)
-    known = rules()
-    catalogue = requirements()
-    names = [name for name in (*catalogue, *(n for n in known if n not in catalogue)) if only is None or name in only]
+    asked = [each for each in _catalogue() if only is None or each[0] in only]
     # Asked for some requirements only, the daemon's side matters where they may rest on its answers.
-    sides = daemon_requirements() if only is None or any(marks_of(trace, StepMark)) else {}
-    recording, tallies = _by_pieces(trace, version, {*names, *sides})
-    daemon = {
-        name: _judge_by(name, entry, DAEMON_RULES.get(name), recording, tally=tallies.get(name))
-        for name, entry in sides.items()
-    }
-    broken = {
-        finding.exchanges[0]: judgement.requirement
-        for judgement in daemon.values()
-        if judgement.verdict is Verdict.FAIL
-        for finding in judgement.findings
-    }
-    return Judged.of(
-        recording,
-        {
-            name: _judge_by(name, catalogue.get(name), known.get(name), recording, broken, tallies.get(name))
-            for name in names
-        },
-        daemon,
-        {} if only is not None else dict(_judge_harness(recording)),
-    )
+    sides = [daemon_requirements() if only is None or any(marks_of(trace, StepMark)) else _NO_SIDE for trace in traces]
+    names = [name for name, _, _ in asked]
+    cases = [
+        _Case(*_by_pieces(trace, version, [*names, *side]), side) for trace, side in zip(traces, sides, strict=True)
+    ]
+    for name, entry in daemon_requirements().items():
+        rule = DAEMON_RULES.get(name)
+        for case in cases:
+            if name in case.side:
+                case.daemon[name] = _judge_by(name, entry, rule, case.recording, tally=case.tallies.get(name))
+    for case in cases:
+        case.broken = {
+            finding.exchanges[0]: judgement.requirement
+            for judgement in case.daemon.values()
+            if judgement.verdict is Verdict.FAIL
+            for finding in judgement.findings
+        }
+    for name, requirement, rule in asked:
+        for case in cases:
+            case.judgements[name] = _judge_by(
+                name, requirement, rule, case.recording, case.broken, case.tallies.get(name)
+            )
+    return [
+        Judged.of(
+            case.recording,
+            case.judgements,
+            case.daemon,
+            {} if only is not None else dict(_judge_harness(case.recording)),
+        )
+        for case in cases
+    ]
+
+
+_NO_SIDE: Mapping[str, Requirement] = MappingProxyType({})
+
+
+@dataclass(slots=True)
+class _Case:
+    """A trace that is being judged. `broken` are exchanges whose answer breaks a requirement on the daemon."""
+
+    recording: Recording
+    tallies: Mapping[str, _Tally]
+    side: Mapping[str, Requirement]
+    daemon: dict[str, Judgement] = field(default_factory=dict)
+    broken: Mapping[int, str] = field(default_factory=dict)
+    judgements: dict[str, Judgement] = field(default_factory=dict)
+
+
+def _catalogue() -> Sequence[tuple[str, Requirement | None, Rule | None]]:
+    """Every requirement in the catalogue's order with its entry and its rule; those that users added come last."""
+    known, catalogue = rules(), requirements()
+    names = (*catalogue, *(name for name in known if name not in catalogue))
+    return [(name, catalogue.get(name), known.get(name)) for name in names]
 
 
 def _by_pieces(trace: Trace, version: str | None, names: Collection[str]) -> tuple[Recording, Mapping[str, _Tally]]:
@@ -130,7 +174,7 @@ def _by_pieces(trace: Trace, version: str | None, names: Collection[str]) -> tup
         piece = Recording(replace(trace, exchanges=exchanges[place]), version, piece=True)
         for name in list(tallies):
             try:
-                tallies[name].run(partial(by_exchange[name], piece))
+                tallies[name].run(by_exchange[name], piece)
             except NeedsWholeError:
                 del tallies[name]
                 continue
@@ -165,7 +209,10 @@ def _judge_by(
         return Judgement(name, Verdict.NOT_APPLICABLE, Reason.NO_RULE, "no rule decides it from a trace")
     since = requirement.since if requirement is not None else None
     excuse = partial(excused, name, recording=recording, broken=broken) if broken else None
-    judgement = _run(name, partial(rule, recording), excuse) if tally is None else tally.judgement(name)
+    if tally is None:
+        tally = _Tally(excuse)
+        tally.run(rule, recording)
+    judgement = tally.judgement(name)
     if since is None or version_key(since) <= version_key(recording.daemon_version):
         return judgement
     message = f"in force since daemon {since}; this one is {recording.daemon_version}"
@@ -177,6 +224,8 @@ def _judge_by(
 class _Tally:
     """What a rule yields, counted: the first findings whole, of the others which exchanges they name."""
 
+    __slots__ = ("_crash", "_dropped", "_excuse", "_kinds", "_passed", "findings")
+
     def __init__(self, excuse: Callable[[Finding], Finding] | None = None) -> None:
         self.findings: list[Finding] = []
         self._excuse = excuse
@@ -184,12 +233,12 @@ class _Tally:
         self._kinds: set[Verdict] = set()
         self._crash: Exception | None = None
 
-    def run(self, rule: Callable[[], Iterator[Outcome]]) -> None:
+    def run(self, rule: Callable[[Judgeable], Iterator[Outcome]], what: Judgeable) -> None:
         """Take what a rule yields; raise NeedsWholeError where it was given too little to look at."""
         if self._crash is not None:
             return
         try:
-            for subject in rule():
+            for subject in rule(what):
                 if subject is Verdict.PASS:
                     self._passed += 1
                 else:
@@ -219,25 +268,18 @@ class _Tally:
                 Reason.CRASHED,
                 f"the kit's rule raised {type(self._crash).__name__}: {self._crash}"[:300],
             )
+        if not self.findings:
+            return _without_findings(name, self._passed)
         return _fold(name, self._passed, self.findings, self._dropped)
 
 
-def _run(
-    name: str, rule: Callable[[], Iterator[Outcome]], excuse: Callable[[Finding], Finding] | None = None
-) -> Judgement:
-    tally = _Tally(excuse)
-    tally.run(rule)
-    return tally.judgement(name)
-
-
-def _fold(name: str, passed: int, findings: list[Finding], dropped: int = 0) -> Judgement:
+def _fold(name: str, passed: int, findings: list[Finding], dropped: int) -> Judgement:
     verdicts = {finding.verdict for finding in findings} | ({Verdict.PASS} if passed else set())
     verdict = next((v for v in FOLDING_ORDER if v in verdicts), Verdict.NOT_APPLICABLE)
     subjects = passed + len(findings) + dropped
     kept = tuple(f for f in findings if f.verdict is verdict)
     if verdict is Verdict.NOT_APPLICABLE:
-        why = kept[0].message if kept else "nothing in the trace is subject to it"
-        return Judgement(name, verdict, Reason.NO_SUBJECT, why)
+        return Judgement(name, verdict, Reason.NO_SUBJECT, kept[0].message)
     if verdict is Verdict.PASS:
         # What a rule has to tell of a subject that conforms is no evidence, and stands in the message alone.
         told = "; ".join([_count(subjects), *list(dict.fromkeys(f.message for f in kept))[:3]])
@@ -246,6 +288,14 @@ def _fold(name: str, passed: int, findings: list[Finding], dropped: int = 0) -> 
     messages = list(dict.fromkeys(f.message for f in kept[:MAX_FINDINGS]))
     message = "; ".join(messages[:3]) + (" …" if len(messages) > 3 else "")
     return Judgement(name, verdict, reason, message, kept, subjects)
+
+
+@lru_cache(maxsize=10_000)
+def _without_findings(name: str, passed: int) -> Judgement:
+    """What most rules come to over most recordings."""
+    if passed:
+        return Judgement(name, Verdict.PASS, Reason.CONFORMING, _count(passed), subjects=passed)
+    return Judgement(name, Verdict.NOT_APPLICABLE, Reason.NO_SUBJECT, "nothing in the trace is subject to it")
 
 
 def _count(subjects: int) -> str:
@@ -297,11 +347,12 @@ def run_judgements(judged: Sequence[Judged]) -> Mapping[str, Judgement]:
     if not judged:
         return {}
     run = WholeRun([part.trace for part in judged], judged[0].daemon_version)
-    judgements = {
-        name: _run(name, partial(rule, run))
-        for name, rule in run_rules().items()
-        if all(name in trace.judgements and trace.judgements[name].reason in _LEFT_OPEN for trace in judged)
-    }
+    judgements = {}
+    for name, rule in run_rules().items():
+        if all(name in trace.judgements and trace.judgements[name].reason in _LEFT_OPEN for trace in judged):
+            tally = _Tally()
+            tally.run(rule, run)
+            judgements[name] = tally.judgement(name)
     return {name: judgement for name, judgement in judgements.items() if judgement.reason is not Reason.NO_SUBJECT}
 
 

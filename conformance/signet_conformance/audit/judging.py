@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +15,7 @@ import msgspec
 from signet_conformance.audit.naming import Hashes, pointer_shown, shown
 from signet_conformance.audit.rows import BreachRow, RecordingRow, Row, SaveRow, SessionRow
 from signet_conformance.audit.stores import ObjectLostError, copy, is_remote
-from signet_conformance.engine import Judged, judge
+from signet_conformance.engine import Judged, judge_each
 from signet_conformance.errors import TraceError
 from signet_conformance.facts import END, HOOK_REMEMBER, PROMPT, REMEMBER, START, Recording, text_or_none
 from signet_conformance.finding import Finding, Reason, Verdict
@@ -24,13 +24,22 @@ from signet_conformance.outcome.known_failures import UNNAMED
 from signet_conformance.rules.memory import idempotency_key
 from signet_conformance.rules.spoken_at_all import was_tested
 from signet_conformance.trace import Header, Trace, read
+from signet_conformance.trace.sides import SUFFIX, model_side
 
 JOINED = frozenset({"SIG-END-002", "SIG-HEALTH-001", "SIG-END-005", "SIG-PROMPT-005", "SIG-START-004"})
 """What is said of a session by these may be settled by another recording of it."""
 _BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN, Verdict.INCONCLUSIVE)
+_TOGETHER = 50
+"""Short recordings that are judged together, at most."""
+_TOGETHER_BYTES = 2 * 1024 * 1024
+_UNPACKED_TIMES = 10
+"""How much more a packed recording is taken to hold."""
 _TOLD = 5
 _MOST_SESSIONS = 2000
 """Sessions of one recording and requirement that have a row of their own."""
+
+Entry = tuple[str, str, int, int | None]
+"""A recording of a job: its id, where it lies, its bytes, and those of its model's side."""
 
 _encoder = msgspec.json.Encoder()
 
@@ -46,27 +55,66 @@ def judge_batch(job: dict[str, Any]) -> bytes:
     enabled = gc.isenabled()
     gc.disable()
     try:
-        for name, place, size, model_size in job["entries"]:
-            rows = _rows_of(name, place, size, model_size, job, hashes)
-            lines += (_encoder.encode(row) + b"\n" for row in rows)
+        for together in _groups(job["entries"]):
+            for row in _rows_of(together, job, hashes):
+                lines += (_encoder.encode(row), b"\n")
     finally:
         if enabled:
             gc.enable()
     return b"".join(lines)
 
 
-def _rows_of(
-    name: str, place: str, size: int, model_size: int | None, job: dict[str, Any], hashes: Hashes
-) -> Sequence[Row]:
-    try:
-        trace = _read(place, size, model_size)
-    except ObjectLostError as lost:
-        return [RecordingRow(recording=name, outcome="unreadable", why=lost.why)]  # type: ignore[arg-type]  # its codes
+def _groups(entries: Iterable[Entry]) -> Iterator[Sequence[Entry]]:
+    """Short recordings that are judged together, and long ones each alone."""
+    group: list[Entry] = []
+    held = 0
+    for entry in entries:
+        size = (entry[2] + (entry[3] or 0)) * (1 if entry[1].endswith(SUFFIX) else _UNPACKED_TIMES)
+        if group and (len(group) == _TOGETHER or held + size > _TOGETHER_BYTES):
+            yield group
+            group, held = [], 0
+        group.append(entry)
+        held += size
+    if group:
+        yield group
+
+
+def _rows_of(entries: Sequence[Entry], job: dict[str, Any], hashes: Hashes) -> Iterator[Row]:
+    read_ones: dict[str, tuple[Trace, datetime | None]] = {}
+    lost: dict[str, RecordingRow] = {}
     since = job["since"]
-    created = _instant(trace.header)
-    if since is not None and created is not None and created.strftime("%Y-%m-%d") < since:
-        return ()
-    return list(rows(name, judge(trace, None, job["contract"]), created, hashes))
+    for name, place, size, model_size in entries:
+        try:
+            trace = _read(place, size, model_size)
+        except ObjectLostError as failure:
+            lost[name] = RecordingRow(recording=name, outcome="unreadable", why=failure.why)  # type: ignore[arg-type]  # its codes
+            continue
+        created = _instant(trace.header)
+        if since is None or created is None or created.strftime("%Y-%m-%d") >= since:
+            read_ones[name] = (trace, created)
+    traces = {name: trace for name, (trace, _) in read_ones.items()}
+    judged = _judged(traces, job["contract"])
+    lost.update(
+        {
+            name: RecordingRow(recording=name, outcome="unreadable", why="damaged")
+            for name in traces.keys() - judged.keys()
+        }
+    )
+    for name, *_ in entries:
+        if name in lost:
+            yield lost[name]
+        elif name in judged:
+            yield from rows(name, judged[name], read_ones[name][1], hashes)
+
+
+def _judged(traces: Mapping[str, Trace], contract: str | None) -> Mapping[str, Judged]:
+    """The traces, judged; one that is read while it is judged, since it is long, and turns out damaged is left out."""
+    try:
+        return dict(zip(traces, judge_each(list(traces.values()), None, contract), strict=True))
+    except TraceError:
+        if len(traces) == 1:
+            return {}
+        return {name: judged for name in traces for judged in _judged({name: traces[name]}, contract).values()}
 
 
 def _read(place: str, size: int, model_size: int | None) -> Trace:
@@ -90,8 +138,6 @@ def _read(place: str, size: int, model_size: int | None) -> Trace:
 
 
 def _copy_model(place: str, size: int, copied: Path) -> None:
-    from signet_conformance.trace.sides import model_side
-
     beside, beside_copy = model_side(place), model_side(str(copied))
     if beside is not None and beside_copy is not None:
         copy(beside, size, Path(beside_copy))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from signet_conformance.contract.folder import document, schemas_folder
@@ -15,6 +15,7 @@ REFERENCE_DAEMON = "0.145.7"
 _VERSION = re.compile(r"(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?")
 
 
+@lru_cache(maxsize=1000)
 def version_key(version: str) -> tuple[int, int, int]:
     """A daemon version as comparable numbers; `0.145` is 0.145.0. Raises ContractError for anything else."""
     match = _VERSION.match(version.strip().removeprefix("v"))

@@ -93,8 +93,11 @@ class Recording:
 
     def of(self, *operations: str, cut: bool = False) -> list[Call]:
         """The calls of these operations in order; those with a cut body only on request."""
-        calls = [call for name in operations for call in self._by_operation.get(name, ()) if cut or not call.cut]
-        if len(operations) > 1:
+        held = [self._by_operation[name] for name in operations if name in self._by_operation]
+        if not held:
+            return []
+        calls = [call for each in held for call in each if cut or not call.cut]
+        if len(held) > 1:
             calls.sort(key=_by_seq)
         return calls
 

@@ -138,8 +138,13 @@ def rule_for(requirement: str) -> Callable[[Rule], Rule]:
 
 def rules() -> Mapping[str, Rule]:
     """All rules in the catalogue's order, those that users added last."""
+    return {**_in_order(), **_added} if _added else _in_order()
+
+
+@cache
+def _in_order() -> Mapping[str, Rule]:
     known = builtin_rules()
-    return {**{name: known[name] for name in requirements() if name in known}, **_added}
+    return {name: known[name] for name in requirements() if name in known}
 
 
 def run_rules() -> Mapping[str, RunRule]:
