@@ -19,6 +19,7 @@ from signet_conformance.daemon.state.daemon import Daemon
 from tests.support.evidence import SEED, json_lines, truth_table
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_UUID_OF_ANY_CASE = re.compile(_UUID.pattern, re.IGNORECASE)
 _CLIPPED = re.compile(r"\.\.\.\[(\d+) chars\]$")
 _KEYS: dict[str, dict[str, Any]] = {
     "PROBE_ADMIN": {"role": "admin"},
@@ -61,7 +62,7 @@ class Replay:
         request = row["request"]
         headers = {name: self._credential(value) for name, value in request["headers"].items()}
         path, body = self._own_ids(request["path"]), _body(request)
-        if body is not None:
+        if body is not None and "body_note" not in request:  # what is described is large, and names no row
             body = self._own_ids(body.decode("latin-1")).encode("latin-1")
         got = await self._send(request["method"], path, headers, body)
         if "(poll)" in row["case"] and row["response_body"]["status"] != "running":
@@ -87,7 +88,7 @@ class Replay:
         return f"Bearer {key[:-1]}{'A' if key[-1] > 'Z' else 'z'}"
 
     def _own_ids(self, text: str) -> str:
-        return re.sub(_UUID.pattern, lambda found: self.ids.get(found[0], found[0]), text, flags=re.IGNORECASE)
+        return _UUID_OF_ANY_CASE.sub(lambda uuid: self.ids.get(uuid[0], uuid[0]), text)
 
     def _learn(self, recorded: Any, own: Any) -> None:
         if isinstance(recorded, dict) and isinstance(own, dict):
@@ -126,8 +127,16 @@ def _described(path: str, note: str) -> bytes:
     if "11 MiB" in note:
         return json.dumps({**minimal, "pad": "x" * (11 * 1024 * 1024)}).encode()
     field_name, _, told = note.partition(" = ")
+    if note == "same 6 kB again":
+        field_name, told = "content", "6 kB of distinct sentences"
+    return json.dumps({**minimal, field_name: _values()[told]}).encode()
+
+
+@cache
+def _values() -> dict[str, str]:
+    """The values that recorded requests describe, by what they say of them."""
     sentences = " ".join(f"Dunnock statement {number} is distinct from the others." for number in range(90_000))
-    values = {
+    return {
         "5,000,000 x": "x" * 5_000_000,
         "100,000 k": "k" * 100_000,
         "5 MB": "User: x\n" * 625_000,
@@ -137,9 +146,6 @@ def _described(path: str, note: str) -> bytes:
         "1250 distinct words": " ".join(f"heron{number}" for number in range(1250)),
         "'Heron ' x 16600": "Heron " * 16_600,
     }
-    if note == "same 6 kB again":
-        field_name, told = "content", "6 kB of distinct sentences"
-    return json.dumps({**minimal, field_name: values[told]}).encode()
 
 
 async def replayed(release: str, group: str, workspace: Path) -> list[Got]:
