@@ -44,11 +44,20 @@ def generate(
     seed: int = 1,
     workers: int | None = None,
     daemon: str = "embedded",
+    only: frozenset[str] | None = None,
 ) -> Summary:
-    """Perform `count` sessions and follow up what they show, as a run without scripted scenarios would."""
+    """Perform `count` sessions and follow up what they show, as a run without scripted scenarios would.
+
+    `only` are the requirements that are asked for, None for all.
+    """
     with Workers(target, folder, daemon, count=workers) as run:
         sessions = GeneratedSessions(
-            run, count=count, seed=seed, failures=folder / "failures", replay=lambda path: f"replay {path}"
+            run,
+            count=count,
+            seed=seed,
+            failures=folder / "failures",
+            replay=lambda path: f"replay {path}",
+            only=only,
         )
         return sessions.conclude(list(run.work(sessions.jobs())), dict)
 
