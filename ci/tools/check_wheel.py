@@ -1,9 +1,10 @@
-"""Build the wheel, compare what is in it with the sources, and try it in an environment of its own.
+"""Build the wheel, compare what is in it with the sources, and try it in an environment without them.
 
-    python ci/tools/check_wheel.py
+    python ci/tools/check_wheel.py [--here]
 
-The whole suite runs against the sources; SMOKE are the tests that fail first when something is not packed or not
-registered. Exit status: that of the first thing that failed.
+That is one of its own, or with --here the one at hand, which then needs `build`, `pytest-xdist` and what the wheel
+depends on, so that nothing but the wheel is installed. The whole suite runs against the sources; SMOKE are the tests
+that fail first when something is not packed or not registered. Exit status: that of the first thing that failed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import sys
 import tempfile
 import venv
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,8 +36,11 @@ SMOKE = (
 )
 
 
-def main() -> int:
+def main(words: Sequence[str]) -> int:
     """Build, inspect, install, try."""
+    if unknown := [word for word in words if word != "--here"]:
+        print(f"error: {unknown[0]!r} is not an option\ntry: python ci/tools/check_wheel.py [--here]", file=sys.stderr)
+        return 2
     with tempfile.TemporaryDirectory(prefix="signet-wheel-") as name:
         folder = Path(name)
         subprocess.run([sys.executable, "-m", "build", "-q", "--outdir", str(folder / "dist"), str(ROOT)], check=True)
@@ -44,7 +48,14 @@ def main() -> int:
         if problems := list(inspect(wheel)):
             print("\n".join(f"{wheel.name}: {problem}" for problem in problems), file=sys.stderr)
             return 1
-        return try_installed(wheel, folder)
+        if words:
+            python = Path(sys.executable)
+            subprocess.run([python, "-m", "pip", "install", "-q", "--no-deps", "--force-reinstall", wheel], check=True)
+        else:
+            venv.create(folder / "venv", with_pip=True)
+            python = folder / "venv" / "bin" / "python"
+            subprocess.run([python, "-m", "pip", "install", "-q", wheel, "pytest-xdist"], check=True)
+        return try_installed(python, folder)
 
 
 def inspect(wheel: Path) -> Iterator[str]:
@@ -66,12 +77,8 @@ def files(folder: Path) -> Iterator[str]:
             yield path.relative_to(folder).as_posix()
 
 
-def try_installed(wheel: Path, folder: Path) -> int:
-    """Install the wheel into a fresh environment and run the smoke tests from a folder without our sources."""
-    environment = folder / "venv"
-    venv.create(environment, with_pip=True)
-    python = environment / "bin" / "python"
-    subprocess.run([python, "-m", "pip", "install", "-q", str(wheel), "pytest-xdist"], check=True)
+def try_installed(python: Path, folder: Path) -> int:
+    """Run the smoke tests with an interpreter that has the wheel, from a folder without our sources."""
     # With the schemas, which tests hold against what the wheel says; the wheel itself reads its own.
     checkout = folder / "checkout"
     checkout.mkdir()
@@ -86,4 +93,4 @@ def try_installed(wheel: Path, folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
