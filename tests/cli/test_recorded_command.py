@@ -136,7 +136,7 @@ def test_command_that_cannot_be_started(process: Process, tmp_path: Path) -> Non
 def test_signal_is_passed_on_and_nothing_is_left(tmp_path: Path, number: signal.Signals, status: int) -> None:
     """The command hears it; its children, daemon and recorder end too. After Ctrl-C the recording is judged."""
     drive = Drive(tmp_path)
-    with drive.command("record", "--out", "run.jsonl", "--", sys.executable, "-c", WAITS) as run:
+    with drive.begin_command("record", "--out", "run.jsonl", "--", sys.executable, "-c", WAITS) as run:
         wait_until((tmp_path / "ready").is_file, "the command never began")
         with Watched(drive.processes()) as watched:
             run.send_signal(number)

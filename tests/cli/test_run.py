@@ -49,16 +49,16 @@ def drive(tmp_path: Path) -> Drive:
 
 def finished(drive: Drive, *words: str, **options: object) -> tuple[int, str, str]:
     """Run to the end: status, standard output, standard error."""
-    with drive.run(*words, **options) as run:  # type: ignore[arg-type]
-        out, err = run.communicate(timeout=PATIENCE_S)
-    assert "Traceback" not in out + err, out + err
-    return run.returncode, out, err
+    done = drive.command("run", *words, **options)  # type: ignore[arg-type]
+    assert "Traceback" not in done.everything, done.everything
+    return done.status, done.out, done.err
 
 
 def test_run_needs_no_pytest_and_leaves_nothing_behind(drive: Drive) -> None:
     """A connector that conforms ends it with 0; no child, no temporary file and no trace stays."""
-    status, out, err = finished(drive, "reference", scenario=PLAIN)
-    assert status == 0, out + err
+    with drive.begin_command("run", "reference", scenario=PLAIN) as run:
+        out, err = run.communicate(timeout=PATIENCE_S)
+    assert run.returncode == 0, out + err
     assert out.splitlines()[-2].startswith("conforming; ")
     assert "in 1 trace (exit 0)" in out
     assert "target reference" in err
@@ -132,7 +132,7 @@ def test_some_requirements_have_the_verdicts_of_the_whole_run(
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_run_that_is_cut_off_leaves_no_child(drive: Drive, number: signal.Signals) -> None:
     """Interrupted while a scenario runs, daemon, recorder and harness end with it, and so do its traces."""
-    with drive.run("reference", scenario=LASTING) as run:
+    with drive.begin_command("run", "reference", scenario=LASTING) as run:
 
         def is_under_way() -> bool:
             recorded = drive.temporary.glob("signet-traces-*/lasting.jsonl")

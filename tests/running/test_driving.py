@@ -53,13 +53,12 @@ def test_driven_run_performs_its_scenario_once_and_leaves_nothing_running(drive:
 def test_traces_that_a_failure_names_stay(drive: Drive) -> None:
     """Without --signet-report the traces of a run that fails are kept, so that the replay it names is possible."""
     (drive.folder / "conftest.py").write_text(BREACHED_RULE)
-    with drive.begin("-k", "ACME", scenario=PLAIN) as run:
-        out, err = run.communicate(timeout=PATIENCE_S)
-    assert run.returncode == 1, out + err
+    done = drive.perform("-k", "ACME", scenario=PLAIN)
+    assert done.status == 1, done.everything
     kept = list(drive.temporary.glob("signet-traces-*/plain.jsonl"))
     assert len(kept) == 1
-    assert f"signet-conformance check {kept[0]} -k ACME-HTTP-001" in out
-    assert f"traces: {kept[0].parent}" in out
+    assert f"signet-conformance check {kept[0]} -k ACME-HTTP-001" in done.out
+    assert f"traces: {kept[0].parent}" in done.out
 
 
 @pytest.mark.parametrize("generated", ["0", "20"])
@@ -67,12 +66,11 @@ def test_connector_that_cannot_be_started(drive: Drive, generated: str) -> None:
     """A driver that ends when it is greeted leaves nothing to test: status 3, with what it said at its end."""
     command = '["{python}", "-c", "raise SystemExit(\'no module acme\')"]'
     (drive.folder / "signet-conformance.toml").write_text(f"[targets.mine]\ncommand = {command}\n")
-    with drive.begin("--target=mine", "--scenarios", generated) as run:
-        out, err = run.communicate(timeout=PATIENCE_S)
-    assert run.returncode == 3, out + err
-    assert "target mine ended with status 1" in err, out + err
-    assert "no module acme" in err
-    assert "Traceback" not in out + err
+    done = drive.perform("--target=mine", "--scenarios", generated)
+    assert done.status == 3, done.everything
+    assert "target mine ended with status 1" in done.err, done.everything
+    assert "no module acme" in done.err
+    assert "Traceback" not in done.everything
 
 
 @pytest.mark.parametrize(

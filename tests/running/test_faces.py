@@ -11,7 +11,6 @@ import pytest
 from signet_conformance.running.request import worst
 from tests.support.drives import PLAIN, Drive
 from tests.support.inner_pytest import Finished
-from tests.support.processes import PATIENCE_S
 from tests.support.repository import Repository
 
 PLUGIN = Path(__file__).parents[1] / "drivers" / "fixtures" / "openclaw_plugin.mjs"
@@ -39,9 +38,7 @@ def make_repository(tmp_path: Path) -> Path:
 
 def ran(folder: Path, *words: str) -> Finished:
     """Run `signet-conformance run mine` with these options, through the one scenario."""
-    with Drive(folder).command("run", "mine", "--scenario", "plain.json", *words) as run:
-        out, err = run.communicate(timeout=PATIENCE_S)
-    return Finished(run.returncode, out, err)
+    return Drive(folder).command("run", "mine", "--scenario", "plain.json", *words)
 
 
 def test_run_plays_every_face_apart(repository: Path) -> None:

@@ -47,19 +47,27 @@ class Drive:
 
     def begin(self, *arguments: str, scenario: Mapping[str, Any] | None = None) -> subprocess.Popen[str]:
         """Start a pytest run that drives the reference harness, through this scenario where one is given."""
-        words = ["--signet-conformance", "--target=reference", *arguments]
-        if scenario is not None:
-            words.append(f"--signet-scenario={self._saved(scenario)}")
-        return self._start(inner_pytest.command(*words))
+        return self._start(self._pytest(arguments, scenario))
 
-    def run(self, *arguments: str, scenario: Mapping[str, Any] | None = None) -> subprocess.Popen[str]:
-        """Start `signet-conformance run` with these words, of which the target is the first."""
-        words = [] if scenario is None else [f"--scenario={self._saved(scenario)}"]
-        return self.command("run", *arguments, *words)
+    def perform(self, *arguments: str, scenario: Mapping[str, Any] | None = None) -> inner_pytest.Finished:
+        """The same to its end, by a process that has imported what it needs."""
+        return self._finish(self._pytest(arguments, scenario))
 
-    def command(self, *words: str) -> subprocess.Popen[str]:
-        """Start `signet-conformance` with these words."""
-        return self._start([sys.executable, "-m", "signet_conformance.cli", *words])
+    def begin_command(self, *words: str, scenario: Mapping[str, Any] | None = None) -> subprocess.Popen[str]:
+        """Start `signet-conformance` with these words, and with the scenario where one is given."""
+        return self._start(self._command(words, scenario))
+
+    def command(self, *words: str, scenario: Mapping[str, Any] | None = None) -> inner_pytest.Finished:
+        """The same to its end, by a process that has imported what it needs."""
+        return self._finish(self._command(words, scenario))
+
+    def _pytest(self, arguments: Sequence[str], scenario: Mapping[str, Any] | None) -> list[str]:
+        more = [] if scenario is None else [f"--signet-scenario={self._saved(scenario)}"]
+        return inner_pytest.command("--signet-conformance", "--target=reference", *arguments, *more)
+
+    def _command(self, words: Sequence[str], scenario: Mapping[str, Any] | None) -> list[str]:
+        more = [] if scenario is None else [f"--scenario={self._saved(scenario)}"]
+        return [sys.executable, "-m", "signet_conformance.cli", *words, *more]
 
     def _saved(self, scenario: Mapping[str, Any]) -> str:
         (self.folder / "scenario.json").write_text(json.dumps(scenario))
@@ -67,6 +75,9 @@ class Drive:
 
     def _start(self, words: Sequence[str]) -> subprocess.Popen[str]:
         return inner_pytest.begin(words, self.folder, TMPDIR=str(self.temporary))
+
+    def _finish(self, words: Sequence[str]) -> inner_pytest.Finished:
+        return inner_pytest.finished(words, self.folder, TMPDIR=str(self.temporary))
 
     def processes(self) -> Mapping[int, str]:
         """The processes that belong to this drive, with their command lines; none that is a mere zombie."""
