@@ -52,7 +52,7 @@ class JudgedRun:
 
     recording: Path
     done: Finished
-    found: Mapping[str, Case]
+    cases: Mapping[str, Case]
     repository: Repository
 
 

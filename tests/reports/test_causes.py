@@ -38,9 +38,9 @@ def causes(*traces: Judged) -> list[Cause]:
     return list(gathered.connector())
 
 
-def of(found: list[Cause], requirement: str) -> Cause:
+def of(listed: list[Cause], requirement: str) -> Cause:
     """The cause that a requirement is part of."""
-    (cause,) = [cause for cause in found if requirement in cause.requirements]
+    (cause,) = [cause for cause in listed if requirement in cause.requirements]
     return cause
 
 
@@ -71,9 +71,9 @@ def test_what_is_wrong_at_two_places_is_two_causes(tmp_path: Path) -> None:
     """A member that is absent and another that is wrong have a block each."""
     line = start(project="relative")
     del line["request"]["body"]["json"]["harness"]
-    found = causes(judged(tmp_path / "a.jsonl", [health(), line, end()]))
-    assert of(found, "SIG-START-001").requirements == ["SIG-START-001"]
-    assert of(found, "SIG-START-003").requirements == ["SIG-START-003"]
+    listed = causes(judged(tmp_path / "a.jsonl", [health(), line, end()]))
+    assert of(listed, "SIG-START-001").requirements == ["SIG-START-001"]
+    assert of(listed, "SIG-START-003").requirements == ["SIG-START-003"]
 
 
 def test_the_smallest_trace_is_the_example(tmp_path: Path) -> None:

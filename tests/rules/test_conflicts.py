@@ -14,8 +14,8 @@ PRE = hook("pre-compaction", {"summaryPrompt": "x", "guidelines": ""})
 @pytest.mark.parametrize(("between", "expected"), [(PRE, "FAIL"), (prompt(), "FAIL"), (end(), "PASS")])
 def test_what_releases_a_session_before_0_109(between: dict[str, object], expected: str, tmp_path: Path) -> None:
     """An end does, and no other hook."""
-    found = judged(tmp_path, [start(), between, prompt(**LEGACY)], daemon_version="0.58.1")
-    assert found.judgements["SIG-HTTP-007"].verdict == expected
+    outcome = judged(tmp_path, [start(), between, prompt(**LEGACY)], daemon_version="0.58.1")
+    assert outcome.judgements["SIG-HTTP-007"].verdict == expected
 
 
 @pytest.mark.parametrize(
@@ -23,5 +23,5 @@ def test_what_releases_a_session_before_0_109(between: dict[str, object], expect
 )
 def test_only_409_tells_that_a_session_is_held(status: int, expected: str, tmp_path: Path) -> None:
     """A start that was refused for another reason may be followed by what comes next."""
-    found = judged(tmp_path, [start(CLAIMED, status), prompt()])
-    assert found.judgements["SIG-HTTP-012"].verdict == expected
+    outcome = judged(tmp_path, [start(CLAIMED, status), prompt()])
+    assert outcome.judgements["SIG-HTTP-012"].verdict == expected

@@ -133,8 +133,8 @@ def test_a_fact_has_its_verdict(number: str, fact: str, tmp_path: Path) -> None:
 
 def test_a_daemon_before_the_first_contract_is_held_to_it(tmp_path: Path) -> None:
     """What the first contract asks for was asked for before."""
-    found = judged(tmp_path, [STEP, BROKEN], daemon_version="0.40.0").daemon["SIG-DAEMON-001"]
-    assert found.verdict is Verdict.FAIL
+    judgement = judged(tmp_path, [STEP, BROKEN], daemon_version="0.40.0").daemon["SIG-DAEMON-001"]
+    assert judgement.verdict is Verdict.FAIL
 
 
 @pytest.mark.parametrize(

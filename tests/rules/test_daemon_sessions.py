@@ -230,8 +230,8 @@ def test_a_fact_has_its_verdict(number: str, fact: str, tmp_path: Path) -> None:
 )
 def test_claims_before_0_109(items: Sequence[Item], verdict: str, tmp_path: Path) -> None:
     """Only a start claims a session there, and an end is let in by whoever holds it."""
-    found = judged(tmp_path, [STEP, *items], daemon_version="0.58.1").daemon["SIG-DAEMON-003"]
-    assert (found.verdict, found.message) == (Verdict(verdict), found.message)
+    judgement = judged(tmp_path, [STEP, *items], daemon_version="0.58.1").daemon["SIG-DAEMON-003"]
+    assert (judgement.verdict, judgement.message) == (Verdict(verdict), judgement.message)
 
 
 @pytest.mark.parametrize("owner", ["plugin", "legacy"])
@@ -239,8 +239,8 @@ def test_a_claim_is_not_kept_by_the_other_path(owner: str, tmp_path: Path) -> No
     """A hook that was let in on the other path is a breach, and prolongs the claim no more than a skipped one."""
     other = {"plugin": "legacy", "legacy": "plugin"}[owner]
     let_in = [{**prompt(runtimePath=other), "t0": at} for at in (14000, 28000)]
-    found = judged(tmp_path, [STEP, start(runtimePath=owner), *let_in]).daemon["SIG-DAEMON-003"]
-    assert [finding.exchanges for finding in found.findings] == [(3, 2)]
+    judgement = judged(tmp_path, [STEP, start(runtimePath=owner), *let_in]).daemon["SIG-DAEMON-003"]
+    assert [finding.exchanges for finding in judgement.findings] == [(3, 2)]
 
 
 @pytest.mark.parametrize(("seconds", "subjects"), [(14400, 1), (14401, 0)])

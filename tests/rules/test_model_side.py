@@ -64,10 +64,10 @@ def asking(number: int, *requests: Item) -> list[Item]:
 @pytest.mark.parametrize("name", MODEL_RULES)
 def test_the_example_of_a_requirement_breaches_it_and_no_other(name: str, tmp_path: Path) -> None:
     """A requirement's own example is found in breach, at its level, on the harness's side; the others stand."""
-    found = judged(tmp_path, EXAMPLES[name]).harness
-    breached = {other: judgement.verdict for other, judgement in found.items() if judgement.findings}
+    outcome = judged(tmp_path, EXAMPLES[name]).harness
+    breached = {other: judgement.verdict for other, judgement in outcome.items() if judgement.findings}
     assert breached == {name: Verdict.FAIL if harness_requirements()[name].level == "MUST" else Verdict.WARN}
-    assert {finding.side for finding in found[name].findings} == {Side.HARNESS}
+    assert {finding.side for finding in outcome[name].findings} == {Side.HARNESS}
 
 
 def test_every_requirement_has_a_rule_in_the_order_of_the_catalogue() -> None:
@@ -84,9 +84,9 @@ def test_a_finding_names_the_requests_to_the_model(tmp_path: Path) -> None:
 def test_without_a_recording_of_the_model_nothing_is_subject(tmp_path: Path) -> None:
     """A recording of the daemon's side alone says how to get the other, and its status does not change."""
     items = [item for item in example(1) if "side" not in item]
-    found = judged(tmp_path, items)
-    assert {judgement.reason for judgement in found.harness.values()} == {Reason.NO_SUBJECT}
-    assert all("--harness real" in judgement.message for judgement in found.harness.values())
+    outcome = judged(tmp_path, items)
+    assert {judgement.reason for judgement in outcome.harness.values()} == {Reason.NO_SUBJECT}
+    assert all("--harness real" in judgement.message for judgement in outcome.harness.values())
 
 
 def test_a_breach_changes_no_verdict_of_the_connector(tmp_path: Path) -> None:
@@ -149,9 +149,9 @@ HOLDING: Mapping[str, Callable[[str], Item]] = {
 @pytest.mark.parametrize(("number", "text"), [(1, INJECTED), (2, FACT)])
 def test_an_injected_text_is_recognised(number: int, text: str, how: str, tmp_path: Path) -> None:
     """Wherever a program puts it, in each vendor's format, wrapped and escaped, it is before the model, once."""
-    found = judged(tmp_path, asking(number, HOLDING[how](text))).harness
-    assert found[f"SIG-MODEL-{number:03d}"].verdict is Verdict.PASS
-    assert found["SIG-MODEL-003"].verdict is Verdict.PASS
+    outcome = judged(tmp_path, asking(number, HOLDING[how](text))).harness
+    assert outcome[f"SIG-MODEL-{number:03d}"].verdict is Verdict.PASS
+    assert outcome["SIG-MODEL-003"].verdict is Verdict.PASS
 
 
 ODD: Mapping[str, Sequence[Item]] = {
@@ -175,9 +175,9 @@ ODD: Mapping[str, Sequence[Item]] = {
 @pytest.mark.parametrize("how", ODD)
 def test_what_stands_beside_the_turn_is_not_blamed(how: str, tmp_path: Path) -> None:
     """Titles, topics, warm-ups, counts and retries beside a right request break nothing."""
-    found = judged(tmp_path, asking(1, *ODD[how])).harness
-    assert {j.requirement for j in found.values() if j.findings} == set()
-    assert found["SIG-MODEL-001"].verdict is Verdict.PASS
+    outcome = judged(tmp_path, asking(1, *ODD[how])).harness
+    assert {j.requirement for j in outcome.values() if j.findings} == set()
+    assert outcome["SIG-MODEL-001"].verdict is Verdict.PASS
 
 
 @pytest.mark.parametrize(
@@ -212,17 +212,17 @@ def test_a_part_of_many_lines_is_left_open(tmp_path: Path) -> None:
 def test_context_that_comes_later_in_the_turn_is_a_breach(tmp_path: Path) -> None:
     """A request that goes on with the first one, and only then holds the text, comes too late."""
     result = [{"role": "user", "content": ASKED}, {"role": "assistant", "content": "Let me look."}]
-    found = of(tmp_path, 2, asking(2, anthropic(ASKED), anthropic("", FACT, messages=result)))
-    assert (found.verdict, found.findings[0].model) == (Verdict.WARN, (5, 6))
-    assert "only later in the turn" in found.message
+    outcome = of(tmp_path, 2, asking(2, anthropic(ASKED), anthropic("", FACT, messages=result)))
+    assert (outcome.verdict, outcome.findings[0].model) == (Verdict.WARN, (5, 6))
+    assert "only later in the turn" in outcome.message
 
 
 def test_context_that_only_a_title_was_given_is_a_breach(tmp_path: Path) -> None:
     """Where a request beside the turn's own took what was injected, the finding names both."""
     title = anthropic(f"Write a title for: {ASKED}", INJECTED, tools=False)
-    found = of(tmp_path, 1, asking(1, title, anthropic(ASKED)))
-    assert (found.verdict, found.findings[0].model) == (Verdict.WARN, (6, 5))
-    assert "beside the turn's own, such as for a title" in found.message
+    outcome = of(tmp_path, 1, asking(1, title, anthropic(ASKED)))
+    assert (outcome.verdict, outcome.findings[0].model) == (Verdict.WARN, (6, 5))
+    assert "beside the turn's own, such as for a title" in outcome.message
 
 
 def test_a_start_of_no_session_gives_nothing(tmp_path: Path) -> None:

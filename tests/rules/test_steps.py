@@ -297,7 +297,7 @@ SWITCHES: Mapping[str, tuple[Sequence[Item], list[tuple[int, float]]]] = {
 def test_when_something_was_switched_on(name: str, recorded: Any) -> None:
     """From the first switch on until all that was on is off: calls within are disturbed, calls beside are not."""
     items, times = SWITCHES[name]
-    spaced = [one for item in items for one in (item, prompt())]
+    spaced = [line for item in items for line in (item, prompt())]
     recording = recorded(prompt(), *spaced)
     # Each item is followed by a prompt, and a prompt comes first.
     times = [(2 * since, 2 * until) for since, until in times]

@@ -121,13 +121,13 @@ ORDERS: Mapping[str, tuple[str, Sequence[Item], list[tuple[int, ...]]]] = {
 def test_order_of_turns(fact: str, tmp_path: Path) -> None:
     """A transcript whose turns stand in another order than they took place is a breach, where something shows it."""
     verdict, items, exchanges = ORDERS[fact]
-    found = judge(build(tmp_path / "trace.jsonl", items), frozenset({"SIG-END-012"})).judgements["SIG-END-012"]
-    assert (found.verdict, found.message) == (Verdict(verdict), found.message)
-    assert verdict != "WARN" or [finding.exchanges for finding in found.findings] == exchanges
+    judgement = judge(build(tmp_path / "trace.jsonl", items), frozenset({"SIG-END-012"})).judgements["SIG-END-012"]
+    assert (judgement.verdict, judgement.message) == (Verdict(verdict), judgement.message)
+    assert verdict != "WARN" or [finding.exchanges for finding in judgement.findings] == exchanges
 
 
 def test_true_order_is_shown(tmp_path: Path) -> None:
     """The first two turns that stand the other way round are named in the order in which they took place."""
     items = [said("u1", "a1"), said("u2", "a2"), transcript("u1 u2 a1 a2")]
-    found = judge(build(tmp_path / "trace.jsonl", items), frozenset({"SIG-END-012"})).judgements["SIG-END-012"]
-    assert found.findings[0].expected == "'a1' before 'u2'"
+    judgement = judge(build(tmp_path / "trace.jsonl", items), frozenset({"SIG-END-012"})).judgements["SIG-END-012"]
+    assert judgement.findings[0].expected == "'a1' before 'u2'"

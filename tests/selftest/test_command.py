@@ -28,8 +28,8 @@ def test_only_some_are_performed(tmp_path: Path) -> None:
     folder = tmp_path / "traces"
     done = run("--only", "ends-twice", "--json", "--workers", "1", "--traces", str(folder))
     assert done.return_value == 0, done.output
-    found = json.loads(done.stdout)
-    assert (found["green"], [one["id"] for one in found["mutants"]]) == (True, ["ends-twice"])
+    document = json.loads(done.stdout)
+    assert (document["green"], [listed["id"] for listed in document["mutants"]]) == (True, ["ends-twice"])
     assert "ends-twice: killed by SIG-END-006 WARN" in done.stderr
     assert sorted(path.name for path in folder.iterdir()) == ["ends-twice.jsonl", "reference-0-145-plain.jsonl"]
 

@@ -63,16 +63,16 @@ def test_little_is_left_that_nothing_reaches() -> None:
 
 def test_its_own_verdict_kills() -> None:
     """A mutant is killed when its requirement has exactly the verdict that it must have."""
-    found = graded(NEVER_STARTS, {"SIG-START-004": "FAIL", "SIG-END-005": "PASS"})
-    assert (found.killed, found.complaints) == (True, [])
+    outcome = graded(NEVER_STARTS, {"SIG-START-004": "FAIL", "SIG-END-005": "PASS"})
+    assert (outcome.killed, outcome.complaints) == (True, [])
 
 
 def test_another_verdict_of_its_own_does_not_kill() -> None:
     """A FAIL that was only a WARN, or INCONCLUSIVE, lets it survive."""
     for verdict in ("WARN", "INCONCLUSIVE", "PASS"):
-        found = graded(NEVER_STARTS, {"SIG-START-004": verdict})
-        assert not found.killed
-        assert found.complaints[0].startswith("survived: SIG-START-004 is")
+        outcome = graded(NEVER_STARTS, {"SIG-START-004": verdict})
+        assert not outcome.killed
+        assert outcome.complaints[0].startswith("survived: SIG-START-004 is")
 
 
 def test_an_unrelated_must_is_complained_of() -> None:
@@ -88,8 +88,8 @@ def test_an_unrelated_must_is_complained_of() -> None:
 
 def test_a_crashed_rule_is_complained_of() -> None:
     """An ERROR is the kit's, whatever the level."""
-    found = graded(NEVER_STARTS, {"SIG-START-004": "FAIL", "SIG-END-005": "ERROR"})
-    assert found.complaints == ["breaks SIG-END-005 too, which has nothing to do with it"]
+    outcome = graded(NEVER_STARTS, {"SIG-START-004": "FAIL", "SIG-END-005": "ERROR"})
+    assert outcome.complaints == ["breaks SIG-END-005 too, which has nothing to do with it"]
 
 
 def test_what_breaks_necessarily_is_allowed_and_has_to() -> None:
@@ -110,8 +110,8 @@ def test_the_reference_breaks_nothing() -> None:
 def test_a_trial_that_was_cut_short_is_red() -> None:
     """What could not be performed proves nothing."""
     trial = Trial("x", scenario_of(NEVER_STARTS), "0.145", NEVER_STARTS)
-    found = grade(Performed(trial, judged({"SIG-START-004": "FAIL"}), "the connector hung"), {})
-    assert (found.killed, found.complaints) == (False, ["could not be performed: the connector hung"])
+    outcome = grade(Performed(trial, judged({"SIG-START-004": "FAIL"}), "the connector hung"), {})
+    assert (outcome.killed, outcome.complaints) == (False, ["could not be performed: the connector hung"])
 
 
 def test_green_is_without_any_complaint() -> None:

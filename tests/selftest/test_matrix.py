@@ -25,15 +25,17 @@ from signet_conformance.selftest.trials import Trial, scenario_of
 
 def trial(name: str | None) -> Trial:
     """The trial of a mutant, or of the reference."""
-    one = None if name is None else mutant(name)
-    return Trial(name or "reference-0-145-plain", scenario_of(one or mutant("never-ends")), "0.145", one)
+    broken = None if name is None else mutant(name)
+    return Trial(name or "reference-0-145-plain", scenario_of(broken or mutant("never-ends")), "0.145", broken)
 
 
 KILLED = Grade(trial("ends-another-session"), {"SIG-END-002": Verdict.FAIL, "SIG-END-005": Verdict.WARN})
 SURVIVED = Grade(trial("never-ends"), {}, ["survived: SIG-END-005 is not in breach, not WARN"])
 PASSES = Grade(trial(None), {})
 SELFTEST = Selftest([PASSES, KILLED, SURVIVED], ["SIG-END-006 has a rule and no mutant"])
-EVERY = Selftest([Grade(trial(name), {one.breaks: Verdict(one.verdict)}) for name, one in mutants().mutants.items()])
+EVERY = Selftest(
+    [Grade(trial(name), {broken.breaks: Verdict(broken.verdict)}) for name, broken in mutants().mutants.items()]
+)
 
 
 def test_a_requirement_has_its_mutants_in_its_line() -> None:
@@ -100,10 +102,10 @@ def test_the_closing_line_counts() -> None:
 
 def test_json_holds_the_whole_matrix() -> None:
     """Every mutant has all that it breaches, every requirement who killed whom."""
-    found = json.loads(json.dumps(as_json(SELFTEST, {}, 1.25)))
-    assert demand(KillMatrix, found, "here").to_json() == found
-    assert (found["format"], found["green"], found["seconds"]) == ("signet-selftest/1", False, 1.2)
-    assert found["mutants"][0]["breached"] == {"SIG-END-002": "FAIL", "SIG-END-005": "WARN"}
-    assert found["requirements"]["SIG-END-002"] == {"killed_by": ["ends-another-session"], "survived": []}
-    assert found["requirements"]["SIG-END-005"] == {"killed_by": [], "survived": ["never-ends"]}
-    assert list(found["requirements"]) == list(catalogue())
+    document = json.loads(json.dumps(as_json(SELFTEST, {}, 1.25)))
+    assert demand(KillMatrix, document, "here").to_json() == document
+    assert (document["format"], document["green"], document["seconds"]) == ("signet-selftest/1", False, 1.2)
+    assert document["mutants"][0]["breached"] == {"SIG-END-002": "FAIL", "SIG-END-005": "WARN"}
+    assert document["requirements"]["SIG-END-002"] == {"killed_by": ["ends-another-session"], "survived": []}
+    assert document["requirements"]["SIG-END-005"] == {"killed_by": [], "survived": ["never-ends"]}
+    assert list(document["requirements"]) == list(catalogue())

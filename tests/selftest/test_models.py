@@ -70,9 +70,9 @@ def asked(*questions: Question, changes: Sequence[Mapping[str, Any]]) -> list[Qu
     return kept.asked
 
 
-def told(found: Question) -> str:
+def told(asked: Question) -> str:
     """All that one question tells the model."""
-    return padded([found[1].system_prompt, *(message.content for message in found[0])])
+    return padded([asked[1].system_prompt, *(message.content for message in asked[0])])
 
 
 def test_every_change_of_the_schema_is_made_and_no_other() -> None:
@@ -113,7 +113,7 @@ def test_a_lie_takes_the_place_of_a_result_in_its_turn() -> None:
     after = (Message("user", "When?"), Message("tool", "found", tool_call_id="c1"))
     change = {"how": "lie", "told": "nothing", "turn": 2}
     results = asked(question(), question(*after), question(), question(*after), changes=[change])
-    assert [found[0][-1].content for found in results] == ["When?", "found", "When?", "nothing"]
+    assert [answered[0][-1].content for answered in results] == ["When?", "found", "When?", "nothing"]
 
 
 @pytest.mark.parametrize(("how", "text"), [("title", "Write a short title"), ("warm_up", "Warmup"), ("retry", "When?")])

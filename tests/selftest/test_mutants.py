@@ -65,7 +65,7 @@ def test_every_requirement_has_a_mutant_or_a_reason() -> None:
     """No rule stands without a mutant that it kills, and no mutant without a rule."""
     assert list(completeness(mutants())) == []
     assert set(catalogue()) == {
-        *(one.breaks for one in mutants().mutants.values()),
+        *(known_mutant.breaks for known_mutant in mutants().mutants.values()),
         *mutants().exempt,
     }
 
@@ -73,7 +73,7 @@ def test_every_requirement_has_a_mutant_or_a_reason() -> None:
 def test_a_requirement_without_a_mutant_is_complained_of() -> None:
     """Taking the only mutant of a requirement away shows, and so does one that breaks what has no rule."""
     known = mutants()
-    rest = {name: one for name, one in known.mutants.items() if one.breaks != "SIG-FAIL-002"}
+    rest = {name: known_mutant for name, known_mutant in known.mutants.items() if known_mutant.breaks != "SIG-FAIL-002"}
     (missing,) = completeness(replace(known, mutants=rest))
     assert missing.startswith("SIG-FAIL-002 has a rule and no mutant")
     stray = replace(known.mutants["never-ends"], id="stray", breaks="SIG-END-099")
@@ -100,7 +100,7 @@ def test_ids_are_unique() -> None:
 
 def test_every_mutant_has_its_scenario() -> None:
     """Each performs a known scenario, and no scenario stands unused."""
-    used = {scenario_of(one).name for one in mutants().mutants.values()}
+    used = {scenario_of(known_mutant).name for known_mutant in mutants().mutants.values()}
     assert {row["name"] for row in ROWS["scenarios"]} <= used
     with pytest.raises(ContractError, match="is not a scenario"):
         scenario_of(replace(mutant("never-ends"), scenario="nowhere"))
@@ -110,8 +110,8 @@ def test_the_reference_performs_what_its_mutants_perform() -> None:
     """Each scenario of a mutant is performed by the reference too, at the same contract version."""
     asked = trials(list(mutants().mutants.values()))
     controls = {(trial.contract, trial.scenario.name) for trial in asked if trial.mutant is None}
-    assert {(one.contract, one.scenario) for one in mutants().mutants.values()} <= controls
-    assert {("0.145", one.name) for one in scripted()} <= controls
+    assert {(known_mutant.contract, known_mutant.scenario) for known_mutant in mutants().mutants.values()} <= controls
+    assert {("0.145", known_mutant.name) for known_mutant in scripted()} <= controls
 
 
 def test_an_unknown_mutant_is_refused() -> None:

@@ -21,8 +21,8 @@ PATIENCE_S = 180.0
 def test_mutants_are_killed_by_what_they_break(tmp_path: Path) -> None:
     """A connector at two contract versions and a daemon are broken, noticed, and nothing else is blamed."""
     wanted = [mutant("never-starts"), mutant("captures-without-zone"), mutant("forgets-a-session")]
-    grades = [grade(one, {}) for one in perform(trials(wanted), tmp_path, workers=2)]
-    assert {one.trial.name: (list(one.breached), list(one.complaints)) for one in grades} == {
+    grades = [grade(performed, {}) for performed in perform(trials(wanted), tmp_path, workers=2)]
+    assert {performed.trial.name: (list(performed.breached), list(performed.complaints)) for performed in grades} == {
         "reference-0-145-plain": ([], []),
         "reference-0-145-several-prompts": ([], []),
         "reference-0-205-plain": ([], []),
@@ -38,8 +38,8 @@ def test_what_a_host_sees_and_where_a_connector_calls_is_broken_too(tmp_path: Pa
     names = ["cannot-be-loaded", "throws-what-its-host-catches", "installs-what-its-host-refuses"]
     names.append("calls-the-default-port")
     wanted = [trial for trial in trials([mutant(name) for name in names]) if trial.mutant is not None]
-    grades = {one.trial.name: grade(one, {}) for one in perform(wanted, tmp_path, workers=1)}
-    assert {name: (list(one.breached), list(one.complaints)) for name, one in grades.items()} == {
+    grades = {performed.trial.name: grade(performed, {}) for performed in perform(wanted, tmp_path, workers=1)}
+    assert {name: (list(performed.breached), list(performed.complaints)) for name, performed in grades.items()} == {
         "cannot-be-loaded": (["SIG-LOAD-001"], []),
         "throws-what-its-host-catches": (["SIG-LOAD-001"], []),
         "installs-what-its-host-refuses": (["SIG-LOAD-002"], []),
@@ -50,8 +50,8 @@ def test_what_a_host_sees_and_where_a_connector_calls_is_broken_too(tmp_path: Pa
 def test_a_trial_that_cannot_be_recorded_is_told(tmp_path: Path) -> None:
     """Where no trace can be written each trial says so, and the others are still tried."""
     missing = tmp_path / "no-such-folder"
-    found = list(perform(trials([mutant("never-starts")]), missing, workers=1))
-    assert all(one.judged is None and one.error is not None for one in found)
+    performances = list(perform(trials([mutant("never-starts")]), missing, workers=1))
+    assert all(performed.judged is None and performed.error is not None for performed in performances)
 
 
 @pytest.mark.parametrize("module", ["harness", "daemon"])

@@ -17,12 +17,12 @@ DOCUMENTS = st.recursive(
 
 def places(value: Any, pointer: str = "") -> list[tuple[str, Any]]:
     """Every place of a document below its top."""
-    found: list[tuple[str, Any]] = []
+    pointed: list[tuple[str, Any]] = []
     rows = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, child in rows:
         step = f"{pointer}/{str(name).replace('~', '~0').replace('/', '~1')}"
-        found += [(step, child), *places(child, step)]
-    return found
+        pointed += [(step, child), *places(child, step)]
+    return pointed
 
 
 @given(DOCUMENTS)

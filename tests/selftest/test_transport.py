@@ -66,7 +66,7 @@ def test_an_edit_changes_the_body(server: RecordingServer, edit: dict[str, Any],
         "{{key}}": {"key": "k-1", "agent": "atlas", "unknown": "{{nothing}}"},
         "{{token}}": {**HOOK, "token": "tok-1", "secret": "it is s3cret-value"},
     }
-    wanted = next((found for name, found in expected.items() if name in str(edit)), body)
+    wanted = next((answer for name, answer in expected.items() if name in str(edit)), body)
     assert server.requests[-1].body == wanted
 
 
@@ -124,7 +124,7 @@ def test_an_answer_is_changed_on_its_way_back(server: RecordingServer) -> None:
     server.answers[START] = (409, {"error": "claimed"})
     change = {"do": "answer", "on": "*", "answered": 409, "status": 200, "remove": ["/error"], "set": {"/inject": ""}}
     heard = send(server, change, ("POST", START, HOOK), ("POST", PROMPT, HOOK))
-    assert [(one.status_code, one.json()) for one in heard if isinstance(one, httpx.Response)] == [
+    assert [(reply.status_code, reply.json()) for reply in heard if isinstance(reply, httpx.Response)] == [
         (200, {"inject": ""}),
         (200, {}),
     ]
@@ -227,7 +227,7 @@ def test_a_mutant_falls_silent(server: RecordingServer, answered: str, silencing
     server.answers[PROMPT] = silencing
     heard = send(server, change, ("POST", PROMPT, HOOK), ("POST", END, HOOK), ("POST", FORGET, {}))
     assert len(server.requests) == 3
-    assert [type(one) for one in heard[1:]] == [httpx.ConnectError] * 2
+    assert [type(reply) for reply in heard[1:]] == [httpx.ConnectError] * 2
 
 
 def test_a_mutant_falls_silent_when_nobody_listens() -> None:

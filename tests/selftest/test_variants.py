@@ -65,15 +65,15 @@ def test_there_are_many() -> None:
 def test_every_variant_names_what_exists() -> None:
     """Its rows are requirements, its scenario is known, and no scenario stands unused."""
     known = variants().variants.values()
-    assert {name for one in known for name in (*one.rows, *one.allowed)} <= set(catalogue())
-    assert {row["name"] for row in ROWS["scenarios"]} <= {scenario_of(one).name for one in known}
+    assert {name for oddity in known for name in (*oddity.rows, *oddity.allowed)} <= set(catalogue())
+    assert {row["name"] for row in ROWS["scenarios"]} <= {scenario_of(oddity).name for oddity in known}
 
 
 def test_each_is_performed_once() -> None:
     """Groups take all variants, and their trials have names of their own."""
     odd = list(variants().variants.values())
     asked = [trial for trial in trials([], odd) if trial.variants]
-    assert sorted(one.id for trial in asked for one in trial.variants) == sorted(one.id for one in odd)
+    assert sorted(oddity.id for trial in asked for oddity in trial.variants) == sorted(oddity.id for oddity in odd)
     assert len({trial.name for trial in asked}) == len(asked) < len(odd)
 
 
@@ -81,18 +81,22 @@ def test_a_group_changes_one_connector_in_one_scenario() -> None:
     """Only the same group, scenario, contract and side go together."""
     first = replace(variant("shouts-its-type"), group="x")
     others = [replace(first, id="b"), replace(first, id="c", scenario="plain"), replace(first, id="d", group=None)]
-    assert [[one.id for one in group] for group in grouped([first, *others])] == [[first.id, "b"], ["c"], ["d"]]
+    assert [[oddity.id for oddity in group] for group in grouped([first, *others])] == [
+        [first.id, "b"],
+        ["c"],
+        ["d"],
+    ]
 
 
 def graded(verdicts: Mapping[str, str], applied: tuple[str, ...], **members: Any) -> Grade:
     """The grade of a variant that HTTP-002 must have judged, with these verdicts."""
-    one = replace(variant("shouts-its-type"), rows=("SIG-HTTP-002",), **members)
+    oddity = replace(variant("shouts-its-type"), rows=("SIG-HTTP-002",), **members)
     judgements = {
         name: Judgement(name, Verdict(verdict), Reason.BREACH, "so", (Finding(Verdict(verdict), (1,), "so"),))
         for name, verdict in verdicts.items()
     }
     judged = Judged(Trace(Header(), (), ()), "0.145.7", judgements, {})
-    return grade(Performed(of_variants((one,)), judged, None, applied), {})
+    return grade(Performed(of_variants((oddity,)), judged, None, applied), {})
 
 
 CLEAN = {"SIG-HTTP-002": "PASS"}
@@ -136,9 +140,9 @@ def test_an_unknown_variant_is_refused() -> None:
 
 def test_the_daemons_side_counts_too() -> None:
     """A daemon that a variant makes odd is blamed like a connector."""
-    one = variant("a-daemon-that-says-more")
+    oddity = variant("a-daemon-that-says-more")
     finding = Finding(Verdict.FAIL, (1,), "so", side=Side.DAEMON)
     breach = {"SIG-DAEMON-001": Judgement("SIG-DAEMON-001", Verdict.FAIL, Reason.BREACH, "so", (finding,))}
     judged = Judged(Trace(Header(), (), ()), "0.145.7", {}, breach)
-    complaints = grade(Performed(of_variants((one,)), judged, None, (one.id,)), {}).complaints
+    complaints = grade(Performed(of_variants((oddity,)), judged, None, (oddity.id,)), {}).complaints
     assert complaints[0] == "conforms, and SIG-DAEMON-001 says FAIL: so"

@@ -25,8 +25,8 @@ def report(
     finding = {"exchanges": [1], "side": "connector", "pointer": "", "expected": "", "received": None, "message": "x"}
     rows = {name: {"verdict": "PASS", "reason": "conforming", "findings": []} for name in requirements()}
     for name, verdict in verdicts.items():
-        found = [finding] if verdict in ("FAIL", "WARN") else []
-        rows[name.replace("_", "-")] = {"verdict": verdict, "reason": "breach", "findings": found}
+        findings = [finding] if verdict in ("FAIL", "WARN") else []
+        rows[name.replace("_", "-")] = {"verdict": verdict, "reason": "breach", "findings": findings}
     trace = {
         "file": "t.jsonl",
         "target": target,

@@ -56,9 +56,9 @@ def test_a_registry_that_does_not_answer_is_told(npm: Npm, said: str, status: in
     npm(said, status)
     with pytest.raises(NothingTestedError, match="no network" if status else "named no release"):
         published_releases(find_program_profile("pi").profile)
-    found = releases_of(find_program_profile("pi"))
-    assert (found.published, found.newer) == (None, [])
-    assert "the registry was not asked" in found.why
+    learnt = releases_of(find_program_profile("pi"))
+    assert (learnt.published, learnt.newer) == (None, [])
+    assert "the registry was not asked" in learnt.why
 
 
 def test_what_is_known_and_proven_stands_beside(npm: Npm, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -66,10 +66,10 @@ def test_what_is_known_and_proven_stands_beside(npm: Npm, monkeypatch: pytest.Mo
     monkeypatch.setenv("SIGNET_CONFORMANCE_PROGRAMS", str(tmp_path))
     proven = next(iter(find_program_profile("pi").profile.checked)).release
     npm([proven, "999.0.0"])
-    found = releases_of(find_program_profile("pi"))
-    assert found.known[proven].startswith("face pi-")
-    assert next(iter(found.proven)) == proven
-    assert (found.newest, found.newer, found.installed) == ("999.0.0", ["999.0.0"], [])
+    learnt = releases_of(find_program_profile("pi"))
+    assert learnt.known[proven].startswith("face pi-")
+    assert next(iter(learnt.proven)) == proven
+    assert (learnt.newest, learnt.newer, learnt.installed) == ("999.0.0", ["999.0.0"], [])
 
 
 def test_the_command_lists_them(npm: Npm, invoke: Invoke) -> None:
@@ -89,16 +89,16 @@ RELEASES = [f"1.{number}" for number in range(32)]
 @pytest.mark.parametrize("change", [1, 5, 16, 31])
 def test_the_release_of_a_change_is_found(change: int) -> None:
     """Few releases are driven, and the two on either side of the change are named."""
-    found = bisected(RELEASES, lambda release: RELEASES.index(release) >= change)
-    assert (found.last, found.first) == (RELEASES[change - 1], RELEASES[change])
-    assert len(found.tried) <= 7
+    learnt = bisected(RELEASES, lambda release: RELEASES.index(release) >= change)
+    assert (learnt.last, learnt.first) == (RELEASES[change - 1], RELEASES[change])
+    assert len(learnt.tried) <= 7
 
 
 def test_releases_that_cannot_be_driven_are_passed_over() -> None:
     """What lies between the last and the first and was not driven is named; without a change nothing is."""
     gone = {"1.15", "1.16", "1.17"}
-    found = bisected(RELEASES, lambda r: None if r in gone else RELEASES.index(r) >= 16)
-    assert (found.last, found.first, sorted(found.untested)) == ("1.14", "1.18", sorted(gone))
+    learnt = bisected(RELEASES, lambda r: None if r in gone else RELEASES.index(r) >= 16)
+    assert (learnt.last, learnt.first, sorted(learnt.untested)) == ("1.14", "1.18", sorted(gone))
     assert bisected(RELEASES, lambda _: "same").first is None
 
 

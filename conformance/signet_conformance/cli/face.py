@@ -42,15 +42,15 @@ def command() -> None:
 def check(name: str, recordings: tuple[str, ...]) -> int:
     """Print the differences; the exit status says whether there are any."""
     face, release, traces = _read(name, recordings)
-    found = list(dict.fromkeys(drift.words for drift in drifts(face.data, traces)))
+    differences = list(dict.fromkeys(drift.words for drift in drifts(face.data, traces)))
     told = [f"{face.name} beside {face.data.harness} {release}: {len(hooks_observed(traces))} runs of hooks"]
     if unseen := not_compared(face.data, traces):
         told.append(f"not compared, for no run shows them: {', '.join(unseen)}")
     paragraphs = [Paragraph(printable(line, 600), 0, 2) for line in told]
-    paragraphs += [Paragraph(f"drift: {printable(line, 600)}", 0, 2) for line in found]
+    paragraphs += [Paragraph(f"drift: {printable(line, 600)}", 0, 2) for line in differences]
     print(*drawn(paragraphs, terminal_width(), wants_colour(sys.stdout)), sep="\n")
-    print(f"{len(found)} differences" if found else "no drift")
-    return DRIFTED if found else 0
+    print(f"{len(differences)} differences" if differences else "no drift")
+    return DRIFTED if differences else 0
 
 
 @command.command("update", help="Write the face NAME anew, with the members that each RECORDING shows.")

@@ -62,38 +62,38 @@ def command(
         return _bisect(target, *bisect, only)
     if target is not None or only:
         raise UsageError("goes with --bisect only", where="--target" if target is not None else "-k/--only")
-    found = [releases_of(find_program_profile(name)) for name in named or program_names()]
+    programs = [releases_of(find_program_profile(name)) for name in named or program_names()]
     if as_json:
-        print(json.dumps({each.name: _document(each) for each in found}, indent=2))
+        print(json.dumps({each.name: _document(each) for each in programs}, indent=2))
     else:
         print(
-            *drawn([block for each in found for block in _block(each)], terminal_width(), wants_colour(sys.stdout)),
+            *drawn([block for each in programs for block in _block(each)], terminal_width(), wants_colour(sys.stdout)),
             sep="\n",
         )
-    return 0 if any(each.published for each in found) else NothingTestedError.exit_status
+    return 0 if any(each.published for each in programs) else NothingTestedError.exit_status
 
 
-def _document(found: Releases) -> Mapping[str, Any]:
+def _document(releases: Releases) -> Mapping[str, Any]:
     return {
-        "package": found.package,
-        "published": None if found.published is None else [*found.published],
-        "known": dict(found.known),
-        "proven": dict(found.proven),
-        "installed": [*found.installed],
-        "newer_than_proven": [*found.newer],
-        **({"why": found.why} if found.why else {}),
+        "package": releases.package,
+        "published": None if releases.published is None else [*releases.published],
+        "known": dict(releases.known),
+        "proven": dict(releases.proven),
+        "installed": [*releases.installed],
+        "newer_than_proven": [*releases.newer],
+        **({"why": releases.why} if releases.why else {}),
     }
 
 
-def _block(found: Releases) -> Sequence[RenderableType]:
-    known = ", ".join(f"{release} ({what})" for release, what in found.known.items())
+def _block(host: Releases) -> Sequence[RenderableType]:
+    known = ", ".join(f"{release} ({what})" for release, what in host.known.items())
     return [
-        Text.assemble((found.name, STRONG), f" {found.package}"),
-        labelled("published", printable(found.why, 300) if found.published is None else _listed(found.published)),
+        Text.assemble((host.name, STRONG), f" {host.package}"),
+        labelled("published", printable(host.why, 300) if host.published is None else _listed(host.published)),
         labelled("known", printable(known, 600) or "nothing"),
-        labelled("proven", ", ".join(found.proven)),
-        labelled("installed", _listed(found.installed) or "nothing"),
-        *([labelled("not tried", _listed(found.newer))] if found.newer else []),
+        labelled("proven", ", ".join(host.proven)),
+        labelled("installed", _listed(host.installed) or "nothing"),
+        *([labelled("not tried", _listed(host.newer))] if host.newer else []),
     ]
 
 
@@ -121,13 +121,13 @@ def _bisect(name: str, old: str, new: str, only: Sequence[str]) -> int:
         print(f"{release}: {_told(verdicts)}", flush=True)
         return verdicts
 
-    found = bisected(between, outcome)
-    if found.first is None or found.last is None:
-        print(f"{old} and {new} have the same verdicts: {_told(found.tried[new])}")
+    bisection = bisected(between, outcome)
+    if bisection.first is None or bisection.last is None:
+        print(f"{old} and {new} have the same verdicts: {_told(bisection.tried[new])}")
         return 0
-    left_out = f" (between them, not driven: {', '.join(found.untested)})" if found.untested else ""
-    print(f"changed in {program.name} {found.first}; {found.last} was as {old}{left_out}")
-    before, after = found.tried[found.last], found.tried[found.first]
+    left_out = f" (between them, not driven: {', '.join(bisection.untested)})" if bisection.untested else ""
+    print(f"changed in {program.name} {bisection.first}; {bisection.last} was as {old}{left_out}")
+    before, after = bisection.tried[bisection.last], bisection.tried[bisection.first]
     for requirement in sorted({*before, *after}):
         if before.get(requirement) != after.get(requirement):
             print(f"  {requirement}: {before.get(requirement, 'no breach')} -> {after.get(requirement, 'no breach')}")

@@ -128,7 +128,7 @@ VERSIONS: Final = {
 
 def behaviour_of(version: str) -> Behaviour:
     """The behaviour of contract version `version` (``0.58``, ``0.145``, ``0.205``, or a release of one of them)."""
-    found = VERSIONS.get(".".join(version.split(".")[:2]))
-    if not found:
+    behaviour = VERSIONS.get(".".join(version.split(".")[:2]))
+    if not behaviour:
         raise UsageError(f"there is no daemon version {version!r}", remedy=f"choose one of {', '.join(VERSIONS)}")
-    return found
+    return behaviour

@@ -23,8 +23,8 @@ def complaint(text: str) -> str:
     """What the parser says about `text`, which is known not to be JSON."""
     try:
         end = _blanks(text, _value(text, _blanks(text, 0)))
-    except _ComplaintError as found:
-        return _PREFIX + str(found.args[0])
+    except _ComplaintError as complaint:
+        return _PREFIX + str(complaint.args[0])
     except RecursionError:
         end = 0
     return _PREFIX + (_LEFTOVER if end < len(text) else "Unexpected EOF")

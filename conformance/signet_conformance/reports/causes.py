@@ -181,7 +181,7 @@ class Causes:
             leading = min(problem.shares, key=lambda name: _rank(name, shares[name]))
             of_requirement.setdefault(leading, []).append(problem)
         ordered = sorted(of_requirement.items(), key=lambda item: _rank(item[0], shares[item[0]]))
-        return [Cause(name, found, self._traces, self._scenarios) for name, found in ordered]
+        return [Cause(name, led, self._traces, self._scenarios) for name, led in ordered]
 
 
 def _worst(shares: Iterable[Share]) -> Verdict:

@@ -173,12 +173,12 @@ def _refused_together(by_problem: Mapping[Key, Mapping[str, Sequence[Finding]]])
 def _count_calls(
     problem: Problem,
     judged: Judged,
-    found: Iterable[Sequence[Finding]],
+    breaches: Iterable[Sequence[Finding]],
     number: int,
     sessions: Mapping[str, int],
 ) -> None:
     calls = judged.recording.by_seq
-    for seq in {finding.exchanges[0] for findings in found for finding in findings if finding.exchanges}:
+    for seq in {finding.exchanges[0] for findings in breaches for finding in findings if finding.exchanges}:
         call = calls.get(seq)
         if call is not None:
             problem.calls[call.operation or printable(call.path, 80)] += 1

@@ -200,7 +200,7 @@ def of_another_step(recording: Recording, earlier: Call, call: Call) -> bool:
 
 def is_of_one_turn(recording: Recording, earlier: Call, call: Call) -> bool:
     """Whether marks tell that two prompts were submitted in one turn of the user: that is SIG-PROMPT-003's."""
-    before, after = (step_before(recording, one.seq) for one in (earlier, call))
+    before, after = (step_before(recording, hook.seq) for hook in (earlier, call))
     return before is not None and before is after and before.step == StepName.PROMPT
 
 

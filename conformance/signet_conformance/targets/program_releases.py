@@ -136,31 +136,31 @@ def bisected(releases: Sequence[str], outcome_of: Callable[[str], T | None]) -> 
 
     Raises NothingTestedError where an end cannot be tried.
     """
-    found: Bisection[T] = Bisection()
+    bisection: Bisection[T] = Bisection()
 
     def tried(release: str) -> T | None:
         outcome = outcome_of(release)
         if outcome is None:
-            found.untested.append(release)
+            bisection.untested.append(release)
         else:
-            found.tried[release] = outcome
+            bisection.tried[release] = outcome
         return outcome
 
     ends = [tried(releases[0]), tried(releases[-1])]
     if None in ends:
         raise NothingTestedError(
-            f"{found.untested[0]} cannot be driven here, so nothing can be compared",
+            f"{bisection.untested[0]} cannot be driven here, so nothing can be compared",
             where="--bisect",
             remedy="name releases that can be installed on this machine",
         )
     if ends[0] == ends[1]:
-        return found
+        return bisection
     low, high = 0, len(releases) - 1
     while True:
-        between = [n for n in range(low + 1, high) if releases[n] not in found.untested]
+        between = [n for n in range(low + 1, high) if releases[n] not in bisection.untested]
         if not between:
-            found.last, found.first = releases[low], releases[high]
-            return found
+            bisection.last, bisection.first = releases[low], releases[high]
+            return bisection
         middle = min(between, key=lambda n: abs(2 * n - low - high))
         outcome = tried(releases[middle])
         if outcome is not None:

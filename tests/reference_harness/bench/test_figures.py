@@ -12,9 +12,9 @@ from signet_reference_harness.bench import figures, scoring
 def test_figures_follow_from_ranks() -> None:
     """Hits and reciprocal rank count the best evidence, recall every one of them, nDCG their places."""
     ranking = ["x", "b", "y", "a", *(f"z{n}" for n in range(6))]
-    found = figures.of_questions({"q\0 1": (["a", "b", "c"], ranking), "empty": (["a"], [])})
+    computed = figures.of_questions({"q\0 1": (["a", "b", "c"], ranking), "empty": (["a"], [])})
     ideal = sum(1 / math.log2(place + 1) for place in (1, 2, 3))
-    assert found["q\0 1"] == {
+    assert computed["q\0 1"] == {
         "hit@1": 0.0,
         "hit@5": 1.0,
         "hit@10": 1.0,
@@ -24,13 +24,13 @@ def test_figures_follow_from_ranks() -> None:
         "mrr@10": 0.5,
         "ndcg@10": round((1 / math.log2(3) + 1 / math.log2(5)) / ideal, 6),
     }
-    assert set(found["empty"].values()) == {0.0}
+    assert set(computed["empty"].values()) == {0.0}
 
 
 def test_what_stands_below_the_tenth_place_does_not_count() -> None:
     """All figures look at ten rows."""
-    found = figures.of_questions({"q": (["a"], [*(f"z{n}" for n in range(10)), "a"])})
-    assert set(found["q"].values()) == {0.0}
+    computed = figures.of_questions({"q": (["a"], [*(f"z{n}" for n in range(10)), "a"])})
+    assert set(computed["q"].values()) == {0.0}
 
 
 def test_an_interval_is_the_same_each_time_and_holds_the_mean() -> None:

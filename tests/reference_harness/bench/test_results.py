@@ -51,24 +51,24 @@ def test_documents_keep_to_their_schemas(runs: tuple[Path, Path], tmp_path: Path
 
 def test_a_comparison_is_by_question(runs: tuple[Path, Path]) -> None:
     """Its differences are those of the figures, each with an interval; the questions that changed are named."""
-    found = comparing.compare(*map(comparing.read_result, runs))
-    assert found.figures["mrr@10"].first == 1.0
-    assert found.figures["mrr@10"].difference == round(sum([1 / 4, 1 / 3, 1 / 2]) / 3 - 1, 6)
-    assert found.figures["hit@10"].interval == (0.0, 0.0)
-    assert (found.better, found.worse) == (0, 9)
-    assert (found.changed[0].first_rank, found.changed[0].second_rank) == (1, 4)
-    assert set(found.by_category) == {"first", "hut"}
+    comparison = comparing.compare(*map(comparing.read_result, runs))
+    assert comparison.figures["mrr@10"].first == 1.0
+    assert comparison.figures["mrr@10"].difference == round(sum([1 / 4, 1 / 3, 1 / 2]) / 3 - 1, 6)
+    assert comparison.figures["hit@10"].interval == (0.0, 0.0)
+    assert (comparison.better, comparison.worse) == (0, 9)
+    assert (comparison.changed[0].first_rank, comparison.changed[0].second_rank) == (1, 4)
+    assert set(comparison.by_category) == {"first", "hut"}
 
 
 def test_a_comparison_is_shown_and_drawn(runs: tuple[Path, Path]) -> None:
     """The terminal has the figures and the questions; the page escapes what a suite says."""
-    found = comparing.compare(*map(comparing.read_result, runs))
+    comparison = comparing.compare(*map(comparing.read_result, runs))
     console = Console(file=io.StringIO(), width=120)
-    comparing.show(found, console)
+    comparing.show(comparison, console)
     said = console.file.getvalue()  # type: ignore[attr-defined]
     assert "9 questions: 0 better, 9 worse" in said
     assert "line 7, valley-0/q0: 1 -> 4" in said
-    page = comparing.page(found.model_copy(update={"suite": "<script>alert(1)</script>"}))
+    page = comparing.page(comparison.model_copy(update={"suite": "<script>alert(1)</script>"}))
     assert "<script" not in page
     assert page.count("<tr>") > 9
 
@@ -145,11 +145,11 @@ def answer_with(texts: list[str], runs: tuple[Path, Path], judge: Any = None) ->
 
 def test_answers_are_scored_apart(runs: tuple[Path, Path]) -> None:
     """A judge is named with its model and prompt, and is never the headline."""
-    found = answer_with(["Hut 0.", "hut 1", "none"] * 3, runs, Strict())
-    assert found.overall.model_dump() == {"questions": 9, "exact": 0.666667, "f1": 0.666667, "judged": 0.333333}
-    assert found.judge == {"model": "nobody", "prompt": "Is it the same word?"}
+    comparison = answer_with(["Hut 0.", "hut 1", "none"] * 3, runs, Strict())
+    assert comparison.overall.model_dump() == {"questions": 9, "exact": 0.666667, "f1": 0.666667, "judged": 0.333333}
+    assert comparison.judge == {"model": "nobody", "prompt": "Is it the same word?"}
     jsonschema.validate(
-        found.model_dump(mode="json"), json.loads((SCHEMAS / "signet-bench-answers-1.schema.json").read_text())
+        comparison.model_dump(mode="json"), json.loads((SCHEMAS / "signet-bench-answers-1.schema.json").read_text())
     )
 
 

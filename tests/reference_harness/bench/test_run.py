@@ -42,11 +42,11 @@ def small_files() -> Iterator[None]:
 def test_a_baseline_ranks_the_facts_of_its_scenario(subject: str, tmp_path: Path) -> None:
     """Each question has its ranks; the one without evidence stands apart, and assertions are not asked of it."""
     assert run(hut_lines(), tmp_path / "out", subject=subject) == 0
-    found = result(tmp_path / "out")
-    assert found["overall"]["questions"] == 9
-    assert len(found["questions_without_evidence"]) == 3
-    assert found["assertions"] == {"held": 0, "failed": 0}
-    ranks = [question["rank"] for question in found["questions"]]
+    written = result(tmp_path / "out")
+    assert written["overall"]["questions"] == 9
+    assert len(written["questions_without_evidence"]) == 3
+    assert written["assertions"] == {"held": 0, "failed": 0}
+    ranks = [question["rank"] for question in written["questions"]]
     assert ranks == ([4, 3, 2] * 3 if subject == "recent" else [1] * 9)
 
 
@@ -56,10 +56,10 @@ def test_the_own_suite_holds_on_the_embedded_daemon(
     """What the suite asserts of compaction, agents, sessions and forgetting holds; figures and times are printed."""
     monkeypatch.chdir(tmp_path)
     assert run([], tmp_path / "out", suite=None, clock="fixed") == 0
-    found = result(tmp_path / "out")
-    assert found["assertions"] == {"held": own_suite().counts()["assertions"], "failed": 0}
-    assert found["subject"]["kind"] == "embedded"
-    assert 0 < found["overall"]["figures"]["mrr@10"] < found["overall"]["figures"]["hit@10"] < 1
+    written = result(tmp_path / "out")
+    assert written["assertions"] == {"held": own_suite().counts()["assertions"], "failed": 0}
+    assert written["subject"]["kind"] == "embedded"
+    assert 0 < written["overall"]["figures"]["mrr@10"] < written["overall"]["figures"]["hit@10"] < 1
     printed = capsys.readouterr().out
     assert "hit@10" in printed
     assert "memory-recall" in printed

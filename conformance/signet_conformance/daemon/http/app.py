@@ -118,9 +118,9 @@ class DaemonApp:
     async def _routed(self, call: Call) -> Answer:
         method = "GET" if call.method == "HEAD" else call.method
         for route, pattern in self._routes:
-            found = pattern.fullmatch(call.path) if route.method == method else None
-            if found:
-                params = {name: _decoded(text) for name, text in found.groupdict().items()}
+            path_match = pattern.fullmatch(call.path) if route.method == method else None
+            if path_match:
+                params = {name: _decoded(text) for name, text in path_match.groupdict().items()}
                 return await self._handled(route, dataclasses.replace(call, params=params))
         return plain(404, _NOT_FOUND)
 
@@ -159,7 +159,7 @@ def _call(request: Request, body: bytes) -> Call:
 
 def _path(raw: bytes) -> str:
     """The path with its escapes resolved, but for those of reserved characters and of the percent sign itself."""
-    kept = _RESERVED.sub(lambda found: found[0].replace(b"%", b"%25"), raw)
+    kept = _RESERVED.sub(lambda reserved: reserved[0].replace(b"%", b"%25"), raw)
     return unquote_to_bytes(kept).decode("utf-8", "replace")
 
 

@@ -161,8 +161,8 @@ class Store:
 
     def row(self, sql: str, *values: Any) -> sqlite3.Row | None:
         """The first row that `sql` yields, else None."""
-        found: sqlite3.Row | None = self._connection.execute(sql, values).fetchone()
-        return found
+        row: sqlite3.Row | None = self._connection.execute(sql, values).fetchone()
+        return row
 
     def number(self, sql: str, *values: Any) -> int:
         """The number in the first column of the first row."""

@@ -161,14 +161,14 @@ def differences(columns: Sequence[Column]) -> list[Difference]:
 
     Only a connector with a column of either kind has any.
     """
-    found = []
+    differences = []
     for real in (column for column in columns if column.harness is not None):
         for played in (column for column in columns if column.harness is None and column.name == real.name):
             for name in dict.fromkeys((*played.verdicts, *real.verdicts)):
                 verdicts = played.verdicts.get(name), real.verdicts.get(name)
                 if (verdicts[0] in BREACHES) is not (verdicts[1] in BREACHES):
-                    found.append(Difference(real.name, name, *verdicts, harness=str(real.harness)))
-    return found
+                    differences.append(Difference(real.name, name, *verdicts, harness=str(real.harness)))
+    return differences
 
 
 def to_json(columns: Sequence[Column]) -> dict[str, Any]:

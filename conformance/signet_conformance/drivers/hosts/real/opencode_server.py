@@ -99,7 +99,7 @@ class OpencodeServer(OneProcess):
         self._process = process = ProgramProcess(command, launch.env, launch.cwd)
         deadline = deadline_in(START_S)
         while not process.ended and time.monotonic() < deadline:
-            if address := next((found[1] for word in process.words if (found := _LISTENS.search(word))), None):
+            if address := next((listening[1] for word in process.words if (listening := _LISTENS.search(word))), None):
                 self._http = httpx.Client(base_url=address, trust_env=False, timeout=60.0)
                 threading.Thread(target=self._listen, args=(address,), daemon=True).start()
                 self._heard.wait(START_S)
