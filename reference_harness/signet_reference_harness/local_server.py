@@ -84,8 +84,11 @@ async def body_within(request: Request, most: int) -> bytes | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether nobody but this machine can reach a server at the address `host`."""
-    return ipaddress.ip_address(host).is_loopback
+    """Whether nobody but this machine can reach a server at the address `host`; False for what is no address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -44,7 +44,7 @@ def test_adapter_in_python(mode: str, made: Made, broken: Broken) -> None:
 
 def test_adapter_of_the_reference_harness(broken: Broken) -> None:
     """The target that comes with the kit conforms, also with the daemon away and at a compaction."""
-    assert broken(load("reference-adapter")) == {}
+    assert broken(load("reference-adapter"), ("compaction", "daemon-refuses")) == {}
 
 
 def test_adapter_in_javascript(made: Made, broken: Broken, runtime: str) -> None:

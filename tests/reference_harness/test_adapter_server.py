@@ -127,6 +127,20 @@ def test_a_foreign_page_is_refused(daemon: RecordingDaemon, given: Mapping[str, 
     assert daemon.requests == []
 
 
+@pytest.mark.parametrize("any_host", [True, False])
+def test_another_name_is_answered_only_where_that_was_asked_for(config: Any, any_host: bool) -> None:
+    """A server beyond the loopback is called by other names; a page of another origin is refused all the same."""
+
+    async def run() -> list[int]:
+        async with SessionAdapter(config) as adapter:
+            transport = httpx.ASGITransport(RuntimeAdapterServer(adapter, "atlas", any_host=any_host))
+            async with httpx.AsyncClient(transport=transport, base_url="http://build.example:80") as client:
+                origins = [{}, {"origin": "https://evil.example"}]
+                return [(await client.post("/onDance", headers=headers)).status_code for headers in origins]
+
+    assert asyncio.run(run()) == [404 if any_host else 403, 403]
+
+
 def test_a_call_that_is_too_large_is_refused(daemon: RecordingDaemon, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer is 413 as soon as the limit is passed."""
     monkeypatch.setattr(adapter_server, "MOST_BODY", 100)

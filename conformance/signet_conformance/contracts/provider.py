@@ -145,22 +145,20 @@ class ProviderContract:
     def test_it_raises_provider_error_and_nothing_else(self) -> None:
         """A model that cannot be asked is a ProviderError from `complete` and `stream`, before any piece."""
         for kind, ask in (("complete()", _completed), ("stream()", _streamed)):
-            try:
-                answer = _with(self.failing(), ask)
-            except ProviderError as error:
-                demand(str(error).strip(), f"the ProviderError of {kind} says nothing")
-            except Exception as error:  # noqa: BLE001 - what a stranger's code raises is what is tested
-                demand(False, f"{kind} raised {type(error).__name__}: {error}; only ProviderError may be raised")
-            else:
-                demand(False, f"{kind} of a model that cannot be asked gave {answer!r} and raised no ProviderError")
+            answer, error = _raised(self.failing(), ask)
+            demand(
+                error is not None, f"{kind} of a model that cannot be asked gave {answer!r} and raised no ProviderError"
+            )
+            demand(
+                isinstance(error, ProviderError),
+                f"{kind} raised {type(error).__name__}: {error}; only ProviderError may be raised",
+            )
+            demand(str(error).strip(), f"the ProviderError of {kind} says nothing")
 
     def test_a_stream_that_breaks_ends_with_what_had_arrived(self) -> None:
         """A stream that has yielded a piece raises no more: its result says that it broke, and holds what arrived."""
-        try:
-            chunks = _with(self.breaking(ANSWER), _streamed)
-        except Exception as error:  # noqa: BLE001 - what a stranger's code raises is what is tested
-            chunks = []
-            demand(False, f"the stream raised {type(error).__name__}: {error} after its first chunk")
+        chunks, error = _raised(self.breaking(ANSWER), _streamed)
+        demand(error is None, f"the stream raised {type(error).__name__}: {error} after its first chunk")
         said = "".join(chunk.text for chunk in chunks if chunk.kind == "text")
         result = chunks[-1].result if chunks else None
         demand(result is not None, "the stream that was cut off ended without a result")
@@ -173,8 +171,15 @@ class ProviderContract:
             demand(result.detail, "the result of a stream that was cut off says no detail")
 
 
-def _with(provider: Provider, work: Callable[[Provider], Awaitable[Any]], doing: str = "") -> Any:
-    """What `work` gives with the provider, which is closed after it. With `doing` nothing may be raised."""
+def _with(provider: Provider, work: Callable[[Provider], Awaitable[Any]], doing: str = "asking it") -> Any:
+    """What `work` gives with the provider, which is closed after it. The test fails when anything is raised."""
+    value, error = _raised(provider, work)
+    demand(error is None, f"{doing} raised {type(error).__name__}: {error}")
+    return value
+
+
+def _raised(provider: Provider, work: Callable[[Provider], Awaitable[Any]]) -> tuple[Any, Exception | None]:
+    """What `work` gives with the provider, or raises; the provider is closed after it."""
 
     async def closed() -> Any:
         try:
@@ -182,12 +187,10 @@ def _with(provider: Provider, work: Callable[[Provider], Awaitable[Any]], doing:
         finally:
             await provider.aclose()
 
-    if not doing:
-        return finished(closed())
     try:
-        return finished(closed())
+        return finished(closed()), None
     except Exception as error:  # noqa: BLE001 - what a stranger's code raises is what is tested
-        demand(False, f"{doing} raised {type(error).__name__}: {error}")
+        return None, error
 
 
 async def _completed(provider: Provider) -> CompletionResult:

@@ -51,9 +51,9 @@ def command(
 
 async def _served(config: Any, routing: Any, port: int, host: str, *, until_stdin_closes: bool) -> None:
     from signet_reference_harness.adapter_server import RuntimeAdapterServer
-    from signet_reference_harness.local_server import LOOPBACK, serving
+    from signet_reference_harness.local_server import is_loopback, serving
     from signet_reference_harness.session_adapter import SessionAdapter
 
     async with SessionAdapter(config, routing=routing) as adapter:
-        app = RuntimeAdapterServer(adapter, config.agent, any_host=host != LOOPBACK)
+        app = RuntimeAdapterServer(adapter, config.agent, any_host=not is_loopback(host))
         await serving(app, port, host=host, until_stdin_closes=until_stdin_closes)
