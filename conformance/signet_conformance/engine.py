@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from signet_conformance.children.spread import spread
 from signet_conformance.contract import (
     Requirement,
     daemon_requirements,
@@ -19,7 +20,7 @@ from signet_conformance.contract import (
 from signet_conformance.errors import TraceError
 from signet_conformance.facts import Lightened, NeedsWholeError, Recording
 from signet_conformance.finding import FOLDING_ORDER, Finding, Judgement, Reason, Verdict
-from signet_conformance.rules import rules, run_rules
+from signet_conformance.rules import builtin_rules, rules, run_rules
 from signet_conformance.rules.by_exchange import exchange_rules
 from signet_conformance.rules.daemon import DAEMON_RULES
 from signet_conformance.rules.fields import MOST_EXPLAINED
@@ -81,18 +82,19 @@ class Judged:
         return {name: judgement.verdict for name, judgement in self.judgements.items()}
 
 
-def judge(trace: Trace, only: frozenset[str] | None = None, contract: str | None = None) -> Judged:
+def judge(trace: Trace, only: frozenset[str] | None = None, contract: str | None = None, workers: int = 1) -> Judged:
     """The verdict of every requirement (or of `only` some) over one trace.
 
     `contract` is a contract version; without it the one that the trace's daemon serves holds. A
-    requirement that came later runs unscored: it is not applicable, and its message says what it found.
+    requirement that came later runs unscored: it is not applicable, and its message says what it found. A long
+    recording is judged by so many `workers`: forks of this process, for which it may have no other thread.
     """
-    (judged,) = judge_each([trace], only, contract)
+    (judged,) = judge_each([trace], only, contract, workers)
     return judged
 
 
 def judge_each(
-    traces: Sequence[Trace], only: frozenset[str] | None = None, contract: str | None = None
+    traces: Sequence[Trace], only: frozenset[str] | None = None, contract: str | None = None, workers: int = 1
 ) -> Sequence[Judged]:
     """The same for several traces, each for itself.
 
@@ -105,13 +107,18 @@ def judge_each(
     sides = [daemon_requirements() if only is None or any(marks_of(trace, StepMark)) else _NO_SIDE for trace in traces]
     names = [name for name, _, _ in asked]
     cases = [
-        _Case(*_by_pieces(trace, version, [*names, *side]), side) for trace, side in zip(traces, sides, strict=True)
+        _Case(*_by_pieces(trace, version, [*names, *side], _workers_for(trace, workers)), side)
+        for trace, side in zip(traces, sides, strict=True)
     ]
+    for case in cases:
+        case.early = _by_workers(case, names, _workers_for(case.recording.trace, workers))
     for name, entry in daemon_requirements().items():
         rule = DAEMON_RULES.get(name)
         for case in cases:
             if name in case.side:
-                case.daemon[name] = _judge_by(name, entry, rule, case.recording, tally=case.tallies.get(name))
+                case.daemon[name] = case.early.get(name) or _judge_by(
+                    name, entry, rule, case.recording, tally=case.tallies.get(name)
+                )
     for case in cases:
         case.broken = {
             finding.exchanges[0]: judgement.requirement
@@ -121,7 +128,7 @@ def judge_each(
         }
     for name, requirement, rule in asked:
         for case in cases:
-            case.judgements[name] = _judge_by(
+            case.judgements[name] = case.early.get(name) or _judge_by(
                 name, requirement, rule, case.recording, case.broken, case.tallies.get(name)
             )
     return [
@@ -140,13 +147,17 @@ _NO_SIDE: Mapping[str, Requirement] = MappingProxyType({})
 
 @dataclass(slots=True)
 class _Case:
-    """A trace that is being judged. `broken` are exchanges whose answer breaks a requirement on the daemon."""
+    """A trace that is being judged.
+
+    `broken` are exchanges whose answer breaks a requirement on the daemon, `early` is what workers came to.
+    """
 
     recording: Recording
     tallies: Mapping[str, _Tally]
     side: Mapping[str, Requirement]
     daemon: dict[str, Judgement] = field(default_factory=dict)
     broken: Mapping[int, str] = field(default_factory=dict)
+    early: Mapping[str, Judgement] = field(default_factory=dict)
     judgements: dict[str, Judgement] = field(default_factory=dict)
 
 
@@ -157,7 +168,57 @@ def _catalogue() -> Sequence[tuple[str, Requirement | None, Rule | None]]:
     return [(name, catalogue.get(name), known.get(name)) for name in names]
 
 
-def _by_pieces(trace: Trace, version: str | None, names: Collection[str]) -> tuple[Recording, Mapping[str, _Tally]]:
+def _workers_for(trace: Trace, workers: int) -> int:
+    """How many processes judge a trace: an answer may excuse what the marks of a driven run show, in its turn only."""
+    return 1 if len(trace.exchanges) < _LONG or any(marks_of(trace, StepMark)) else workers
+
+
+def _by_workers(case: _Case, names: Sequence[str], workers: int) -> Mapping[str, Judgement]:
+    """What several workers come to by the rules that are left for the whole recording; nothing where there is one."""
+    if workers < 2:
+        return {}
+
+    def judgements(group: Sequence[str]) -> dict[str, Judgement]:
+        return {
+            name: _judge_by(
+                name,
+                case.side.get(name) or requirements().get(name),
+                DAEMON_RULES.get(name) if name in case.side else rules().get(name),
+                case.recording,
+            )
+            for name in group
+        }
+
+    groups = _in_groups([name for name in (*case.side, *names) if name not in case.tallies])
+    return {name: judged for group in spread(judgements, groups, workers) for name, judged in group.items()}
+
+
+_LONG = 4000
+"""Exchanges of a recording that several workers judge sooner than one: to begin and to hear them takes a while."""
+_TOGETHER = (("SIG-PROMPT-007",), ("SIG-PROMPT-003", "SIG-PROMPT-010", "SIG-END-012"), ("SIG-DAEMON-001",))
+"""What takes longest, foremost; those of a group read the same transcripts."""
+_GROUP = 4
+
+
+def _in_groups(names: Sequence[str]) -> Sequence[Sequence[str]]:
+    """Requirements in groups that workers take one after the other; those with rules of a user's own are left out.
+
+    What such a rule yields, nobody knows whether it can be handed from process to process.
+    """
+    built_in = builtin_rules()
+    known = rules()
+    left = {name: None for name in names if name in DAEMON_RULES or known.get(name) is built_in.get(name)}
+    first = [[name for name in group if name in left] for group in _TOGETHER]
+    for group in first:
+        for name in group:
+            del left[name]
+    rest = list(left)
+    return [*filter(None, first), *(rest[at : at + _GROUP] for at in range(0, len(rest), _GROUP))]
+
+
+def _by_pieces(
+    trace: Trace, version: str | None, names: Collection[str], workers: int
+) -> tuple[Recording, Mapping[str, _Tally]]:
     """The recording of a trace; and where its exchanges are not held, what its pieces came to by requirements.
 
     Those are the requirements whose rules look at one exchange after the other. What such a rule yields over the pieces
@@ -170,21 +231,35 @@ def _by_pieces(trace: Trace, version: str | None, names: Collection[str]) -> tup
     by_exchange = exchange_rules()
     tallies = {name: _Tally() for name in names if name in by_exchange}
     lightened = Lightened(exchanges)
-    for place in exchanges.pieces():
+
+    def judge_piece(place: slice) -> tuple[dict[str, _Tally | None], list[tuple[Any, ...]]]:
         piece = Recording(replace(trace, exchanges=exchanges[place]), version, piece=True)
+        told = {name: _over_piece(by_exchange[name], piece) for name in tallies}
+        lightened.take(piece.calls)
+        return told, lightened.packed() if workers > 1 else []
+
+    for told, packed in spread(judge_piece, list(exchanges.pieces()), workers):
+        lightened.unpack(packed)
         for name in list(tallies):
-            try:
-                tallies[name].run(by_exchange[name], piece)
-            except NeedsWholeError:
-                del tallies[name]
-                continue
+            more = told.get(name)
+            if more is not None:
+                tallies[name].add(more)
             entry = requirements().get(name)
-            if entry is not None and entry.check is not None and len(tallies[name].findings) > MOST_EXPLAINED:
-                # Of the whole recording no more breaches are explained.
+            explained = entry is not None and entry.check is not None
+            # Of the whole recording no more breaches are explained.
+            if more is None or (explained and len(tallies[name].findings) > MOST_EXPLAINED):
                 del tallies[name]
-        for call in piece.calls:
-            lightened.add(call)
     return Recording(trace, version, calls=lightened.calls), tallies
+
+
+def _over_piece(rule: Rule, piece: Recording) -> _Tally | None:
+    """What a rule yields over a piece; None where it needs the whole."""
+    tally = _Tally()
+    try:
+        tally.run(rule, piece)
+    except NeedsWholeError:
+        return None
+    return tally
 
 
 def _judge_harness(recording: Recording) -> Iterator[tuple[str, Judgement]]:
@@ -231,7 +306,7 @@ class _Tally:
         self._excuse = excuse
         self._passed = self._dropped = 0
         self._kinds: set[Verdict] = set()
-        self._crash: Exception | None = None
+        self._crash: str | None = None
 
     def run(self, rule: Callable[[Judgeable], Iterator[Outcome]], what: Judgeable) -> None:
         """Take what a rule yields; raise NeedsWholeError where it was given too little to look at."""
@@ -246,7 +321,16 @@ class _Tally:
         except (NeedsWholeError, TraceError):
             raise
         except Exception as crash:  # noqa: BLE001 - whatever a rule raises is the kit's own failure
-            self._crash = crash
+            self._crash = f"the kit's rule raised {type(crash).__name__}: {crash}"[:300]
+
+    def add(self, later: _Tally) -> None:
+        """Take what the same rule came to over the next piece."""
+        if self._crash is None:
+            for finding in later.findings:
+                self._take(finding)
+            self._passed += later._passed
+            self._dropped += later._dropped
+            self._crash = later._crash
 
     def _take(self, outcome: Finding) -> None:
         if len(self.findings) < MAX_FINDINGS or outcome.verdict not in self._kinds:
@@ -262,12 +346,7 @@ class _Tally:
         """What it comes to for a requirement."""
         if self._crash is not None:
             # A crashing rule is the kit's own failure: it is reported as such and the others still run.
-            return Judgement(
-                name,
-                Verdict.ERROR,
-                Reason.CRASHED,
-                f"the kit's rule raised {type(self._crash).__name__}: {self._crash}"[:300],
-            )
+            return Judgement(name, Verdict.ERROR, Reason.CRASHED, self._crash)
         if not self.findings:
             return _without_findings(name, self._passed)
         return _fold(name, self._passed, self.findings, self._dropped)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from signet_conformance import engine
 from signet_conformance.engine import Judged, judge
 from signet_conformance.errors import TraceError
 from signet_conformance.rules import builtin_rules
@@ -23,6 +24,8 @@ from tests.support.case_traces import build
 from tests.support.evidence import recordings
 
 from .generated import TRACES, Line, as_trace
+
+HEADER = b'{"kind":"header","format":"signet-trace/1"}\n'
 
 
 @contextmanager
@@ -99,7 +102,7 @@ def test_damage_within_a_large_recording_is_told_with_its_line(tmp_path: Path) -
     name = tmp_path / "a.jsonl"
     good = b'{"kind":"exchange","seq":%d,"t0":0,"t1":1,"request":{"method":"GET","path":"/health"}}\n'
     broken = b'{"kind":"exchange","seq":2,"t0":0,"request":{"method":"GET","path":"/health"}}\n'
-    name.write_bytes(b'{"kind":"header","format":"signet-trace/1"}\n' + good % 1 + broken + good % 3)
+    name.write_bytes(HEADER + good % 1 + broken + good % 3)
     with nothing_is_held(), pytest.raises(TraceError, match="t0 and t1") as caught:
         judge(read(name))
     assert str(caught.value.where).endswith("a.jsonl:3")
@@ -115,6 +118,30 @@ def test_lines_out_of_order_are_taken_by_their_numbers(tmp_path: Path) -> None:
         assert [exchange.seq for exchange in exchanges] == [1, 2, 4, 5, 9]
         assert [exchange.seq for exchange in exchanges[1:3]] == [2, 4]
         assert exchanges[-1].line == 5
+
+
+def test_workers_come_to_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several processes judge a recording, held or not, to the same judgements in the same order."""
+    monkeypatch.setattr(engine, "_LONG", 0)
+    bare = tmp_path / "bare.jsonl"
+    lines = b"".join(path.read_bytes().partition(b"\n")[2] for path in recordings()[:1]).splitlines(keepends=True)
+    bare.write_bytes(HEADER + b"".join(line for line in lines if json.loads(line).get("kind") != "mark"))
+    held = told(judge(read(bare)))
+    assert list(told(judge(read(bare), workers=3)).items()) == list(held.items())
+    with nothing_is_held(piece_bytes=4000):
+        assert list(told(judge(read(bare), workers=3)).items()) == list(held.items())
+
+
+def test_broken_line_is_told_by_whichever_worker_meets_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first broken line is the one that is named, though workers read the pieces beside each other."""
+    monkeypatch.setattr(engine, "_LONG", 0)
+    name = tmp_path / "a.jsonl"
+    good = b'{"kind":"exchange","seq":%d,"t0":0,"t1":1,"request":{"method":"GET","path":"/health"}}\n'
+    broken = b'{"kind":"exchange","seq":%d,"t0":0,"request":{"method":"GET","path":"/health"}}\n'
+    name.write_bytes(HEADER + b"".join((broken if seq in (4, 7) else good) % seq for seq in range(1, 9)))
+    with nothing_is_held(), pytest.raises(TraceError) as caught:
+        judge(read(name), workers=2)
+    assert str(caught.value.where).endswith("a.jsonl:5")
 
 
 def test_rules_by_exchange_are_built_in() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
-import os
 import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,11 +14,6 @@ from signet_conformance.audit.judging import judge_batch
 from signet_conformance.errors import KitError
 
 Job = tuple[int, dict[str, Any]]
-
-
-def processors() -> int:
-    """The processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Here:

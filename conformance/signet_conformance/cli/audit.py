@@ -143,7 +143,8 @@ def recordings(
     with ExitStack() as stack:
         judges: Any = None
         if scheduler is None:
-            from signet_conformance.audit.workers import Here, Workers, processors
+            from signet_conformance.audit.workers import Here, Workers
+            from signet_conformance.children.spread import processors
 
             count = workers or processors()
             # Begun before the folder is locked: a worker that outlives us for a moment must not hold the lock.

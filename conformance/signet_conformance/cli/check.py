@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from signet_conformance import targets
+from signet_conformance.children.spread import processors
 from signet_conformance.cli.commands import PROGRAM
 from signet_conformance.cli.declared import declared_options, parse_declared
 from signet_conformance.cli.inputs import trace_files
@@ -76,6 +77,12 @@ Exit status: 0 conforming, 1 a MUST is breached (with --strict a SHOULD too),
 )
 @report_options
 @click.option("--force", is_flag=True, help="Let a report replace a file.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 256),
+    metavar="N",
+    help="Judge a long recording by so many processes (default: one for each processor).",
+)
 @click.option("--target", metavar="NAME", help="Declare what the profile of this target declares.")
 @known_options
 @declared_options
@@ -91,6 +98,7 @@ def command(
     summary: bool,
     reports: ReportFiles,
     force: bool,
+    workers: int | None,
     target: str | None,
     known: KnownFailures,
     **declared: Any,
@@ -112,7 +120,9 @@ def command(
         declared=Declarations(options, profile, target),
     )
     _demand_no_report_among(traces, reports)
-    run = Files(terms, measured=coverage or reports.shows_coverage, selftest=reports.selftest)
+    run = Files(
+        terms, measured=coverage or reports.shows_coverage, selftest=reports.selftest, workers=workers or processors()
+    )
     recordings = trace_files(traces)
     files = list(recordings.files)
     for complaint in recordings.complaints:

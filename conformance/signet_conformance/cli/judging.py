@@ -19,8 +19,10 @@ from signet_conformance.reports.ending import Ending, Report
 class Files:
     """What one run of `check` reads. What cannot be judged is told at once, and the rest of the run goes on."""
 
-    def __init__(self, terms: Terms, *, measured: bool, selftest: Mapping[str, Any] | None = None) -> None:
-        self.judging = Judging(terms, measured=measured)
+    def __init__(
+        self, terms: Terms, *, measured: bool, selftest: Mapping[str, Any] | None = None, workers: int = 1
+    ) -> None:
+        self.judging = Judging(terms, measured=measured, workers=workers)
         self.reports: list[Report] = []
         self._selftest = selftest
         self._complaints: list[SignetConformanceError] = []

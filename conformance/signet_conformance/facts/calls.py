@@ -87,7 +87,9 @@ class Call:
         self.cut = request.body is not None and request.body.kind == "cut"
         self.body: Mapping[str, Any] = (request.body.object if request.body is not None else None) or EMPTY
         # The first of repeated parameters counts.
-        self.query: Mapping[str, str] = {pair[0]: pair[1] for pair in reversed(request.query)} if request.query else {}
+        self.query: Mapping[str, str] = (
+            {pair[0]: pair[1] for pair in reversed(request.query)} if request.query else EMPTY
+        )
         self._headers: Mapping[str, str] | None = None
         self.fault: str | None = None
         if exchange.fault is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
 from sys import intern
 from typing import Any, ClassVar
 
@@ -21,8 +22,16 @@ _KEPT = frozenset(
 """The members that rules over several exchanges ask each body or answer for."""
 _LONGEST_KEPT = 200
 _KEPT_HEADERS = "x-signet-"
-_ELSEWHERE, _THE_KEY = object(), object()
-"""In place of a member that stands in the file alone, and of the session key, which the call has already."""
+
+
+class _Instead(Enum):
+    """What stands in place of a member that is in the file alone, and of the key, which the call has already."""
+
+    ELSEWHERE = 0
+    KEY = 1
+
+
+_ELSEWHERE, _KEY = _Instead.ELSEWHERE, _Instead.KEY
 
 Held = dict[str, Any]
 
@@ -39,7 +48,7 @@ class Members(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         value = self._held[name]
-        if value is _THE_KEY:
+        if value is _KEY:
             return self._call.raw_key
         return self._whole()[name] if value is _ELSEWHERE else value
 
@@ -62,8 +71,11 @@ class Members(Mapping[str, Any]):
         return (message.body.object if message is not None and message.body is not None else None) or EMPTY
 
 
-_EXCHANGE, _BODY, _ANSWER = (Call.__dict__[name] for name in ("exchange", "body", "answer"))
-"""Where a call keeps these; in a light call its place on the shelf, and what is held of the members."""
+_SLOTS = {name: Call.__dict__[name] for name in Call.__slots__}
+_EXCHANGE, _BODY, _ANSWER, _HEADERS = (_SLOTS[name] for name in ("exchange", "body", "answer", "_headers"))
+"""Where a call keeps these; in a light call nothing, what is held of the members, and some headers."""
+_GETS = [slot.__get__ for slot in _SLOTS.values()]
+_FILLS = [slot.__set__ for slot in _SLOTS.values()]
 
 
 class LightCall(Call):
@@ -73,15 +85,19 @@ class LightCall(Call):
 
     shelf: ClassVar[Shelf]
 
-    def settle(
-        self, place: int, body: Held, answer: Held | None, headers: Mapping[str, str], told: int | None, agent: str
-    ) -> None:
-        """Forget the exchange but for its place on the shelf, and what is held of it."""
-        _EXCHANGE.__set__(self, place)
+    def settle(self, body: Held, answer: Held | None, headers: Mapping[str, str], told: int | None, agent: str) -> None:
+        """Forget the exchange but for what is held of it."""
+        _EXCHANGE.__set__(self, None)
         _BODY.__set__(self, body)
         _ANSWER.__set__(self, answer)
-        self._headers, self._told, self._agent = headers, told, agent
+        self._headers, self._told, self._agent = headers, told, intern(agent)
+        self.share()
+
+    def share(self) -> None:
+        """Make equal words of all calls one."""
         self.method, self.path = intern(self.method), intern(self.path)
+        if self.operation is not None:
+            self.operation = intern(self.operation)
         if self.key is not None:
             self.key = intern(self.key)
             if self._raw_key == self.key:
@@ -90,8 +106,7 @@ class LightCall(Call):
     @property
     def exchange(self) -> Exchange:  # type: ignore[override]  # read-only, and read from the file
         """The exchange, read anew."""
-        place: int = _EXCHANGE.__get__(self)
-        return self.shelf[place]
+        return self.shelf.numbered(self.seq)
 
     @property
     def body(self) -> Mapping[str, Any]:  # type: ignore[override]
@@ -122,29 +137,55 @@ class LightCall(Call):
 
 
 class Lightened:
-    """Takes the calls of a shelf's exchanges, one after the other, and keeps them light."""
+    """Takes the calls of a shelf's exchanges in their order, and makes them light."""
 
     def __init__(self, shelf: Shelf) -> None:
         self.calls: list[Call] = []
-        self._class = type("LightCall", (LightCall,), {"__slots__": (), "shelf": shelf})
+        self._class: type[LightCall] = type("LightCall", (LightCall,), {"__slots__": (), "shelf": shelf})
         self._held: dict[object, Held] = {}
-        self._headers: dict[object, Mapping[str, str]] = {}
 
-    def add(self, call: Call) -> None:
-        """Take the next call, and make it light itself: the other facts stay as they are."""
-        told = call.is_stub if call.operation == START else hash(call.text) if call.operation == PROMPT else None
-        headers = first_of_each_name(call.exchange.request.headers).items()
-        kept = tuple(pair for pair in headers if pair[0].startswith(_KEPT_HEADERS))
-        agent, raw_key = intern(call.agent), call.raw_key
-        body, answer = self._keep(call.body, raw_key), None if call.answer is None else self._keep(call.answer, raw_key)
-        call.__class__ = self._class
-        if isinstance(call, LightCall):
-            call.settle(len(self.calls), body, answer, self._headers.setdefault(kept, dict(kept)), told, agent)
-        self.calls.append(call)
+    def take(self, calls: Iterable[Call]) -> None:
+        """Take the next calls, which change in place: their other facts stay as they are."""
+        for call in calls:
+            told = call.is_stub if call.operation == START else hash(call.text) if call.operation == PROMPT else None
+            headers = first_of_each_name(call.exchange.request.headers).items()
+            kept = self._shared({name: value for name, value in headers if name.startswith(_KEPT_HEADERS)})
+            agent, raw_key = call.agent, call.raw_key
+            body = self._keep(call.body, raw_key)
+            answer = None if call.answer is None else self._keep(call.answer, raw_key)
+            call.__class__ = self._class
+            if isinstance(call, LightCall):
+                call.settle(body, answer, kept, told, agent)
+            self.calls.append(call)
+
+    def packed(self) -> list[tuple[Any, ...]]:
+        """What was taken since, for another process that has forked from the same one; here it is forgotten."""
+        packed = [tuple([get(call) for get in _GETS]) for call in self.calls]
+        self.calls.clear()
+        return packed
+
+    def unpack(self, packed: Iterable[tuple[Any, ...]]) -> None:
+        """Take the next calls as another process has packed them."""
+        same: dict[int, Any] = {}
+        for facts in packed:
+            call = self._class.__new__(self._class)
+            for fill, fact in zip(_FILLS, facts, strict=True):
+                fill(call, fact)
+            for slot in (_BODY, _ANSWER, _HEADERS):
+                held = slot.__get__(call)
+                if held is not None:
+                    if id(held) not in same:
+                        same[id(held)] = self._shared(held)
+                    slot.__set__(call, same[id(held)])
+            call.share()
+            self.calls.append(call)
 
     def _keep(self, members: Mapping[str, Any], raw_key: str | None) -> Held:
-        """What is held of some members: the same object for all that hold the same."""
-        held = {intern(name): _kept(name, value, raw_key) for name, value in members.items()}
+        """What is held of some members."""
+        return self._shared({intern(name): _kept(name, value, raw_key) for name, value in members.items()})
+
+    def _shared(self, held: Held) -> Held:
+        """The same object for all that hold the same."""
         # 1, 1.0 and true are equal, and yet different in a message.
         return self._held.setdefault((tuple(held.items()), tuple(map(type, held.values()))), held)
 
@@ -154,6 +195,6 @@ def _kept(name: str, value: Any, raw_key: str | None) -> Any:
         return _ELSEWHERE
     if isinstance(value, str):
         if name == "sessionKey" and value == raw_key:
-            return _THE_KEY
+            return _KEY
         return value if len(value) <= _LONGEST_KEPT else _ELSEWHERE
     return value if value is None or isinstance(value, (bool, int, float)) else _ELSEWHERE

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
 from math import inf
@@ -20,6 +20,25 @@ from signet_conformance.trace.shelf import Shelf
 
 class NeedsWholeError(Exception):
     """A rule asked a piece of a recording for what only the whole recording can tell."""
+
+
+class _ByNumber(Mapping[int, Call]):
+    """Calls in the order of their numbers, looked up by these without an index of them."""
+
+    def __init__(self, calls: Sequence[Call]) -> None:
+        self._calls = calls
+
+    def __getitem__(self, seq: int) -> Call:
+        place = bisect_left(self._calls, seq, key=_by_seq)
+        if place < len(self._calls) and self._calls[place].seq == seq:
+            return self._calls[place]
+        raise KeyError(seq)
+
+    def __iter__(self) -> Iterator[int]:
+        return map(_by_seq, self._calls)
+
+    def __len__(self) -> int:
+        return len(self._calls)
 
 
 class Recording:
@@ -64,8 +83,7 @@ class Recording:
         if not isinstance(exchanges, Shelf):
             return [Call(exchange, self.routes, operations) for exchange in exchanges]
         lightened = Lightened(exchanges)
-        for exchange in exchanges:
-            lightened.add(Call(exchange, self.routes, operations))
+        lightened.take(Call(exchange, self.routes, operations) for exchange in exchanges)
         return lightened.calls
 
     @property
@@ -104,7 +122,7 @@ class Recording:
     @cached_property
     def by_seq(self) -> Mapping[int, Call]:
         """The calls by their number."""
-        return {call.seq: call for call in self.calls}
+        return _ByNumber(self.calls)
 
     @cached_property
     def keyed_hooks(self) -> list[Call]:
@@ -162,18 +180,19 @@ class Recording:
             (numbers[-1] for numbers, states in self._transitions.values() if states and states[-1]), default=inf
         )
 
-    @cached_property
-    def position(self) -> Mapping[int, int]:
-        """For each keyed hook by number: its place among the hooks of its key."""
-        return {call.seq: index for hooks in self.hooks_of.values() for index, call in enumerate(hooks)}
-
     def earlier(self, call: Call) -> Sequence[Call]:
         """The hooks of the call's key before it, in order."""
-        return self.hooks_of[call.key][: self.position[call.seq]] if call.key is not None else ()
+        if call.key is None:
+            return ()
+        hooks = self.hooks_of[call.key]
+        return hooks[: bisect_left(hooks, call.seq, key=_by_seq)]
 
     def later(self, call: Call) -> Sequence[Call]:
         """The hooks of the call's key after it, in order."""
-        return self.hooks_of[call.key][self.position[call.seq] + 1 :] if call.key is not None else ()
+        if call.key is None:
+            return ()
+        hooks = self.hooks_of[call.key]
+        return hooks[bisect_right(hooks, call.seq, key=_by_seq) :]
 
     @cached_property
     def kit_marks(self) -> Sequence[KitMark]:

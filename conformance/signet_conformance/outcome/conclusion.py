@@ -64,11 +64,12 @@ class Judging:
     """Judges the traces of a run one after the other and keeps what its conclusion needs.
 
     That is little of each trace, so that thousands can be judged; `whole` keeps them as they are. Coverage is
-    measured where the terms bound it or `measured` asks for it.
+    measured where the terms bound it or `measured` asks for it. A long trace is judged by so many `workers`.
     """
 
-    def __init__(self, terms: Terms, *, measured: bool = False, whole: bool = False) -> None:
+    def __init__(self, terms: Terms, *, measured: bool = False, whole: bool = False, workers: int = 1) -> None:
         self.terms = terms
+        self._workers = workers
         self.judged: list[Judged] = []
         """Those that count, in order."""
         self.broken_off: list[Judged] = []
@@ -80,7 +81,8 @@ class Judging:
 
     def judge(self, trace: Trace) -> Judged:
         """Judge a trace, with what the terms declare in front of its header, and take it into account."""
-        judged = judge(self.terms.declared.applied_to(trace), self.terms.only, self.terms.contract)
+        declared = self.terms.declared.applied_to(trace)
+        judged = judge(declared, self.terms.only, self.terms.contract, self._workers)
         self.add(judged)
         return judged
 

@@ -6,6 +6,7 @@ import os
 import re
 import weakref
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import IO, overload
 
@@ -74,6 +75,10 @@ class Shelf(Sequence[Exchange]):
         if self._latest is None or self._latest[0] != at:
             self._latest = at, self._read(at, Lines())
         return self._latest[1]
+
+    def numbered(self, number: int) -> Exchange:
+        """The exchange with a number that is on the shelf."""
+        return self[bisect_left(self._numbers, number)]
 
     def __iter__(self) -> Iterator[Exchange]:
         for piece in self.pieces():
