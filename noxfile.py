@@ -157,6 +157,13 @@ def killed(session: nox.Session) -> None:
 
 
 @nox.session
+def audited(session: nox.Session) -> None:
+    """An audit of 22,900 recordings: the same bytes by any workers, a cluster and after ten kills; and its speed."""
+    session.install("-e", ".[fleet]")
+    session.run("python", "ci/tools/prove_audit.py", *session.posargs)
+
+
+@nox.session
 def real(session: nox.Session) -> None:
     """Connectors in the programs that people run: `nox -s real -- pi codex`; all of them without, installed first."""
     session.install("-e", ".")

@@ -96,9 +96,9 @@ def data_set(folder: Path, count: int) -> int:
     return size
 
 
-def command(folder: Path, out: Path, workers: int) -> list[str]:
-    """The command of an audit."""
-    words = ("audit", str(folder), "--out", str(out), "--workers", str(workers), "--fail-on", "never")
+def command(folder: Path, out: Path, *judges: str) -> list[str]:
+    """The command of an audit; `judges` say who judges."""
+    words = ("audit", str(folder), "--out", str(out), "--fail-on", "never", *judges)
     return [sys.executable, "-m", "signet_conformance.cli", *words]
 
 
@@ -113,7 +113,7 @@ def digest(out: Path) -> str:
 def audit(folder: Path, out: Path, workers: int, count: int) -> str:
     """Audit with so many workers and print what it took; the hash of the results."""
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    done = subprocess.run(command(folder, out, workers), capture_output=True, text=True, check=False)
+    done = subprocess.run(command(folder, out, "--workers", str(workers)), capture_output=True, text=True, check=False)
     took_s = time.monotonic() - began
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -133,7 +133,10 @@ def killed(folder: Path, out: Path, kills: int, whole_s: float) -> str:
     done = 0
     while done < kills:
         process = subprocess.Popen(
-            command(folder, out, 2), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+            command(folder, out, "--workers", "2"),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )
         try:
             if process.wait(chance.uniform(0.3, max(0.6, 2 * whole_s / kills))) != 0:
@@ -155,7 +158,25 @@ def killed(folder: Path, out: Path, kills: int, whole_s: float) -> str:
 
 def audit_again(folder: Path, out: Path) -> bool:
     """Let a killed audit come to its end."""
-    return subprocess.run(command(folder, out, 2), capture_output=True, check=False).returncode == 0
+    return subprocess.run(command(folder, out, "--workers", "2"), capture_output=True, check=False).returncode == 0
+
+
+def on_a_cluster(folder: Path, out: Path) -> str | None:
+    """Audit on a Dask cluster of two processes; the hash of the results, None where Dask is not installed."""
+    try:
+        from distributed import LocalCluster
+    except ImportError:
+        print("no cluster: dask is not installed")
+        return None
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        began = time.monotonic()
+        done = subprocess.run(
+            command(folder, out, "--scheduler", cluster.scheduler_address), capture_output=True, text=True, check=False
+        )
+    if done.returncode != 0:
+        sys.exit(f"exit {done.returncode}: {done.stderr or done.stdout}")
+    print(f"a Dask cluster of 2: {time.monotonic() - began:.1f} s", flush=True)
+    return digest(out)
 
 
 def main() -> int:
@@ -176,6 +197,8 @@ def main() -> int:
         whole_s = (time.monotonic() - began) / len(given.workers)
         if given.kills:
             digests["killed"] = killed(base / "set", base / "out-killed", given.kills, whole_s)
+        if (of_cluster := on_a_cluster(base / "set", base / "out-cluster")) is not None:
+            digests["cluster"] = of_cluster
         rows = [
             json.loads(line)["recording"] for line in (base / f"out-{given.workers[0]}/results/recordings.jsonl").open()
         ]

@@ -13,7 +13,9 @@ import pytest
 
 from signet_conformance.audit import manifest as manifests
 from signet_conformance.audit import stores
+from signet_conformance.audit.extra import package
 from signet_conformance.audit.results import TABLES
+from signet_conformance.errors import UsageError
 from tests.support.command_line import Invoke, Process
 from tests.support.data_sets import begun, conforming, ended, header, put, table
 from tests.support.trace_files import end, health, start
@@ -249,3 +251,11 @@ def test_a_query_reads_the_tables_and_nothing_else(invoke: Invoke, audited: None
 def audited(invoke: Invoke, folder: Path) -> None:
     """A data set that was audited."""
     audit(invoke, folder, status=1)
+
+
+def test_what_an_absent_package_is_needed_for_is_said() -> None:
+    """With the command that installs it."""
+    with pytest.raises(UsageError) as caught:
+        package("signet_no_such_package", "audit query")
+    assert "audit query needs the package signet_no_such_package" in caught.value.message
+    assert "pip install 'signet-conformance[fleet]'" in str(caught.value.remedy)

@@ -49,10 +49,11 @@ class Cluster:
         """
         threads = self._threads()
         waiting = iter(jobs)
-        done = self._completed(with_results=True, raise_errors=False)
         numbers: dict[str, int] = {}
-        for job in islice(waiting, threads * _AHEAD):
-            done.add(self._submitted(job, numbers))
+        first = [self._submitted(job, numbers) for job in islice(waiting, threads * _AHEAD)]
+        if not first:
+            return
+        done = self._completed(first, loop=self._client.loop, with_results=True, raise_errors=False)
         for future, rows in done:
             number = numbers.pop(future.key)
             if future.status != "finished":

@@ -20,7 +20,8 @@ from signet_conformance.audit.extra import package
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.trace.sides import is_model_side, is_recording, model_side
 
-TRIES = 7
+TRIES = 5
+"""Of ours; the package of a store may try several times in each of them."""
 FIRST_PAUSE_S = 0.1
 MOST_PAUSE_S = 10.0
 _FOR_GOOD = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, NotImplementedError)
