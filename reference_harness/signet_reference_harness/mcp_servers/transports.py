@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any, Final
 
@@ -115,9 +116,13 @@ async def _over_stdio(server: ServerSettings, tail: Tail) -> AsyncIterator[Any]:
 @contextlib.asynccontextmanager
 async def _over_http(server: ServerSettings, lost: Lost) -> AsyncIterator[Any]:
     transport = import_module("mcp.client.streamable_http")
+    connect = transport.streamable_http_client
+    # The second range of the package has a bound of its own, which is lower.
+    bound = "max_sse_event_size"
+    more = {bound: LONGEST_LINE} if bound in signature(connect).parameters else {}
     async with (
         _http_client(transport, server, lost) as client,
-        transport.streamable_http_client(server.url, http_client=client) as streams,
+        connect(server.url, http_client=client, **more) as streams,
     ):
         yield streams
 
