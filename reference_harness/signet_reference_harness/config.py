@@ -20,6 +20,7 @@ DEFAULT_TIMEOUTS_S: Final[Mapping[str, float]] = {
     "health": 0.9,
     "session-start": 0.9,
     "user-prompt-submit": 0.9,
+    "marketplace-servers": 0.9,
 }
 OTHER_TIMEOUT_S: Final = 5.0
 LONGEST_TIMEOUT_MS: Final = 120_000
