@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from signet_conformance.cli import selftest
 from signet_conformance.cli.commands import COMMANDS
 from signet_conformance.cli.selftest import command
 from signet_conformance.errors import UsageError
@@ -23,8 +24,9 @@ def test_it_is_a_command_of_the_kit() -> None:
     assert "selftest" in COMMANDS
 
 
-def test_only_some_are_performed(tmp_path: Path) -> None:
-    """--only names mutants or requirements; the traces can be kept; green is status 0."""
+def test_only_some_are_performed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """--only names mutants or requirements; the traces can be kept; green is status 0. They need no package."""
+    monkeypatch.setattr(selftest, "_PROVIDERS", ("no_such_package",))
     folder = tmp_path / "traces"
     done = run("--only", "ends-twice", "--json", "--workers", "1", "--traces", str(folder))
     assert done.return_value == 0, done.output
@@ -48,6 +50,15 @@ def test_an_unknown_id_is_answered_with_the_nearest() -> None:
     done = run("--only", "SIG-END-06")
     assert isinstance(done.exception, UsageError)
     assert "SIG-END-006" in str(done.exception)
+
+
+def test_packages_that_are_missing_are_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the extra of the reference harness no trial begins that would ask a model."""
+    monkeypatch.setattr(selftest, "_PROVIDERS", ("no_such_package",))
+    done = run("--only", "SIG-MODEL-001")
+    assert isinstance(done.exception, UsageError)
+    assert "not installed: no_such_package" in str(done.exception)
+    assert "signet-conformance[harness]" in str(done.exception)
 
 
 @pytest.mark.parametrize("name", [".", "file"])

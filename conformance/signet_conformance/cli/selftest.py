@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -31,10 +32,12 @@ from signet_conformance.selftest.grading import (
 )
 from signet_conformance.selftest.mutants import Mutant, mutants
 from signet_conformance.selftest.performing import Performed, perform
-from signet_conformance.selftest.trials import of_variants, trials
+from signet_conformance.selftest.trials import Trial, of_variants, trials
 from signet_conformance.selftest.variants import Variant, variants
 
 RED = 1
+_PROVIDERS = ("ollama", "openai")
+"""The packages of the providers that trials with a model use: the extra `harness` has them."""
 
 _EPILOG = """\b
 Examples:
@@ -112,6 +115,7 @@ def _performed(
     wanted: Sequence[Mutant], odd: Sequence[Variant], folder: Path, workers: int, *, whole: bool
 ) -> Selftest:
     asked = trials(wanted, odd)
+    _demand_packages(asked)
     controls: dict[str, Judged] = {}
     later: list[Performed] = []
     grades: list[Grade] = []
@@ -142,6 +146,16 @@ def _performed(
     left = unreached(grades)
     complaints = [*completeness(known), *whole_run_of(controls), *reasons_missing(left, known.unreached)]
     return Selftest(grades, complaints, {name: known.unreached.get(name, "no reason is given") for name in left})
+
+
+def _demand_packages(asked: Sequence[Trial]) -> None:
+    """Raise UsageError where a trial needs a provider of the reference harness whose package is not installed."""
+    missing = [package for package in _PROVIDERS if find_spec(package) is None]
+    if missing and any(trial.needs_model for trial in asked):
+        raise UsageError(
+            f"what some trials ask a model with is not installed: {', '.join(missing)}",
+            remedy="pip install 'signet-conformance[harness]', or name trials by --only that ask none, as never-starts",
+        )
 
 
 def _apart(grades: Sequence[Grade], folder: Path, workers: int) -> list[Grade]:
