@@ -33,7 +33,7 @@ def every_call_is_ours(recording):
 def test_fail_is_a_failure_that_can_be_acted_on(breaching_run: JudgedRun) -> None:
     """FAIL fails with requirement, sentence, exchange, side, pointer, expected, received, excerpt, change, replay."""
     requirement = requirements()["SIG-END-001"]
-    case = breaching_run.found["SIG-END-001"]
+    case = breaching_run.cases["SIG-END-001"]
     assert breaching_run.done.status == 1
     assert (case.outcome, case.verdict) == ("failure", "FAIL")
     for piece in (
@@ -78,7 +78,7 @@ def test_target_s_declaration_counts_for_a_recording(repository: Repository, con
 
 def test_warn_passes_with_a_warning(imperfect_run: JudgedRun) -> None:
     """WARN passes, is told among pytest's warnings with file and line of the exchange, and the status is 0."""
-    done, case = imperfect_run.done, imperfect_run.found["SIG-START-003"]
+    done, case = imperfect_run.done, imperfect_run.cases["SIG-START-003"]
     assert done.status == 0
     assert (case.outcome, case.verdict) == ("passed", "WARN")
     assert f"{imperfect_run.recording}:3: ConformanceWarning: SIG-START-003: " in done.out

@@ -94,7 +94,7 @@ def test_hostile_recording_reaches_the_terminal_escaped(repository: Repository, 
 def test_undecided_requirements_are_listed_when_quiet(repository: Repository, conforming_run: JudgedRun) -> None:
     """-q still lists each undecided requirement with its reason, and the counts."""
     done = repository.conform("--signet-trace", conforming_run.recording, "-q")
-    undecided = [name for name, case in conforming_run.found.items() if case.verdict == "INCONCLUSIVE"]
+    undecided = [name for name, case in conforming_run.cases.items() if case.verdict == "INCONCLUSIVE"]
     assert undecided
     for name in undecided:
         assert f"{name} INCONCLUSIVE: " in done.out

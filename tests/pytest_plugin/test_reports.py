@@ -32,7 +32,7 @@ def test_report_says_what_the_items_said(distributed_run: JudgedRun) -> None:
     assert report["exit"] == distributed_run.done.status == 1
     assert [listed["file"] for listed in report["traces"]] == [str(distributed_run.recording)]
     assert {name: judgement["verdict"] for name, judgement in report["together"].items()} == {
-        name: case.verdict for name, case in distributed_run.found.items()
+        name: case.verdict for name, case in distributed_run.cases.items()
     }
     assert f"report: {folder / 'report.json'}" in distributed_run.done.out
 
@@ -78,15 +78,15 @@ def test_own_failing_test_is_the_status_of_the_report(repository: Repository, co
 
 def test_junit_holds_every_verdict(breaching_run: JudgedRun) -> None:
     """Each requirement is a test case of its own name, with its verdict as a property."""
-    assert list(breaching_run.found) == list(requirements())
-    assert {(case.verdict, case.outcome) for case in breaching_run.found.values()} == {
+    assert list(breaching_run.cases) == list(requirements())
+    assert {(case.verdict, case.outcome) for case in breaching_run.cases.values()} == {
         ("PASS", "passed"),
         ("FAIL", "failure"),
         ("WARN", "passed"),
         ("NOT-APPLICABLE", "skipped"),
         ("INCONCLUSIVE", "skipped"),
     }
-    assert breaching_run.found["SIG-COV-001"].text.startswith("INCONCLUSIVE: ")
+    assert breaching_run.cases["SIG-COV-001"].text.startswith("INCONCLUSIVE: ")
 
 
 def test_junit_names_the_target_as_the_class(repository: Repository, breaching: Path) -> None:

@@ -97,8 +97,8 @@ def test_lf_repeats_only_what_failed(repository: Repository, breaching: Path) ->
 
 def test_xdist_changes_neither_verdicts_nor_outcomes(distributed_run: JudgedRun, breaching_run: JudgedRun) -> None:
     """Two workers give the verdicts, outcomes and status of one process."""
-    assert {name: (case.verdict, case.outcome) for name, case in distributed_run.found.items()} == {
-        name: (case.verdict, case.outcome) for name, case in breaching_run.found.items()
+    assert {name: (case.verdict, case.outcome) for name, case in distributed_run.cases.items()} == {
+        name: (case.verdict, case.outcome) for name, case in breaching_run.cases.items()
     }
     assert distributed_run.done.status == breaching_run.done.status == 1
 
@@ -132,7 +132,7 @@ def test_without_file_arguments_only_the_kit_s_items_run(
 
 def test_without_file_arguments_xdist_s_workers_run_only_the_kit_s_items(distributed_run: JudgedRun) -> None:
     """Workers, too, leave the tests of testpaths alone."""
-    assert set(distributed_run.found) == set(requirements())
+    assert set(distributed_run.cases) == set(requirements())
 
 
 def test_with_file_arguments_both_run(repository: Repository, conforming: Path) -> None:
