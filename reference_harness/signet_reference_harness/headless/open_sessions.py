@@ -6,9 +6,10 @@ the session open. One that nobody has locked is of a process that is gone, or wh
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -24,6 +25,8 @@ from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.lifecycle import Lifecycle
 
 SUFFIX: Final = ".json"
+LOOK_S: Final = 0.05
+"""How often it is looked whether another process is through with a session's end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,36 +63,48 @@ class OpenMark:
             ) from None
 
     @classmethod
-    def abandoned_in(cls, folder: Path, daemon: str, seized: str | None = None) -> Iterator[Self]:
+    async def abandoned_in(cls, folder: Path, daemon: str, own: str, *, seized: bool) -> AsyncIterator[Self]:
         """The sessions at that daemon that a process left open which is gone; each is this process's now.
 
-        `seized` is the key of a session whose process is stuck, and counts as gone.
+        `own` is the key of the session that this process is about to open: another process that has it locked is ending
+        it, and is waited for, or is `seized`: stuck, and counts as gone.
         """
-        for path in sorted(folder.glob(f"*{SUFFIX}")):
+        for path in _files(folder):
             with suppress(OSError, ValueError, TypeError):
                 handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
                 try:
-                    locked = lock(handle)
                     of = OpenSession(**json.loads(path.read_bytes()))
+                    ours = of.session == own
+                    while not (locked := lock(handle)) and ours and not seized:  # noqa: ASYNC110 - it is a process
+                        await asyncio.sleep(LOOK_S)
                     current = os.fstat(handle).st_ino == path.stat().st_ino
-                    if of.daemon == daemon and current and (locked or of.session == seized):
+                    if of.daemon == daemon and current and (locked or ours):
                         mark, handle = cls(path, handle, of), -1
                         yield mark
                 finally:
                     if handle >= 0:
                         os.close(handle)
 
+    def remove(self) -> None:
+        """Take the file away: nobody owes an end any more."""
+        with suppress(OSError):
+            if os.fstat(self._handle).st_ino == self._path.stat().st_ino:
+                self._path.unlink()
+
     def leave(self, *, owed: bool) -> None:
         """Let the file go. Where the end is still `owed` it stays, for the next process."""
         if not owed:
-            with suppress(OSError):
-                self._path.unlink()
+            self.remove()
         os.close(self._handle)
 
 
-async def end_abandoned(client: AdapterClient, folder: Path, seized: str | None = None) -> None:
+def _files(folder: Path) -> list[Path]:
+    return sorted(folder.glob(f"*{SUFFIX}"))
+
+
+async def end_abandoned(client: AdapterClient, folder: Path, own: str, *, seized: bool = False) -> None:
     """End each session that :meth:`OpenMark.abandoned_in` finds, with the conversation that its file holds."""
-    for mark in OpenMark.abandoned_in(folder, client.config.origin, seized):
+    async for mark in OpenMark.abandoned_in(folder, client.config.origin, own, seized=seized):
         owed = True
         try:
             identity = SessionIdentity(mark.of.session, mark.of.agent, mark.of.project)

@@ -183,9 +183,9 @@ class _Task:
         """The turn, in a session that is started for it."""
         await _demand_daemon(host)
         identity, folders = plan.identity, plan.folders
-        await end_abandoned(host.client, folders.open_sessions, identity.key if journal.seized else None)
         size = 0 if plan.stored is None else plan.stored.size
         self._file = file = SessionFile.open(folders.sessions, identity, self.scrub, size=size, seize=journal.seized)
+        await end_abandoned(host.client, folders.open_sessions, identity.key, seized=journal.seized)
         self._session = session = host.session_for(
             NAME, project=identity.project, agent=identity.agent, key=identity.key
         )
@@ -223,6 +223,9 @@ class _Task:
             self._session.is_open = False
         elif self._mark is not None:
             await host.end(self._session)
+            if not self._session.owes_end:
+                # At once: the end is told again after a kill that comes before.
+                self._mark.remove()
         self._notes += _notes(self._session)
 
     def _leave_mark(self) -> None:

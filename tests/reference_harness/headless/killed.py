@@ -13,7 +13,11 @@ import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
+
+# What httpx imports at its first request: here, each process has it from the beginning.
+import anyio._backends._asyncio  # noqa: F401
+import httpcore  # noqa: F401
 
 from signet_reference_harness.headless.inputs import Options
 from signet_reference_harness.headless.task import perform
@@ -98,13 +102,14 @@ def started(options: Mapping[str, Any], environ: Mapping[str, str], kill_at: int
     With `kill_at` it is killed in the middle of its so-manieth write to a file.
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__])
-    process = context.Process(target=_perform, args=(dict(options), dict(environ), kill_at))
+    context.set_forkserver_preload(["__main__", __name__])
+    process = context.Process(target=perform_and_exit, args=(dict(options), dict(environ), kill_at))
     process.start()
     return process
 
 
-def _perform(options: dict[str, Any], environ: dict[str, str], kill_at: int | None) -> None:
+def perform_and_exit(options: dict[str, Any], environ: dict[str, str], kill_at: int | None = None) -> NoReturn:
+    """Perform the task in this process, which ends with it."""
     os.environ.clear()
     os.environ.update(environ)
     sys.stdout = sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - until the process ends

@@ -1,0 +1,218 @@
+"""Kills runs of the reference harness by SIGKILL at random instants, resumes them, and looks at what came of each.
+
+    PYTHONPATH=. python ci/tools/kill_runs.py [--runs 1000] [--beside 3] [--seed N]
+
+Each run calls a tool twice that must not take effect twice, and is killed once or more, its resumption too; one in
+ten is left as the kill left it, for the next run to end its session. All of it goes through the recorder to an embedded
+daemon. Ends with 1 unless every run came to the same end or refused with a reason, no tool took effect twice, every
+session was ended, and the rules find no breach in the recording.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from statistics import mean
+from typing import Any, Final
+
+from tests.reference_harness.headless.killed import DEPLOYED, PAUSE_VARIABLE, REPLY, STEPS, perform_and_exit
+
+from signet_conformance import trace
+from signet_conformance.engine import judge
+from signet_reference_harness.headless.run_journal import UNKNOWN
+from signet_reference_harness.headless.session_file import read_session
+
+PAUSE_S: Final = 0.02
+LEFT: Final = 10
+"""One run in so many is not resumed."""
+HOOKS: Final = "/api/hooks/session-"
+
+
+class Storm:
+    """Runs of one agent, one after the other: what is counted of them, and what went wrong."""
+
+    def __init__(self, home: Path, environ: Mapping[str, str], seed: int) -> None:
+        self._home = home
+        self._environ = dict(environ)
+        self._drawn = random.Random(seed)  # noqa: S311 - a seed repeats the instants
+        self._took = [0.5]
+        """Seconds of the last runs that were not killed."""
+        self.counted: Counter[str] = Counter()
+        self.wrong: list[str] = []
+
+    def run(self, number: int) -> None:
+        """Begin a run, kill it, resume it until it is over, and look at it."""
+        run, project, summary = f"run-{number}", self._home / "projects" / str(number), self._home / f"{number}.json"
+        project.mkdir(parents=True)
+        begun = {"cwd": project, "prompt": "Deploy.", "run_id": run, "session": f"session-{number}", "summary": summary}
+        status = self._performed(begun, kill=True)
+        while status is None and number % LEFT:
+            # Resumptions are killed too, half of them.
+            status = self._performed({"resume": run, "summary": summary}, kill=self._drawn.random() < 0.5)
+            if status == 2:
+                told = json.loads(summary.read_bytes())["error"]["message"]
+                self.counted[f"refused to be resumed: {told.rpartition(': ')[2]}"] += 1
+                status = self._performed(begun, kill=False)
+        if status is None:
+            self.counted["left as the kill left them"] += 1
+        elif status == 0:
+            self._look(number, project)
+        else:
+            self.wrong.append(f"{run}: exit status {status}: {summary.read_text()}")
+
+    def end(self) -> None:
+        """One more run, which ends what kills have left open."""
+        project = self._home / "projects" / "last"
+        project.mkdir(parents=True)
+        if self._performed({"cwd": project, "prompt": "Deploy."}, kill=False) != 0:
+            self.wrong.append("the last run did not come to its end")
+        owed = (self._home / "state" / "open-sessions").glob("*.json")
+        self.wrong += [f"the end of a session is still owed: {path.read_text()}" for path in owed]
+
+    def _performed(self, options: dict[str, Any], *, kill: bool) -> int | None:
+        """The exit status; None for a process that was killed."""
+        began = time.monotonic()
+        process = os.fork()
+        if process == 0:
+            perform_and_exit(options, self._environ)
+        if kill:
+            time.sleep(self._drawn.uniform(0, 1.2 * mean(self._took[-10:])))
+            os.kill(process, signal.SIGKILL)
+        status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+        self.counted["processes killed" if status < 0 else "processes that came to their end"] += 1
+        if not kill and status == 0:
+            self._took.append(time.monotonic() - began)
+        return None if status < 0 else status
+
+    def _look(self, number: int, project: Path) -> None:
+        session = read_session(self._home / "state" / "sessions" / f"session-{number}.jsonl")
+        if session.turns != [("user", "Deploy."), ("assistant", REPLY)] or session.runs != {f"run-{number}": "done"}:
+            self.wrong.append(f"run-{number}: ended as {session.turns}, {session.runs}")
+        results = [message.content for message in session.messages if message.role == "tool"]
+        told = dict(zip(STEPS, results, strict=True))
+        deployed = (project / DEPLOYED).read_text().splitlines() if (project / DEPLOYED).exists() else []
+        unknown = {place for place in STEPS if UNKNOWN in told[place]}
+        if len(deployed) != len(set(deployed)) or not set(STEPS) - set(deployed) <= unknown:
+            self.wrong.append(f"run-{number}: deployed to {deployed}, and told the model {told}")
+        self.counted["runs that came to the same end"] += 1
+        self.counted["tool calls of unknown outcome"] += len(unknown)
+        if number % LEFT == 1 and self._performed({"resume": f"run-{number}"}, kill=False) != 2:
+            self.wrong.append(f"run-{number}: was finished, and did not refuse")
+
+
+def stormed(home: Path, environ: Mapping[str, str], numbers: range, seed: int) -> int:
+    """A process that performs these runs, and leaves what came of them in `storm.json`."""
+    process = os.fork()
+    if process == 0:
+        storm = Storm(home, environ, seed)
+        try:
+            for number in numbers:
+                storm.run(number)
+            storm.end()
+        except Exception as crash:  # noqa: BLE001 - it is told, with what the others found
+            storm.wrong.append(f"{type(crash).__name__}: {crash}")
+        (home / "storm.json").write_text(json.dumps([storm.counted, storm.wrong]))
+        os._exit(0)
+    return process
+
+
+@contextmanager
+def running(*command: str) -> Iterator[str]:
+    """The address of a program that prints it, until the end."""
+    with subprocess.Popen([sys.executable, "-m", *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        try:
+            yield json.loads(process.stdout.readline() if process.stdout is not None else b"")["url"]
+        finally:
+            process.terminate()
+
+
+def unended(recording: Any) -> Iterator[str]:
+    """What is wrong with the starts and ends in the recording."""
+    hooks: dict[str, list[str]] = {}
+    for exchange in recording.exchanges:
+        if exchange.request.path.startswith(HOOKS):
+            key = exchange.request.body.json["sessionKey"]
+            hooks.setdefault(key, []).append(exchange.request.path.removeprefix(HOOKS))
+    for session, told in hooks.items():
+        if told[-1] != "end":
+            yield f"{session}: not ended: {told}"
+        if any(pair == ("start", "start") for pair in pairwise(told)):
+            yield f"{session}: started twice without an end: {told}"
+
+
+def main() -> int:
+    """Read the options, kill, and judge."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=1_000, help="how many runs are killed (default: 1000)")
+    parser.add_argument("--beside", type=int, default=3, help="at a time (default: 3)")
+    parser.add_argument("--seed", type=int, default=1, help="of the instants (default: 1)")
+    options = parser.parse_args()
+    began = time.monotonic()
+    # The daemon takes what lies in /tmp for noise.
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="killed-runs-") as folder:
+        home = Path(folder)
+        out = home / "trace.jsonl"
+        agents = [part for place in range(options.beside) for part in ("--agent", f"atlas-{place}")]
+        declared = ("--target", "reference", "--harness", "reference", *agents)
+        with (
+            running("signet_conformance.daemon", "--until-stdin-closes") as daemon,
+            running("signet_recording_proxy", "--upstream", daemon, "--out", str(out), *declared) as recorder,
+        ):
+            environ = {**os.environ, "SIGNET_DAEMON_URL": recorder, PAUSE_VARIABLE: str(PAUSE_S)}
+            processes = []
+            for place in range(options.beside):
+                of = home / str(place)
+                of.mkdir()
+                own = {"SIGNET_AGENT_ID": f"atlas-{place}", "SIGNET_PATH": str(of / "workspace")}
+                own["SIGNET_HARNESS_STATE_DIR"] = str(of / "state")
+                numbers = range(place, options.runs, options.beside)
+                processes.append(stormed(of, {**environ, **own}, numbers, options.seed + place))
+            for process in processes:
+                os.waitpid(process, 0)
+        told = [json.loads((home / str(place) / "storm.json").read_text()) for place in range(options.beside)]
+        counted = sum((Counter(each) for each, _ in told), Counter[str]())
+        wrong = [*(each for _, found in told for each in found), *judged(out)]
+    for what, count in sorted(counted.items()):
+        print(f"{count:6} {what}")
+    for each in wrong[:20]:
+        print(f"WRONG {each}")
+    seconds = time.monotonic() - began
+    print(f"{options.runs} runs, seed {options.seed}: {len(wrong)} wrong, in {seconds:.0f} s")
+    return 1 if wrong else 0
+
+
+def judged(out: Path) -> list[str]:
+    """What is wrong with the recording: sessions that were not ended, and breaches of the law."""
+    whole = out.with_suffix(".whole.jsonl")
+    with out.open("rb") as lines, whole.open("wb") as kept:
+        kept.writelines(line for line in lines if not _cut_off(json.loads(line)))
+    recording = trace.read(whole)
+    judgements = judge(recording).judgements.values()
+    print(f"{len(recording.exchanges)} exchanges: {Counter(str(each.verdict) for each in judgements)}")
+    for each in judgements:
+        if each.verdict == "WARN":
+            print(f"  WARN {each.requirement}, {len(each.findings)} times: {each.message}")
+    breaches = [f"{each.requirement}: {each.message}" for each in judgements if each.verdict in ("FAIL", "ERROR")]
+    return [*unended(recording), *breaches]
+
+
+def _cut_off(line: dict[str, Any]) -> bool:
+    """Whether it is of a request that a kill cut off: what there is of it proves nothing."""
+    sent = line.get("request", {})
+    return sent.get("method") == "POST" and sent.get("body") is None
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
