@@ -164,6 +164,13 @@ def audited(session: nox.Session) -> None:
 
 
 @nox.session
+def killed_runs(session: nox.Session) -> None:
+    """1,000 runs of the reference harness killed at random instants: fails unless each comes to the same end."""
+    session.install("-e", ".[dev]")
+    session.run("python", "ci/tools/kill_runs.py", *session.posargs, env={"PYTHONPATH": "."})
+
+
+@nox.session
 def real(session: nox.Session) -> None:
     """Connectors in the programs that people run: `nox -s real -- pi codex`; all of them without, installed first."""
     session.install("-e", ".")

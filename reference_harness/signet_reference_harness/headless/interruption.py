@@ -19,11 +19,13 @@ class Interruption:
     def __init__(self, limit_ms: int | None) -> None:
         self._limit_ms = limit_ms
         self._task: asyncio.Task[Any] | None = None
-        self._raises = True
+        self._raises, self._settles = True, False
         self.signal: int | None = None
         """The first signal that came."""
         self.is_late = False
         """Whether the time limit came first."""
+        self.is_hasty = False
+        """Whether a signal came while the session was being ended."""
 
     @property
     def status(self) -> Literal["timeout", "cancelled"] | None:
@@ -55,14 +57,29 @@ class Interruption:
                 signal.signal(number, handler)
 
     @contextlib.contextmanager
+    def deferred(self) -> Iterator[None]:
+        """While this lasts nothing is raised; what came meanwhile is raised at its end."""
+        self._raises = False
+        try:
+            yield
+        finally:
+            self._raises = True
+        if self.status is not None:
+            raise KeyboardInterrupt
+
+    @contextlib.contextmanager
     def cancels(self, task: asyncio.Task[Any] | None) -> Iterator[None]:
         """While this lasts an interruption cancels the task; after it, none does anything."""
         self._task = task
         try:
             yield
         finally:
-            self._task, self._raises = None, False
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            self.settle()
+
+    def settle(self) -> None:
+        """From here on the task comes to its end, and nothing cuts that short."""
+        self._task, self._raises, self._settles = None, False, True
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
     @contextlib.contextmanager
     def ends_waiting(self) -> Iterator[None]:
@@ -76,13 +93,16 @@ class Interruption:
             self._raises = False
 
     def _interrupt(self, number: int, _frame: object) -> None:
-        if self._task is None and not self._raises:
+        if self._settles and not self._raises:
+            self.is_hasty = True
             return
         if self.status is None:
             self.is_late = number == signal.SIGALRM
             self.signal = None if self.is_late else number
         if self._task is None:
-            raise KeyboardInterrupt
+            if self._raises:
+                raise KeyboardInterrupt
+            return
         self._task.get_loop().call_soon_threadsafe(self._cancel, self._task)
 
     def _cancel(self, task: asyncio.Task[Any]) -> None:

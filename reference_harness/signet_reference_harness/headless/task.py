@@ -16,8 +16,9 @@ from uuid import uuid4
 
 from signet_reference_harness.conversation import Conversation
 from signet_reference_harness.errors import ConfigError, HarnessError, printable
-from signet_reference_harness.events import Publisher, RunFinished, RunStarted
+from signet_reference_harness.events import RunFinished, RunStarted
 from signet_reference_harness.events.summary import Failure, Status, Summary, SummaryFolders, came_to
+from signet_reference_harness.headless.checkpoints import Checkpoints
 from signet_reference_harness.headless.inputs import (
     Folders,
     Options,
@@ -38,13 +39,11 @@ from signet_reference_harness.headless.session_file import SessionFile, path_of
 from signet_reference_harness.headless.summary import EXIT_STATUSES, write_summary
 from signet_reference_harness.host import SessionHost
 from signet_reference_harness.mcp_servers.servers import Servers, start_for
-from signet_reference_harness.messages import ToolCall
 from signet_reference_harness.providers import Provider
-from signet_reference_harness.providers.completion import CompletionResult, StopReason
+from signet_reference_harness.providers.completion import StopReason
 from signet_reference_harness.providers.secret import Secret
 from signet_reference_harness.reply import FailureClass
 from signet_reference_harness.session import Session
-from signet_reference_harness.tools import ToolResult
 from signet_reference_harness.tools.bounds import ResultFolder
 from signet_reference_harness.turn import TurnResult
 
@@ -75,15 +74,18 @@ def perform(options: Options, tell: Tell) -> int:
         try:
             task.prepare(os.environ)
             asyncio.run(task.work())
-        except HarnessError as failure:
-            task.fail("invalid", type(failure).__name__, failure.message)
-            tell(task.scrub(failure.message), failure.remedy)
-        except KeyboardInterrupt:
-            task.break_off()
-            tell(task.interruption.why, None)
-        except Exception as crash:
-            task.fail("failed", type(crash).__name__, str(crash))
-            raise
+        except (Exception, KeyboardInterrupt) as failure:
+            task.interruption.settle()
+            if not task.has_begun and task.interruption.status is not None:
+                # Also where it came up in somebody else's code, which made another error of it.
+                task.break_off()
+                tell(task.interruption.why, None)
+            elif isinstance(failure, HarnessError):
+                task.fail("invalid", type(failure).__name__, failure.message)
+                tell(task.scrub(failure.message), failure.remedy)
+            else:
+                task.fail("failed", type(failure).__name__, str(failure))
+                raise
         else:
             if task.error is not None:
                 tell(task.error.message, task.remedy)
@@ -115,6 +117,11 @@ class _Task:
         self._notes: list[str] = []
         self._servers = Servers()
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether its session was about to be started, or was."""
+        return self._mark is not None
+
     def scrub(self, text: str) -> str:
         """`text` without the provider's key."""
         given = self._options.api_key
@@ -128,7 +135,8 @@ class _Task:
         runs = runs_folder(state_folder(options, environ))
         if options.resume is not None:
             check_resume(options)
-            self._journal = RunJournal.resume(runs, options.resume, self.scrub)
+            with self.interruption.deferred():
+                self._journal = RunJournal.resume(runs, options.resume, self.scrub)
             options = resumed(options, self._journal.recorded)
         elif options.run_id is not None:
             demand_new(runs, options.run_id)
@@ -147,7 +155,8 @@ class _Task:
             sessions=str(folders.sessions),
             turns=0 if plan.stored is None else len(plan.stored.turns),
         )
-        self._journal = RunJournal.begin(runs, recorded, self.scrub)
+        with self.interruption.deferred():
+            self._journal = RunJournal.begin(runs, recorded, self.scrub)
 
     async def work(self) -> None:
         """Do the task. Raises HarnessError when it cannot be begun, or its files cannot be kept."""
@@ -201,7 +210,7 @@ class _Task:
         self._output.events.put(RunStarted(self._run, identity.key, identity.agent, resumed=journal.resumed))
         await host.start(session, "startup" if plan.stored is None else "resume")
         file.turn(self._prompt)
-        told = _Told(self._output, file, journal)
+        told = Checkpoints(self._output.events, file, journal)
         self._turn = await session.turn(self._prompt, plan.provider, listener=told, past=journal.recorded.past)
         self._conclude(self._turn)
 
@@ -265,7 +274,7 @@ class _Task:
     @property
     def remedy(self) -> str | None:
         """What to do about a run that failed; None for one that is over, or was never begun."""
-        if self._mark is None or self._status in FINAL:
+        if not self.has_begun or self._status in FINAL:
             return None
         state = "" if self._options.state_dir is None else f" --state-dir {self._options.state_dir}"
         return f"go on from its last checkpoint: signet-harness run --resume {self._run}{state}"
@@ -280,8 +289,9 @@ class _Task:
         summary = self._summary()
         self._output.events.put(RunFinished(self._turn.reply, summary))
         self._write_summary(summary)
+        hurried = self.interruption.status is not None or self.interruption.is_hasty
         with self.interruption.ends_waiting():
-            self._output.drain(None if self.interruption.status is None else PATIENCE_S)
+            self._output.drain(PATIENCE_S if hurried else None)
         lost = self._output.lost
         if self._status == "done" and lost is not None and not isinstance(lost, BrokenPipeError):
             # A reader that leaves has what it wanted; a full disk has not.
@@ -291,7 +301,7 @@ class _Task:
             self._write_summary(self._summary())
 
     def _let_go(self, journal: RunJournal) -> None:
-        if self._mark is None:
+        if not self.has_begun:
             journal.discard()
             return
         try:
@@ -343,34 +353,6 @@ class _Task:
             usage=turn.usage,
             rounds=turn.rounds,
         )
-
-
-class _Told(Publisher):
-    """Publishes what it hears of a turn, and keeps of it what is neither asked nor done again."""
-
-    def __init__(self, output: Output, file: SessionFile, journal: RunJournal) -> None:
-        super().__init__(output.events.put)
-        self._file, self._journal = file, journal
-
-    def answer(self, answer: CompletionResult) -> None:
-        """Keep the answer."""
-        self._journal.answer(answer)
-
-    def tool_call(self, call: ToolCall) -> None:
-        """Note that the tool is about to run."""
-        self._journal.calling(call.name)
-        super().tool_call(call)
-
-    def tool_result(self, call: ToolCall, result: ToolResult) -> None:
-        """Keep what the tool brought."""
-        self._journal.result(result)
-        self._file.tool(call.name, ok=result.ok)
-        super().tool_result(call, result)
-
-    def compaction(self, summary: str) -> None:
-        """Keep the summary."""
-        self._file.compaction(summary)
-        super().compaction(summary)
 
 
 async def _demand_daemon(host: SessionHost) -> None:

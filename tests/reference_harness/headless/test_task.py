@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -20,7 +21,7 @@ from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.providers.settings import ProviderSettings
 from signet_reference_harness.tools import ToolContext
 from tests.reference_harness.llm_server.served import Serve
-from tests.reference_harness.recording_daemon import END, PROMPT, START, RecordingDaemon
+from tests.reference_harness.recording_daemon import END, PROMPT, START, Answer, RecordingDaemon
 
 from .conftest import Do
 
@@ -89,6 +90,63 @@ def test_a_task_that_is_ended_while_it_waits_for_its_prompt_has_a_summary(projec
         process.send_signal(signal.SIGTERM)
         status = process.wait()
     assert (status, json.loads(summary.read_text())["status"]) == (143, "cancelled")
+
+
+def test_the_time_limit_holds_while_the_prompt_is_read(project: Path) -> None:
+    """Nobody writes into the pipe: the task ends as one that took too long, before anything has begun."""
+    summary, pipe = project / "late.json", project / "prompt"
+    os.mkfifo(pipe)
+    command = [sys.executable, "-m", "signet_reference_harness.cli", "run", "--prompt-file", str(pipe)]
+    done = subprocess.run([*command, "--summary", str(summary), "--timeout-ms", "50"], cwd=project, check=False)
+    assert (done.returncode, json.loads(summary.read_text())["status"]) == (124, "timeout")
+
+
+def test_the_time_limit_holds_while_the_daemon_is_silent(
+    do: Do, daemon: RecordingDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its health is not waited for any longer than that; nothing has begun, so the id is free."""
+    monkeypatch.setenv("SIGNET_HEALTH_TIMEOUT", "60000")
+    daemon.always["/health"] = Answer(fault="hang")
+    done = do(prompt="Hello.", run_id="r1", timeout_ms=200, **model("http://127.0.0.1:9"))
+    assert (done.status, done.summary["status"], daemon.paths()) == (124, "timeout", []), done.told
+    del daemon.always["/health"]
+    assert do(prompt="Hello.", run_id="r1", provider=f"{__name__}:ClosesBadly", model="m").status == 0
+
+
+class TerminatedAtItsClose(ScriptedProvider):
+    """A provider that answers; the process gets SIGTERM while it is closed."""
+
+    def __init__(self, settings: ProviderSettings) -> None:  # noqa: ARG002 - what a factory is given
+        super().__init__([CompletionResult(content="Hi.")])
+
+    async def aclose(self) -> None:
+        """Send it."""
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_a_signal_while_connections_close_changes_nothing(do: Do, daemon: RecordingDaemon) -> None:
+    """The turn is over and its session ended: the task is done, and its summary says so."""
+    done = do(prompt="Hello.", provider=f"{__name__}:TerminatedAtItsClose", model="m")
+    assert (done.status, done.summary["status"], daemon.paths()[-1]) == (0, "done", "session-end")
+
+
+def test_a_reader_that_reads_nothing_does_not_hold_the_task_up(
+    project: Path, daemon: RecordingDaemon, serve: Serve
+) -> None:
+    """Its pipe is full: session and summary are done meanwhile, and SIGTERM ends the wait for the reader."""
+    summary = project / "summary.json"
+    url = serve(turns=[{"content": [{"type": "text", "text": ["word " * 40_000]}]}]).url
+    command = [sys.executable, "-m", "signet_reference_harness.cli", "run", "Count.", "--output-format", "text"]
+    command += ["--provider", "ollama", "--model", "scripted", "--base-url", url, "--summary", str(summary)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=project) as process:
+        while process.poll() is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.05)
+            if summary.exists():
+                process.send_signal(signal.SIGTERM)
+        # The last signal may come when nothing is left to be waited for.
+        assert process.returncode in (143, -signal.SIGTERM)
+    assert (json.loads(summary.read_text())["status"], daemon.paths()[-1]) == ("done", "session-end")
 
 
 def test_a_session_whose_project_is_gone_is_2(do: Do, project: Path, serve: Serve) -> None:
@@ -275,6 +333,18 @@ def test_a_provider_that_crashes_at_its_close_has_answered(do: Do) -> None:
     done = do(prompt="Hello.", provider=f"{__name__}:ClosesBadly", model="m")
     assert (done.status, done.summary["error"]) == (0, None)
     assert "the provider crashed when it was closed: RuntimeError: the socket is gone" in done.err
+
+
+def test_a_summary_whose_name_is_too_long_is_refused_before_anything_is_done(
+    do: Do, tmp_path: Path, daemon: RecordingDaemon
+) -> None:
+    """The longest name that a file can have is written; one more letter is refused at the start."""
+    refused = do(prompt="Hello.", summary=tmp_path / ("s" * 256), **model("http://127.0.0.1:9"))
+    assert (refused.status, daemon.requests) == (2, [])
+    assert "the name is too long for a file" in refused.told[0][0]
+    longest = tmp_path / ("s" * 255)
+    assert do(prompt="Hello.", summary=longest, provider=f"{__name__}:ClosesBadly", model="m").status == 0
+    assert json.loads(longest.read_text())["status"] == "done"
 
 
 def test_a_device_is_never_replaced_by_the_summary(do: Do, tmp_path: Path, daemon: RecordingDaemon) -> None:
