@@ -78,7 +78,7 @@ class _Chat:
         try:
             offline = (await host.client.health()).failure is FailureClass.OFFLINE
             if not offline:
-                await end_abandoned(host.client, plan.folders.open_sessions)
+                await end_abandoned(host.client, plan.folders.open_sessions, plan.identity.key)
             await start_for(servers, plan.mcp, host.client, plan.identity)
             await opened.take_up(plan.identity, plan.stored)
             await self._talk(plan, opened, host.client.config.origin if offline else None)
