@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
 
+from signet_conformance.contract import requirements
 from signet_conformance.engine import judge
 from signet_conformance.finding import Verdict
 from signet_conformance.rules import fields
 from signet_conformance.rules.fields import explain
 from tests.support.case_traces import KEYED, build
 
+DAEMONS = ("0.58.0", "0.145.7", "0.205.0")
 EITHER = {"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}
 DEEP = {"anyOf": [{"oneOf": [{"properties": {"a": {"type": "string"}}}, {"required": ["c"]}]}, {"required": ["b"]}]}
 
@@ -24,11 +33,11 @@ DEEP = {"anyOf": [{"oneOf": [{"properties": {"a": {"type": "string"}}}, {"requir
         ({"required": ["a"]}, {}, ("a",), "absent", None),
         ({"required": ["a", "b"]}, {"a": 1}, ("b",), "absent", None),
         ({"properties": {"a": {"required": ["b"]}}}, {"a": {}}, ("a", "b"), "absent", None),
-        ({"properties": {"a": {"type": "string"}}}, {"a": 7}, ("a",), "7 is not of type 'string'", 7),
-        ({"properties": {"a": {"items": {"type": "string"}}}}, {"a": [7]}, ("a", 0), "7 is not of type 'string'", 7),
+        ({"properties": {"a": {"type": "string"}}}, {"a": 7}, ("a",), '7 is not of type "string"', 7),
+        ({"properties": {"a": {"items": {"type": "string"}}}}, {"a": [7]}, ("a", 0), '7 is not of type "string"', 7),
         (EITHER, {}, ("a",), "absent", None),
         ({"properties": {"x": EITHER}}, {"x": {}}, ("x", "a"), "absent", None),
-        (DEEP, {"a": 7}, ("a",), "7 is not of type 'string'", 7),
+        (DEEP, {"a": 7}, ("a",), '7 is not of type "string"', 7),
         ({"oneOf": [{"type": "object"}, {"required": ["a"]}]}, {"a": 1}, (), None, {"a": 1}),
         ({}, {}, (), "it does not match the schema", None),
     ],
@@ -42,6 +51,28 @@ def test_why_a_document_breaks_a_schema(
     assert why is None or told[1] == why
 
 
+CHECKS = [check.at(version) for each in requirements().values() if (check := each.check) for version in DAEMONS]
+SCHEMAS = [schema for check in CHECKS for schema in (check.must, check.should) if schema is not None]
+VALUES = st.sampled_from([None, "", " ", "x" * 40, 7, -1, 1.5, True, [], {}, [7], {"a": None}, "default", "plugin"])
+MEMBERS = sorted({str(name) for schema in SCHEMAS for name in re.findall(r'"([A-Za-z]\w*)": [{f]', json.dumps(schema))})
+
+
+@given(st.sampled_from(SCHEMAS), st.dictionaries(st.sampled_from(MEMBERS), VALUES, max_size=8))
+def test_the_place_of_a_breach_is_the_one_that_another_library_finds(schema: Any, body: dict[str, Any]) -> None:
+    """What jsonschema takes for the best match, and below alternatives that miss alike the first member missing."""
+    if jsonschema_rs.is_valid(schema, body):
+        return
+    error = best_match(Draft202012Validator(schema).iter_errors(body))
+    assert error is not None
+    path = [*error.absolute_path]
+    while error.validator in ("anyOf", "oneOf") and error.context:
+        error = error.context[0]
+        path = [*error.absolute_path]
+    if error.validator == "required":
+        path.append(next(name for name in error.validator_value if name not in error.instance))
+    assert explain(schema, body)[0] == tuple(path)
+
+
 def _start(**more: Any) -> Any:
     return {"request": {"method": "POST", "path": "/api/hooks/session-start", "body": {**KEYED, **more}}}
 
@@ -49,7 +80,7 @@ def _start(**more: Any) -> Any:
 @pytest.mark.parametrize(
     ("harness", "message", "fold"),
     [
-        (None, "harness is not as required: None is not of type", "session-startharness"),
+        (None, "harness is not as required: null is not of type", "session-startharness"),
         ("", "harness is not as", ""),
         ({}, "harness is not as required: {} is not of type", ""),
     ],

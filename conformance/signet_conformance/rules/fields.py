@@ -1,12 +1,9 @@
-"""Requirements on the fields of one request: the JSON Schema fragments of their entries decide them.
-
-The fast engine decides; `jsonschema` is asked only for a breach, to say where and why.
-"""
+"""Requirements on the fields of one request: the JSON Schema fragments of their entries decide them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -41,7 +38,11 @@ def _valid(decider: Any, document: object) -> bool:
         return bool(decider.is_valid(document))
     except UnicodeEncodeError:
         # JavaScript cuts text in the middle of an emoji; the fast engine takes no lone surrogate.
-        return bool(decider.is_valid(json.loads(json.dumps(document), object_pairs_hook=_mended)))
+        return bool(decider.is_valid(_whole_characters(document)))
+
+
+def _whole_characters(document: object) -> Any:
+    return json.loads(json.dumps(document), object_pairs_hook=_mended)
 
 
 def _mended(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -56,23 +57,62 @@ def _whole(value: Any) -> Any:
 
 def explain(schema: Mapping[str, Any], document: object) -> tuple[tuple[str | int, ...], str, object]:
     """Where a document breaks a schema, the keyword's message, and the value found there."""
-    import jsonschema
-    from jsonschema.exceptions import best_match
-
-    error = best_match(jsonschema.Draft202012Validator(dict(schema)).iter_errors(document))
+    decider = _decider(schema)
+    try:
+        errors = list(decider.iter_errors(document))
+    except UnicodeEncodeError:
+        errors = list(decider.iter_errors(_whole_characters(document)))
+    error = _best(errors, schema, document)
     if error is None:
-        # The engines read a few characters differently (a byte order mark is white space to one of them only).
+        # Another engine may have decided that it is broken: a few characters are white space to one of them only.
         return (), "it does not match the schema", None
-    path: tuple[str | int, ...] = tuple(error.absolute_path)
-    # An alternative that failed says little as a whole: its first requirement names the member that is missing.
-    while error.validator in ("anyOf", "oneOf") and error.context:
-        error = error.context[0]
-        path = tuple(error.absolute_path)
-    if error.validator == "required":
-        missing = next((name for name in error.validator_value if name not in error.instance), None)
-        if missing is not None:
-            return (*path, missing), "absent", None
-    return path, error.message, error.instance
+    path = tuple(error.instance_path)
+    if error.kind.name == "required":
+        return (*path, error.kind.as_dict()["property"]), "absent", None
+    return path, error.message, _at(document, path)
+
+
+def _best(errors: Sequence[Any], schema: Mapping[str, Any], document: object) -> Any:
+    """The error that tells most: the highest in the document, and of alternatives that all fail the nearest miss.
+
+    Where alternatives miss alike, it is what the first one misses first.
+    """
+
+    def told(error: Any) -> tuple[Any, ...]:
+        # A member that may not be there is what its object has too much, and counts as wrong in the object.
+        within = error.instance_path[:-1] if error.kind.name == "falseSchema" else error.instance_path
+        path = [(isinstance(part, str), part) for part in within]
+        of_type = _is_of_type(_at(document, error.instance_path), _at(schema, [*error.schema_path[:-1], "type"]))
+        return -len(path), path, not _misses(error), not of_type
+
+    best = max(errors, key=told, default=None)
+    alike = False
+    while best is not None and (misses := _misses(best)):
+        nearest = sorted(misses, key=told)
+        alike = alike or (len(nearest) > 1 and told(nearest[0]) == told(nearest[1]))
+        best = misses[0] if alike else nearest[0]
+    return best
+
+
+def _misses(error: Any) -> list[Any]:
+    """The errors of all alternatives, where none of them fits; empty for another keyword."""
+    return [miss for alternative in getattr(error.kind, "context", ()) for miss in alternative]
+
+
+def _at(value: Any, path: Iterable[str | int]) -> Any:
+    """What stands at a place of a document or a schema; None where nothing does."""
+    for part in path:
+        try:
+            value = value[part]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
+
+
+def _is_of_type(value: object, types: Any) -> bool:
+    return any(
+        jsonschema_rs.is_valid({"type": name}, value) for name in ([types] if isinstance(types, str) else types or ())
+    )
 
 
 @cache
