@@ -14,7 +14,6 @@ from signet_reference_harness.mcp_servers import transports
 from signet_reference_harness.mcp_servers.guardian import LAST_WORDS
 from signet_reference_harness.mcp_servers.offered import (
     LONGEST_ERROR,
-    MOST_TOOLS,
     Offer,
     content_of,
     failure_of,
@@ -32,6 +31,8 @@ LAST_ANSWER_S: Final = 0.1
 BETWEEN_LISTS_S: Final = 0.5
 """A server that says all the time that its tools have changed is asked so often, and no oftener."""
 MOST_PAGES: Final = 32
+MOST_LISTED: Final = 2_000
+"""Tools of a server that are looked at."""
 LONGEST_REASON: Final = 600
 
 
@@ -217,8 +218,10 @@ class Server:
             answer = page.model_dump(mode="json", by_alias=True, exclude_none=True)
             listed += answer.get("tools", [])
             cursor = answer.get("nextCursor")
-            if not cursor or len(listed) > MOST_TOOLS:
+            if not cursor or len(listed) > MOST_LISTED:
                 break
+        wanted = self.settings.tools
+        listed = [tool for tool in listed if wanted is None or tool.get("name") in wanted]
         before = self._offers
         self._offers, left_out = offers(self.label, listed)
         if left_out and self._offers != before:

@@ -42,6 +42,8 @@ class ServerSettings:
     cwd: str | None = None
     url: str = ""
     headers: Secrets = field(default_factory=dict)
+    tools: frozenset[str] | None = None
+    """The tools that are used, by the server's names of them; None for all."""
     timeout_s: float = CALL_TIMEOUT_S
     """For one call of a tool."""
     start_timeout_s: float = START_TIMEOUT_S
@@ -107,6 +109,7 @@ def _of_part(name: str, part: McpServerPart, where: str, environ: Mapping[str, s
         cwd=part.cwd,
         url=part.url or "",
         headers=headers,
+        tools=None if part.tools is None else frozenset(part.tools),
         timeout_s=min(part.timeout_s or CALL_TIMEOUT_S, LONGEST_TIMEOUT_S),
         start_timeout_s=min(part.start_timeout_s or START_TIMEOUT_S, LONGEST_TIMEOUT_S),
     )

@@ -45,6 +45,7 @@ class McpServerPart(Part):
     cwd: str | None = None
     url: str | None = None
     headers: Any = None
+    tools: Annotated[list[str] | None, Field(description="the tools to use, by the server's names of them")] = None
     timeout_s: Annotated[Seconds | None, Field(description="for one call of a tool")] = None
     start_timeout_s: Annotated[Seconds | None, Field(description="until the server has named its tools")] = None
     enabled: bool = True

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -209,9 +210,14 @@ def test_a_moody_server_over_http(among: Callable[..., None]) -> None:
         assert told == "the MCP server moody ended during the call: an answer has more than 8388608 bytes"
         assert servers.notices[1].startswith("The MCP server moody has ended: an answer has more than 8388608 bytes")
 
+    async def only(session: Session, _servers: Servers) -> None:
+        assert [tool.name for tool in session.tools.definitions] == ["mcp__moody__echo"]
+
     with over_http() as (url, _server):
         header = {"Authorization": Secret(f"Bearer {SECRET}")}
-        among(work, ServerSettings(name="moody", source="agent.yaml", url=url, headers=header))
+        moody = ServerSettings(name="moody", source="agent.yaml", url=url, headers=header)
+        among(only, replace(moody, tools=frozenset({"echo", "absent"})))
+        among(work, moody)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

@@ -37,7 +37,7 @@ def row(name: str, config: Any, *, enabled: bool = True) -> dict[str, Any]:
 def test_servers_of_agent_yaml(tmp_path: Path) -> None:
     """A command and an address are read, with what the environment holds in the place of variables; nothing shows."""
     web = {"url": "https://mcp.example.com/mcp", "headers": {"Authorization": "Bearer ${WEB_TOKEN}"}, "timeout_s": 5}
-    files = {"command": "npx", "args": ["-y", "files"], "env": {"KEY": "${FILES_KEY}-x"}, "cwd": "/srv"}
+    files = {"command": "npx", "args": ["-y", "files"], "env": {"KEY": "${FILES_KEY}-x"}, "cwd": "/srv", "tools": ["a"]}
     off = {"command": "npx", "enabled": False}
     servers = {"web": web, "files": files, "off": off}
     made = said(tmp_path, servers, WEB_TOKEN="sesame-opens", FILES_KEY="sesame")
@@ -46,6 +46,7 @@ def test_servers_of_agent_yaml(tmp_path: Path) -> None:
         "https://mcp.example.com/mcp", "Bearer sesame-opens", 5,
     )  # fmt: skip
     assert (second.command, second.env["KEY"].reveal(), second.cwd) == (("npx", "-y", "files"), "sesame-x", "/srv")
+    assert (first.tools, second.tools) == (None, frozenset({"a"}))
     assert "sesame" not in repr(made)
     assert second.scrub("it is sesame-x") == "it is [key]"
 
