@@ -96,6 +96,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--control", action="store_true", help="take commands on stdin, answer on stdout")
     add("--target", metavar="NAME", help="name of the connector, for the header")
     add("--connector-release", metavar="RELEASE", help="release of the connector, for the header")
+    add("--host-program", metavar="NAME", help="the program that the connector runs in, for the header")
+    add("--host-release", metavar="RELEASE", help="release of that program, for the header")
     add("--agent", action="append", default=[], metavar="ID", help="an agent id the connector acts as")
     add("--harness", metavar="NAME", help="the harness the connector names")
     add("--bound", action="append", default=[], metavar="NAME=SECONDS", help="a declared bound, such as start=15")
@@ -203,6 +205,8 @@ async def _record(options: argparse.Namespace, upstream: Upstream, engine_name: 
         recorder=os.urandom(8).hex(),
         kit=__version__,
         connector_release=options.connector_release,
+        host=options.host_program,
+        host_release=options.host_release,
     )
     reserved = reserve(options.host, options.port)
     recorder = Recorder(TraceFile(options.out, redactor.header(header)), redactor, options.body_limit)

@@ -37,6 +37,7 @@ def daemon() -> Iterator[str]:
 def test_a_recording_ends_on_a_signal_with_a_whole_trace(daemon: str, tmp_path: Path, number: signal.Signals) -> None:
     """The recorder's address is told first; the end names the trace, counts exchanges and says how to check it."""
     words = [*COMMAND, "record", "--upstream", daemon, "--out", "run.jsonl", "--agent", "atlas", "--token"]
+    words += ["--connector-release", "1.2.0", "--host-program", "openclaw", "--host-release", "2026.9.6"]
     with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         try:
             assert child.stdout is not None
@@ -55,6 +56,8 @@ def test_a_recording_ends_on_a_signal_with_a_whole_trace(daemon: str, tmp_path: 
     assert [exchange.request.path for exchange in trace.exchanges] == ["/health"]
     assert trace.header.declared.agents == ("atlas",)
     assert trace.header.declared.token
+    header = trace.header
+    assert (header.connector_release, header.host, header.host_release) == ("1.2.0", "openclaw", "2026.9.6")
 
 
 def test_a_daemon_that_is_down_is_told_before_anything_is_written(process: Process, tmp_path: Path) -> None:

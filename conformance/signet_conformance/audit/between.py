@@ -56,10 +56,9 @@ class _Part:
     place: int
 
 
-def between(rows: Rows) -> Between:
-    """What the rows of all recordings, in their order, show together."""
+def between(rows: Rows, keys: int) -> Between:
+    """What the rows of all recordings, in their order, show together; `keys` counts those of sessions and saves."""
     result = Between()
-    keys = sum(isinstance(row, (SessionRow, SaveRow)) for row in rows())
     shares = max(1, -(-keys // KEYS_AT_ONCE))
     for share in range(shares):
         for parts, saves in _several(rows, share, shares):

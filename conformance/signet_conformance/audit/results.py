@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -34,6 +35,11 @@ _SUMMARY = "summary.json"
 _ORDER = ("errors", "failed", "warned", "passed", "undecided")
 """The lists of a recording's row, the first that counts first."""
 _LIST_OF = {"ERROR": "errors", "FAIL": "failed", "WARN": "warned", "INCONCLUSIVE": "undecided"}
+
+RECORDING, SESSION, BREACH, SAVE = (
+    f'{{"kind":"{row.__struct_config__.tag}",'.encode() for row in (RecordingRow, SessionRow, BreachRow, SaveRow)
+)
+"""How the lines of each kind of row begin."""
 
 _decoder = msgspec.json.Decoder(Row)
 _encoder = msgspec.json.Encoder()
@@ -90,17 +96,23 @@ class Batches:
             with self._path(number).open("rb") as stream:
                 yield from stream
 
-    def rows(self) -> Iterator[Row]:
-        """The same, read."""
-        return map(_decoder.decode, self.lines())
+    def counts(self) -> Mapping[bytes, int]:
+        """How many rows of each kind there are."""
+        return Counter(line.partition(b",")[0] + b"," for line in self.lines())
+
+    def rows(self, *kinds: bytes) -> Iterator[Row]:
+        """The rows of some kinds, read."""
+        return (_decoder.decode(line) for line in self.lines() if line.startswith(kinds))
 
 
-def write_tables(folder: Path, batches: Batches, earlier: int, form: str) -> tuple[Summary, Between]:
-    """Write the tables and the summary of an audit whose batches are all there.
+def write_tables(folder: Path, batches: Batches, named: int, form: str) -> Summary:
+    """Write the tables and the summary of an audit of so many named recordings, whose batches are all there.
 
-    `earlier` counts recordings of before the day that was asked for. Raises UsageError when a table cannot be written.
+    What is named and has no row is from before the day that was asked for.
     """
-    together = between(batches.rows)
+    counts = batches.counts()
+    keys = counts.get(SESSION, 0) + counts.get(SAVE, 0)
+    together = between(lambda: batches.rows(RECORDING, SESSION, SAVE), keys)
     settled: dict[str, set[tuple[str, str]]] = {}
     for recording, requirement, session in together.settled:
         settled.setdefault(recording, set()).add((requirement, session))
@@ -108,20 +120,27 @@ def write_tables(folder: Path, batches: Batches, earlier: int, form: str) -> tup
     results = folder / "results"
     with ExitStack() as stack:
         streams = {name: stack.enter_context(_table(results, name)) for name in TABLES}
-        for rows in _by_recording(batches):
-            for row in _adjusted(rows, settled, together):
-                summing.add(row)
-                streams[f"{row.__struct_config__.tag}{'es' if isinstance(row, BreachRow) else 's'}"].write(
-                    _encoder.encode(row) + b"\n"
-                )
+        to = {kind: streams[name] for kind, name in zip((RECORDING, SESSION, BREACH), TABLES, strict=True)}
+        for lines in _by_recording(batches):
+            whole = _decoder.decode(lines[0])
+            if whole.recording in settled or whole.recording in together.added:
+                rows = _adjusted([_decoder.decode(line) for line in lines], settled, together)
+                lines = [_encoder.encode(row) + b"\n" for row in rows]  # noqa: PLW2901 - what is written in their place
+            for line in lines:
+                kind = line[: line.index(b",") + 1]
+                to[kind].write(line)
+                if kind == SESSION:
+                    summing.sessions += 1
+                elif kind == RECORDING or summing.wants_breaches:
+                    summing.add(_decoder.decode(line))
     if form == PARQUET:
         for name in TABLES:
             _to_parquet(results, name)
     for name in TABLES:
         (results / f"{name}.{JSON_LINES if form == PARQUET else PARQUET}").unlink(missing_ok=True)
-    summary = summing.summary(earlier=earlier, joined=together.joined)
+    summary = summing.summary(earlier=named - counts.get(RECORDING, 0), joined=together.joined)
     write_whole(results / _SUMMARY, (msgspec.json.format(_encoder.encode(summary), indent=1), b"\n"))
-    return summary, together
+    return summary
 
 
 @contextmanager
@@ -169,15 +188,15 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
 """The columns of each table, as DuckDB types."""
 
 
-def _by_recording(batches: Batches) -> Iterator[list[Row]]:
-    """The rows of one recording after the other."""
-    group: list[Row] = []
-    for row in batches.rows():
-        if isinstance(row, RecordingRow) and group:
+def _by_recording(batches: Batches) -> Iterator[list[bytes]]:
+    """The lines of one recording after the other, but for its saves."""
+    group: list[bytes] = []
+    for line in batches.lines():
+        if line.startswith(RECORDING) and group:
             yield group
             group = []
-        if not isinstance(row, SaveRow):
-            group.append(row)
+        if not line.startswith(SAVE):
+            group.append(line)
     if group:
         yield group
 

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta, Struct
 
-from signet_conformance.audit.rows import BreachRow, Count, Id, Instant, Name, RecordingRow, RequirementId, SessionRow
+from signet_conformance.audit.rows import BreachRow, Count, Id, Instant, Name, RecordingRow, RequirementId
 from signet_conformance.contract import requirements
 from signet_conformance.finding import FOLDING_ORDER, Verdict
 
@@ -120,19 +120,24 @@ class Summing:
 
     def __init__(self) -> None:
         self._counts = dict.fromkeys(("judged", "broken-off", "unreadable"), 0)
-        self._tested = self._exchanges = self._sessions = 0
+        self._tested = self._exchanges = 0
+        self.sessions = 0
+        """Rows of sessions, as whoever reads them counts."""
         self._unread: list[tuple[str, str]] = []
         self._connectors: dict[str, int] = {}
         self._seen: dict[tuple[str, str | None, str], _Seen] = {}
         self._open: dict[str, _Seen] = {}
         """Of the recording at hand: the requirements whose evidence it is, as far as its breaches have come."""
 
-    def add(self, row: RecordingRow | SessionRow | BreachRow) -> None:
+    @property
+    def wants_breaches(self) -> bool:
+        """Whether the recording at hand is evidence, so that its breaches say where."""
+        return bool(self._open)
+
+    def add(self, row: RecordingRow | BreachRow) -> None:
         """Take a row."""
         if isinstance(row, RecordingRow):
             self._recording(row)
-        elif isinstance(row, SessionRow):
-            self._sessions += 1
         elif (seen := self._open.pop(row.requirement, None)) is not None:
             seen.evidence = (row.recording, row)
 
@@ -165,7 +170,7 @@ class Summing:
             earlier=earlier,
             tested=self._tested,
             exchanges=self._exchanges,
-            sessions=self._sessions,
+            sessions=self.sessions,
             joined=joined,
             connectors=dict(sorted(self._connectors.items())),
             verdicts=self._verdicts(),

@@ -95,6 +95,9 @@ the recording. Secrets are redacted before anything is written.
     metavar="NAME",
     help="Name of the connector, for the header; of a known target the profile is declared too.",
 )
+@click.option("--connector-release", metavar="RELEASE", help="Release of the connector, for the header.")
+@click.option("--host-program", metavar="NAME", help="The program that the connector runs in, for the header.")
+@click.option("--host-release", metavar="RELEASE", help="Release of that program, for the header.")
 @click.option("--watch", is_flag=True, help="Show what is recorded as a page in a browser, while it grows.")
 @declared_options
 def command(
@@ -112,6 +115,9 @@ def command(
     engine: str | None,
     body_limit: int | None,
     target: str | None,
+    connector_release: str | None,
+    host_program: str | None,
+    host_release: str | None,
     watch: bool,
     **declared: Any,
 ) -> int:
@@ -124,6 +130,9 @@ def command(
     options += [] if engine is None else [f"--engine={engine}"]
     options += [] if body_limit is None else [f"--body-limit={body_limit}"]
     options += [] if target is None else [f"--target={target}"]
+    options += [] if connector_release is None else [f"--connector-release={connector_release}"]
+    options += [] if host_program is None else [f"--host-program={host_program}"]
+    options += [] if host_release is None else [f"--host-release={host_release}"]
     said = _declared(parse_declared(**declared), target, os.environ if words else {})
     options += ["--token-declared" if word == "--token" else word for word in declared_words(said)]
     told = {"SIGNET_AGENT_ID": said.agents[0]} if target is not None and said.agents else {}
