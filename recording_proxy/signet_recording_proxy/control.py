@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import stat
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -157,24 +158,42 @@ def _parse(line: bytes) -> Answer:
 
 
 def _read_stdin(loop: asyncio.AbstractEventLoop, lines: asyncio.Queue[bytes | None]) -> None:
-    # A thread, since stdin may be a file or a terminal, which event loops cannot wait for; and
-    # os.read, since a buffered reader holds a lock that spoils the interpreter's end.
-    def read() -> None:
-        rest = b""
-        while True:
+    """Put the lines of stdin into `lines`, and None at its end."""
+    rest = b""
+
+    def read() -> list[bytes | None]:
+        """The lines that the next bytes complete."""
+        # A buffered reader would hold a lock that spoils the interpreter's end.
+        nonlocal rest
+        try:
+            data = os.read(0, 65536)
+        except OSError:
+            data = b""
+        *whole, rest = (rest + data).split(b"\n")
+        rest = rest[: MAX_COMMAND_BYTES + 1]
+        return [*whole, *([] if data else [None])]
+
+    def take(read_lines: list[bytes | None]) -> None:
+        for line in read_lines:
+            lines.put_nowait(line)
+
+    def take_ready() -> None:
+        read_lines = read()
+        if None in read_lines:
+            loop.remove_reader(0)
+        take(read_lines)
+
+    def read_all() -> None:
+        read_lines: list[bytes | None] = []
+        while None not in read_lines:
+            read_lines = read()
             try:
-                data = os.read(0, 65536)
-            except OSError:
-                data = b""
-            *whole, rest = (rest + data).split(b"\n")
-            rest = rest[: MAX_COMMAND_BYTES + 1]
-            try:
-                for line in whole:
-                    loop.call_soon_threadsafe(lines.put_nowait, line)
-                if not data:
-                    loop.call_soon_threadsafe(lines.put_nowait, None)
-                    return
+                loop.call_soon_threadsafe(take, read_lines)
             except RuntimeError:  # the loop has ended before us
                 return
 
-    threading.Thread(target=read, name="stdin", daemon=True).start()
+    if stat.S_ISFIFO(os.fstat(0).st_mode):
+        loop.add_reader(0, take_ready)
+    else:
+        # A thread, since a file or a terminal is what event loops cannot wait for.
+        threading.Thread(target=read_all, name="stdin", daemon=True).start()

@@ -20,7 +20,7 @@ from signet_conformance.children.processes import (
 )
 from signet_conformance.children.watchdog import VARIABLE, marked_environment
 from signet_conformance.errors import KitError, SignetConformanceError, TargetError
-from tests.support.processes import Watched, wait_until
+from tests.support.processes import Watched
 
 LONG_S = 60.0
 SHORT_S = 0.2
@@ -195,9 +195,9 @@ def test_child_that_floods_its_output() -> None:
 
 
 def test_flood_that_nobody_takes_does_not_hold_up_the_end() -> None:
-    """Where as many answers wait as are kept, closing still ends the child and our thread."""
+    """Where as many answers wait as a pipe holds, closing still ends the child and our thread."""
     with child(FLOODS) as process:
-        wait_until(process._answers.full, "the flood never came")
+        assert process.receive(LONG_S)
     assert_reaped(process.pid)
 
 

@@ -6,7 +6,6 @@ import atexit
 import contextlib
 import json
 import os
-import queue
 import select
 import selectors
 import shlex
@@ -28,7 +27,6 @@ MAX_LINE_BYTES = 16 * 1024 * 1024
 KEPT_STDERR_LINES = 200
 SEND_TIMEOUT_S = 30.0
 _MAX_STDERR_LINE_BYTES = 8192
-_WAITING_ANSWERS = 10_000
 _CHUNK_BYTES = 64 * 1024
 _TAIL_LINES = 5
 _SHOWN_CHARACTERS = 64 * 1024
@@ -52,6 +50,9 @@ class LineProcess:
 
     `name` is what messages call it, and `redacted` takes out of its words what must not stand in them. The child leads
     a process group of its own, which is killed whole when the context ends, so that nothing it started outlives it.
+
+    Its answers are read by whoever asks: with a thread between them, each answer would wait for two more switches of
+    threads. What a child says `unasked`, such as a log, is read at once and dropped.
     """
 
     def __init__(
@@ -63,13 +64,16 @@ class LineProcess:
         cwd: str | Path | None = None,
         error: type[SignetConformanceError] = KitError,
         redacted: Callable[[str], str] = str,
+        unasked: bool = False,
     ) -> None:
         self.name = name
         self._redacted = redacted
         self._command = tuple(command)
         self._error = error
-        # Bounded: a child that floods its output is held up by the full pipe instead of filling our memory.
-        self._answers: queue.Queue[bytes | None] = queue.Queue(maxsize=_WAITING_ANSWERS)
+        self._answers: deque[bytes] = deque()
+        self._lines = _Lines(self._answers.append, MAX_LINE_BYTES)
+        self._output_ended = False
+        self._receiving = threading.Lock()
         self.stderr: deque[str] = deque(maxlen=KEPT_STDERR_LINES)
         try:
             with _starting:
@@ -89,7 +93,8 @@ class LineProcess:
         self._closing = False
         self._cpu_noted = False
         self._wake_read, self._wake_write = os.pipe()
-        pipes = (cast("IO[bytes]", self._process.stdout), cast("IO[bytes]", self._process.stderr))
+        self._stdout = cast("IO[bytes]", self._process.stdout)
+        pipes = (cast("IO[bytes]", self._process.stderr), [self._stdout] if unasked else [])
         self._reader = threading.Thread(target=self._read, args=pipes, name=f"reads {name}", daemon=True)
         self._reader.start()
 
@@ -135,7 +140,6 @@ class LineProcess:
         """The next JSON object on stdout; raise when nothing comes within `timeout_s`, or something else."""
         line = self._next_line(timeout_s)
         if line is None:
-            self._answers.put(None)
             raise self._ended()
         try:
             answer = json.loads(line)
@@ -160,7 +164,6 @@ class LineProcess:
         if self._closing:
             return
         self._closing = True
-        self._drop_answers()
         try:
             with contextlib.suppress(OSError):
                 self._stdin.close()
@@ -176,6 +179,10 @@ class LineProcess:
                 watchdog.forget_group(self._process.pid)
             _running.discard(self)
             self._stop_reading()
+            # Another thread that awaits an answer hears of the end first.
+            with self._receiving:
+                self._output_ended = True
+                self._stdout.close()
 
     def _has_ended(self, timeout_s: float = 0.0) -> bool:
         """Whether the child ends within `timeout_s`; then all that it started in its group ends too."""
@@ -200,22 +207,33 @@ class LineProcess:
             note_cpu(self.name, seconds)
 
     def _next_line(self, timeout_s: float) -> bytes | None:
+        """The next line of the child's output; None when its output, or the child, has ended before one."""
         deadline = time.monotonic() + timeout_s
         ended_at: float | None = None
-        while True:
-            now = time.monotonic()
-            try:
-                return self._answers.get(timeout=max(0.0, min(deadline - now, _LOOK_S)))
-            except queue.Empty:
+        with self._receiving:
+            while not self._answers and not self._output_ended:
+                now = time.monotonic()
+                if self._read_answers(max(0.0, min(deadline - now, _LOOK_S))):
+                    continue
                 if now >= deadline:
-                    raise ChildTimeoutError(
-                        f"{self.name} gave no answer within {timeout_s:g} s", remedy=self._advice()
-                    ) from None
-            # Whoever left the group with the child's output may keep it open for ever: the child's own end counts.
-            if ended_at is None and self._has_ended():
-                ended_at = now
-            if ended_at is not None and now - ended_at > _GRACE_S:
-                return None
+                    raise ChildTimeoutError(f"{self.name} gave no answer within {timeout_s:g} s", remedy=self._advice())
+                # Whoever left the group with the child's output may keep it open for ever: its own end counts.
+                if ended_at is None and self._has_ended():
+                    ended_at = now
+                if ended_at is not None and now - ended_at > _GRACE_S:
+                    return None
+            return self._answers.popleft() if self._answers else None
+
+    def _read_answers(self, timeout_s: float) -> bool:
+        """Read what the child writes within `timeout_s`; whether it wrote anything, or its output ended."""
+        readable = select.poll()
+        readable.register(self._stdout.fileno(), select.POLLIN)
+        if not readable.poll(timeout_s * 1000):
+            return False
+        chunk = os.read(self._stdout.fileno(), _CHUNK_BYTES)
+        self._lines.feed(chunk)
+        self._output_ended = not chunk
+        return True
 
     def tail(self) -> tuple[str, ...]:
         """The last lines of the child's stderr, each harmless to a terminal."""
@@ -250,19 +268,13 @@ class LineProcess:
         self._reader.join()
         os.close(self._wake_read)
 
-    def _drop_answers(self) -> None:
-        """Make room, so that the reading thread is not held up by answers that nobody takes."""
-        with contextlib.suppress(queue.Empty):
-            while True:
-                self._answers.get_nowait()
-
-    def _read(self, stdout: IO[bytes], stderr: IO[bytes]) -> None:
-        """The reading thread: takes lines from both pipes until their end, or until it is woken up."""
-        answers = _Lines(self._take_answer, MAX_LINE_BYTES)
+    def _read(self, stderr: IO[bytes], dropped: Sequence[IO[bytes]]) -> None:
+        """The reading thread: takes lines of standard error until its end, or until it is woken up."""
         complaints = _Lines(self._take_complaint, _MAX_STDERR_LINE_BYTES)
-        with selectors.DefaultSelector() as ready, stdout, stderr:
-            ready.register(stdout, selectors.EVENT_READ, answers)
+        with selectors.DefaultSelector() as ready, stderr:
             ready.register(stderr, selectors.EVENT_READ, complaints)
+            for pipe in dropped:
+                ready.register(pipe, selectors.EVENT_READ, _Lines(lambda _line: None, _CHUNK_BYTES))
             ready.register(self._wake_read, selectors.EVENT_READ)
             while len(ready.get_map()) > 1:
                 for key, _ in ready.select():
@@ -272,12 +284,6 @@ class LineProcess:
                     key.data.feed(chunk)
                     if not chunk:
                         ready.unregister(key.fileobj)
-                        if key.data is answers:
-                            self._take_answer(None)
-
-    def _take_answer(self, line: bytes | None) -> None:
-        if not self._closing:
-            self._answers.put(line)
 
     def _take_complaint(self, line: bytes) -> None:
         self.stderr.append(line.decode("utf-8", "replace").rstrip("\n"))

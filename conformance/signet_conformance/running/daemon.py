@@ -146,7 +146,9 @@ class DaemonUnderTest:
             SIGNET_WORKSPACE=own,
             **{MARK: self._mark},
         )
-        self._process = LineProcess("the daemon", command, env=env, error=NothingTestedError, redacted=redacted)
+        self._process = LineProcess(
+            "the daemon", command, env=env, error=NothingTestedError, redacted=redacted, unasked=True
+        )
         self.url = f"http://127.0.0.1:{port}"
         try:
             with self._stopwatch.on(Part.HEALTH):
