@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from signet_conformance import contracts
+from tests.reference_harness.sessions import PATIENT
 
 from .suites import failures
 
@@ -35,7 +36,8 @@ def test_the_suite_of_the_page_passes() -> None:
 
 def test_the_fake_of_the_page_serves(monkeypatch: pytest.MonkeyPatch) -> None:
     """The harness of the example starts a session on a daemon without a socket."""
-    monkeypatch.delenv("SIGNET_DAEMON_URL", raising=False)
+    for name, value in PATIENT.items():
+        monkeypatch.setenv(name, value)
     asyncio.run(examples()[1]["test_my_harness_starts_a_session"]())
 
 

@@ -12,10 +12,14 @@ from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session import Session
 from signet_reference_harness.turn import TurnResult
 
-__all__ = ["AGENT", "IDENTITY", "PROJECT", "Stream", "say", "session_of", "turns"]
+__all__ = ["AGENT", "IDENTITY", "PATIENT", "PROJECT", "Stream", "say", "session_of", "turns"]
 
 PROJECT = "/workspace/acme"
 AGENT = "atlas-agent"
+PATIENT = dict.fromkeys(
+    ("SIGNET_HEALTH_TIMEOUT", "SIGNET_SESSION_START_TIMEOUT", "SIGNET_PROMPT_SUBMIT_TIMEOUT"), "60000"
+)
+"""An environment whose deadlines a busy machine keeps."""
 IDENTITY = {"harness": "reference", "sessionKey": "key-s1", "agentId": AGENT, "runtimePath": "plugin"}
 """What every hook of the session that :func:`session_of` makes says of it."""
 

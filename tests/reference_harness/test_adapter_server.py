@@ -26,6 +26,7 @@ from signet_reference_harness.cli import main
 from signet_reference_harness.session_adapter import SessionAdapter, create_adapter
 
 from .recording_daemon import END, PRE, PROMPT, START, Answer, RecordingDaemon
+from .sessions import PATIENT
 
 PROGRAM = Path(__file__).resolve().parents[2] / "examples" / "harness-javascript" / "harness.mjs"
 BEGUN = {"sessionKey": "k-1", "project": "/srv/acme", "source": "startup"}
@@ -36,7 +37,7 @@ def answers(daemon: RecordingDaemon, *calls: Call, host: str = "127.0.0.1:1", **
     """The answers to some calls, each a method with its parameters, or with a body as bytes."""
 
     async def run() -> list[httpx.Response]:
-        async with create_adapter("acme-shell", daemon.origin, environ={}) as adapter:
+        async with create_adapter("acme-shell", daemon.origin, environ=PATIENT) as adapter:
             transport = httpx.ASGITransport(RuntimeAdapterServer(adapter, "atlas"))
             async with httpx.AsyncClient(transport=transport, base_url=f"http://{host}", headers=headers) as client:
                 return [await client.post(f"/{method}", content=body(said)) for method, said in calls]
@@ -188,10 +189,8 @@ def test_an_adapter_that_crashes_ends_no_server(config: Any) -> None:
 def serving(daemon: RecordingDaemon) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """The program's address, and the program."""
     command = [sys.executable, "-m", "signet_reference_harness.cli", "adapter", "--until-stdin-closes"]
-    environ = {**os.environ, "SIGNET_DAEMON_URL": daemon.origin, "SIGNET_SESSION_START_TIMEOUT": "20000"}
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**environ, "SIGNET_AGENT_ID": "atlas"}
-    ) as process:
+    environ = {**os.environ, **PATIENT, "SIGNET_DAEMON_URL": daemon.origin, "SIGNET_AGENT_ID": "atlas"}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environ) as process:
         assert process.stdout is not None
         yield json.loads(process.stdout.readline())["url"], process
 
@@ -218,10 +217,9 @@ def test_a_harness_in_javascript(daemon: RecordingDaemon) -> None:
     if not PROGRAM.exists():
         pytest.skip("the examples are not beside the tests")
     own = {"SIGNET_DAEMON_URL": daemon.origin, "SIGNET_HARNESS": str(Path(sys.executable).parent / "signet-harness")}
-    slow = dict.fromkeys(("SIGNET_HEALTH_TIMEOUT", "SIGNET_SESSION_START_TIMEOUT"), "20000")
     done = subprocess.run(
         [node, str(PROGRAM), "/srv/acme", "hello", "and now?"],
-        env={**os.environ, **own, **slow}, capture_output=True, text=True, check=False,
+        env={**os.environ, **PATIENT, **own}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("You said hello, and I know 1 characters.\nYou said and now?")

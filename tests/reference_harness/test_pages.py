@@ -13,7 +13,7 @@ from signet_reference_harness.host import SessionHost
 from signet_reference_harness.tools.registry import ToolRegistry
 
 from .recording_daemon import START, Answer, RecordingDaemon
-from .sessions import AGENT, session_of
+from .sessions import AGENT, PATIENT, session_of
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "harness"
 
@@ -47,7 +47,8 @@ def test_the_tool_of_the_page_runs(hosted: Any) -> None:
 
 def test_the_harness_of_the_page_joins(daemon: RecordingDaemon, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its model gets what the daemon injected, and the daemon hears of the session, in the harness's name."""
-    monkeypatch.setenv("SIGNET_DAEMON_URL", daemon.origin)
+    for name, value in {**PATIENT, "SIGNET_DAEMON_URL": daemon.origin}.items():
+        monkeypatch.setenv(name, value)
     daemon.always[START] = Answer({"inject": "Be brief.", "memories": []})
     seen = []
 

@@ -24,9 +24,9 @@ from signet_reference_harness.reply import FailureClass
 from signet_reference_harness.session_adapter import SessionAdapter, create_adapter
 
 from .recording_daemon import CHECKPOINT, COMPLETE, END, PRE, PROMPT, START, Answer
+from .sessions import PATIENT
 
 PROJECT = "/srv/acme"
-SLOW = {"SIGNET_HEALTH_TIMEOUT": "5000", "SIGNET_SESSION_START_TIMEOUT": "5000", "SIGNET_PROMPT_SUBMIT_TIMEOUT": "5000"}
 Work = Callable[[SessionAdapter, SessionIdentity], Awaitable[Any]]
 
 
@@ -40,7 +40,7 @@ def adapted(daemon: DaemonTransport, work: Work, **given: Any) -> Any:
     """What `work` gives with an adapter and a session of it; the adapter is closed."""
 
     async def run() -> Any:
-        async with create_adapter("acme-shell", agent="atlas", environ=SLOW, transport=daemon, **given) as adapter:
+        async with create_adapter("acme-shell", agent="atlas", environ=PATIENT, transport=daemon, **given) as adapter:
             return await work(adapter, adapter.session(PROJECT, key="k-1"))
 
     return asyncio.run(run())

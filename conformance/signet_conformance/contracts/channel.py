@@ -36,6 +36,9 @@ class ChannelContract:
         """Let the other side go."""
         raise NotImplementedError("override leave(channel): let the other side go")
 
+    async def release(self, channel: Any) -> None:
+        """Give back what :meth:`opened` took; the test is over, whether the other side went or not."""
+
     def test_it_says_its_kind(self) -> None:
         """`kind` is a word such as terminal."""
 
@@ -111,7 +114,7 @@ class ChannelContract:
         async def work(channel: Channel) -> None:
             waiting = asyncio.create_task(_refused(channel))
             await asyncio.sleep(0)
-            await self._closed(channel)
+            await self.leave(channel)
             await waiting
             await _refused(channel)
 
@@ -121,19 +124,22 @@ class ChannelContract:
         """It is no error that the other side has gone."""
 
         async def work(channel: Channel) -> None:
+            outputs = AgentOutput(content="The", streaming=True), AgentOutput(content="The port is 50051.")
             await self._received(channel, SAID[0])
-            await self._closed(channel)
-            for output in (AgentOutput(content="The", streaming=True), AgentOutput(content="The port is 50051.")):
-                try:
-                    await channel.send(output)
-                except Exception as error:  # noqa: BLE001 - what a stranger's code raises is what is tested
-                    demand(False, f"send() after the end raised {type(error).__name__}: {error}")
+            await self.leave(channel)
+            await _sent(channel, *outputs)
+            await _refused(channel)
+            await _sent(channel, *outputs)
 
         self._with(work)
 
     def _with(self, work: Callable[[Channel], Awaitable[None]]) -> None:
         async def opened() -> None:
-            await work(await self.opened())
+            channel = await self.opened()
+            try:
+                await work(channel)
+            finally:
+                await self.release(channel)
 
         finished(opened())
 
@@ -153,6 +159,8 @@ class ChannelContract:
         gone = asyncio.Event()
         channel.on_close(gone.set)
         await self.leave(channel)
+        # A channel may look for its other side only when it is asked for a turn.
+        await _refused(channel)
         try:
             await asyncio.wait_for(gone.wait(), PATIENCE_S)
         except TimeoutError:
@@ -172,6 +180,14 @@ class ChannelContract:
 def _spaced(text: str) -> str:
     """A text with each run of blanks and line ends as one blank: a narrow window breaks lines."""
     return " ".join(text.split())
+
+
+async def _sent(channel: Channel, *outputs: AgentOutput) -> None:
+    for output in outputs:
+        try:
+            await channel.send(output)
+        except Exception as error:  # noqa: BLE001 - what a stranger's code raises is what is tested
+            demand(False, f"send() after the end raised {type(error).__name__}: {error}")
 
 
 async def _refused(channel: Channel) -> None:
