@@ -149,8 +149,7 @@ class Server:
         except Exception as error:
             if isinstance(error, TimeoutError) or not self._closed.is_set():
                 # Whoever waits for the start need not wait for the end of what is there and cannot be used.
-                late = f"it did not answer within {self.settings.start_timeout_s:g} s"
-                self._why = late if isinstance(error, TimeoutError) else _told(_first(error))
+                self._why = _why(error, self.settings.start_timeout_s)
                 self._end()
             raise
 
@@ -203,8 +202,13 @@ class Server:
                 return
             self._changed.clear()
             before = self._offers
-            async with asyncio.timeout(self.settings.start_timeout_s):
-                await self._list(session)
+            try:
+                async with asyncio.timeout(self.settings.timeout_s):
+                    await self._list(session)
+            except Exception as error:  # noqa: BLE001 - as above
+                if not self._closed.is_set():
+                    self._lose(f"asked for its changed tools: {_why(error, self.settings.timeout_s)}")
+                return
             self._tell_changes(before)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stop.wait(), BETWEEN_LISTS_S)
@@ -277,6 +281,10 @@ def _first(error: Exception) -> Exception:
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     return error
+
+
+def _why(error: Exception, patience_s: float) -> str:
+    return f"it did not answer within {patience_s:g} s" if isinstance(error, TimeoutError) else _told(_first(error))
 
 
 def _told(error: Exception) -> str:

@@ -154,6 +154,38 @@ def test_a_server_that_starts_badly(
     among(work, by_command(*command, start_timeout_s=patience_s))
 
 
+FORGETFUL = """
+import json, sys
+tools, asked = [{"name": "t", "inputSchema": {"type": "object"}}], 0
+def say(**message): print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["method"] == "initialize":
+        capabilities = {"tools": {"listChanged": True}}
+        about = {"name": "f", "version": "1"}
+        answer = {"protocolVersion": message["params"]["protocolVersion"], "capabilities": capabilities}
+        say(id=message["id"], result={**answer, "serverInfo": about})
+    elif message["method"] == "tools/list" and not asked:
+        asked = 1
+        say(id=message["id"], result={"tools": tools})
+        say(method="notifications/tools/list_changed")
+"""
+
+
+def test_a_server_that_does_not_name_its_changed_tools(among: Callable[..., None]) -> None:
+    """A server that says that its tools have changed, and not to what, is ended, and that is told."""
+
+    async def work(session: Session, servers: Servers) -> None:
+        while not servers.notices:  # noqa: ASYNC110 - another process says it
+            await asyncio.sleep(0.01)
+        [notice] = servers.notices
+        why = "asked for its changed tools: it did not answer within 0.2 s"
+        assert notice == f"The MCP server moody has ended: {why}. Its tools are gone: mcp__moody__t."
+        assert session.tools.definitions == ()
+
+    among(work, replace(by_command(sys.executable, "-c", FORGETFUL), timeout_s=0.2))
+
+
 def test_of_two_servers_with_one_name_the_first_counts(among: Callable[..., None]) -> None:
     """The second of two servers with one name is not started, and that is told."""
 
