@@ -18,6 +18,7 @@ NEEDED: Final[Mapping[str, Mapping[str, type]]] = MappingProxyType(
         "session-checkpoint-extract": {},
         "pre-compaction": {"summaryPrompt": str},
         "compaction-complete": {"success": bool},
+        "skill-invocation": {"recorded": bool},
         "memory-recall": {"results": list},
         "hooks-remember": {"id": str},
         "memory-get": {"id": str},

@@ -20,7 +20,7 @@ LONGEST: Final = 64 * 1024
 """Bytes of one skill; a longer one is left out."""
 MOST: Final = 500
 """Skills of one folder."""
-_HEAD: Final = re.compile(r"---\r?\n(.*?)(?:^|\n)---[ \t]*(?:\r?\n|$)", re.DOTALL)
+_HEAD: Final = re.compile(r"---\r?\n(.*?\n|)---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,10 +71,10 @@ def _read(confined: ConfinedFolder, origin: ReminderOrigin, name: str, path: str
         text = content.decode("utf-8-sig")
     except (ConfinementError, UnicodeDecodeError):
         return None
-    if size > LONGEST or not text.strip():
-        return None
     head = _HEAD.match(text)
     body = text[head.end() :] if head else text
+    if size > LONGEST or not body.strip():
+        return None
     described = _description(head[1]) if head else ""
     first = next((line.strip("# \t") for line in body.splitlines() if line.strip("# \t")), "")
     where = str(Path(confined.root, path))

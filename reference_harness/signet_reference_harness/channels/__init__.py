@@ -35,6 +35,14 @@ class UserTurn:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
+def refusal_of(turn: UserTurn) -> str:
+    """Why the harness cannot take such a turn, on whatever channel; empty for one that it can."""
+    if turn.attachments:
+        names = ", ".join(each.name or "a file without a name" for each in turn.attachments)
+        return f"attachments are not supported, so this was not sent: {names}; put the text into the message"
+    return "" if turn.content.strip() else "the message is blank"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentOutput:
     """What is said to the other side of a channel.

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from signet_reference_harness.channels import AgentOutput, Channel, ChannelClosedError, UserTurn
+from signet_reference_harness.channels import AgentOutput, Channel, ChannelClosedError, UserTurn, refusal_of
 from signet_reference_harness.errors import HarnessError
 from signet_reference_harness.events import Event, RunFinished, Text, ToolCalled, ToolReturned, watch
 from signet_reference_harness.messages import Message
@@ -126,14 +126,9 @@ class Conversing:
 
     def _refusal(self, turn: UserTurn) -> str:
         """Why a turn is not taken; empty for one that is."""
-        if turn.attachments:
-            names = ", ".join(each.name or "a file without a name" for each in turn.attachments)
-            return f"attachments are not supported, so this was not sent: {names}; put the text into the message"
-        if not turn.content.strip():
-            return "the message is blank"
         if len(self._waiting) >= MOST_WAITING:
             return f"{MOST_WAITING} messages wait already; say this again when they are answered"
-        return ""
+        return refusal_of(turn)
 
     async def _heed(self, turn: UserTurn) -> None:
         """Carry out a command, or take a turn with the model."""

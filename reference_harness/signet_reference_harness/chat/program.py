@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import secrets
 import shutil
 import signal
 import sys
@@ -18,6 +19,7 @@ from signet_reference_harness.channels.terminal.face import Face, Status
 from signet_reference_harness.channels.terminal.plain import PlainFace
 from signet_reference_harness.chat.chat_session import ChatSession
 from signet_reference_harness.chat.commands import COMMANDS, Commands, is_at_once
+from signet_reference_harness.config import bare_token
 from signet_reference_harness.errors import ConfigError, HarnessError
 from signet_reference_harness.headless.inputs import Folders, Options
 from signet_reference_harness.headless.open_sessions import end_abandoned
@@ -31,12 +33,18 @@ from signet_reference_harness.reply import FailureClass
 INVALID: Final = 2
 ENDING_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
 HISTORY: Final = "chat-history"
+TOKEN_VARIABLE: Final = "SIGNET_HARNESS_CHAT_TOKEN"  # noqa: S105 - the name of one
+CLOSING_S: Final = 0.5
+"""How long the answers to the last requests may take once the conversation is over."""
 Tell = Callable[[str, str | None], Any]
 
 
-def perform(options: Options, tell: Tell, *, plain: bool = False) -> int:
-    """Hold the chat; returns the exit status. `tell` shows a person what went wrong, and what to do about it."""
-    chat = _Chat(options, plain=plain or not _is_screen(os.environ))
+def perform(options: Options, tell: Tell, *, plain: bool = False, listen: int | None = None) -> int:
+    """Hold the chat; returns the exit status. `tell` shows a person what went wrong, and what to do about it.
+
+    With `listen` the chat is held over HTTP, at that port of this machine; 0 is a free one.
+    """
+    chat = _Chat(options, plain=plain or not _is_screen(os.environ), listen=listen)
     try:
         folders = Folders.read(options, os.environ)
         plan = Plan.read(options, os.environ, folders)
@@ -50,9 +58,10 @@ def perform(options: Options, tell: Tell, *, plain: bool = False) -> int:
 class _Chat:
     """One chat: a face, the session that it is in, and its commands."""
 
-    def __init__(self, options: Options, *, plain: bool) -> None:
+    def __init__(self, options: Options, *, plain: bool, listen: int | None) -> None:
         self._options = options
         self._plain = plain
+        self._listen = listen
         self.signal: int | None = None
         """The signal that ended it."""
 
@@ -81,6 +90,9 @@ class _Chat:
                 await end_abandoned(host.client, plan.folders.open_sessions, plan.identity.key)
             await start_for(servers, plan.mcp, host.client, plan.identity)
             await opened.take_up(plan.identity, plan.stored)
+            if self._listen is not None:
+                await _serve(opened, self._listen)
+                return
             await self._talk(plan, opened, host.client.config.origin if offline else None)
         finally:
             async with contextlib.AsyncExitStack() as stack:
@@ -194,6 +206,34 @@ class _Chat:
         finally:
             for number in (*ENDING_SIGNALS, signal.SIGINT):
                 loop.remove_signal_handler(number)
+
+
+async def _serve(opened: ChatSession, port: int) -> None:
+    """The conversation over HTTP, until a signal, or until who speaks there closes it."""
+    from signet_reference_harness.channels.http import HttpChannel
+    from signet_reference_harness.local_server import serving
+
+    token = os.environ.get(TOKEN_VARIABLE, "").strip()
+    if not token:
+        token = secrets.token_urlsafe(24)
+        print(f"export {TOKEN_VARIABLE}={token}", file=sys.stderr, flush=True)
+    channel = HttpChannel(bare_token(token, TOKEN_VARIABLE, remedy=f"give {TOKEN_VARIABLE} letters and digits"))
+    conversing = Conversing(channel, lambda: opened.session, opened.turn)
+    channel.interrupt = conversing.interrupt
+    # The server minds the other signals.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, channel.close)
+    talking = asyncio.create_task(conversing.run())
+    served = asyncio.create_task(serving(channel.app, port))
+    await asyncio.wait([talking, served], return_when=asyncio.FIRST_COMPLETED)
+    channel.close()
+    await talking
+    # The last answers go out.
+    await asyncio.wait([served], timeout=CLOSING_S)
+    if not served.done():
+        served.cancel()
+        await asyncio.wait([served])
+    if not served.cancelled():
+        served.result()
 
 
 async def _close_provider(provider: Provider) -> None:

@@ -49,11 +49,17 @@ SIGHUP, SIGINT or SIGTERM. The session is ended at the daemon in each of these c
     help="A tool of your own beside those of `run`; repeatable.",
 )
 @click.option("--plain", is_flag=True, help="Plain lines, on a terminal too: one line is one turn.")
+@click.option(
+    "--listen",
+    type=click.IntRange(0, 65_535),
+    metavar="PORT",
+    help="Hold the chat over HTTP instead, at a port of this machine (0: a free one); see docs/harness/chat.md.",
+)
 @provider_options
-def command(*, plain: bool, **given: Any) -> int:
+def command(*, plain: bool, listen: int | None, **given: Any) -> int:
     """Hold the chat."""
     from signet_reference_harness.chat.program import perform
     from signet_reference_harness.cli import told
     from signet_reference_harness.headless.inputs import Options
 
-    return perform(Options(**given), told, plain=plain)
+    return perform(Options(**given), told, plain=plain, listen=listen)

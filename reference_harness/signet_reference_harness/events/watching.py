@@ -117,12 +117,19 @@ async def watch(
         about = {"run": run, "session": identity.key, "agent": identity.agent, "elapsed_ms": elapsed_ms}
         events.put(RunFinished(reply, summary.model_copy(update=about)))
 
+    def finish_cut() -> None:
+        cut = session.cut_turn or TurnResult(outcome=StopReason.CANCELLED)
+        finish(came_to(cut).model_copy(update={"status": "cancelled", "error": None}), cut.reply)
+
+    def settle(task: asyncio.Task[TurnResult]) -> None:
+        if task.cancelled() and not events.finished:
+            finish_cut()  # before the run did anything at all
+
     async def perform() -> TurnResult:
         try:
             result = await turn(Publisher(events.put))
         except asyncio.CancelledError:
-            cut = session.cut_turn or TurnResult(outcome=StopReason.CANCELLED)
-            finish(came_to(cut).model_copy(update={"status": "cancelled", "error": None}), cut.reply)
+            finish_cut()
             raise
         except Exception as error:
             finish(Summary(status="failed", error=Failure(kind=type(error).__name__, message=str(error))), "")
@@ -133,6 +140,7 @@ async def watch(
     session.cut_turn = None
     events.put(RunStarted(run, identity.key, identity.agent))
     task = asyncio.create_task(perform())
+    task.add_done_callback(settle)
     try:
         yield Watched(events, run, task)
     finally:

@@ -63,7 +63,7 @@ class Drawing:
             legacy_windows=False,
         )
         console.print(drawn)
-        rows = page.getvalue().split("\n")
+        rows = [row.rstrip(" ") for row in page.getvalue().split("\n")]
         blank = [not _STYLES.sub("", row).strip() for row in rows]
         if all(blank):
             return ""

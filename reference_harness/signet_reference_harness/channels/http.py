@@ -1,0 +1,188 @@
+"""A channel over HTTP, for a program that takes a person's part.
+
+    POST /turns    {"content": "…", "metadata": {…}}      202, and how many turns wait
+    GET  /outputs  server-sent events: an output each, as JSON
+    POST /stop     stops the answer that is being made
+    POST /close    ends the conversation
+
+Each request carries the bearer token: who may speak here has the agent's tools, and they write files.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any, Final
+
+from pydantic import ConfigDict, Field, JsonValue
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from signet_reference_harness.channels import AgentOutput, Attachment, UserTurn, refusal_of
+from signet_reference_harness.channels.closing import Closing
+from signet_reference_harness.documents import DocumentError, Part, parse_document
+from signet_reference_harness.events import as_json
+from signet_reference_harness.local_server import body_within, foreign
+from signet_reference_harness.tools import ToolResult
+
+LARGEST_BODY: Final = 4 * 1024 * 1024
+HELD: Final = 1_024
+"""Outputs that are held for a reader before pieces of an answer are dropped."""
+
+
+class _Attached(Part):
+    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+
+    name: str = ""
+    media_type: str = Field("", alias="mediaType")
+
+
+class _Turn(Part):
+    """The body of POST /turns."""
+
+    content: str
+    attachments: tuple[_Attached, ...] = Field((), strict=False)
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class HttpChannel(Closing):
+    """The conversation of one agent; `app` serves it."""
+
+    kind = "http"
+
+    def __init__(self, token: str) -> None:
+        super().__init__()
+        self.interrupt: Callable[[], bool] = lambda: False
+        """Stops what is under way; False when nothing is."""
+        self._token = token.encode()
+        self.first_reader = asyncio.Event()
+        """Set once somebody reads the outputs."""
+        self._readers: set[_Reader] = set()
+        self.on_close(self._finish)
+
+    @property
+    def app(self) -> ASGIApp:
+        """The application that serves the channel."""
+        return Starlette(
+            routes=[
+                Route("/turns", self._admitted(self._turns), methods=["POST"]),
+                Route("/outputs", self._admitted(self._outputs), methods=["GET"]),
+                Route("/stop", self._admitted(self._stop), methods=["POST"]),
+                Route("/close", self._admitted(self._close), methods=["POST"]),
+            ]
+        )
+
+    async def send(self, output: AgentOutput) -> None:
+        """Give an output to all who read; a slow one loses pieces of the answer, and is told how many."""
+        told = _members(output)
+        for reader in self._readers:
+            reader.put(told, droppable=output.streaming and not output.tool_results)
+
+    def _finish(self) -> None:
+        for reader in self._readers:
+            reader.end()
+
+    def _admitted(self, answer: Callable[[Request], Any]) -> Callable[[Request], Any]:
+        async def checked(request: Request) -> Response:
+            refusal = foreign(request)
+            if refusal is not None:
+                return JSONResponse({"error": refusal}, 403)
+            given = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
+            if not hmac.compare_digest(given, self._token):
+                return JSONResponse({"error": "the bearer token is missing or wrong"}, 401)
+            if self.closed:
+                return JSONResponse({"error": "the conversation is over"}, 409)
+            response: Response = await answer(request)
+            return response
+
+        return checked
+
+    async def _turns(self, request: Request) -> Response:
+        body = await body_within(request, LARGEST_BODY)
+        if body is None:
+            return JSONResponse({"error": f"the body is larger than {LARGEST_BODY} bytes"}, 413)
+        try:
+            turn = parse_document(_Turn, body, "the body")
+        except DocumentError as error:
+            return JSONResponse({"error": error.message}, 400)
+        attachments = tuple(Attachment(name=each.name, media_type=each.media_type) for each in turn.attachments)
+        said = UserTurn(content=turn.content, attachments=attachments, metadata=turn.metadata)
+        refusal = refusal_of(said)
+        if refusal:
+            return JSONResponse({"error": refusal}, 422)
+        self.put(said)
+        return JSONResponse({"waiting": self.waiting}, 202)
+
+    async def _outputs(self, _request: Request) -> Response:
+        reader = _Reader()
+        self._readers.add(reader)
+        self.first_reader.set()
+
+        async def lines() -> AsyncIterator[str]:
+            try:
+                yield ": the outputs from here on\n\n"
+                while (told := await reader.take()) is not None:
+                    yield f"data: {json.dumps(told)}\n\n"
+            finally:
+                self._readers.discard(reader)
+
+        return StreamingResponse(lines(), media_type="text/event-stream", headers={"cache-control": "no-store"})
+
+    async def _stop(self, _request: Request) -> Response:
+        return JSONResponse({"stopped": self.interrupt()})
+
+    async def _close(self, _request: Request) -> Response:
+        self.close()
+        return JSONResponse({"closed": True})
+
+
+class _Reader:
+    """The outputs that one reader has not taken."""
+
+    def __init__(self) -> None:
+        self._held: deque[Mapping[str, Any]] = deque()
+        self._dropped = 0
+        self._ended = False
+        self._arrival = asyncio.Event()
+
+    def put(self, told: Mapping[str, Any], *, droppable: bool) -> None:
+        if droppable and len(self._held) >= HELD:
+            self._dropped += 1
+            return
+        self._held.append({**told, "dropped": self._dropped} if self._dropped else told)
+        self._dropped = 0
+        self._arrival.set()
+
+    def end(self) -> None:
+        self._ended = True
+        self._arrival.set()
+
+    async def take(self) -> Mapping[str, Any] | None:
+        """The next output; None after the last."""
+        while not self._held and not self._ended:
+            self._arrival.clear()
+            await self._arrival.wait()
+        return self._held.popleft() if self._held else None
+
+
+def _members(output: AgentOutput) -> Mapping[str, Any]:
+    """The output as JSON, by the names that the runtime's specification gives its members."""
+    return {
+        "content": output.content,
+        "toolResults": [_result(each) for each in output.tool_results],
+        "streaming": output.streaming,
+        "error": output.error,
+        "metadata": dict(output.metadata),
+        "event": None if output.event is None else as_json(output.event),
+    }
+
+
+def _result(result: ToolResult) -> Mapping[str, Any]:
+    told = {"content": result.content} if result.ok else {"error": result.error}
+    return {"name": result.name, "ok": result.ok, **told}
