@@ -171,3 +171,17 @@ def test_a_family_needs_no_prefix(invoke: Invoke, tmp_path: Path) -> None:
     names = json.loads(done.stdout)["traces"][0]["verdicts"]
     assert names
     assert all(name.startswith("SIG-AGENT-") for name in names)
+
+
+def test_workers_report_as_one_process_does(invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several files judged by several processes are reported in their order, with what cannot be read."""
+    monkeypatch.setattr("signet_conformance.cli.judging._LEAST_BYTES", 0)
+    monkeypatch.setattr("signet_conformance.cli.judging._BATCH_FILES", 2)
+    for number, lines in enumerate([CONFORMING, BREACHING, b"no trace\n", CONFORMING, BREACHING]):
+        file = tmp_path / f"{number}.jsonl"
+        file.write_bytes(lines) if isinstance(lines, bytes) else write(file, lines)
+    alone, several = (invoke("check", ".", "--all", "--workers", workers) for workers in ("1", "3"))
+    assert several.stdout == alone.stdout
+    assert several.stderr == alone.stderr
+    assert alone.exit_code == several.exit_code == 2
+    assert "2.jsonl:1: not a signet-trace/1 file" in several.stderr

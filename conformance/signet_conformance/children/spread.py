@@ -13,7 +13,7 @@ import signal
 import socket
 import struct
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -30,7 +30,7 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def spread(work: Callable[[Item], Result], items: Sequence[Item], workers: int) -> Iterator[Result]:
+def spread(work: Callable[[Item], Result], items: Sequence[Item], workers: int) -> Generator[Result, None, None]:
     """What `work` makes of each item, in the order of the items; what it makes is pickled, and the items are not.
 
     Raises what `work` raises of the kit's errors; KitError for any other, and for a worker that was lost.
@@ -121,7 +121,11 @@ def _work(work: Callable[[Any], Any], items: Sequence[Any], pipe: socket.socket)
             answer = item, False, failure
         except Exception as failure:  # noqa: BLE001 - whatever it is, the parent tells it
             answer = item, False, KitError(f"{type(failure).__name__}: {failure}"[:300], remedy="please report it")
-        message = pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
+        try:
+            message = pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
+        except Exception as failure:  # noqa: BLE001 - a rule of a user's own may yield anything
+            lost = KitError(f"what was made cannot be handed on: {failure}"[:300], remedy="run it with --workers 1")
+            message = pickle.dumps((item, False, lost))
         with suppress(BrokenPipeError):
             pipe.sendall(_HEAD.pack(len(message)) + message)
 

@@ -81,7 +81,7 @@ Exit status: 0 conforming, 1 a MUST is breached (with --strict a SHOULD too),
     "--workers",
     type=click.IntRange(1, 256),
     metavar="N",
-    help="Judge a long recording by so many processes (default: one for each processor).",
+    help="Judge a long recording, or several, by so many processes (default: one for each processor).",
 )
 @click.option("--target", metavar="NAME", help="Declare what the profile of this target declares.")
 @known_options
@@ -136,14 +136,14 @@ def command(
         stream = stack.enter_context(report_stream(reports.output, force))
         run.reports = reports.open(stream, stack, force)
         if reports.document is not None:
-            for _ in run.each(_counted(files, stack)):
+            for _ in run.each(_counted(files, stack), files):
                 pass
             conclusion = run.conclude()
         else:
             from signet_conformance.cli.check_text import Shown
 
             shown = Shown(stream, traces, show_all=show_all, summary=summary, coverage=coverage)
-            for judged in run.each(_counted(files, stack)):
+            for judged in run.each(_counted(files, stack), files):
                 shown.trace(judged, terms.known_in(judged))
             conclusion = run.conclude()
             shown.end(conclusion)

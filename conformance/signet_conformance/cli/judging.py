@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+from signet_conformance.children.spread import spread
 from signet_conformance.cli.commands import tell
-from signet_conformance.cli.recordings import read_recording
+from signet_conformance.cli.recordings import STDIN, read_recording
 from signet_conformance.engine import Judged
 from signet_conformance.errors import SignetConformanceError
 from signet_conformance.outcome.broken_off import broke_off
 from signet_conformance.outcome.conclusion import Conclusion, Judging, Terms
 from signet_conformance.reports.ending import Ending, Report
+from signet_conformance.trace import Trace
+from signet_conformance.trace.model import forget_lines
+from signet_conformance.trace.reading import HELD_BYTES
 
 
 class Files:
@@ -22,7 +29,8 @@ class Files:
     def __init__(
         self, terms: Terms, *, measured: bool, selftest: Mapping[str, Any] | None = None, workers: int = 1
     ) -> None:
-        self.judging = Judging(terms, measured=measured, workers=workers)
+        self.judging = Judging(terms, measured=measured)
+        self._workers = workers
         self.reports: list[Report] = []
         self._selftest = selftest
         self._complaints: list[SignetConformanceError] = []
@@ -40,25 +48,52 @@ class Files:
         print(f"note: {note}", file=sys.stderr)
         self._notes.append(note)
 
-    def each(self, files: Iterable[str]) -> Iterator[Judged]:
-        """Judge the files that can be read, in order."""
-        for file in files:
-            # Traces hold millions of objects and no cycles: looking for any takes as long as a third of the judging.
-            gc.disable()
-            try:
-                judged = self.judging.judge(read_recording(file))
-            except SignetConformanceError as failure:
-                failure.where = failure.where or file
-                self.complain(failure)
-                continue
-            finally:
-                gc.enable()
-            # A scenario that was broken off decides nothing, in a report no more than elsewhere.
-            if broke_off(judged.trace) is None:
-                known = self.judging.known_in(judged)
-                for report in self.reports:
-                    report.add(judged, known)
-            yield judged
+    def each(self, files: Iterable[str], named: Sequence[str]) -> Iterator[Judged]:
+        """Judge the files that were `named`, in order; `files` are the same, and counted as they are judged."""
+        with closing(self._outcomes(_batches(named))) as outcomes:
+            for file in files:
+                with _collector_paused():
+                    outcome = next(outcomes)
+                if isinstance(outcome, SignetConformanceError):
+                    outcome.where = outcome.where or file
+                    self.complain(outcome)
+                    continue
+                self.judging.add(outcome)
+                # A scenario that was broken off decides nothing, in a report no more than elsewhere.
+                if broke_off(outcome.trace) is None:
+                    known = self.judging.known_in(outcome)
+                    for report in self.reports:
+                        report.add(outcome, known)
+                yield outcome
+
+    def _outcomes(self, batches: Sequence[_Batch]) -> Generator[Outcome, None, None]:
+        """What becomes of each file; small ones are judged by workers, a large one keeps all of them busy by itself."""
+        small = [batch for batch in batches if batch.size <= HELD_BYTES]
+        spreads = self._workers > 1 and len(small) > 1 and sum(batch.size for batch in small) >= _LEAST_BYTES
+        with closing(spread(self._in_worker, small if spreads else (), self._workers)) as results:
+            for batch in batches:
+                spread_out = spreads and batch.size <= HELD_BYTES
+                yield from next(results) if spread_out else self._attempts(batch, self._workers)
+
+    def _attempts(self, batch: _Batch, workers: int) -> Sequence[Outcome]:
+        """The files of a batch judged, or why they cannot be."""
+        read = [_read(file) for file in batch.files]
+        try:
+            traces = [trace for trace in read if isinstance(trace, Trace)]
+            judged = iter(self.judging.judged_alone(traces, workers))
+        except SignetConformanceError as failure:
+            if len(batch.files) == 1:
+                return [failure]
+            raise
+        return [next(judged) if isinstance(each, Trace) else each for each in read]
+
+    def _in_worker(self, batch: _Batch) -> Sequence[Outcome]:
+        """The same for another process, which makes the recordings of the traces again where it is asked for them."""
+        outcomes = self._attempts(batch, 1)
+        for each in outcomes:
+            if isinstance(each, Judged):
+                forget_lines(each.trace)
+        return [replace(each) if isinstance(each, Judged) else each for each in outcomes]
 
     def conclude(self) -> Conclusion:
         """What the run came to; the failures that it lets pass are written down."""
@@ -71,3 +106,49 @@ class Files:
         ending = Ending.of(conclusion, self._selftest)
         for report in self.reports:
             report.close(ending)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Traces hold millions of objects and no cycles: looking for any takes as long as a third of the judging."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+Outcome = Judged | SignetConformanceError
+"""What becomes of a file: it is judged, or cannot be read."""
+_LEAST_BYTES = 4 * 1024 * 1024
+"""Of less than this together, one process has judged the files before others have begun."""
+_BATCH_FILES = 16
+_BATCH_BYTES = 4 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Files that are judged together, and how many bytes they have; a large file stands alone."""
+
+    files: list[str]
+    size: int
+
+
+def _batches(files: Sequence[str]) -> Sequence[_Batch]:
+    batches: list[_Batch] = []
+    for file in files:
+        size = Path(file).stat().st_size if file != STDIN and Path(file).is_file() else _BATCH_BYTES
+        last = batches[-1] if batches else None
+        if last is not None and len(last.files) < _BATCH_FILES and last.size + size <= _BATCH_BYTES:
+            last.files.append(file)
+            last.size += size
+        else:
+            batches.append(_Batch([file], size))
+    return batches
+
+
+def _read(file: str) -> Trace | SignetConformanceError:
+    try:
+        return read_recording(file)
+    except SignetConformanceError as failure:
+        return failure

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from signet_conformance.engine import Judged, JudgedRun, exit_status, fold_run, judge
+from signet_conformance.engine import Judged, JudgedRun, exit_status, fold_run, judge, judge_each
 from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError, UsageError
 from signet_conformance.finding import Finding, Judgement, Verdict
 from signet_conformance.outcome.baseline import COVERABLE, KnownInRun, Verdicts
@@ -64,12 +64,11 @@ class Judging:
     """Judges the traces of a run one after the other and keeps what its conclusion needs.
 
     That is little of each trace, so that thousands can be judged; `whole` keeps them as they are. Coverage is
-    measured where the terms bound it or `measured` asks for it. A long trace is judged by so many `workers`.
+    measured where the terms bound it or `measured` asks for it.
     """
 
-    def __init__(self, terms: Terms, *, measured: bool = False, whole: bool = False, workers: int = 1) -> None:
+    def __init__(self, terms: Terms, *, measured: bool = False, whole: bool = False) -> None:
         self.terms = terms
-        self._workers = workers
         self.judged: list[Judged] = []
         """Those that count, in order."""
         self.broken_off: list[Judged] = []
@@ -82,9 +81,16 @@ class Judging:
     def judge(self, trace: Trace) -> Judged:
         """Judge a trace, with what the terms declare in front of its header, and take it into account."""
         declared = self.terms.declared.applied_to(trace)
-        judged = judge(declared, self.terms.only, self.terms.contract, self._workers)
+        judged = judge(declared, self.terms.only, self.terms.contract)
         self.add(judged)
         return judged
+
+    def judged_alone(self, traces: Sequence[Trace], workers: int = 1) -> Sequence[Judged]:
+        """Judge traces by the terms, and take nothing into account: another process may do that."""
+        declared = [self.terms.declared.applied_to(trace) for trace in traces]
+        if len(declared) == 1:
+            return [judge(declared[0], self.terms.only, self.terms.contract, workers)]
+        return judge_each(declared, self.terms.only, self.terms.contract)
 
     def add(self, judged: Judged) -> None:
         """Take a judged trace into account."""

@@ -301,6 +301,12 @@ class Trace:
         return t + theirs - ours
 
 
+def forget_lines(trace: Trace) -> None:
+    """Forget what stood in the lines of a trace's exchanges, which is read no more once the trace is judged."""
+    for exchange in trace.exchanges:
+        force_setattr(exchange, "raw", b"")
+
+
 def is_seconds(value: object) -> bool:
     """Whether a JSON value is a time or a duration of sensible size."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < MAX_SECONDS
