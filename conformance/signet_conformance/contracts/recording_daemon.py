@@ -77,8 +77,9 @@ class DaemonScript:
         """By path, what every request gets after that."""
 
     def paths(self) -> list[str]:
-        """The last path segment of every request but /health, in order of arrival."""
-        return [request.path.rsplit("/", 1)[-1] for request in self.requests if request.path != "/health"]
+        """The last path segment of every request but /health and the look into the registry, in order of arrival."""
+        beside = ("/health", REGISTRY)
+        return [request.path.rsplit("/", 1)[-1] for request in self.requests if request.path not in beside]
 
     def bodies(self, path: str) -> list[Any]:
         """The bodies sent to a path, in order of arrival."""
