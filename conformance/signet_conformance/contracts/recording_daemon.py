@@ -77,9 +77,9 @@ class DaemonScript:
         """By path, what every request gets after that."""
 
     def paths(self) -> list[str]:
-        """The last path segment of every request but /health and the look into the registry, in order of arrival."""
-        beside = ("/health", REGISTRY)
-        return [request.path.rsplit("/", 1)[-1] for request in self.requests if request.path not in beside]
+        """The last path segment of every request but /health and the registry's listing, in order of arrival."""
+        asked = [request.path for request in self.requests if request.path not in ("/health", REGISTRY)]
+        return [path.rsplit("/", 1)[-1] for path in asked]
 
     def bodies(self, path: str) -> list[Any]:
         """The bodies sent to a path, in order of arrival."""

@@ -63,7 +63,7 @@ class HttpChannel(Closing):
         self._token = token.encode()
         self.first_reader = asyncio.Event()
         """Set once somebody reads the outputs."""
-        self._readers: set[_Reader] = set()
+        self._readers: set[Reader] = set()
         self.on_close(self._finish)
 
     @property
@@ -83,6 +83,13 @@ class HttpChannel(Closing):
         told = _members(output)
         for reader in self._readers:
             reader.put(told, droppable=output.streaming and not output.tool_results)
+
+    def read(self) -> Reader:
+        """One who reads the outputs from here on."""
+        reader = Reader()
+        self._readers.add(reader)
+        self.first_reader.set()
+        return reader
 
     def _finish(self) -> None:
         for reader in self._readers:
@@ -120,9 +127,7 @@ class HttpChannel(Closing):
         return JSONResponse({"waiting": self.waiting}, 202)
 
     async def _outputs(self, _request: Request) -> Response:
-        reader = _Reader()
-        self._readers.add(reader)
-        self.first_reader.set()
+        reader = self.read()
 
         async def lines() -> AsyncIterator[str]:
             try:
@@ -142,8 +147,8 @@ class HttpChannel(Closing):
         return JSONResponse({"closed": True})
 
 
-class _Reader:
-    """The outputs that one reader has not taken."""
+class Reader:
+    """The outputs that one who reads them has not taken."""
 
     def __init__(self) -> None:
         self._held: deque[Mapping[str, Any]] = deque()
@@ -152,6 +157,7 @@ class _Reader:
         self._arrival = asyncio.Event()
 
     def put(self, told: Mapping[str, Any], *, droppable: bool) -> None:
+        """Hold an output, or count it as dropped where too many are held."""
         if droppable and len(self._held) >= HELD:
             self._dropped += 1
             return
@@ -160,6 +166,7 @@ class _Reader:
         self._arrival.set()
 
     def end(self) -> None:
+        """Nothing more comes."""
         self._ended = True
         self._arrival.set()
 

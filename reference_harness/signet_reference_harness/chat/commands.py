@@ -46,6 +46,7 @@ class Commands:
         self._listed: Sequence[Known] = ()
         """What /resume listed last: a number names one of these."""
         self._skill: tuple[UserTurn, Skill, str] | None = None
+        self._told: set[str] = set()
 
     async def carry_out(self, turn: UserTurn, _busy: bool) -> UserTurn | None:
         """Carry out a command, and tell what cannot be."""
@@ -65,16 +66,21 @@ class Commands:
             self.tell_notes()
 
     def tell_notes(self) -> None:
-        """Tell what the daemon did not do."""
+        """Tell what the daemon did not do; the same thing once."""
         for note in self._opened.notes():
-            self._face.note(f"the daemon: {note}")
+            if note not in self._told:
+                self._told.add(note)
+                self._face.note(f"the daemon: {note}")
 
     async def take_turn(self, said: UserTurn, listener: TurnListener) -> TurnResult:
         """A turn with the model, by a skill if one was just asked for."""
         asked, self._skill = self._skill, None
-        if asked is not None and asked[0] is said:
-            return await self._opened.use_skill(asked[1], asked[2], said, listener)
-        return await self._opened.turn(said, listener)
+        try:
+            if asked is not None and asked[0] is said:
+                return await self._opened.use_skill(asked[1], asked[2], said, listener)
+            return await self._opened.turn(said, listener)
+        finally:
+            self.tell_notes()
 
     async def help(self, _argument: str, _turn: UserTurn) -> None:
         """List the commands."""

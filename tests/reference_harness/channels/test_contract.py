@@ -1,46 +1,125 @@
-"""The chat in plain lines keeps the contract that the suite for plug-ins proves."""
+"""The harness's own channels keep what every channel keeps."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import os
 from typing import Any
 
+import pyte
+from prompt_toolkit.data_structures import Size
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output.vt100 import Vt100_Output
+
 from signet_conformance.contracts import ChannelContract
+from signet_reference_harness.channels import Channel, UserTurn
+from signet_reference_harness.channels.http import HttpChannel
+from signet_reference_harness.channels.terminal.face import Status
 from signet_reference_harness.channels.terminal.plain import PlainFace
+from signet_reference_harness.channels.terminal.screen import Screen
 
 
-class TestPlainLines(ChannelContract):
-    """The suite, with a pipe for what is typed."""
+class TestPlain(ChannelContract):
+    """Lines of a pipe."""
 
-    async def opened(self) -> Any:
-        """Lines from a pipe, what is shown in two texts."""
-        read, typed = os.pipe()
-        self._lines, self._typed = os.fdopen(read, "rb"), os.fdopen(typed, "wb", 0)
+    async def opened(self) -> Channel:
+        """A channel whose lines come by a pipe."""
+        source, self._pipe = os.pipe()
         self._out, self._err = io.StringIO(), io.StringIO()
+        self._lines = os.fdopen(source, "rb")
         face = PlainFace(self._lines, self._out, self._err, prompt=False)
-        self._reading = asyncio.create_task(face.run())
+        self._running = asyncio.create_task(face.run())
         return face
 
-    async def say(self, channel: Any, text: str) -> None:
-        """Type a line."""
-        del channel
-        self._typed.write(f"{text}\n".encode())
+    async def say(self, _channel: Any, text: str) -> None:
+        """Write a line."""
+        os.write(self._pipe, f"{text}\n".encode())
 
-    async def shown(self, channel: Any) -> str:
-        """Both texts."""
-        del channel
+    async def shown(self, _channel: Any) -> str:
+        """Both streams."""
         return self._out.getvalue() + self._err.getvalue()
 
-    async def leave(self, channel: Any) -> None:
-        """The end of what is typed."""
-        del channel
-        self._typed.close()
+    async def leave(self, _channel: Any) -> None:
+        """End the pipe."""
+        os.close(self._pipe)
+        self._pipe = -1
 
     async def release(self, channel: Any) -> None:
-        """Close both ends."""
-        self._typed.close()
+        """End it where it is open still."""
+        if self._pipe >= 0:
+            os.close(self._pipe)
+        channel.close()
+        await self._running
+
+
+class TestScreen(ChannelContract):
+    """A terminal with a line editor."""
+
+    async def opened(self) -> Channel:
+        """A channel on a terminal of 60 columns."""
+        self._stack = contextlib.ExitStack()
+        self._keys = self._stack.enter_context(create_pipe_input())
+        self._written = io.StringIO()
+        screen = Screen(
+            status=lambda: Status(agent="atlas", session="s-1", model="scripted"),
+            commands=dict,
+            history=None,
+            colour=False,
+            terminal=(self._keys, Vt100_Output(self._written, lambda: Size(24, 60), term="xterm", enable_cpr=False)),
+        )
+        self._running = asyncio.create_task(screen.run())
+        return screen
+
+    async def say(self, _channel: Any, text: str) -> None:
+        """Type it, and Enter."""
+        self._keys.send_text(f"{text}\r")
+
+    async def shown(self, _channel: Any) -> str:
+        """What stands on the terminal."""
+        screen = pyte.Screen(60, 24)
+        pyte.Stream(screen).feed(self._written.getvalue().replace("\n", "\r\n"))
+        return "\n".join(screen.display)
+
+    async def leave(self, _channel: Any) -> None:
+        """Press Ctrl-D."""
+        self._keys.send_text("\x04")
+
+    async def release(self, channel: Any) -> None:
+        """Close it."""
+        channel.close()
+        await self._running
+        self._stack.close()
+
+
+class TestHttp(ChannelContract):
+    """A program that posts turns and reads outputs."""
+
+    async def opened(self) -> Channel:
+        """A channel that is read from its beginning."""
+        channel = HttpChannel("t0ken")
+        self._told: list[str] = []
+        self._reading = asyncio.create_task(self._read(channel.read()))
+        return channel
+
+    async def _read(self, reader: Any) -> None:
+        while (told := await reader.take()) is not None:
+            self._told.append((told["content"] if told["streaming"] else "") + told["error"])
+
+    async def say(self, channel: Any, text: str) -> None:
+        """As POST /turns does."""
+        channel.put(UserTurn(content=text))
+
+    async def shown(self, _channel: Any) -> str:
+        """The pieces and errors that were read."""
+        return "".join(self._told)
+
+    async def leave(self, channel: Any) -> None:
+        """As POST /close does."""
+        channel.close()
+
+    async def release(self, channel: Any) -> None:
+        """Close it."""
         channel.close()
         await self._reading
-        self._lines.close()

@@ -16,7 +16,7 @@ from signet_reference_harness.channels import AgentOutput, UserTurn
 from signet_reference_harness.channels.closing import Closing
 from signet_reference_harness.channels.terminal.drawing import in_brief, one_line
 from signet_reference_harness.errors import printable
-from signet_reference_harness.events import ToolCalled
+from signet_reference_harness.events import Notice, ToolCalled
 
 LONGEST_LINE: Final = 4 * 1024 * 1024
 """Bytes of one turn; a longer line is parted there."""
@@ -54,7 +54,7 @@ class PlainFace(Closing):
 
         def read() -> None:
             with contextlib.suppress(RuntimeError, OSError, ValueError):  # the loop, or the stream, is gone
-                while self._wanted.acquire() and (line := self._lines.readline(LONGEST_LINE)):
+                while self._wanted.acquire() and not self.closed and (line := self._lines.readline(LONGEST_LINE)):
                     text = line.decode("utf-8", "replace").rstrip("\r\n")
                     loop.call_soon_threadsafe(self._arrived, text)
                 loop.call_soon_threadsafe(self.close)
@@ -85,6 +85,7 @@ class PlainFace(Closing):
         """Close the channel; nothing is waited for any more."""
         super().close()
         self._answered.set()
+        self._wanted.release()
 
     async def send(self, output: AgentOutput) -> None:
         """Write a piece of an answer, or a line about it."""
@@ -94,6 +95,8 @@ class PlainFace(Closing):
             return
         if isinstance(output.event, ToolCalled):
             self._line(self._err, f"tool: {one_line(output.event.name, 80)}")
+        elif isinstance(output.event, Notice):
+            self.note(output.event.text)
         for result in output.tool_results if output.streaming else ():
             told = in_brief(result.content) if result.ok else f"failed: {result.error}"
             self._line(self._err, f"tool: {one_line(result.name, 80)}: {one_line(told, BRIEF)}")

@@ -47,7 +47,7 @@ from signet_reference_harness.channels.closing import Closing
 from signet_reference_harness.channels.terminal.blocks import Blocks
 from signet_reference_harness.channels.terminal.drawing import Drawing, in_brief, one_line
 from signet_reference_harness.channels.terminal.face import Status
-from signet_reference_harness.events import Compacted, RunFinished, RunStarted, StreamOverflow, ToolCalled
+from signet_reference_harness.events import Compacted, Notice, RunFinished, RunStarted, StreamOverflow, ToolCalled
 
 MENU_ROWS: Final = 8
 INPUT_ROWS: Final = 10
@@ -146,8 +146,12 @@ class Screen(Closing):
         """Show and read until the channel is closed."""
         self.on_close(self._leave)
         with contextlib.suppress(EOFError, OSError):  # the terminal is gone
-            await self._app.run_async(set_exception_handler=False)
+            await self._app.run_async(pre_run=self._leave_if_closed, set_exception_handler=False)
         self.close()
+
+    def _leave_if_closed(self) -> None:
+        if self.closed:
+            self._leave()
 
     def _leave(self) -> None:
         if self._app.is_running and not self._app.is_done:
@@ -163,6 +167,8 @@ class Screen(Closing):
             self._running[event.id] = event
         elif isinstance(event, Compacted):
             self.note("The conversation was summarised: the model goes on from the summary.")
+        elif isinstance(event, Notice):
+            self.note(event.text)
         elif isinstance(event, StreamOverflow):
             self._blocks.finish()
         for result in output.tool_results if output.streaming else ():
