@@ -266,6 +266,8 @@ def read_run(path: Path, run: str) -> Recorded:
 def _header(entry: Mapping[str, Any]) -> Recorded:
     if entry["kind"] != "header" or entry["format"] != FORMAT:
         raise ValueError(f"the first line is not a header of {FORMAT}")
+    if not all(isinstance(entry[name], int if name == "turns" else str) for name in HEADER):
+        raise ValueError("a member of the header is of another type")
     return Recorded(**{name: entry[name] for name in HEADER})
 
 

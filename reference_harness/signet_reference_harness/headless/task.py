@@ -218,7 +218,7 @@ class _Task:
         if self._file is None:
             return
         try:
-            if self._is_ours:
+            if self.has_begun and self._is_ours:
                 told = {"run": self._run, "status": self._status, "error": self._error_text()}
                 self._file.outcome(str(self._turn.outcome), self._turn.reply, self._turn.messages, **told)
         finally:

@@ -46,6 +46,11 @@ WRITES = {
 RECORDED = Recorded(
     run="r1", session="s1", agent="atlas", project="/workspace/acme", prompt="Hello.", sessions="/s", turns=0
 )
+NO_PROMPT = (
+    b'{"kind":"header","format":"signet-run/1","run":"r1","session":"s1","agent":"a","project":"/p","prompt":5,'
+    b'"sessions":"/s","turns":0}\n'
+)
+"""The first line of a run whose prompt is no text."""
 ANSWER = CompletionResult(content="Hi.", usage=Usage(3, 4))
 
 
@@ -258,7 +263,7 @@ def test_a_torn_last_line_costs_that_line_alone(tmp_path: Path, cut: int) -> Non
     assert read_run(path, "r1").answers == [ANSWER]
 
 
-@pytest.mark.parametrize("damage", [b"", b"[]\n", b'{"kind":"header","format":"signet-run/2"}\n', b"\xff\n"])
+@pytest.mark.parametrize("damage", [b"", b"[]\n", b'{"kind":"header","format":"signet-run/2"}\n', b"\xff\n", NO_PROMPT])
 def test_another_file_is_refused_by_name(tmp_path: Path, damage: bytes) -> None:
     """What is not the file of a run says so, with the file."""
     (tmp_path / "r1.jsonl").write_bytes(damage)
