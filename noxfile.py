@@ -130,14 +130,14 @@ def releases(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Figures and ratios; nothing here can fail on a slow machine. Of Redocly's proxy too where there is npm."""
+    """Figures and ratios; nothing here can fail on a slow machine. Of Redocly's programs too where there is npm."""
     session.install("-e", ".[mitmproxy,uvloop]")
-    session.run("python", "ci/tools/bench_check.py")
     peers = ()
     if shutil.which("npm"):
         folder = session.create_tmp()
         session.run("npm", "install", "--prefix", folder, "--no-audit", "--no-fund", REDOCLY, external=True)
         peers = ("--redocly", str(Path(folder, "node_modules", ".bin", "redocly")))
+    session.run("python", "ci/tools/bench_check.py", *peers, "--large", "64000")
     session.run("python", "ci/tools/bench_recorder.py", *peers)
     session.run("python", "ci/tools/bench_sessions.py")
 

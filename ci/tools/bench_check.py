@@ -1,11 +1,13 @@
-"""Times `signet-conformance check` as a whole process, beside the least that reading the same file can cost.
+"""Measures `signet-conformance check` as a whole process, beside Redocly's `drift` and the least that reading can cost.
 
     python ci/tools/bench_check.py                        4,000 sessions, 24,001 exchanges of about 3 kB, 5 runs
-    python ci/tools/bench_check.py --limit 1.6            exit 1 when the median is above 1.6 s
+    python ci/tools/bench_check.py --redocly REDOCLY      `drift` of the same exchanges, as HAR by the kit's OpenAPI
+    python ci/tools/bench_check.py --large 64000          memory and time of a recording of 1.2 GB too, run once
     python ci/tools/bench_check.py --keep trace.jsonl     keep the trace that was generated
 
 The trace holds sessions of six exchanges (start, prompt, recall, remember, prompt, end with transcript) of a
-connector and a daemon that conform, one after the other. The baseline parses each line with `json.loads`.
+connector and a daemon that conform, one after the other. The baseline parses each line with `json.loads`. Printed are
+medians: seconds, those that processors worked, and the most memory that one process of it had. Nothing here fails.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ import time
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from signet_conformance.children.spread import processors
 
 BASELINE = "import json, sys\nfor line in open(sys.argv[1], 'rb'): json.loads(line)"
 BEGINNINGS = (
@@ -181,40 +185,92 @@ def write_trace(path: Path, sessions: int) -> None:
             stream.write(json.dumps({**line, **call}, separators=(",", ":")) + "\n")
 
 
-def seconds(command: Sequence[str], *, accepted: frozenset[int] = frozenset({0})) -> float:
-    """The wall-clock seconds of one process; RuntimeError when it ends with another status than those accepted."""
-    begin = time.perf_counter()
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    elapsed = time.perf_counter() - begin
-    if done.returncode not in accepted:
-        raise RuntimeError(f"{command} ended with {done.returncode}: {done.stderr[-500:]}{done.stdout[-500:]}")
-    return elapsed
+class Cost(NamedTuple):
+    """What a process and those it began cost: seconds on the clock and of processors, and the most memory of one."""
+
+    wall_s: float
+    cpu_s: float
+    memory_mb: float
+
+    def __str__(self) -> str:
+        return f"{self.wall_s:7.2f} s  {self.cpu_s:7.2f} s of processors  {self.memory_mb:6.0f} MB"
+
+
+def cost(command: Sequence[str], *, accepted: frozenset[int] = frozenset({0})) -> Cost:
+    """What one process costs; RuntimeError when it ends with another status than those accepted."""
+    with tempfile.TemporaryFile() as said:
+        begin = time.perf_counter()
+        process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT)
+        _, ended, used = os.wait4(process.pid, 0)
+        elapsed = time.perf_counter() - begin
+        process.returncode = os.waitstatus_to_exitcode(ended)
+        if process.returncode not in accepted:
+            said.seek(0)
+            raise RuntimeError(f"{command} ended with {process.returncode}: {said.read().decode()[-800:]}")
+    return Cost(elapsed, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+
+
+def medians(costs: Sequence[Cost]) -> Cost:
+    """The median of each column."""
+    return Cost(*(statistics.median(column) for column in zip(*costs, strict=True)))
+
+
+def drift_of(redocly: str, trace: Path, folder: Path) -> list[str]:
+    """The command of Redocly's `drift` over the same exchanges."""
+    har, api = folder / "trace.har", folder / "openapi.json"
+    kit = [sys.executable, "-m", "signet_conformance.cli"]
+    subprocess.run([*kit, "convert", str(trace), str(har)], check=True, capture_output=True)
+    with api.open("wb") as stream:
+        subprocess.run([*kit, "contract", "openapi", "0.145"], check=True, stdout=stream)
+    report = ["--format", "json", "--output", str(folder / "drift.json")]
+    return [redocly, "drift", str(har), "--api", str(api), "--match-mode", "basepath", *report]
 
 
 def main() -> int:
-    """Generate, time, print; the exit status."""
-    parser = argparse.ArgumentParser(description="Time `signet-conformance check` as a whole process.")
+    """Generate, measure turn by turn, print; the exit status."""
+    parser = argparse.ArgumentParser(description="Measure `signet-conformance check` as a whole process.")
     parser.add_argument("--sessions", type=int, default=4000)
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--limit", type=float, metavar="SECONDS", help="exit 1 when the median is above")
+    parser.add_argument("--redocly", metavar="PATH", help="measure the `drift` of this program as well")
+    parser.add_argument("--large", type=int, metavar="SESSIONS", help="measure a recording of so many sessions once")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="keep the generated trace under this name")
     options = parser.parse_args()
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    with tempfile.TemporaryDirectory() as folder:
-        trace = options.keep or Path(folder, "trace.jsonl")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        trace = options.keep or folder / "trace.jsonl"
         write_trace(trace, options.sessions)
         size = trace.stat().st_size
         count = 1 + 6 * options.sessions
-        print(f"{count} exchanges, {size / 1e6:.1f} MB, {size / count:.0f} bytes each, one core")
-        check = [sys.executable, "-m", "signet_conformance.cli", "check", str(trace)]
-        baseline = [sys.executable, "-c", BASELINE, str(trace)]
-        pairs = [(seconds(check), seconds(baseline)) for _ in range(options.runs)]
-    checked, parsed = (statistics.median(column) for column in zip(*pairs, strict=True))
-    print(f"check     {checked:.3f} s  ({', '.join(f'{seconds:.3f}' for seconds, _ in pairs)})")
-    print(f"baseline  {parsed:.3f} s  (json.loads of every line)")
-    print(f"ratio     {checked / parsed:.2f}")
-    return int(options.limit is not None and checked > options.limit)
+        print(f"{count} exchanges, {size / 1e6:.1f} MB, {size / count:.0f} bytes each; {processors()} processors")
+        check = [sys.executable, "-m", "signet_conformance.cli", "check"]
+        commands = {
+            "check": [*check, str(trace)],
+            "check, one process": [*check, "--workers", "1", str(trace)],
+            "json.loads of every line": [sys.executable, "-c", BASELINE, str(trace)],
+        }
+        if options.redocly:
+            commands["drift"] = drift_of(options.redocly, trace, folder)
+        rows: dict[str, list[Cost]] = {name: [] for name in commands}
+        for _ in range(options.runs):
+            for name, command in commands.items():
+                # `drift` ends with 1 where it finds anything, and it knows other headers than a daemon does.
+                rows[name].append(cost(command, accepted=frozenset({0, 1})))
+        figures = {name: medians(costs) for name, costs in rows.items()}
+        for name, figure in figures.items():
+            ratio = figure.wall_s / figures["check"].wall_s
+            print(f"{name:26}{figure}  {ratio:5.2f} x the time of check")
+        if options.large:
+            print_large(check, folder / "large.jsonl", options.large)
+    return 0
+
+
+def print_large(check: Sequence[str], trace: Path, sessions: int) -> None:
+    """What a large recording costs, by one process and by one for each processor."""
+    write_trace(trace, sessions)
+    print(f"{trace.stat().st_size / 1e6:.0f} MB in {1 + 6 * sessions} exchanges")
+    alone, several = (cost([*check, "--workers", str(count), str(trace)]) for count in (1, processors()))
+    print(f"{'check, one process':26}{alone}")
+    print(f"{f'check, {processors()} processes':26}{several}  {alone.wall_s / several.wall_s:5.2f} x as fast")
 
 
 if __name__ == "__main__":

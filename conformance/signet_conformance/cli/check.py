@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from signet_conformance import targets
 from signet_conformance.children.spread import processors
 from signet_conformance.cli.commands import PROGRAM
 from signet_conformance.cli.declared import declared_options, parse_declared
@@ -105,7 +104,12 @@ def command(
 ) -> int:
     """Judge traces; the exit status is the run's."""
     options = parse_declared(**declared)
-    profile = Declared() if target is None else targets.load(target).declared_of_recordings
+    profile = Declared()
+    if target is not None:
+        # Profiles take a while to import, and few recordings need one.
+        from signet_conformance import targets
+
+        profile = targets.load(target).declared_of_recordings
     if contract is not None:
         version_document(contract)
     terms = Terms(

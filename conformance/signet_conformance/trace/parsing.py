@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
 
-from pydantic_core import from_json
+from msgspec import MsgspecError
+from msgspec.json import decode
 
 from signet_conformance.errors import printable
 
@@ -21,6 +23,17 @@ class NotJSONError(ValueError):
 
 def parse(raw: bytes) -> JSONValue:
     """The value of some bytes of UTF-8; raise NotJSONError where they are not JSON, or nested too deep."""
+    # Braces and brackets that are no more cannot be nested deeper; and nearly all that is read is plain JSON.
+    if raw.count(b"{") + raw.count(b"[") <= MAX_DEPTH:
+        with suppress(MsgspecError, UnicodeError):
+            return decode(raw)
+    return _looked_at_closely(raw)
+
+
+def _looked_at_closely(raw: bytes) -> JSONValue:
+    # Not at the top: it takes longer to import than a recording to read, and few have anything for it.
+    from pydantic_core import from_json
+
     try:
         return from_json(raw)
     except ValueError as fast:
