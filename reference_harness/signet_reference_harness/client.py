@@ -85,6 +85,11 @@ class AdapterClient(RuntimeAdapter):
         self._daemon_version = ""
         self._transcripts: TemporaryDirectory[str] | None = None
 
+    @property
+    def in_sight(self) -> bool:
+        """Whether the daemon was there when it was last asked."""
+        return self._in_sight
+
     async def aclose(self) -> None:
         """Close the connections, and remove the transcripts that were handed over as files."""
         await self._wire.aclose()

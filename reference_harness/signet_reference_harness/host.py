@@ -137,9 +137,16 @@ class SessionHost:
         return await session.end(reason)
 
     async def send_unsent_ends(self) -> None:
-        """Send the ends that never went out; to be called before anything else is told to the daemon."""
+        """Send the ends that never went out; to be called before anything else is told to the daemon.
+
+        A daemon that one of them shows to be away is not bothered with the others: each would wait as long.
+        """
+        away: set[AdapterClient] = set()
         for session in tuple(self._sessions.values()):
-            await session.send_unsent_end(overtaken=self._is_overtaken(session))
+            if session.has_unsent_end and session.client not in away:
+                await session.send_unsent_end(overtaken=self._is_overtaken(session))
+                if session.has_unsent_end and not session.client.in_sight:
+                    away.add(session.client)
 
     def forget(self, name: str) -> bool:
         """Keep nothing more of a session; False where it is open, or has an end that the daemon still has to hear."""

@@ -159,6 +159,11 @@ class Lifecycle:
             await self._send_end(reason)
 
     @property
+    def has_unsent_end(self) -> bool:
+        """Whether it is closed, and its end never went out: to the daemon it is open."""
+        return not self.is_open and self._daemon.unsent_end is not None
+
+    @property
     def is_settled(self) -> bool:
         """Whether it is closed, and nothing is left to tell of it."""
         return not self.is_open and self._daemon.unsent_end is None and self._daemon.lost_end is None

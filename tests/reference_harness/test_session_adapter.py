@@ -167,6 +167,25 @@ def test_end_that_was_lost_is_told_before_the_next_session(daemon: DaemonTranspo
     assert [body["sessionKey"] for body in daemon.bodies(END)] == ["k-1", "k-2"]
 
 
+def test_a_daemon_that_is_away_is_asked_once_for_all_lost_ends(daemon: DaemonTransport) -> None:
+    """A call does not wait for each of them; all are told when the daemon is back."""
+
+    async def work(adapter: SessionAdapter, session: SessionIdentity) -> int:
+        others = [adapter.session(PROJECT, key=f"lost-{number}") for number in range(5)]
+        for other in others:
+            await adapter.on_session_start(SessionStartParams(session=other))
+        daemon.away = True
+        for other in others:
+            await adapter.on_session_end(SessionEndParams(session=other, transcript="User: hello"))
+        before = daemon.refused
+        await adapter.on_session_start(SessionStartParams(session=session))
+        refused, daemon.away = daemon.refused - before, False
+        return refused
+
+    assert adapted(daemon, work) == 2
+    assert [body["sessionKey"] for body in daemon.bodies(END)][:5] == [f"lost-{number}" for number in range(5)]
+
+
 def test_sessions_that_are_over_are_forgotten(daemon: DaemonTransport, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond a number of them; what the daemon still has to hear of one is kept, and open ones are."""
     monkeypatch.setattr(session_adapter, "ENDED_KEPT", 1)

@@ -14,16 +14,18 @@ ORIGIN = "http://daemon.invalid"
 class DaemonTransport(DaemonScript, httpx.AsyncBaseTransport):
     """To be given as the `transport` of a client or a host, for any origin.
 
-    Of the faults there is `reset`; `away` refuses every connection for as long as it is True.
+    Of the faults there is `reset`. While `away` is True every connection is refused, and counted in `refused`.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.away = False
+        self.refused = 0
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Answer one request."""
         if self.away:
+            self.refused += 1
             raise httpx.ConnectError("connection refused", request=request)
         content = await request.aread()
         # What the client asks of a transport: a request that was answered had been sent.
