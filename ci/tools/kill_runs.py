@@ -15,18 +15,16 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean
 from typing import Any, Final
 
+from bench_harness import running
 from tests.reference_harness.headless.killed import DEPLOYED, PAUSE_VARIABLE, REPLY, STEPS, perform_and_exit
 
 from signet_conformance import trace
@@ -126,16 +124,6 @@ def stormed(home: Path, environ: Mapping[str, str], numbers: range, seed: int) -
         (home / "storm.json").write_text(json.dumps([storm.counted, storm.wrong]))
         os._exit(0)
     return process
-
-
-@contextmanager
-def running(*command: str) -> Iterator[str]:
-    """The address of a program that prints it, until the end."""
-    with subprocess.Popen([sys.executable, "-m", *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        try:
-            yield json.loads(process.stdout.readline() if process.stdout is not None else b"")["url"]
-        finally:
-            process.terminate()
 
 
 def unended(recording: Any) -> Iterator[str]:
