@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from signet_reference_harness.channels import UserTurn
 from signet_reference_harness.channels.conversing import Conversing
 from signet_reference_harness.channels.terminal.face import Face, Status
 from signet_reference_harness.channels.terminal.plain import PlainFace
@@ -64,9 +63,16 @@ class _Chat:
         self._listen = listen
         self.signal: int | None = None
         """The signal that ended it."""
+        self._close: Callable[[], object] = lambda: None
+        self._interrupt: Callable[[], bool] = lambda: False
+        """Stops the answer that is being made; False when none is."""
 
     async def hold(self, plan: Plan) -> None:
-        """Talk until the channel closes. Raises HarnessError when it cannot be begun."""
+        """Talk until the channel closes, or a signal comes. Raises HarnessError when it cannot be begun."""
+        with self._heeding_signals():
+            await self._hold(plan)
+
+    async def _hold(self, plan: Plan) -> None:
         servers = Servers()
         host = SessionHost(
             plan.config,
@@ -84,6 +90,9 @@ class _Chat:
             str if key is None else key.hide_in,
             max_rounds=self._options.max_rounds,
         )
+        beginning = asyncio.current_task()
+        assert beginning is not None  # noqa: S101 - this runs in a task
+        self._close = beginning.cancel
         try:
             offline = (await host.client.health()).failure is FailureClass.OFFLINE
             if not offline:
@@ -94,7 +103,11 @@ class _Chat:
                 await _serve(opened, self._listen)
                 return
             await self._talk(plan, opened, host.client.config.origin if offline else None)
+        except asyncio.CancelledError:
+            if self.signal is None:
+                raise
         finally:
+            self._close = lambda: None
             async with contextlib.AsyncExitStack() as stack:
                 # From the last to the first, each whatever becomes of the others.
                 stack.push_async_callback(_close_provider, plan.provider)
@@ -119,32 +132,32 @@ class _Chat:
         face = self._face(plan.folders.state, status)
         commands = Commands(face, opened, plan.workspace, plan.folders.project)
 
-        async def command(turn: UserTurn, busy: bool) -> UserTurn | None:
-            return await commands.carry_out(turn, busy)
-
-        def taken(turn: UserTurn) -> None:
-            face.said(turn)
-
         conversing = Conversing(
-            face, lambda: opened.session, commands.take_turn, command=command, at_once=is_at_once, taken=taken
+            face,
+            lambda: opened.session,
+            commands.take_turn,
+            command=commands.carry_out,
+            at_once=is_at_once,
+            taken=face.said,
         )
         self._greet(face, commands, plan, missing)
         self._connect(face, conversing)
-        with self._heeding_signals(face, conversing):
-            talking = asyncio.create_task(conversing.run())
-            talking.add_done_callback(lambda _task: face.close())
-            try:
-                await face.run()
-            finally:
-                face.close()
-                await talking
+        self._close, self._interrupt = face.close, conversing.interrupt
+        talking = asyncio.create_task(conversing.run())
+        talking.add_done_callback(lambda _task: face.close())
+        try:
+            await face.run()
+        finally:
+            face.close()
+            await talking
 
     def _greet(self, face: Face, commands: Commands, plan: Plan, missing: str | None) -> None:
         if not self._plain:
             face.note(f"Signet chat in {plan.folders.project}. /help says what can be typed, /quit ends the chat.")
         if missing is not None:
             face.error(f"no daemon answers at {missing}: this chat has no memory; start it, or set SIGNET_DAEMON_URL")
-        commands.tell_notes() if missing is None else None
+        else:
+            commands.tell_notes()
         if plan.stored is not None and not self._plain:
             commands.tell_resumed()
 
@@ -186,16 +199,16 @@ class _Chat:
         )
 
     @contextlib.contextmanager
-    def _heeding_signals(self, face: Face, conversing: Conversing) -> Iterator[None]:
+    def _heeding_signals(self) -> Iterator[None]:
         """While this lasts, SIGTERM and SIGHUP close the chat, and SIGINT stops the answer, or else closes it too."""
         loop = asyncio.get_running_loop()
 
         def close(number: int) -> None:
             self.signal = self.signal or number
-            face.close()
+            self._close()
 
         def stop() -> None:
-            if not conversing.interrupt():
+            if not self._interrupt():
                 close(signal.SIGINT)
 
         for number in ENDING_SIGNALS:

@@ -1,27 +1,24 @@
-"""A channel of a test's own: turns that it says, and the outputs that came."""
+"""A recording channel that a test can wait on."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 
+from signet_conformance.contracts import RecordingChannel
 from signet_reference_harness.channels import AgentOutput
-from signet_reference_harness.channels.closing import Closing
 
 
-class Lines(Closing):
+class Lines(RecordingChannel):
     """Keeps what is sent, and lets a test wait for it."""
-
-    kind = "lines"
 
     def __init__(self) -> None:
         super().__init__()
-        self.outputs: list[AgentOutput] = []
         self._sent = asyncio.Event()
 
     async def send(self, output: AgentOutput) -> None:
         """Keep it."""
-        self.outputs.append(output)
+        await super().send(output)
         self._sent.set()
 
     @property
