@@ -31,7 +31,7 @@ SMOKE = (
     "tests/cli/test_commands.py",  # the command is there, and so is each of its subcommands
     "tests/cli/test_targets.py",  # profiles and faces are read
     "tests/reports/test_page.py",  # the page has its style and its script
-    "tests/reference_harness/llm_server/test_serving.py",  # the scripted model starts
+    "tests/reference_harness/llm_server/test_serving.py::test_it_ends_when_it_is_told_to",  # the scripted model starts
     "tests/selftest/test_command.py",  # daemon, recorder and reference harness start
 )
 
