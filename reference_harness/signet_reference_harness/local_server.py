@@ -31,7 +31,7 @@ def serve(app: ASGIApp, port: int = 0, *, host: str = LOOPBACK, until_stdin_clos
     """Serve until SIGTERM or SIGINT, or the end of standard input; port 0 is a free one.
 
     Prints one JSON line, `{"url": ...}`, when requests can be sent. Raises ConfigError when the port is taken, when
-    `host` is no address of this machine, or when there is no standard output to say where.
+    `host` is not an address of this machine, or when there is no standard output to say where.
     """
     asyncio.run(serving(app, port, host=host, until_stdin_closes=until_stdin_closes))
 

@@ -36,7 +36,7 @@ def _before(version: str) -> str:
 
 @pytest.mark.parametrize("daemon_version", [None, "0.145.7", "v0.145.7", "0.145.7-beta.2", "main"])
 def test_the_reference_daemon_gates_what_the_law_lists(daemon_version: str | None) -> None:
-    """A trace without a version, or with one that is none, met 0.145.7; there six requirements are gated."""
+    """A trace without a version, or with one that is not a version, met 0.145.7; there six requirements are gated."""
     assert _gated(daemon_version) == GATED_AT_REFERENCE
 
 

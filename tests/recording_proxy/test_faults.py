@@ -211,7 +211,7 @@ def test_extra_fields(recorder: RecorderProcess, upstream: Upstream) -> None:
 
 
 def test_extra_fields_cannot_be_added_to_a_page(recorder: RecorderProcess, upstream: Upstream) -> None:
-    """An answer that is no JSON object passes unchanged, and the exchange carries no fault."""
+    """An answer that is not a JSON object passes unchanged, and the exchange carries no fault."""
     upstream.handlers["/page"] = lambda call: call.answer(b"<p>", media_type="text/html")
     recorder.fault("extra_fields")
     assert recorder.request("GET", "/page") == (200, b"<p>")

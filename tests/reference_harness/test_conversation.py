@@ -53,7 +53,7 @@ def test_a_digest_knows_nothing_of_what_was_cleared() -> None:
 
 
 def test_transcript_says_where_the_session_began_again() -> None:
-    """A resume or a clear stands between the turns, in a line that is no turn, and in no digest."""
+    """A resume or a clear stands between the turns, in a line that is not a turn, and in no digest."""
     conversation = Conversation()
     conversation.add_turn("a", "b", [])
     conversation.begin_again("resume")

@@ -54,7 +54,7 @@ def test_a_reminder_reads_back_from_its_json() -> None:
 
 @pytest.mark.parametrize("change", [{"kind": "hint"}, {"scope": "forever"}, {"text": 5}, {"data": []}])
 def test_a_value_outside_the_lists_is_refused(change: dict[str, Any]) -> None:
-    """A reminder of an unknown kind, or with a text that is no string, is not read."""
+    """A reminder of an unknown kind, or with a text that is not a string, is not read."""
     with pytest.raises(ValueError, match=r"."):
         reminders.from_json({**reminders.to_json(NOTE), **change})
 

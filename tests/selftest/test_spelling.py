@@ -73,7 +73,7 @@ def test_a_body_says_the_same(name: str) -> None:
 
 
 def test_a_stray_byte_is_in_a_string() -> None:
-    """The byte that is no UTF-8 stands at the end of the text that was named."""
+    """The byte that is not UTF-8 stands at the end of the text that was named."""
     content = sent(spell(not_utf8=["/harness", "/nowhere"])).partition(b"\r\n\r\n")[2]
     assert json.loads(content.decode("utf-8", "replace"))["harness"] == "référence ✓�"
 

@@ -176,7 +176,7 @@ def test_a_request_is_inserted(server: RecordingServer, where: str, order: list[
 
 
 def test_an_inserted_request_may_have_no_body(server: RecordingServer) -> None:
-    """A body of null is none."""
+    """A body of null is not sent."""
     change = {"do": "insert", "on": "*", "where": "after", "method": "GET", "path": "/api/status", "body": None}
     send(server, change, ("POST", START, HOOK))
     assert (server.requests[1].method, server.requests[1].body) == ("GET", None)

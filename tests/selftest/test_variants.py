@@ -124,7 +124,7 @@ def test_a_variant_that_tested_nothing_is_complained_of() -> None:
 
 
 def test_what_its_entry_allows_may_warn_and_has_to() -> None:
-    """A WARN under `allowed` is none too many; a FAIL is, and so is an allowance that nothing uses."""
+    """A WARN under `allowed` is not complained of; a FAIL is, and so is an allowance that nothing uses."""
     allowed = {"SIG-END-005": "the law asks for it"}
     assert not graded({**CLEAN, "SIG-END-005": "WARN"}, ("shouts-its-type",), allowed=allowed).complaints
     assert graded({**CLEAN, "SIG-END-005": "FAIL"}, ("shouts-its-type",), allowed=allowed).complaints

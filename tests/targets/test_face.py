@@ -97,7 +97,7 @@ def test_bad_face_is_told_by_file_place_and_remedy(
 
 @pytest.mark.parametrize("text", ["", "{", "[1"])
 def test_face_that_is_no_json(text: str, tmp_path: Path) -> None:
-    """A file that is no JSON is told by its path."""
+    """A file that is not JSON is told by its path."""
     with pytest.raises(TargetError, match=r"face\.json: is not JSON"):
         find_face(own(tmp_path, text))
 

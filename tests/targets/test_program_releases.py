@@ -73,7 +73,7 @@ def test_what_is_known_and_proven_stands_beside(npm: Npm, monkeypatch: pytest.Mo
 
 
 def test_the_command_lists_them(npm: Npm, invoke: Invoke) -> None:
-    """As text with a line each, and as JSON; an end that is no release is refused."""
+    """As text with a line each, and as JSON; an end that is not a release is refused."""
     npm(["0.1.0", "999.0.0"])
     assert "not tried 999.0.0" in invoke("hosts", "pi").stdout
     assert json.loads(invoke("hosts", "pi", "--json").stdout)["pi"]["published"] == ["0.1.0", "999.0.0"]

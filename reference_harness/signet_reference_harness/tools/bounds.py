@@ -79,7 +79,7 @@ def bounded(content: Any, name: str, folder: ResultFolder) -> tuple[Any, Path | 
 
 
 def as_json(content: Any) -> str:
-    """The content as JSON. Raises ValueError, TypeError or RecursionError for what is none."""
+    """The content as JSON. Raises ValueError, TypeError or RecursionError for what is not JSON."""
     return clean(json.dumps(content, ensure_ascii=False, allow_nan=False))
 
 

@@ -64,7 +64,7 @@ def test_text_that_is_no_utf_8_survives(tmp_path: Path, kind: str, odd: str) -> 
 
 @pytest.mark.parametrize("kind", WRITERS)
 def test_what_the_recorder_made_of_a_raw_byte_converts(recorder: RecorderProcess, tmp_path: Path, kind: str) -> None:
-    """A byte that is no UTF-8 in a query comes out of the recorder and goes into a capture."""
+    """A byte that is not UTF-8 in a query comes out of the recorder and goes into a capture."""
     with recorder.connect() as client:
         client.sendall(b"GET /x?q=\xff HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
         read_until_closed(client)

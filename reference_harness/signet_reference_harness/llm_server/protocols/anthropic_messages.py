@@ -129,7 +129,7 @@ def _block(reply: Reply, part: AnyPart, index: int) -> dict[str, Any]:
     if isinstance(part, ThinkingPart):
         return {"type": "thinking", "thinking": whole(part.text), "signature": part.signature}
     if isinstance(part, ToolCallPart):
-        # Text that is no JSON has a place in a stream only.
+        # Text that is not JSON has a place in a stream only.
         given: Any = part.arguments if isinstance(part.arguments, dict) else arguments_of(part)
         return {"type": "tool_use", "id": reply.call_id(part, index, "toolu_"), "name": part.name, "input": given}
     return {"type": "text", "text": whole(part.text)}

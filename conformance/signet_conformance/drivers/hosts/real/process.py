@@ -23,7 +23,7 @@ _running: set[ProgramProcess] = set()
 
 
 class ProgramProcess:
-    """One process of a program, in a group of its own. What it writes that is no JSON object are its words."""
+    """One process of a program, in a group of its own. What it writes that is not a JSON object are its words."""
 
     def __init__(self, command: Sequence[str], env: Mapping[str, str], cwd: Path) -> None:
         self._name = Path(command[0]).name
