@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,17 @@ def test_servers_of_agent_yaml(tmp_path: Path) -> None:
     assert (first.tools, second.tools) == (None, frozenset({"a"}))
     assert "sesame" not in repr(made)
     assert second.scrub("it is sesame-x") == "it is [key]"
+
+
+def test_what_the_page_shows_can_be_written(tmp_path: Path) -> None:
+    """Each agent.yaml of the page about MCP servers is read."""
+    page = (Path(__file__).parents[3] / "docs/harness/mcp.md").read_text()
+    names = []
+    for example in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL):
+        (tmp_path / "agent.yaml").write_text(example)
+        made = configured(read_agent_file(tmp_path), {"TICKETS_TOKEN": "sesame-opens"})
+        names += [server.name for server in made.named.servers]
+    assert names == ["files", "tickets", "signet"]
 
 
 def test_a_variable_that_is_not_set_is_told(tmp_path: Path) -> None:
