@@ -53,12 +53,14 @@ def test_an_unknown_id_is_answered_with_the_nearest() -> None:
 
 
 def test_packages_that_are_missing_are_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the extra of the reference harness no trial begins that would ask a model."""
-    monkeypatch.setattr(selftest, "_PROVIDERS", ("no_such_package",))
-    done = run("--only", "SIG-MODEL-001")
-    assert isinstance(done.exception, UsageError)
-    assert "not installed: no_such_package" in str(done.exception)
-    assert "signet-conformance[harness]" in str(done.exception)
+    """Without the extras no trial begins that would ask a model, or whose bodies the recorder would not keep."""
+    monkeypatch.setattr(selftest, "_PROVIDERS", ("no_such_provider",))
+    monkeypatch.setattr(selftest, "_CODINGS", ("no_such_coding",))
+    for only, package in (("SIG-MODEL-001", "no_such_provider"), ("sends-stray-bytes", "no_such_coding")):
+        done = run("--only", only)
+        assert isinstance(done.exception, UsageError)
+        assert f"not installed: {package}" in str(done.exception)
+        assert "signet-conformance[codings,harness]" in str(done.exception)
 
 
 @pytest.mark.parametrize("name", [".", "file"])

@@ -38,6 +38,8 @@ from signet_conformance.selftest.variants import Variant, variants
 RED = 1
 _PROVIDERS = ("ollama", "openai")
 """The packages of the providers that trials with a model use: the extra `harness` has them."""
+_CODINGS = ("brotli", "zstandard")
+"""Where they are missing the recorder keeps no body that is not text: it could be packed, and hold a secret."""
 
 _EPILOG = """\b
 Examples:
@@ -149,12 +151,16 @@ def _performed(
 
 
 def _demand_packages(asked: Sequence[Trial]) -> None:
-    """Raise UsageError where a trial needs a provider of the reference harness whose package is not installed."""
-    missing = [package for package in _PROVIDERS if find_spec(package) is None]
-    if missing and any(trial.needs_model for trial in asked):
+    """Raise UsageError where a trial needs a package of an extra that is not installed."""
+    changes = [change for trial in asked for variant in trial.variants for change in variant.changes]
+    needed = {
+        *(_PROVIDERS if any(trial.needs_model for trial in asked) else ()),
+        *(_CODINGS if any("not_utf8" in change for change in changes) else ()),
+    }
+    if missing := sorted(package for package in needed if find_spec(package) is None):
         raise UsageError(
-            f"what some trials ask a model with is not installed: {', '.join(missing)}",
-            remedy="pip install 'signet-conformance[harness]', or name trials by --only that ask none, as never-starts",
+            f"what some trials need is not installed: {', '.join(missing)}",
+            remedy="pip install 'signet-conformance[codings,harness]', or name other trials by --only, as never-starts",
         )
 
 
