@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from signet_reference_harness.client import AdapterClient
@@ -71,8 +72,17 @@ class Servers:
 
 
 async def start_for(servers: Servers, configured: Configured, client: AdapterClient, session: SessionIdentity) -> None:
-    """Start what agent.yaml names, and, unless it says otherwise, what the registry of the session's daemon holds."""
+    """Start what agent.yaml names, and, unless it says otherwise, what the registry of the session's daemon holds.
+
+    A program runs in the session's project where nothing else is said.
+    """
     named = [configured.named]
     if configured.with_registry:
-        named.append(registered(await client.registered_servers(session), client.config.origin))
-    await servers.start(*named)
+        listed = registered(await client.registered_servers(session), client.config.origin)
+        wanted = tuple(server for server in listed.servers if server.name not in configured.left_out)
+        named.append(replace(listed, servers=wanted))
+    placed = (
+        replace(each, servers=tuple(replace(server, cwd=server.cwd or session.project) for server in each.servers))
+        for each in named
+    )
+    await servers.start(*placed)

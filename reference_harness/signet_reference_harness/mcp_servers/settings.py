@@ -69,6 +69,8 @@ class Configured:
 
     named: Named = field(default_factory=Named)
     with_registry: bool = True
+    left_out: frozenset[str] = frozenset()
+    """Servers that are not wanted, though the registry may hold them."""
 
 
 def configured(file: AgentFile | None, environ: Mapping[str, str]) -> Configured:
@@ -80,13 +82,14 @@ def configured(file: AgentFile | None, environ: Mapping[str, str]) -> Configured
     for name, part in file.runtime.mcp_servers.items():
         where = f"{file.path}: /runtime/mcp_servers/{printable(name)[:LONGEST_NAME]}"
         server, unset = _of_part(name, part, where, environ)
-        if unset:
+        if unset and part.enabled:
             notices.append(
                 f"The MCP server {server.name} is not used: {', '.join(sorted(unset))} is not set, which {where} needs."
             )
         elif part.enabled:
             servers.append(server)
-    return Configured(Named(tuple(servers), tuple(notices)), file.runtime.mcp_registry)
+    left_out = frozenset(name for name, part in file.runtime.mcp_servers.items() if not part.enabled)
+    return Configured(Named(tuple(servers), tuple(notices)), file.runtime.mcp_registry, left_out)
 
 
 def _of_part(name: str, part: McpServerPart, where: str, environ: Mapping[str, str]) -> tuple[ServerSettings, set[str]]:

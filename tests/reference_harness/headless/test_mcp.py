@@ -25,11 +25,13 @@ def test_servers_that_cannot_be_used_are_told_of_and_the_task_is_done(
 ) -> None:
     """The model reads why beside its prompt, the person in a note, and what is secret of them stands nowhere."""
     monkeypatch.setenv("MCP_KEY", KEY)
-    files = {"command": "sh", "args": ["-c", "echo it is $KEY >&2; exit 8"], "env": {"KEY": "${MCP_KEY}"}}
+    script = 'test "$PWD" = "$1" && echo it is $KEY >&2; exit 8'
+    files = {"command": "sh", "args": ["-c", script, "sh", str(tmp_path / "acme")], "env": {"KEY": "${MCP_KEY}"}}
+    off = {"command": "sh", "enabled": False}
     workspace = tmp_path / "workspace"
     workspace.mkdir()
-    (workspace / "agent.yaml").write_text(json.dumps({"runtime": {"mcp_servers": {"files": files}}}))
-    daemon.always[REGISTRY] = Answer({"servers": [ROW], "count": 1})
+    (workspace / "agent.yaml").write_text(json.dumps({"runtime": {"mcp_servers": {"files": files, "off": off}}}))
+    daemon.always[REGISTRY] = Answer({"servers": [ROW, {**ROW, "id": "off"}], "count": 2})
     served = serve(turns=[{"content": "Done."}])
     done = do(prompt="Go.", api="anthropic-messages", base_url=served.url, model="m", api_key="x")
     why = "it ended with exit status 8 (its last words: it is [key])"
