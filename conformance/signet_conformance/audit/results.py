@@ -158,6 +158,7 @@ def _to_parquet(results: Path, name: str) -> None:
     with duckdb.connect(config={"threads": 1}) as connection:
         rows = connection.read_json(str(source), format="newline_delimited", columns=dict(COLUMNS[name]))
         rows.write_parquet(str(draft), compression="zstd")
+    draft.chmod(0o600)
     draft.replace(table)
 
 
