@@ -38,6 +38,8 @@ MOST_BYTES: Final = 100_000
 """The longest packet."""
 DESCRIPTORS: Final = 4
 _GRACE_S: Final = 3.0
+_NEEDLESS: Final = "httpx._main"
+"""The command line of httpx, which does without: it would bring along what draws in a terminal."""
 
 
 class ForkServer:
@@ -78,10 +80,11 @@ class ForkServer:
         if not new:
             return
         self._imported.update(new)
-        for module in new:
-            # What cannot be imported fails in the program itself, which then says so.
-            with contextlib.suppress(Exception):
-                importlib.import_module(module)
+        with _left_out(_NEEDLESS):
+            for module in new:
+                # What cannot be imported fails in the program itself, which then says so.
+                with contextlib.suppress(Exception):
+                    importlib.import_module(module)
         # Collections in the forks leave alone what is there by now, and so the pages that they share.
         gc.collect()
         gc.freeze()
@@ -146,6 +149,17 @@ class ForkServer:
             self._reap()
         for pid in self._ends:
             _kill_group(pid)
+
+
+@contextlib.contextmanager
+def _left_out(module: str) -> Iterator[None]:
+    """Within it, a module is as if it were not installed, unless it is imported already."""
+    stand_in = sys.modules.setdefault(module, None)  # type: ignore[arg-type]  # None is how Python says so
+    try:
+        yield
+    finally:
+        if stand_in is None:
+            del sys.modules[module]
 
 
 def _writer(descriptor: int, like: TextIO, buffering: int = -1) -> TextIO:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -24,14 +25,23 @@ from signet_conformance.running.stopwatch import DRIVING, JUDGING, REPORTS
 from signet_conformance.running.untouched import Untouched
 from signet_conformance.running.warm import warmed
 
+_SWITCH_INTERVAL_S = 0.001
+
 
 @contextmanager
-def _loaded_once() -> Iterator[None]:
-    """Within it, garbage collections leave alone what has been loaded by now: Hypothesis collects in each thread."""
+def _many_threads() -> Iterator[None]:
+    """Within it, the interpreter suits threads that mostly wait for processes.
+
+    Garbage collections leave alone what has been loaded by now: Hypothesis collects in each thread that draws. Who has
+    been waiting takes over soon from who draws or judges.
+    """
+    interval_s = sys.getswitchinterval()
     gc.freeze()
+    sys.setswitchinterval(_SWITCH_INTERVAL_S)
     try:
         yield
     finally:
+        sys.setswitchinterval(interval_s)
         gc.unfreeze()
 
 
@@ -55,7 +65,7 @@ class Performance:
             # Imported when something is driven: who only asks for help has no use for Hypothesis.
             from signet_conformance.running.run import drive
 
-            with self.request.stopwatch.phase(DRIVING), _loaded_once():
+            with self.request.stopwatch.phase(DRIVING), _many_threads():
                 self.recordings.performed = drive(plan, self.request.folder, tell)
 
     @cached_property
