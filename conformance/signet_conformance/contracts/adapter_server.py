@@ -149,7 +149,7 @@ class AdapterServerContract:
 
     @pytest.mark.parametrize("broken", ["status", "not JSON", "wrong shape", "reset"])
     def test_a_daemon_that_fails_costs_no_turn(self, served: Served, broken: str) -> None:
-        """A 500, an answer that is not JSON or of a wrong shape, and a reset connection are no errors of the call."""
+        """A 500, an answer that is not JSON or of a wrong shape, and a reset connection do not make the call fail."""
         answer = {
             "status": Answer({"error": "Hook execution failed"}, 500),
             "not JSON": Answer(text="<html>"),

@@ -121,7 +121,7 @@ class ChannelContract:
         self._with(work)
 
     def test_what_is_sent_after_the_end_is_dropped(self) -> None:
-        """It is no error that the other side has gone."""
+        """Sending to somebody who has gone raises nothing."""
 
         async def work(channel: Channel) -> None:
             outputs = AgentOutput(content="The", streaming=True), AgentOutput(content="The port is 50051.")

@@ -61,7 +61,7 @@ class ToolContract:
         try:
             jsonschema_rs.validator_for(dict(schema))
         except (jsonschema_rs.ValidationError, ValueError) as error:
-            demand(False, f"input_schema is no JSON Schema: {str(error).splitlines()[0]}")
+            demand(False, f"input_schema is not a JSON Schema: {str(error).splitlines()[0]}")
 
     def test_its_schema_admits_its_arguments(self) -> None:
         """What the tool works with is what a model is told of."""
