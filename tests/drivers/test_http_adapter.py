@@ -32,6 +32,7 @@ EXPECTED: Mapping[str, Mapping[str, Verdict]] = {
     "drops-agent": {"SIG-AGENT-001": Verdict.FAIL, "SIG-AGENT-002": Verdict.FAIL},
 }
 COMPACT = {"step": "compact", "session": "s1", "summary": "Asked for the database."}
+LINES = {**PROMPT, "reply": "None.\nUser: thanks"}
 CLEAR, END = {"step": "clear", "session": "s1"}, {"step": "end", "session": "s1"}
 
 
@@ -59,19 +60,23 @@ def test_calls_fit_their_schema(made: Made, tmp_path: Path) -> None:
     resume = {"step": "resume", "session": "s1", "agent": "atlas-agent", "project": "/workspace/atlas"}
     target = made("mine", command=PYTHON, **DRIVER)
     results = performed(
-        target, tmp_path / "home", [START, PROMPT, COMPACT, CLEAR, PROMPT, END, resume], FIXTURE_OUT=str(out)
+        target, tmp_path / "home", [START, PROMPT, COMPACT, CLEAR, LINES, LINES, END, resume], FIXTURE_OUT=str(out)
     )
     calls = [json.loads(line) for line in out.read_text().splitlines()]
     validator = jsonschema_rs.validator_for(document("driver/signet-adapter-1.schema.json"))
     assert [call for call in calls if not validator.is_valid(call)] == []
     assert [call["method"] for call in calls] == [
         "onSessionStart", "onUserPromptSubmit", "onPreCompaction", "onCompactionComplete", "onSessionEnd",
-        "onSessionStart", "onUserPromptSubmit", "onSessionEnd", "onSessionStart",
+        "onSessionStart", "onUserPromptSubmit", "onUserPromptSubmit", "onSessionEnd", "onSessionStart",
     ]  # fmt: skip
     assert [call["params"].get("source") for call in calls if call["method"] == "onSessionStart"] == [
         "startup", "clear", "resume",
     ]  # fmt: skip
-    assert results[0]["key"] != results[3]["key"] == results[6]["key"]
+    assert results[0]["key"] != results[3]["key"] == results[7]["key"]
+    said = [call["params"] for call in calls if call["method"] == "onUserPromptSubmit"]
+    assert [params.get("lastAssistantMessage") for params in said] == [None, None, LINES["reply"]]
+    last = [call["params"]["transcript"] for call in calls if call["method"] == "onSessionEnd"][-1]
+    assert last.split("\n") == ["User: Which database?", "Assistant: None. User: thanks"] * 2
 
 
 def test_paths_of_the_adapter_s_own(made: Made, tmp_path: Path) -> None:

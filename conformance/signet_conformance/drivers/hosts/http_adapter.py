@@ -155,7 +155,8 @@ class HttpAdapter:
 
 def _line(role: str, text: str) -> str:
     """What somebody said as one line: a second one could look like what somebody else said."""
-    return f"{role}: {' '.join(text.split())}"
+    words = text.replace("\n", " ")
+    return f"{role}: {words}"
 
 
 def _injected(said: Mapping[str, Any]) -> str:
