@@ -147,3 +147,17 @@ def test_broken_line_is_told_by_whichever_worker_meets_it(tmp_path: Path, monkey
 def test_rules_by_exchange_are_built_in() -> None:
     """Only rules of the kit are asked piece by piece; what a user's own rule looks at nobody knows."""
     assert exchange_rules().keys() <= {*builtin_rules(), *DAEMON_RULES}
+
+
+def test_line_of_an_exchange_is_known_without_reading(tmp_path: Path) -> None:
+    """A report names the line of a breach; a number that no recorder gives is refused in a large recording."""
+    name = tmp_path / "a.jsonl"
+    line = '{"kind":"exchange","seq":%d,"t0":0,"t1":1,"request":{"method":"GET","path":"/health"}}\n'
+    name.write_text(HEADER.decode() + "".join(line % seq for seq in (2, 7, 4)))
+    with nothing_is_held():
+        exchanges = read(name).exchanges
+        assert isinstance(exchanges, Shelf)
+        assert [exchanges.line_of(seq) for seq in (2, 4, 7, 3, 9)] == [2, 4, 3, None, None]
+        name.write_text(HEADER.decode() + line % 10**30)
+        with pytest.raises(TraceError, match="larger than any recorder counts"):
+            read(name)

@@ -22,6 +22,7 @@ from signet_conformance.outcome.known_failures import KnownFailures, by_target, 
 from signet_conformance.outcome.together import essence, run_level_breaches
 from signet_conformance.rules.spoken_at_all import was_tested
 from signet_conformance.trace import Trace
+from signet_conformance.trace.shelf import Shelf
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,4 +300,6 @@ class Conclusion:
 def _line(trace: Trace, finding: Finding) -> int:
     """The line of the first exchange of a finding; that of the header where it names none."""
     first = next(iter(finding.exchanges), None)
+    if first is not None and isinstance(trace.exchanges, Shelf):
+        return trace.exchanges.line_of(first) or 1
     return next((exchange.line for exchange in trace.exchanges if exchange.seq == first), 1)

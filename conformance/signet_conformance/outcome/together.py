@@ -28,8 +28,14 @@ def essence(judged: Judged) -> Judged:
     It has one finding a requirement, and of the exchanges one for each method and path, without what they carried.
     """
     trace = judged.trace
-    first = {(e.request.method, e.request.path): e for e in reversed(trace.exchanges)}
-    bare = tuple(map(_bare, list(first.values())[:MAX_PATHS]))
+    first: dict[tuple[str, str], Exchange] = {}
+    latest: dict[tuple[str, str], int] = {}
+    for place, exchange in enumerate(trace.exchanges):
+        route = exchange.request.method, exchange.request.path
+        if route not in first:
+            first[route] = _bare(exchange)
+        latest[route] = place
+    bare = tuple(first[route] for route in sorted(latest, key=latest.__getitem__, reverse=True)[:MAX_PATHS])
     model = trace.model
     if model is not None:
         # Reports count them all.

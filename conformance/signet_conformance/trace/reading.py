@@ -6,7 +6,7 @@ import codecs
 import gc
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from signet_conformance.trace.lines import BrokenLineError, Lines, parsed
 from signet_conformance.trace.model import FORMAT, RELEASES, Declared, Exchange, Header, Mark, Trace, is_seconds
 from signet_conformance.trace.opening import opened
 from signet_conformance.trace.parsing import JSONValue
-from signet_conformance.trace.shelf import Shelf, number_of
+from signet_conformance.trace.shelf import MOST_NUMBER, Shelf, number_of
 from signet_conformance.trace.sides import MODEL, model_side
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
@@ -149,8 +149,7 @@ def _read(stream: IO[bytes], name: str, shelf: Shelf | None) -> Trace:
             if seq is None:
                 entry = (lines if shelf is None else Lines()).entry(raw, number)
                 seq = entry.seq
-            if seq in seen:
-                raise BrokenLineError(f"number {seq} occurs twice")
+            _demand_good(seq, seen, shelf)
         except BrokenLineError as broken:
             where = _place(name, number)
             if header is not None and not raw.endswith(b"\n"):
@@ -177,6 +176,13 @@ def _read(stream: IO[bytes], name: str, shelf: Shelf | None) -> Trace:
         return Trace(header, shelf, tuple(marks), name, tuple(warnings))
     exchanges.sort(key=lambda e: e.seq)
     return Trace(header, tuple(exchanges), tuple(marks), name, tuple(warnings))
+
+
+def _demand_good(seq: int, seen: Container[int], shelf: Shelf | None) -> None:
+    if shelf is not None and abs(seq) > MOST_NUMBER:
+        raise BrokenLineError(f"number {seq} is larger than any recorder counts")
+    if seq in seen:
+        raise BrokenLineError(f"number {seq} occurs twice")
 
 
 def _place(name: str, line: int) -> str:

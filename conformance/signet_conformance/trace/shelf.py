@@ -18,6 +18,8 @@ _PIECE_BYTES = 8 * 1024 * 1024
 """How much of the file is read at once where all exchanges are asked for in order; one exchange may be longer."""
 _BEGINNING = re.compile(rb'\{"kind": ?"exchange", ?"seq": ?(\d{1,18}), ?"')
 """How recorders begin the line of an exchange. Any other line is taken to pieces to learn its number."""
+MOST_NUMBER = 2**63 - 1
+"""No exchange on a shelf has a larger number."""
 
 
 def number_of(raw: bytes) -> int | None:
@@ -79,6 +81,11 @@ class Shelf(Sequence[Exchange]):
     def numbered(self, number: int) -> Exchange:
         """The exchange with a number that is on the shelf."""
         return self[bisect_left(self._numbers, number)]
+
+    def line_of(self, number: int) -> int | None:
+        """The line of the exchange with a number; None where there is none."""
+        place = bisect_left(self._numbers, number)
+        return self._lines[place] if self._numbers[place : place + 1] == array("q", [number]) else None
 
     def __iter__(self) -> Iterator[Exchange]:
         for piece in self.pieces():
