@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from signet_reference_harness.errors import HarnessError
-from signet_reference_harness.events import Event
+from signet_reference_harness.events import Event, RunFinished
 from signet_reference_harness.tools import ToolResult
 
 
@@ -60,6 +60,11 @@ class AgentOutput:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """That of the turn which is answered."""
     event: Event | None = None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the answer that it ends was stopped, by the other side or because the channel closed."""
+        return isinstance(self.event, RunFinished) and self.event.summary.status == "cancelled"
 
 
 class Channel(Protocol):

@@ -43,6 +43,9 @@ def perform(options: Options, tell: Tell, *, plain: bool = False, listen: int | 
 
     With `listen` the chat is held over HTTP, at that port of this machine; 0 is a free one.
     """
+    if sys.stdin is None or sys.stdout is None or sys.stderr is None:
+        tell("a standard stream is closed", "leave standard input, output and error open, or let them be /dev/null")
+        return INVALID
     chat = _Chat(options, plain=plain or not _is_screen(os.environ), listen=listen)
     try:
         folders = Folders.read(options, os.environ)
@@ -171,7 +174,7 @@ class _Chat:
 
     def _face(self, state: Path, status: Callable[[], Status]) -> Face:
         if self._plain:
-            return PlainFace(sys.stdin.buffer, sys.stdout, sys.stderr, prompt=sys.stdin.isatty())
+            return PlainFace(sys.stdin.fileno(), sys.stdout, sys.stderr, prompt=sys.stdin.isatty())
         try:
             from prompt_toolkit.data_structures import Size
             from prompt_toolkit.input import create_input

@@ -26,10 +26,9 @@ class TestPlain(ChannelContract):
 
     async def opened(self) -> Channel:
         """A channel whose lines come by a pipe."""
-        source, self._pipe = os.pipe()
+        self._source, self._pipe = os.pipe()
         self._out, self._err = io.StringIO(), io.StringIO()
-        self._lines = os.fdopen(source, "rb")
-        face = PlainFace(self._lines, self._out, self._err, prompt=False)
+        face = PlainFace(self._source, self._out, self._err, prompt=False)
         self._running = asyncio.create_task(face.run())
         return face
 

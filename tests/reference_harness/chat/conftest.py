@@ -27,7 +27,7 @@ def chat(project: Path, scripted_model: Served) -> Chat:
 
     def begin(*options: str, columns: int = 80, rows: int = 24) -> PseudoTerminal:
         terminal = PseudoTerminal(
-            [*COMMAND, *options], columns, rows, cwd=project, **_model(scripted_model.url), PYTHONFAULTHANDLER="1"
+            [*COMMAND, *options], columns, rows, cwd=project, **provider(scripted_model.url), PYTHONFAULTHANDLER="1"
         )
         terminal.wait_for("atlas ")
         return terminal
@@ -40,7 +40,7 @@ def pipe(project: Path, scripted_model: Served) -> Pipe:
     """Holds a chat whose lines come from a pipe."""
 
     def run(lines: str, *options: str) -> subprocess.CompletedProcess[str]:
-        environ = {**os.environ, **_model(scripted_model.url)}
+        environ = {**os.environ, **provider(scripted_model.url)}
         command = [*COMMAND, *options]
         return subprocess.run(
             command, cwd=project, env=environ, input=lines, capture_output=True, text=True, timeout=60, check=False
@@ -49,7 +49,8 @@ def pipe(project: Path, scripted_model: Served) -> Pipe:
     return run
 
 
-def _model(url: str) -> dict[str, str]:
+def provider(url: str) -> dict[str, str]:
+    """The environment that names the scripted model."""
     return {
         "SIGNET_HARNESS_PROVIDER": "ollama",
         "SIGNET_HARNESS_BASE_URL": url,

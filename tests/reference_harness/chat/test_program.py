@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
 from pathlib import Path
 
-from tests.reference_harness.llm_server.served import Serve
+from tests.reference_harness.llm_server.served import Serve, Served
 from tests.reference_harness.recording_daemon import END, PROMPT, START, RecordingDaemon
 
-from .conftest import Chat, Pipe
+from .conftest import COMMAND, Chat, Pipe, provider
 
 READ_NOTES = {"type": "tool_call", "name": "file_read", "arguments": {"path": "notes.md"}}
 MEANT_FOR_A_TERMINAL = "\x1b]0;owned\x07\x1b[2J\u202egreen"
@@ -80,6 +82,25 @@ def test_a_window_that_is_closed_ends_the_session(chat: Chat, daemon: RecordingD
         terminal.hang_up()
         assert terminal.process.wait(60) == 129
     assert "One" in daemon.bodies(END)[0]["transcript"]
+
+
+def test_a_chat_that_waits_for_a_line_ends_on_a_signal(
+    project: Path, daemon: RecordingDaemon, scripted_model: Served
+) -> None:
+    """The pipe stays open; the session is ended, nothing is complained of, and the status is that of the signal."""
+    environ = {**os.environ, **provider(scripted_model.url)}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(COMMAND, cwd=project, env=environ, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as held:
+        assert held.stdin is not None
+        assert held.stdout is not None
+        held.stdin.write("/help\n")
+        held.stdin.flush()
+        assert held.stdout.readline() == "Commands\n"
+        held.terminate()
+        assert held.wait(60) == 143
+        assert held.stderr is not None
+        assert "Fatal" not in held.stderr.read()
+    assert daemon.paths() == ["session-start", "session-end"]
 
 
 def test_a_pipe_without_a_turn_is_a_session_without_one(pipe: Pipe, daemon: RecordingDaemon, serve: Serve) -> None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
+import os
 import threading
 from collections.abc import Sequence
-from typing import BinaryIO, Final, TextIO
+from typing import Final, TextIO
 
 from signet_reference_harness.channels import AgentOutput, UserTurn
 from signet_reference_harness.channels.closing import Closing
@@ -20,6 +21,7 @@ from signet_reference_harness.events import Notice, ToolCalled
 
 LONGEST_LINE: Final = 4 * 1024 * 1024
 """Bytes of one turn; a longer line is parted there."""
+READ_AT_ONCE: Final = 65_536
 BRIEF: Final = 200
 
 
@@ -28,10 +30,12 @@ class PlainFace(Closing):
 
     kind = "terminal"
 
-    def __init__(self, lines: BinaryIO, out: TextIO, err: TextIO, *, prompt: bool) -> None:
-        """With `prompt` a mark says when the next line is read."""
+    def __init__(self, source: int, out: TextIO, err: TextIO, *, prompt: bool) -> None:
+        """`source` is the descriptor that the lines come from. With `prompt` a mark says when the next one is read."""
         super().__init__()
-        self._lines = lines
+        self._source = source
+        self._begun = b""
+        """What was read after the last line."""
         self._out = out
         self._err = err
         self._prompt = prompt
@@ -54,7 +58,7 @@ class PlainFace(Closing):
 
         def read() -> None:
             with contextlib.suppress(RuntimeError, OSError, ValueError):  # the loop, or the stream, is gone
-                while self._wanted.acquire() and not self.closed and (line := self._lines.readline(LONGEST_LINE)):
+                while self._wanted.acquire() and not self.closed and (line := self._read_line()):
                     text = line.decode("utf-8", "replace").rstrip("\r\n")
                     loop.call_soon_threadsafe(self._arrived, text)
                 loop.call_soon_threadsafe(self.close)
@@ -63,6 +67,22 @@ class PlainFace(Closing):
         # A thread that nobody waits for at exit: it may hang in a read.
         threading.Thread(target=read, name="lines", daemon=True).start()
         await ended
+
+    def _read_line(self) -> bytes:
+        """The next line; empty at the end.
+
+        Not by a buffered reader: Python aborts at exit where a thread holds the lock of one.
+        """
+        pieces, size = [], 0
+        piece = self._begun or os.read(self._source, READ_AT_ONCE)
+        while piece:
+            line, end, self._begun = piece.partition(b"\n")
+            pieces.append(line + end)
+            size += len(line)
+            if end or size >= LONGEST_LINE:
+                break
+            piece = os.read(self._source, READ_AT_ONCE)
+        return b"".join(pieces)
 
     def _arrived(self, text: str) -> None:
         if text.strip():
@@ -103,7 +123,7 @@ class PlainFace(Closing):
         if not output.streaming:
             self._finish_line()
             if output.error:
-                self.error(output.error)
+                (self.note if output.stopped else self.error)(output.error)
             self._answered.set()
 
     def said(self, turn: UserTurn) -> None:
@@ -140,4 +160,9 @@ class PlainFace(Closing):
             stream.write(printable(text.replace("\r\n", "\n")) if stream.isatty() else text)
             stream.flush()
         except (OSError, ValueError):
-            self.close()  # nobody reads any more
+            # Nobody reads any more. What the stream still holds goes nowhere: Python would complain of it at its end.
+            with contextlib.suppress(OSError, ValueError):
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, stream.fileno())
+                os.close(nowhere)
+            self.close()

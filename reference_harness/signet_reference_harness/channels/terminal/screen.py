@@ -47,7 +47,7 @@ from signet_reference_harness.channels.closing import Closing
 from signet_reference_harness.channels.terminal.blocks import Blocks
 from signet_reference_harness.channels.terminal.drawing import Drawing, in_brief, one_line
 from signet_reference_harness.channels.terminal.face import Status
-from signet_reference_harness.events import Compacted, Notice, RunFinished, RunStarted, StreamOverflow, ToolCalled
+from signet_reference_harness.events import Compacted, Notice, RunStarted, StreamOverflow, ToolCalled
 
 MENU_ROWS: Final = 8
 INPUT_ROWS: Final = 10
@@ -189,8 +189,7 @@ class Screen(Closing):
         self._running.clear()
         self._stopping = False
         if output.error:
-            stopped = isinstance(output.event, RunFinished) and output.event.summary.status == "cancelled"
-            (self.note if stopped else self.error)(output.error)
+            (self.note if output.stopped else self.error)(output.error)
 
     def said(self, turn: UserTurn) -> None:
         """What the person typed scrolls away as it joins the conversation."""
