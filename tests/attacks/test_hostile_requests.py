@@ -46,7 +46,7 @@ MEMBERS = (
     *("since", "until", "key", "value", "command", "message", "to", "from", "action", "hook", "title", "path", "name"),
 )
 ANSWERED_500 = {"/api/secrets/:name": "Invalid secret name", "/api/hooks/remember": "Internal Server Error"}
-"""What real daemons answer so: a name that is none, and a session key that no header can hold."""
+"""What real daemons answer so: a name that no secret can have, and a session key that no header can hold."""
 LEFT_OUT = frozenset({"/api/secrets/exec", "/api/secrets/:name/exec", "/api/hooks/synthesis/complete"})
 """What a program makes of its command is its own affair, and nobody works at a synthesis."""
 

@@ -65,7 +65,7 @@ def test_the_trace_format_names_what_the_schema_names() -> None:
 
 
 def test_the_commands_that_pages_name_exist() -> None:
-    """No page sends its reader to a command that is none."""
+    """No page sends its reader to a command that does not exist."""
     pages = "\n".join(path.read_text("utf-8") for path in ROOT.glob("docs/**/*.md"))
     named = set(re.findall(r"signet-conformance ([a-z]+)(?=[\s`])", pages))
     assert named <= set(COMMANDS)

@@ -87,7 +87,7 @@ FACTS: Mapping[str, Mapping[str, tuple[str, Sequence[Item]]]] = {
         "beside another memory": (
             "FAIL", [PRIVATE, hook("recall", {"results": [{"id": "m-9"}, {"id": 7}, ROW]}, query="x", **BY_BEACON)],
         ),
-        "in results that are none": (NONE, [PRIVATE, hook("recall", {"results": "m-1"}, query="x", **BY_BEACON)]),
+        "in results that are not rows": (NONE, [PRIVATE, hook("recall", {"results": "m-1"}, query="x", **BY_BEACON)]),
         "a hook that is no recall": (NONE, [PRIVATE, end({"results": [ROW]}, **BY_BEACON)]),
     },
     "007": {

@@ -179,7 +179,7 @@ def test_a_daemon_between_two_contracts_has_no_known_shape(tmp_path: Path) -> No
 
 
 def test_a_conflict_was_409_before(tmp_path: Path) -> None:
-    """Daemon 0.58 refuses a prompt of the other path; skipping it with 200 is none of its answers."""
+    """Daemon 0.58 refuses a prompt of the other path; skipping it with 200 is not among its answers."""
     refused = [STEP, start(), prompt(CLAIMED, 409, **LEGACY)]
     skipped = [STEP, start(), prompt(SKIPPED, **LEGACY)]
     assert judged(tmp_path, refused, daemon_version="0.58.1").daemon["SIG-DAEMON-003"].verdict is Verdict.PASS

@@ -224,7 +224,7 @@ def test_a_key_may_name_an_agent(raw: str | None, agent: str | None) -> None:
     ],
 )
 def test_the_runtime_path_of_a_call(header: str | None, body: Any, path: str | None, tmp_path: Path) -> None:
-    """The header counts if it is not empty, known or not; anything but the two words is none."""
+    """The header counts if it is not empty, known or not; anything but the two words is not a path."""
     values = {("header", "x-signet-runtime-path"): header, ("body", "runtimePath"): body}
     assert _call(tmp_path, "session-start", values).runtime_path == path
 

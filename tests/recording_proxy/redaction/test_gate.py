@@ -27,7 +27,7 @@ def test_what_a_search_could_find_passes_the_gate(pieces: list[str], upper: bool
     raw = (text.upper() if upper else text).encode("utf-8", "surrogatepass")
     lowered = raw.lower()
     could = [*suspects._shapes(lowered), *suspected(lowered), *suspects._assigned(lowered, suspects._ASSIGNED_IN_LINE)]
-    # An option before its program is none of its options.
+    # An option before its program is not one of its options.
     if [
         pattern for pattern in could if pattern is not suspects.COMMANDS or _is_command(text)
     ] or b"agentsdir" in lowered:

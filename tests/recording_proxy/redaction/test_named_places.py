@@ -12,7 +12,7 @@ from tests.recording_proxy.redaction.lines import body_json, line, redacted
 
 
 def test_members_that_are_named_like_secrets() -> None:
-    """String values of such members are secrets; blanks, short tokens and names of secrets are none."""
+    """String values of such members are secrets; blanks, short tokens and names of secrets are not."""
     document = {
         "password": "p",
         "apiKey": "a",

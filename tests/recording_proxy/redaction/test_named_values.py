@@ -78,7 +78,7 @@ def test_a_password_in_json_in_a_string(secret: str, depth: int, spaced: bool) -
 
 
 def test_what_only_follows_a_harmless_name_is_searched_on() -> None:
-    """A value that is none may hold a secret of its own."""
+    """A value that is not a secret may hold a secret of its own."""
     assert MEMBERS.replace('{"token":"a \\"password\\":\\"abc\\""}', taken) == '{"token":"a \\"password\\":\\"<>\\""}'
 
 

@@ -128,7 +128,7 @@ def test_a_parameter_of_this_name_is_none(name: str) -> None:
 
 
 def test_numbers_are_secrets_under_certain_names_only() -> None:
-    """A password may be a number; a number of tokens is none."""
+    """A password may be a number; a number of tokens is not."""
     assert is_secret_name("password")
     assert is_secret_name("clientSecret")
     assert not is_secret_name("inputToken")
