@@ -183,8 +183,8 @@ class Trial:
         here = sorted(reaching, key=lambda n: -within[n] / self._breadth[n])[:most]
         named = (n for n in reaching if _is_named_after(self._items[n], change.module))
         drawing = (n for n, item in enumerate(self._items) if _is_twin(item, change.module) and _draws(item))
-        found = self._known_reaching[change.module, lines] = sorted({*narrow, *here, *named, *drawing})
-        return found
+        chosen = self._known_reaching[change.module, lines] = sorted({*narrow, *here, *named, *drawing})
+        return chosen
 
     def _try_all(self) -> None:
         running: dict[int, list[int]] = {}

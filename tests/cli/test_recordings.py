@@ -1,4 +1,4 @@
-"""What a command line names as a recording although it is not one: refused with what takes it, or passed over in a folder."""
+"""What a command line names as a recording and is not: refused with what takes it, or passed over in a folder."""
 
 from __future__ import annotations
 

@@ -377,7 +377,7 @@ def test_nothing_is_known_of_a_session_without_steps(recorded: Any) -> None:
 
 
 def test_user_turns(recorded: Any) -> None:
-    """Each with its text, the model's turn and the prompts sent until the next step; one without a text does not count."""
+    """Each with text, the turn of the model, and the prompts sent until the next step; without text none is counted."""
     recording = recorded(
         step("prompt", text="one"), prompt(), mark("model"), prompt(), mark("model"),
         step("tool", text="no"), prompt(), mark("model"),

@@ -2,7 +2,7 @@
 
 A case's items are numbered from 1 in their order, marks included; an exchange begins at the second of
 its number and takes a hundredth. A request body is bare JSON (absent or null: none was sent),
-`raw_body` is a body as trace lines write it. A response that is absent is a 200 with `{}`; null stands for no answer. An item
+`raw_body` is a body as trace lines write it. A response that is absent is a 200 with `{}`; null: no answer. An item
 whose `side` is `model` stands in the recording of the harness's model, which then lies beside with the same marks.
 """
 

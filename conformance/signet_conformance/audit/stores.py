@@ -150,7 +150,7 @@ def _remote_files(dataset: str) -> dict[str, int]:
         )
     store, root = _store(dataset)
     try:
-        found = patiently(lambda: _find(store, root))
+        objects = patiently(lambda: _find(store, root))
     except _FOR_GOOD as failure:
         raise UsageError(
             f"cannot be listed: {type(failure).__name__}",
@@ -163,7 +163,7 @@ def _remote_files(dataset: str) -> dict[str, int]:
             where=_told(dataset),
             remedy="the same command tries again",
         ) from None
-    return {store.unstrip_protocol(path): size for path, size in found.items() if is_recording(path)}
+    return {store.unstrip_protocol(path): size for path, size in objects.items() if is_recording(path)}
 
 
 def _find(store: Any, root: str) -> dict[str, int]:

@@ -106,14 +106,14 @@ def command(
     """Write what is missing, then run."""
     places = _places(folders or (".",))
     pin = installed_pin() if kit is None else checked_pin(kit)
-    found = {place: _connectors(place, target, every=every) for place in places}
+    declared = {place: _connectors(place, target, every=every) for place in places}
     # What a lane does not take is refused before anything is written.
-    given = {(place, each.name): place.inputs(each.name, scenarios) for place in places for each in found[place]}
+    given = {(place, each.name): place.inputs(each.name, scenarios) for place in places for each in declared[place]}
     writer = Writer(places[0].root, dry_run)
-    for place, connectors in found.items():
+    for place, connectors in declared.items():
         _write_settings(writer, place, connectors)
     set_up = [
-        _SetUp(place, each, given[place, each.name]) for place, connectors in found.items() for each in connectors
+        _SetUp(place, each, given[place, each.name]) for place, connectors in declared.items() for each in connectors
     ]
     for each in [] if dry_run or no_run else set_up:
         each.run()

@@ -48,7 +48,7 @@ def test_a_server_s_end_is_said_with_its_status() -> None:
 
 @pytest.mark.parametrize("step", [1, 7, 1_000])
 def test_lines_that_are_too_long_are_answered_in_the_server_s_place(step: int) -> None:
-    """Whole messages pass, however they arrive; what is not a message is dropped; one that is too long becomes an error."""
+    """Whole messages pass, however they arrive; what is not a message is dropped; a long one becomes an error."""
     long = {"jsonrpc": "2.0", "id": 7, "result": "x" * 300}
     unasked = {"jsonrpc": "2.0", "method": "notifications/x", "params": "x" * 300}
     said = [json.dumps({"id": 1}), "a word of a log", "", json.dumps(long), json.dumps(unasked), json.dumps({"id": 2})]

@@ -44,10 +44,10 @@ class Blocks:
         return [tail] if tail.strip() else []
 
     def _mind_fence(self, line: str) -> None:
-        found = _FENCE.match(line)
-        if not found:
+        fence = _FENCE.match(line)
+        if not fence:
             return
-        marks = found[1]
+        marks = fence[1]
         if not self._fence:
             self._fence = marks
         elif marks.startswith(self._fence) and not line.strip().strip(marks[0]):
