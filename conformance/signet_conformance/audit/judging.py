@@ -6,6 +6,7 @@ import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -50,18 +51,19 @@ def judge_batch(job: dict[str, Any]) -> bytes:
     `job` is what `manifest.job` says. The same job gives the same bytes, whoever does it, and however often.
     """
     hashes = Hashes(job["salt"])
-    lines: list[bytes] = []
+    lines = BytesIO()
     # Traces are many small objects without cycles: looking for some takes as long as a third of the judging.
     enabled = gc.isenabled()
     gc.disable()
     try:
         for together in _groups(job["entries"]):
             for row in _rows_of(together, job, hashes):
-                lines += (_encoder.encode(row), b"\n")
+                lines.write(_encoder.encode(row))
+                lines.write(b"\n")
     finally:
         if enabled:
             gc.enable()
-    return b"".join(lines)
+    return lines.getvalue()
 
 
 def _groups(entries: Iterable[Entry]) -> Iterator[Sequence[Entry]]:
