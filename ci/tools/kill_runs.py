@@ -60,9 +60,10 @@ class Storm:
             # Resumptions are killed too, half of them.
             status = self._performed({"resume": run, "summary": summary}, kill=self._drawn.random() < 0.5)
             if status == 2:
-                told = json.loads(summary.read_bytes())["error"]["message"]
-                self.counted[f"refused to be resumed: {told.rpartition(': ')[2]}"] += 1
-                status = self._performed(begun, kill=False)
+                told = json.loads(summary.read_bytes())["error"]["message"].rpartition(": ")[2]
+                self.counted[f"refused to be resumed: {told}"] += 1
+                # It was killed when it was through, or before it had begun: then it is begun anew.
+                status = 0 if told == "the run is finished" else self._performed(begun, kill=False)
         if status is None:
             self.counted["left as the kill left them"] += 1
         elif status == 0:
