@@ -42,6 +42,23 @@ def _served(folder: Path, trouble: Trouble, monkeypatch: pytest.MonkeyPatch) -> 
         stores._store_of.cache_clear()
         yield
         stores._store_of.cache_clear()
+        for store in list(s3fs.S3FileSystem._cache.values()):
+            if store._s3 is not None:
+                fsspec.asyn.sync(store.loop, store._s3.__aexit__, None, None, None)
+        s3fs.S3FileSystem.clear_instance_cache()
+        _end_thread()
+
+
+def _end_thread() -> None:
+    """End the thread in which fsspec asks stores: tests that fork come later in this process."""
+    from fsspec import asyn
+
+    loop, thread = asyn.loop[0], asyn.iothread[0]
+    if loop is not None and thread is not None:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(30)
+        loop.close()
+    asyn.loop[0] = asyn.iothread[0] = None
 
 
 @pytest.mark.usefixtures("_served")
