@@ -43,13 +43,13 @@ def lane(folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
     """Run the script of the action in a workspace."""
     return subprocess.run(
         ["/bin/sh", str(SCRIPT)], cwd=folder, env=environment(folder, **inputs),
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
 
 
 def until(met: Callable[[], bool]) -> None:
-    """Wait for a condition, a minute at most."""
-    deadline = time.monotonic() + 60
+    """Wait for a condition, three minutes at most."""
+    deadline = time.monotonic() + 180
     while not met():
         assert time.monotonic() < deadline
         time.sleep(0.02)
