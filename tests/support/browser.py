@@ -144,12 +144,13 @@ def browser() -> Iterator[Browser]:
             wanted = {
                 "goog:chromeOptions": {"binary": binary, "args": options},
                 "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
+                "timeouts": {"script": 180_000},
             }
             root = f"http://127.0.0.1:{port}"
-            with httpx.Client(timeout=60, trust_env=False) as client:
+            with httpx.Client(timeout=180, trust_env=False) as client:
                 answer = client.post(f"{root}/session", json={"capabilities": {"alwaysMatch": wanted}}).json()["value"]
                 session = f"{root}/session/{answer['sessionId']}"
-            with httpx.Client(base_url=f"{session}/", timeout=60, trust_env=False) as client:
+            with httpx.Client(base_url=f"{session}/", timeout=180, trust_env=False) as client:
                 try:
                     yield Browser(client)
                 finally:
