@@ -20,7 +20,7 @@ from signet_conformance.children.environment import clean_environment
 from signet_conformance.children.forks import PROGRAMS
 from signet_conformance.children.processes import ChildEndedError, LineProcess
 from signet_conformance.targets.hosts import python_host
-from tests.support.processes import Watched
+from tests.support.processes import Watched, children_of
 
 LONG_S = 60.0
 HARNESS = [sys.executable, "-P", "-m", "signet_reference_harness"]
@@ -50,12 +50,6 @@ def parent_of(pid: int) -> int:
     """The id of a process's parent."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("PPid:"))
-
-
-def children_of(pid: int) -> set[int]:
-    """The ids of a process's children."""
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return {int(child) for task in tasks for child in (task / "children").read_text().split()}
 
 
 def harness(folder: Path, command: list[str] = HARNESS, **env: str) -> LineProcess:

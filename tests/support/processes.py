@@ -69,3 +69,12 @@ def descendants(pid: int) -> set[int]:
         below.update(children)
         waiting += children
     return below
+
+
+def children_of(pid: int) -> set[int]:
+    """The ids of a process's children; a thread that ends meanwhile has none."""
+    children: set[int] = set()
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):
+            children |= {int(child) for child in (task / "children").read_text().split()}
+    return children
