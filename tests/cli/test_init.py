@@ -158,7 +158,7 @@ def test_a_repository_of_several_connectors_gets_one_lane(tmp_path: Path, invoke
     workflow = yaml.safe_load((tmp_path / WORKFLOW).read_text())
     job = workflow["jobs"]["conformance"]
     jobs = job["strategy"]["matrix"]["include"]
-    assert [(each["target"], each["working-directory"], each["build-in"]) for each in jobs] == [
+    assert [(each["target"], each["working-directory"], each["build-folder"]) for each in jobs] == [
         ("one", "packages/one", "packages/one"),
         ("two", "packages/two", "packages/two"),
     ]

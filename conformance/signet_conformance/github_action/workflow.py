@@ -50,7 +50,7 @@ _ONE_OF_SEVERAL = """\
 _BUILD_OF_SEVERAL = """\
       - if: ${{ matrix.build != '' }}
         run: bash -euo pipefail -c "$BUILD"
-        working-directory: ${{ matrix.build-in }}
+        working-directory: ${{ matrix.build-folder }}
         env:
           BUILD: ${{ matrix.build }}
 """
@@ -132,6 +132,6 @@ def _job(driven: Driven, names: Iterable[str]) -> Iterator[str]:
     for name in names:
         yield f'          {dash}{name}: "{driven.inputs.get(name, "")}"'
         dash = "  "
-    yield f'            build-in: "{driven.within}"'
+    yield f'            build-folder: "{driven.within}"'
     yield "            build: |" if driven.build else '            build: ""'
     yield from (f"              {line}" for line in driven.build)
