@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(missing() is not None, reason=f"no browser: {mis
 
 EXCHANGES = 50_000
 MOST_TABS = 80
-PAGES = ("report", "diff", "matrix", "hostile")
+PAGES = ("report", "diff", "matrix", "index", "hostile")
 
 CONTRAST = """
 const light = (c) => c.map((v) => v / 255).map((v) => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
@@ -90,6 +90,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run("check", "hostile.jsonl", "--html", "hostile.html")
     run("diff", "a.jsonl", "b.jsonl", "--html", "diff.html")
     run("matrix", "r.json", "r.json", "--html", "matrix.html")
+    # The first page of a site: index.html.
+    done = CliRunner().invoke(commands, ["matrix", str(folder / "r.json"), "--site", str(folder)])
+    assert done.exit_code == 0, done.output
     return folder
 
 
