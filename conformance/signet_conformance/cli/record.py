@@ -207,17 +207,18 @@ def _demanded(option: str, value: str | None, example: str) -> str:
 def _run(child: LineProcess, upstream: str, out: str, told: Mapping[str, str]) -> int:
     url = child.receive(START_S)["url"]
     pass_on_stderr(child)
-    print(
-        f"recording {printable(upstream, 300)} into {printable(out, 1000)}",
-        "point the connector at the recorder, then use it:",
-        f"  export SIGNET_DAEMON_URL={printable(url, 300)}",
-        *(f"  export {name}={shlex.quote(printable(value, 300))}" for name, value in told.items()),
-        "Ctrl-C ends the recording",
-        sep="\n",
-        flush=True,
-    )
     shows_progress = sys.stdout.isatty()
     try:
+        # Whoever has read the last of these lines may end the recording: nothing lies between it and the wait.
+        print(
+            f"recording {printable(upstream, 300)} into {printable(out, 1000)}",
+            "point the connector at the recorder, then use it:",
+            f"  export SIGNET_DAEMON_URL={printable(url, 300)}",
+            *(f"  export {name}={shlex.quote(printable(value, 300))}" for name, value in told.items()),
+            "Ctrl-C ends the recording",
+            sep="\n",
+            flush=True,
+        )
         while True:
             # No command was sent, so only the timeout or the recorder's end ends the wait.
             with suppress(ChildTimeoutError):
