@@ -165,7 +165,7 @@ def session(chance: random.Random, number: int) -> Iterator[Exchange]:
 
 def write_trace(path: Path, sessions: int) -> None:
     """Write a trace of so many sessions, the same one each time."""
-    chance = random.Random(20)  # noqa: S311  a trace, no secret
+    chance = random.Random(20)
     declared = {"agents": ["atlas-agent"], "harness": "openclaw", "bounds_s": {"start": 15.0, "prompt": 5.0}}
     header = {
         "kind": "header",

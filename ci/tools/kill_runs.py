@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import random
 import signal
@@ -36,6 +37,8 @@ PAUSE_S: Final = 0.02
 LEFT: Final = 10
 """One run in so many is not resumed."""
 HOOKS: Final = "/api/hooks/session-"
+FORKS: Final = multiprocessing.get_context("fork")
+"""A fork has imported the harness already."""
 
 
 class Storm:
@@ -44,7 +47,7 @@ class Storm:
     def __init__(self, home: Path, environ: Mapping[str, str], seed: int) -> None:
         self._home = home
         self._environ = dict(environ)
-        self._drawn = random.Random(seed)  # noqa: S311 - a seed repeats the instants
+        self._drawn = random.Random(seed)
         self._took = [0.5]
         """Seconds of the last runs that were not killed."""
         self.counted: Counter[str] = Counter()
@@ -83,17 +86,17 @@ class Storm:
     def _performed(self, options: dict[str, Any], *, kill: bool) -> int | None:
         """The exit status; None for a process that was killed."""
         began = time.monotonic()
-        process = os.fork()
-        if process == 0:
-            perform_and_exit(options, self._environ)
-        if kill:
-            time.sleep(self._drawn.uniform(0, 1.2 * mean(self._took[-10:])))
-            os.kill(process, signal.SIGKILL)
-        status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-        self.counted["processes killed" if status < 0 else "processes that came to their end"] += 1
-        if not kill and status == 0:
+        process = FORKS.Process(target=perform_and_exit, args=(options, self._environ))
+        process.start()
+        # Until its instant has come, or its end.
+        process.join(self._drawn.uniform(0, 1.2 * mean(self._took[-10:])) if kill else None)
+        process.kill()
+        process.join()
+        killed = process.exitcode == -signal.SIGKILL
+        self.counted["processes killed" if killed else "processes that came to their end"] += 1
+        if not kill and process.exitcode == 0:
             self._took.append(time.monotonic() - began)
-        return None if status < 0 else status
+        return None if killed else process.exitcode
 
     def _look(self, number: int, project: Path) -> None:
         session = read_session(self._home / "state" / "sessions" / f"session-{number}.jsonl")
@@ -111,20 +114,15 @@ class Storm:
             self.wrong.append(f"run-{number}: was finished, and did not refuse")
 
 
-def stormed(home: Path, environ: Mapping[str, str], numbers: range, seed: int) -> int:
-    """A process that performs these runs, and leaves what came of them in `storm.json`."""
-    process = os.fork()
-    if process == 0:
-        storm = Storm(home, environ, seed)
-        try:
-            for number in numbers:
-                storm.run(number)
-            storm.end()
-        except Exception as crash:  # noqa: BLE001 - it is told, with what the others found
-            storm.wrong.append(f"{type(crash).__name__}: {crash}")
+def perform_all(home: Path, environ: Mapping[str, str], numbers: range, seed: int) -> None:
+    """Perform these runs, and leave what came of them in `storm.json`, even where something is raised."""
+    storm = Storm(home, environ, seed)
+    try:
+        for number in numbers:
+            storm.run(number)
+        storm.end()
+    finally:
         (home / "storm.json").write_text(json.dumps([storm.counted, storm.wrong]))
-        os._exit(0)
-    return process
 
 
 def unended(recording: Any) -> Iterator[str]:
@@ -167,12 +165,15 @@ def main() -> int:
                 own = {"SIGNET_AGENT_ID": f"atlas-{place}", "SIGNET_PATH": str(of / "workspace")}
                 own["SIGNET_HARNESS_STATE_DIR"] = str(of / "state")
                 numbers = range(place, options.runs, options.beside)
-                processes.append(stormed(of, {**environ, **own}, numbers, options.seed + place))
+                storm = (of, {**environ, **own}, numbers, options.seed + place)
+                processes.append(FORKS.Process(target=perform_all, args=storm))
+                processes[-1].start()
             for process in processes:
-                os.waitpid(process, 0)
+                process.join()
         told = [json.loads((home / str(place) / "storm.json").read_text()) for place in range(options.beside)]
         counted = sum((Counter(each) for each, _ in told), Counter[str]())
-        wrong = [*(each for _, found in told for each in found), *judged(out)]
+        cut_short = [f"{each.name} ended with {each.exitcode}, as told above" for each in processes if each.exitcode]
+        wrong = [*cut_short, *(each for _, its in told for each in its), *judged(out)]
     for what, count in sorted(counted.items()):
         print(f"{count:6} {what}")
     for each in wrong[:20]:

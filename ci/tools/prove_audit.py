@@ -67,7 +67,7 @@ def text(chance: random.Random, words: int) -> str:
 
 def recording(number: int) -> bytes:
     """The lines of a short recording; always the same ones for a number."""
-    chance = random.Random(number)  # noqa: S311 - the same recordings each time are the point
+    chance = random.Random(number)
     created = f"2026-11-{number % 28 + 1:02}T{number % 24:02}:{number % 60:02}:00.000Z"
     declared = {"agents": ["atlas-agent"], "harness": "openclaw", "bounds_s": {"start": 15.0, "prompt": 5.0}}
     lines: list[dict[str, Any]] = [
@@ -129,7 +129,7 @@ def audit(folder: Path, out: Path, workers: int, count: int) -> str:
 
 def killed(folder: Path, out: Path, kills: int, whole_s: float) -> str:
     """Audit and be killed so many times, with all processes of the audit; the hash of what came at last."""
-    chance = random.Random(3)  # noqa: S311 - instants, no secret
+    chance = random.Random(3)
     done = 0
     while done < kills:
         process = subprocess.Popen(

@@ -80,7 +80,7 @@ class Proof:
 
     def killed(self, name: str, seed: int) -> None:
         """A run that is killed a few times on its way."""
-        chosen = random.Random(seed)  # noqa: S311 - moments, not secrets
+        chosen = random.Random(seed)
         command = bench("run", self._folder / "locomo-captions.jsonl", "--out", self._folder / name, "-q")
         for _ in range(KILLS):
             process = subprocess.Popen(command, stdout=subprocess.DEVNULL)

@@ -19,7 +19,7 @@ MIXED = LOWER + "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 def some(count: int, letters: str = MIXED, seed: str = "") -> str:
     """So many characters, the same ones each time; a digit and a letter are among them."""
-    drawn = random.Random(f"{count}{letters}{seed}")  # noqa: S311 - it is no real secret
+    drawn = random.Random(f"{count}{letters}{seed}")
     return "".join(drawn.choice(letters) for _ in range(count - 2)) + "7" + letters[10 % len(letters)]
 
 

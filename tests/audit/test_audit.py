@@ -100,7 +100,7 @@ def test_a_shuffled_listing_changes_nothing(invoke: Invoke, folder: Path, monkey
 
     def shuffled(dataset: str) -> dict[str, int]:
         files = list(known(dataset).items())
-        random.Random(7).shuffle(files)  # noqa: S311 - any order will do, and always the same
+        random.Random(7).shuffle(files)
         return dict(files)
 
     monkeypatch.setattr(stores, "_local_files", shuffled)

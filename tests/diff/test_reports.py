@@ -90,7 +90,7 @@ def edited(lines: list[Line], chance: random.Random) -> list[Line]:
 
 def pairs(folder: Path) -> Iterator[tuple[Judged, Judged]]:
     """Recordings as they are, each with one that was edited."""
-    chance = random.Random(14)  # noqa: S311 - not for secrets
+    chance = random.Random(14)
     whole = [(judge(read(file)), lines) for file, lines in recordings()]
     for number in range(EDITS):
         before, lines = whole[number % len(whole)]

@@ -29,7 +29,8 @@ class Cluster:
         self._completed = distributed.as_completed
         try:
             self._client = distributed.Client(address, timeout=_CONNECT_S, set_as_default=False)
-        except Exception as failure:  # noqa: BLE001 - whatever keeps it from answering
+        except (OSError, TypeError, ValueError) as failure:
+            # Nobody answers; the address is of a kind that is not set up here; it is not an address.
             raise UsageError(
                 f"does not answer as a Dask scheduler: {printable(failure, 200)}",
                 where=f"--scheduler {printable(address, 200)}",

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from signet_conformance.audit.naming import Hashes, pointer_shown, shown
-from signet_conformance.audit.rows import BreachRow, RecordingRow, Row, SaveRow, SessionRow
+from signet_conformance.audit.rows import Breach, BreachRow, RecordingRow, Row, SaveRow, SessionRow
 from signet_conformance.audit.stores import ObjectLostError, copy, is_remote
 from signet_conformance.engine import Judged, judge_each
 from signet_conformance.errors import TraceError
@@ -29,7 +29,12 @@ from signet_conformance.trace.sides import SUFFIX, model_side
 
 JOINED = frozenset({"SIG-END-002", "SIG-HEALTH-001", "SIG-END-005", "SIG-PROMPT-005", "SIG-START-004"})
 """What is said of a session by these may be settled by another recording of it."""
-_BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN, Verdict.INCONCLUSIVE)
+_BREACHES: Mapping[Verdict, Breach] = {
+    Verdict.ERROR: "ERROR",
+    Verdict.FAIL: "FAIL",
+    Verdict.WARN: "WARN",
+    Verdict.INCONCLUSIVE: "INCONCLUSIVE",
+}
 _TOGETHER = 50
 """Short recordings that are judged together, at most."""
 _TOGETHER_BYTES = 2 * 1024 * 1024
@@ -89,7 +94,7 @@ def _rows_of(entries: Sequence[Entry], job: dict[str, Any], hashes: Hashes) -> I
         try:
             trace = _read(place, size, model_size)
         except ObjectLostError as failure:
-            lost[name] = RecordingRow(recording=name, outcome="unreadable", why=failure.why)  # type: ignore[arg-type]  # its codes
+            lost[name] = RecordingRow(recording=name, outcome="unreadable", why=failure.why)
             continue
         created = _instant(trace.header)
         if since is None or created is None or created.strftime("%Y-%m-%d") >= since:
@@ -226,7 +231,7 @@ def _breaches(name: str, requirement: str, judged: Judged, hashes: Hashes) -> It
         yield BreachRow(
             recording=name,
             requirement=requirement,
-            verdict=judgement.verdict.value,  # type: ignore[arg-type]  # of _BREACHES
+            verdict=_BREACHES[judgement.verdict],
             session=hashes.of(key if requirement in JOINED or first is None else _session(judged.recording, first)),
             count=max(1, len(findings)),
             exchanges=() if first is None else first.exchanges[:_TOLD],

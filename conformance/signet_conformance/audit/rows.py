@@ -18,6 +18,7 @@ Instant = Annotated[str, Meta(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d
 Seconds = Annotated[float, Meta(description="Seconds since 1970, UTC.")]
 Count = Annotated[int, Meta(ge=0)]
 Breach = Literal["ERROR", "FAIL", "WARN", "INCONCLUSIVE"]
+Unreadable = Literal["gone", "refused", "damaged", "not-delivered"]
 
 
 class RecordingRow(Struct, frozen=True, kw_only=True, tag_field="kind", tag="recording"):
@@ -34,7 +35,7 @@ class RecordingRow(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rec
         Meta(description="broken-off: its scenario was not performed to its end, so it decides nothing."),
     ]
     why: Annotated[
-        Literal["gone", "refused", "damaged", "not-delivered"] | None,
+        Unreadable | None,
         Meta(description="Why it could not be read."),
     ] = None
     connector: Name | None = None

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from signet_conformance.audit.extra import package
+from signet_conformance.audit.rows import Unreadable
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.trace.sides import is_model_side, is_recording, model_side
 
@@ -33,7 +34,7 @@ Result = TypeVar("Result")
 class ObjectLostError(Exception):
     """A recording that was listed cannot be had; `why` is a code of a row."""
 
-    def __init__(self, why: str) -> None:
+    def __init__(self, why: Unreadable) -> None:
         self.why = why
         super().__init__(why)
 

@@ -18,7 +18,8 @@ _LISTS = {
     "passed": Verdict.PASS,
     "undecided": Verdict.INCONCLUSIVE,
 }
-_BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
+Worst = Literal["ERROR", "FAIL", "WARN"]
+_BREACHES: Mapping[Verdict, Worst] = {Verdict.ERROR: "ERROR", Verdict.FAIL: "FAIL", Verdict.WARN: "WARN"}
 
 
 class Cell(Struct, frozen=True, kw_only=True):
@@ -27,7 +28,7 @@ class Cell(Struct, frozen=True, kw_only=True):
     connector: Name
     release: Annotated[Name | None, Meta(description="None: the recordings do not say.")]
     requirement: RequirementId
-    verdict: Annotated[Literal["ERROR", "FAIL", "WARN"], Meta(description="The worst of them.")]
+    verdict: Annotated[Worst, Meta(description="The worst of them.")]
     recordings: Annotated[Count, Meta(description="How many breach it.")]
     passing: Annotated[Count, Meta(description="How many of the release pass it.")]
     first_seen: Annotated[Instant | None, Meta(description="When the first of them began.")]
@@ -209,7 +210,7 @@ class Summing:
             connector=connector,
             release=release,
             requirement=requirement,
-            verdict=seen.verdict.value,  # type: ignore[arg-type]  # a breach, since there is one
+            verdict=_BREACHES[seen.verdict],
             recordings=seen.breaching,
             passing=seen.passing,
             first_seen=seen.first,
