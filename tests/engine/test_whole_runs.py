@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from signet_conformance import engine
-from signet_conformance.engine import JudgedRun, fold_verdicts, judge, judge_run, run_judgements
+from signet_conformance.engine import JudgedRun, fold_verdicts, folding, judge, judge_run, run_judgements
 from signet_conformance.finding import Reason, Verdict
 from signet_conformance.rules.outcome import Outcome
 from signet_conformance.rules.whole_run import WholeRun
@@ -174,7 +173,7 @@ def test_a_rule_over_a_run_that_crashes_is_the_kits_own_error(monkeypatch: pytes
         raise ZeroDivisionError("three")
         yield
 
-    monkeypatch.setattr(engine, "run_rules", lambda: {COVERAGE: crashes})
+    monkeypatch.setattr(folding, "run_rules", lambda: {COVERAGE: crashes})
     together = _run(_performed(START), _performed(START), capabilities=("session-start",)).together
     assert (together[COVERAGE].verdict, together[COVERAGE].reason) == (Verdict.ERROR, Reason.CRASHED)
     assert "three" in together[COVERAGE].message

@@ -1,0 +1,21 @@
+"""Trace and contract in, verdicts out, as plain values: the engine never prints and opens nothing."""
+
+from __future__ import annotations
+
+from signet_conformance.engine.folding import exit_status, fold_run, fold_verdicts, judge_run, run_judgements
+from signet_conformance.engine.judged import Judged, JudgedRun
+from signet_conformance.engine.judging import judge, judge_each
+from signet_conformance.engine.tally import MAX_FINDINGS
+
+__all__ = [
+    "MAX_FINDINGS",
+    "Judged",
+    "JudgedRun",
+    "exit_status",
+    "fold_run",
+    "fold_verdicts",
+    "judge",
+    "judge_each",
+    "judge_run",
+    "run_judgements",
+]

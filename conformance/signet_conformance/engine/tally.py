@@ -1,0 +1,105 @@
+"""What a rule yields, counted, and the judgement that it comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import TypeVar
+
+from signet_conformance.errors import TraceError
+from signet_conformance.facts import NeedsWholeError, Recording
+from signet_conformance.finding import FOLDING_ORDER, Finding, Judgement, Reason, Verdict
+from signet_conformance.rules.outcome import Outcome
+from signet_conformance.rules.whole_run import WholeRun
+
+Judgeable = TypeVar("Judgeable", Recording, WholeRun)
+MAX_FINDINGS = 200
+"""Findings of one requirement of one trace that are kept whole; of the others only which exchanges they name."""
+MOST_FINDINGS = 100_000
+"""Findings of one requirement of one trace that are kept at all; the rest is counted as subjects."""
+
+
+class Tally:
+    """What a rule yields, counted: the first findings whole, of the others which exchanges they name."""
+
+    __slots__ = ("_crash", "_dropped", "_excuse", "_kinds", "_passed", "findings")
+
+    def __init__(self, excuse: Callable[[Finding], Finding] | None = None) -> None:
+        self.findings: list[Finding] = []
+        self._excuse = excuse
+        self._passed = self._dropped = 0
+        self._kinds: set[Verdict] = set()
+        self._crash: str | None = None
+
+    def run(self, rule: Callable[[Judgeable], Iterator[Outcome]], what: Judgeable) -> None:
+        """Take what a rule yields; raise NeedsWholeError where it was given too little to look at."""
+        if self._crash is not None:
+            return
+        try:
+            for subject in rule(what):
+                if subject is Verdict.PASS:
+                    self._passed += 1
+                else:
+                    self._take(subject if self._excuse is None else self._excuse(subject))
+        except (NeedsWholeError, TraceError):
+            raise
+        except Exception as crash:  # noqa: BLE001 - whatever a rule raises is the kit's own failure
+            self._crash = f"the kit's rule raised {type(crash).__name__}: {crash}"[:300]
+
+    def add(self, later: Tally) -> None:
+        """Take what the same rule came to over the next piece."""
+        if self._crash is None:
+            for finding in later.findings:
+                self._take(finding)
+            self._passed += later._passed
+            self._dropped += later._dropped
+            self._crash = later._crash
+
+    def _take(self, outcome: Finding) -> None:
+        if len(self.findings) < MAX_FINDINGS or outcome.verdict not in self._kinds:
+            self.findings.append(outcome)
+            self._kinds.add(outcome.verdict)
+        elif len(self.findings) < MOST_FINDINGS:
+            # What was sent and expected is in the first ones; each broken exchange is to be marked.
+            self.findings.append(Finding(outcome.verdict, outcome.exchanges, outcome.fold, fold=outcome.fold))
+        else:
+            self._dropped += 1
+
+    def judgement(self, name: str) -> Judgement:
+        """What it comes to for a requirement."""
+        if self._crash is not None:
+            # A crashing rule is the kit's own failure: it is reported as such and the others still run.
+            return Judgement(name, Verdict.ERROR, Reason.CRASHED, self._crash)
+        if not self.findings:
+            return _without_findings(name, self._passed)
+        return _fold(name, self._passed, self.findings, self._dropped)
+
+
+def _fold(name: str, passed: int, findings: list[Finding], dropped: int) -> Judgement:
+    verdicts = {finding.verdict for finding in findings} | ({Verdict.PASS} if passed else set())
+    verdict = next((v for v in FOLDING_ORDER if v in verdicts), Verdict.NOT_APPLICABLE)
+    subjects = passed + len(findings) + dropped
+    kept = tuple(f for f in findings if f.verdict is verdict)
+    if verdict is Verdict.NOT_APPLICABLE:
+        return Judgement(name, verdict, Reason.NO_SUBJECT, kept[0].message)
+    if verdict is Verdict.PASS:
+        # What a rule has to tell of a subject that conforms is no evidence, and stands in the message alone.
+        told = "; ".join([count_of(subjects), *list(dict.fromkeys(f.message for f in kept))[:3]])
+        return Judgement(name, verdict, Reason.CONFORMING, told, subjects=subjects)
+    reason = Reason.UNDECIDED if verdict is Verdict.INCONCLUSIVE else Reason.BREACH
+    messages = list(dict.fromkeys(f.message for f in kept[:MAX_FINDINGS]))
+    message = "; ".join(messages[:3]) + (" …" if len(messages) > 3 else "")
+    return Judgement(name, verdict, reason, message, kept, subjects)
+
+
+@lru_cache(maxsize=10_000)
+def _without_findings(name: str, passed: int) -> Judgement:
+    """What most rules come to over most recordings."""
+    if passed:
+        return Judgement(name, Verdict.PASS, Reason.CONFORMING, count_of(passed), subjects=passed)
+    return Judgement(name, Verdict.NOT_APPLICABLE, Reason.NO_SUBJECT, "nothing in the trace is subject to it")
+
+
+def count_of(subjects: int) -> str:
+    """How many subjects, in words."""
+    return f"{subjects} subject{'' if subjects == 1 else 's'}"
