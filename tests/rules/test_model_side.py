@@ -6,59 +6,16 @@ import copy
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from signet_conformance.contract import harness_requirements
-from signet_conformance.engine import Judged, exit_status, judge
-from signet_conformance.finding import Judgement, Reason, Side, Verdict
+from signet_conformance.engine import exit_status, judge
+from signet_conformance.finding import Reason, Side, Verdict
 from signet_conformance.rules.model import MODEL_RULES
 from tests.support.case_traces import build
 
-Item = Mapping[str, Any]
-EXAMPLES: Mapping[str, Sequence[Item]] = {
-    name: [item["mark"] | {"mark": item["mark"]["name"]} if "mark" in item else item for item in entry.example]
-    for name, entry in harness_requirements().items()
-}
-"""The catalogue's own recordings, each of which breaches its requirement."""
-INJECTED = "## Relevant Memories\n\n- Atlas deploys happen on Friday at 16:00 UTC."
-FACT = "- [fact] Atlas Billing / refunds: refunds over 500 EUR need Mira's approval"
-ASKED = "When do we deploy Atlas?"
-TOOLS = [{"name": "memory_search", "input_schema": {"type": "object"}}]
-
-
-def judged(folder: Path, items: Sequence[Item], **header: Any) -> Judged:
-    """The verdicts over these items."""
-    return judge(build(folder / "run.jsonl", items, header))
-
-
-def of(folder: Path, number: int, items: Sequence[Item], **header: Any) -> Judgement:
-    """The judgement of one requirement of the family."""
-    return judged(folder, items, **header).harness[f"SIG-MODEL-{number:03d}"]
-
-
-def example(number: int) -> list[dict[str, Any]]:
-    """The recording of a requirement's example, to be changed."""
-    return copy.deepcopy([dict(item) for item in EXAMPLES[f"SIG-MODEL-{number:03d}"]])
-
-
-def model(body: Any, path: str = "/v1/messages", **more: Any) -> dict[str, Any]:
-    """A request to the model."""
-    return {"side": "model", "request": {"method": "POST", "path": path, "body": body}, **more}
-
-
-def anthropic(text: str, system: Any = "", *, tools: bool = True, messages: Any = None) -> dict[str, Any]:
-    """A request in Anthropic's format."""
-    body = {"model": "m", "system": system, "messages": messages or [{"role": "user", "content": text}]}
-    return model({**body, **({"tools": TOOLS} if tools else {})})
-
-
-def asking(number: int, *requests: Item) -> list[Item]:
-    """The example of a requirement with other requests in the place of its last one to the model."""
-    items: list[Item] = list(example(number))
-    last = max(place for place, item in enumerate(items) if "side" in item)
-    return [*items[:last], *requests, *items[last + 1 :]]
+from .model_requests import ASKED, EXAMPLES, FACT, INJECTED, Item, anthropic, asking, example, judged, model, of
 
 
 @pytest.mark.parametrize("name", MODEL_RULES)
@@ -305,82 +262,6 @@ def test_a_hook_whose_bound_has_passed_may_be_left(tmp_path: Path) -> None:
     assert of(tmp_path, 6, items).verdict is Verdict.PASS
     items[-1] |= {"t0": 3.9}
     assert "has begun" in of(tmp_path, 6, items, declared={}).message
-
-
-TOLD = [
-    ("found", "1. Atlas deploys happen on Friday\n   at 16:00 UTC. (0.9)", Verdict.PASS),
-    ("found", '{"results": [{"content": "Atlas deploys happen on Friday at 16:00 UTC."}]}', Verdict.PASS),
-    ("found", "No memories found.", Verdict.WARN),
-    ("found", "Error: the memory daemon is unavailable", Verdict.WARN),
-    ("found", "[1 result, see panel]", Verdict.INCONCLUSIVE),
-    ("nothing", "No memories found.", Verdict.INCONCLUSIVE),
-    ("refused", "No memories found.", Verdict.WARN),
-    ("refused", '{"error": "the daemon answered 500"}', Verdict.PASS),
-    ("refused", "Signet is not reachable right now", Verdict.PASS),
-    ("refused", "Hm.", Verdict.INCONCLUSIVE),
-]
-
-
-@pytest.mark.parametrize(("answer", "result", "verdict"), TOLD)
-def test_the_result_of_a_recall_is_compared_with_the_answer(
-    answer: str, result: str, verdict: Verdict, tmp_path: Path
-) -> None:
-    """Memories that were found, and failures, have to be told; how is the program's affair."""
-    items = example(7)
-    items[-1]["request"]["body"]["messages"][-1]["content"][0]["content"] = result
-    if answer == "nothing":
-        items[-2]["response"]["body"]["results"] = []
-    if answer == "refused":
-        items[-2]["response"] = {"status": 500, "body": {"error": "no"}}
-    assert of(tmp_path, 7, items).verdict is verdict
-
-
-@pytest.mark.parametrize(
-    ("status", "result", "verdict"),
-    [
-        (200, "Saved.", Verdict.PASS),
-        (200, "OK: deploys fail on Fridays, error 500 included", Verdict.PASS),
-        (200, "Failed to save memory", Verdict.WARN),
-        (503, "Saved to memory", Verdict.WARN),
-        (503, "Could not save: busy", Verdict.PASS),
-    ],
-)
-def test_the_result_of_a_save_is_compared_with_the_answer(
-    status: int, result: str, verdict: Verdict, tmp_path: Path
-) -> None:
-    """What was kept is told as kept, what was not as a failure; what it says itself does not count."""
-    text = json.dumps(example(7)).replace('"query": "Atlas deploys"', '"content": "deploys fail on Fridays"')
-    items = json.loads(text.replace("/api/memory/recall", "/api/memory/remember"))
-    items[-2]["response"] = {"status": status, "body": {"id": "m-1"} if status == 200 else {"error": "busy"}}
-    items[-1]["request"]["body"]["messages"][-1]["content"][0]["content"] = result
-    assert of(tmp_path, 7, items).verdict is verdict
-
-
-@pytest.mark.parametrize("api", ["chat", "responses", "ollama"])
-def test_a_tools_result_is_read_in_every_format(api: str, tmp_path: Path) -> None:
-    """Each vendor's way to repeat a call with its result is understood."""
-    arguments, said = '{"query": "Atlas deploys"}', "No memories found."
-    function = {"name": "memory_search", "arguments": arguments if api == "chat" else json.loads(arguments)}
-    chat = [
-        {"role": "user", "content": ASKED},
-        {"role": "assistant", "tool_calls": [{**({"id": "c1"} if api == "chat" else {}), "function": function}]},
-        {
-            "role": "tool",
-            "content": said,
-            **({"tool_call_id": "c1"} if api == "chat" else {"tool_name": "memory_search"}),
-        },
-    ]
-    responses = [
-        {"role": "user", "content": ASKED},
-        {"type": "function_call", "call_id": "c1", "name": "memory_search", "arguments": arguments},
-        {"type": "function_call_output", "call_id": "c1", "output": said},
-    ]
-    body, path = {
-        "chat": ({"messages": chat}, "/v1/chat/completions"),
-        "ollama": ({"messages": chat}, "/api/chat"),
-        "responses": ({"input": responses}, "/v1/responses"),
-    }[api]
-    assert of(tmp_path, 7, asking(7, model(body, path))).verdict is Verdict.WARN
 
 
 def test_a_turn_without_the_daemon_is_answered_in_time(tmp_path: Path) -> None:

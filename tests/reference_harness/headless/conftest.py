@@ -17,6 +17,13 @@ from tests.reference_harness.recording_daemon import RecordingDaemon
 
 __all__ = ["scripted_model", "serve"]
 
+WHOLE_TURN = ["session-start", "user-prompt-submit", "recall", "session-end"]
+
+
+def model(url: str) -> dict[str, Any]:
+    """The options that name the scripted model."""
+    return {"provider": "ollama", "base_url": url, "model": "scripted"}
+
 
 @dataclass
 class Done:

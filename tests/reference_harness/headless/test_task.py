@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import resource
-import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -21,16 +19,9 @@ from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.providers.settings import ProviderSettings
 from signet_reference_harness.tools import ToolContext
 from tests.reference_harness.llm_server.served import Serve
-from tests.reference_harness.recording_daemon import END, PROMPT, START, Answer, RecordingDaemon
+from tests.reference_harness.recording_daemon import END, PROMPT, START, RecordingDaemon
 
-from .conftest import Do
-
-WHOLE_TURN = ["session-start", "user-prompt-submit", "recall", "session-end"]
-
-
-def model(url: str) -> dict[str, Any]:
-    """The options that name the scripted model."""
-    return {"provider": "ollama", "base_url": url, "model": "scripted"}
+from .conftest import WHOLE_TURN, Do, model
 
 
 def own_words(message: dict[str, Any]) -> str:
@@ -80,75 +71,6 @@ def test_a_session_file_under_another_name_is_2(do: Do, serve: Serve) -> None:
     assert (done.status, done.told[0][0]) == (2, f"{moved}: holds the session nightly, not daily")
 
 
-def test_a_task_that_is_ended_while_it_waits_for_its_prompt_has_a_summary(project: Path) -> None:
-    """SIGTERM before anything has begun: cancelled, with its usual exit status."""
-    summary, pipe = project / "cancelled.json", project / "prompt"
-    os.mkfifo(pipe)
-    command = [sys.executable, "-m", "signet_reference_harness.cli", "run", "--prompt-file", str(pipe)]
-    # The pipe opens once the task reads.
-    with subprocess.Popen([*command, "--summary", str(summary)], cwd=project) as process, pipe.open("wb"):
-        process.send_signal(signal.SIGTERM)
-        status = process.wait()
-    assert (status, json.loads(summary.read_text())["status"]) == (143, "cancelled")
-
-
-def test_the_time_limit_holds_while_the_prompt_is_read(project: Path) -> None:
-    """Nobody writes into the pipe: the task ends as one that took too long, before anything has begun."""
-    summary, pipe = project / "late.json", project / "prompt"
-    os.mkfifo(pipe)
-    command = [sys.executable, "-m", "signet_reference_harness.cli", "run", "--prompt-file", str(pipe)]
-    done = subprocess.run([*command, "--summary", str(summary), "--timeout-ms", "50"], cwd=project, check=False)
-    assert (done.returncode, json.loads(summary.read_text())["status"]) == (124, "timeout")
-
-
-def test_the_time_limit_holds_while_the_daemon_is_silent(
-    do: Do, daemon: RecordingDaemon, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its health is not waited for any longer than that; nothing has begun, so the id is free."""
-    monkeypatch.setenv("SIGNET_HEALTH_TIMEOUT", "60000")
-    daemon.always["/health"] = Answer(fault="hang")
-    done = do(prompt="Hello.", run_id="r1", timeout_ms=200, **model("http://127.0.0.1:9"))
-    assert (done.status, done.summary["status"], daemon.paths()) == (124, "timeout", []), done.told
-    del daemon.always["/health"]
-    assert do(prompt="Hello.", run_id="r1", provider=f"{__name__}:ClosesBadly", model="m").status == 0
-
-
-class TerminatedAtItsClose(ScriptedProvider):
-    """A provider that answers; the process gets SIGTERM while it is closed."""
-
-    def __init__(self, settings: ProviderSettings) -> None:  # noqa: ARG002 - what a factory is given
-        super().__init__([CompletionResult(content="Hi.")])
-
-    async def aclose(self) -> None:
-        """Send it."""
-        os.kill(os.getpid(), signal.SIGTERM)
-
-
-def test_a_signal_while_connections_close_changes_nothing(do: Do, daemon: RecordingDaemon) -> None:
-    """The turn is over and its session ended: the task is done, and its summary says so."""
-    done = do(prompt="Hello.", provider=f"{__name__}:TerminatedAtItsClose", model="m")
-    assert (done.status, done.summary["status"], daemon.paths()[-1]) == (0, "done", "session-end")
-
-
-def test_a_reader_that_reads_nothing_does_not_hold_the_task_up(
-    project: Path, daemon: RecordingDaemon, serve: Serve
-) -> None:
-    """Its pipe is full: session and summary are done meanwhile, and SIGTERM ends the wait for the reader."""
-    summary = project / "summary.json"
-    url = serve(turns=[{"content": [{"type": "text", "text": ["word " * 40_000]}]}]).url
-    command = [sys.executable, "-m", "signet_reference_harness.cli", "run", "Count.", "--output-format", "text"]
-    command += ["--provider", "ollama", "--model", "scripted", "--base-url", url, "--summary", str(summary)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=project) as process:
-        while process.poll() is None:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(0.05)
-            if summary.exists():
-                process.send_signal(signal.SIGTERM)
-        # The last signal may come when nothing is left to be waited for.
-        assert process.returncode in (143, -signal.SIGTERM)
-    assert (json.loads(summary.read_text())["status"], daemon.paths()[-1]) == ("done", "session-end")
-
-
 def test_a_session_whose_project_is_gone_is_2(do: Do, project: Path, serve: Serve) -> None:
     """Its tools would have no folder to work in: the error names the session and the folder."""
     served = serve(turns=[{"content": "Blue."}])
@@ -187,18 +109,6 @@ def test_a_provider_that_fails_is_1_and_the_session_ends(
     assert done.summary["outcome"] == outcome
     assert done.summary["error"]["message"] == done.told[0][0]
     assert daemon.paths() == WHOLE_TURN
-
-
-def test_a_task_that_takes_too_long_is_124(do: Do, daemon: RecordingDaemon, serve: Serve) -> None:
-    """The turn is cancelled, what arrived is kept, and the session is ended."""
-    served = serve(turns=[{"content": "One two three", "chunk_delay_ms": 60_000}])
-    done = do(prompt="Count.", timeout_ms=3_000, session="slow", **model(served.url))
-    assert (done.status, done.summary["status"], done.summary["outcome"]) == (124, "timeout", "cancelled")
-    assert daemon.paths() == WHOLE_TURN
-    assert "--timeout-ms 3000" in done.told[0][0]
-    kept = read_session(Path(done.summary["session_file"])).turns
-    assert kept[0] == ("user", "Count.")
-    assert kept[1][1].startswith("One")
 
 
 BAD_INPUT: list[tuple[dict[str, Any], str]] = [
@@ -396,25 +306,6 @@ def test_a_session_file_that_cannot_grow_ends_the_session_too(
     status, told, _summary = run_in(project, url, "a" * 1_200, subprocess.DEVNULL, preexec_fn=small_files_only)
     assert (status, daemon.paths()) == (2, WHOLE_TURN)
     assert "the session cannot be written: File too large" in told
-
-
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_a_task_that_is_interrupted_ends_its_session(
-    project: Path, daemon: RecordingDaemon, serve: Serve, number: signal.Signals, status: int
-) -> None:
-    """The turn is given up, the daemon sees the end, the summary says cancelled."""
-    served = serve(turns=[{"content": "One two three", "chunk_delay_ms": 60_000}])
-    summary = project / "cancelled.json"
-    command = [sys.executable, "-m", "signet_reference_harness.cli", "run", "Count.", "--output-format", "stream-json"]
-    command += ["--provider", "ollama", "--model", "scripted", "--base-url", served.url, "--summary", str(summary)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=project, text=True) as process:
-        assert process.stdout is not None
-        assert [json.loads(process.stdout.readline())["type"] for _ in range(2)] == ["run.started", "text"]
-        process.send_signal(number)
-        process.stdout.read()
-        assert process.wait() == status
-    assert json.loads(summary.read_text())["status"] == "cancelled"
-    assert daemon.paths() == WHOLE_TURN
 
 
 def test_the_prompt_comes_from_standard_input(serve: Serve, project: Path) -> None:

@@ -1,0 +1,87 @@
+"""Facts about what a model is told of its memory tools: a result is what the daemon answered."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from signet_conformance.finding import Verdict
+
+from .model_requests import ASKED, asking, example, model, of
+
+TOLD = [
+    ("found", "1. Atlas deploys happen on Friday\n   at 16:00 UTC. (0.9)", Verdict.PASS),
+    ("found", '{"results": [{"content": "Atlas deploys happen on Friday at 16:00 UTC."}]}', Verdict.PASS),
+    ("found", "No memories found.", Verdict.WARN),
+    ("found", "Error: the memory daemon is unavailable", Verdict.WARN),
+    ("found", "[1 result, see panel]", Verdict.INCONCLUSIVE),
+    ("nothing", "No memories found.", Verdict.INCONCLUSIVE),
+    ("refused", "No memories found.", Verdict.WARN),
+    ("refused", '{"error": "the daemon answered 500"}', Verdict.PASS),
+    ("refused", "Signet is not reachable right now", Verdict.PASS),
+    ("refused", "Hm.", Verdict.INCONCLUSIVE),
+]
+
+
+@pytest.mark.parametrize(("answer", "result", "verdict"), TOLD)
+def test_the_result_of_a_recall_is_compared_with_the_answer(
+    answer: str, result: str, verdict: Verdict, tmp_path: Path
+) -> None:
+    """Memories that were found, and failures, have to be told; how is the program's affair."""
+    items = example(7)
+    items[-1]["request"]["body"]["messages"][-1]["content"][0]["content"] = result
+    if answer == "nothing":
+        items[-2]["response"]["body"]["results"] = []
+    if answer == "refused":
+        items[-2]["response"] = {"status": 500, "body": {"error": "no"}}
+    assert of(tmp_path, 7, items).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("status", "result", "verdict"),
+    [
+        (200, "Saved.", Verdict.PASS),
+        (200, "OK: deploys fail on Fridays, error 500 included", Verdict.PASS),
+        (200, "Failed to save memory", Verdict.WARN),
+        (503, "Saved to memory", Verdict.WARN),
+        (503, "Could not save: busy", Verdict.PASS),
+    ],
+)
+def test_the_result_of_a_save_is_compared_with_the_answer(
+    status: int, result: str, verdict: Verdict, tmp_path: Path
+) -> None:
+    """What was kept is told as kept, what was not as a failure; what it says itself does not count."""
+    text = json.dumps(example(7)).replace('"query": "Atlas deploys"', '"content": "deploys fail on Fridays"')
+    items = json.loads(text.replace("/api/memory/recall", "/api/memory/remember"))
+    items[-2]["response"] = {"status": status, "body": {"id": "m-1"} if status == 200 else {"error": "busy"}}
+    items[-1]["request"]["body"]["messages"][-1]["content"][0]["content"] = result
+    assert of(tmp_path, 7, items).verdict is verdict
+
+
+@pytest.mark.parametrize("api", ["chat", "responses", "ollama"])
+def test_a_tools_result_is_read_in_every_format(api: str, tmp_path: Path) -> None:
+    """Each vendor's way to repeat a call with its result is understood."""
+    arguments, said = '{"query": "Atlas deploys"}', "No memories found."
+    function = {"name": "memory_search", "arguments": arguments if api == "chat" else json.loads(arguments)}
+    chat = [
+        {"role": "user", "content": ASKED},
+        {"role": "assistant", "tool_calls": [{**({"id": "c1"} if api == "chat" else {}), "function": function}]},
+        {
+            "role": "tool",
+            "content": said,
+            **({"tool_call_id": "c1"} if api == "chat" else {"tool_name": "memory_search"}),
+        },
+    ]
+    responses = [
+        {"role": "user", "content": ASKED},
+        {"type": "function_call", "call_id": "c1", "name": "memory_search", "arguments": arguments},
+        {"type": "function_call_output", "call_id": "c1", "output": said},
+    ]
+    body, path = {
+        "chat": ({"messages": chat}, "/v1/chat/completions"),
+        "ollama": ({"messages": chat}, "/api/chat"),
+        "responses": ({"input": responses}, "/v1/responses"),
+    }[api]
+    assert of(tmp_path, 7, asking(7, model(body, path))).verdict is Verdict.WARN
