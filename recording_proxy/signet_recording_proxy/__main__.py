@@ -104,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--capability", action="append", metavar="OPERATION", help="an operation the connector declares")
     add("--prompt-chars", type=int, metavar="N", help="after how many characters the connector cuts a prompt")
     add("--bypass", choices=("connector", "application"), help="who heeds the user's bypass")
-    add("--side", choices=(MODEL,), help="what stands upstream, where it is no daemon")
+    add("--side", choices=(MODEL,), help="what stands upstream, where that is not a daemon")
     add("--token-declared", action="store_true", help="the connector was given a token")
     add("--canary-env", action="append", default=[], metavar="NAME", help="redact the value of this variable anywhere")
     add(

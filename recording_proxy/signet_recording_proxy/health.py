@@ -14,7 +14,7 @@ TIMEOUT_S = 3.0
 
 
 class Health(NamedTuple):
-    """What GET /health told: whether anybody answered, the version if it was said, and why that is no daemon's answer.
+    """What GET /health told: whether anybody answered, the version if it was said, and what shows that no daemon answered.
 
     `odd` is empty for a daemon's.
     """

@@ -111,7 +111,7 @@ class Listener:
         return self.upstream.url if origin.lower() in self._own_origins else origin
 
     def is_foreign(self, headers: Headers) -> bool:
-        """Whether a page sent this that is neither ours nor the daemon's; programs that are no browsers name no origin.
+        """Whether a page sent this that is neither ours nor the daemon's; programs other than browsers name no origin.
 
         Any page can make a browser send requests to this machine, and a daemon runs commands.
         """

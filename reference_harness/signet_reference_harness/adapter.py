@@ -31,7 +31,7 @@ class SessionStartParams:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionStartResult:
-    """`inject` is context for the model, empty when there is none; `memories` are rows as the daemon gave them."""
+    """`inject` is context for the model, perhaps empty; `memories` are rows as the daemon gave them."""
 
     reply: Reply
     inject: str = ""

@@ -73,7 +73,7 @@ def demand(model: type[Model], value: Any, where: str) -> Model:
 
 
 def _pointer(location: Sequence[str | int], value: Any) -> list[str | int]:
-    """The way to the value of a problem. pydantic's location also names variants of unions, which are no members."""
+    """The way to the value of a problem. pydantic's location also names variants of unions, which no document has."""
     ways: list[tuple[list[str | int], Any]] = [([], value)]
     for step in location:
         ways += [([*way, step], node[step]) for way, node in ways if _has(node, step)]

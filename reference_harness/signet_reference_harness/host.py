@@ -72,7 +72,7 @@ class SessionHost:
         self._hooks = itertools.count(1)
 
     def session(self, name: str) -> Session:
-        """The session of that name. Raises StepError when there is none."""
+        """The session of that name. Raises StepError when none was started."""
         try:
             return self._sessions[name]
         except KeyError:

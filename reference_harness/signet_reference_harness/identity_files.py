@@ -18,7 +18,7 @@ LONGEST: Final = 24 * 1024
 def identity_files(workspace: Path | None, project: str) -> tuple[Reminder, ...]:
     """Those of the files that exist, the workspace's before the project's, each at most 24 kB of it.
 
-    One that is a link, or is no text in UTF-8, counts as absent.
+    A link, or a file that is not text in UTF-8, counts as absent.
     """
     places = ((ReminderOrigin.WORKSPACE, workspace), (ReminderOrigin.PROJECT, project))
     roots = [(origin, ConfinedFolder(root)) for origin, root in places if root is not None]

@@ -28,7 +28,7 @@ FOR_A_PERSON: Final = frozenset({ReminderVisibility.PERSON, ReminderVisibility.B
 
 
 def rendered(reminders: Iterable[Reminder]) -> str:
-    """The reminders that a model sees, as text, in their order; empty when there are none."""
+    """The reminders that a model sees, as text, in their order; empty without reminders."""
     return "\n\n".join(_block(each) for each in reminders if each.visibility in FOR_THE_MODEL and each.text.strip())
 
 

@@ -7,7 +7,7 @@ import { watchSent } from "./sent.mjs";
 
 const PROTOCOL = "signet-driver/1";
 const STEPS = ["start", "prompt", "sessionless_prompt", "tool", "compact", "pre_compaction", "compaction_complete", "clear", "resume", "end"];
-/** Functions that are no step. */
+/** Functions that do not play a step. */
 const OTHERS = ["load", "answered", "flush", "exit"];
 const LINES_OF_A_STACK = 4;
 

@@ -116,7 +116,7 @@ export interface Result {
 }
 export interface Handler {
   /**
-   * The handler's name; an entry without one is none of a handler.
+   * The handler's name; an entry without one does not come from a handler.
    */
   event?: string;
   ms?: number;

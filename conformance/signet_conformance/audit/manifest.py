@@ -1,6 +1,7 @@
 """The manifest of an audit: which recordings, in which order, by which terms. Written once, whole; never changed.
 
-It alone says where recordings lie, so it is no result: only its owner may read it, and it stays where the audit was.
+It alone says where recordings lie, so it is not handed on with the results: only its owner may read it, and it stays
+where the audit was.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def made(terms: Terms) -> Manifest:
 
 
 def written_or_read(terms: Terms, folder: Path) -> tuple[Manifest, bool]:
-    """The manifest of the audit in `folder`, made now where there is none; and whether it was there before.
+    """The manifest of the audit in `folder`, made now unless it exists; and whether it existed.
 
     Raises UsageError when the folder holds an audit of something else, or by another release of the kit.
     """
@@ -148,7 +149,7 @@ def _encodable(entry: Entry) -> Entry:
 
 
 def read(folder: Path) -> Manifest:
-    """The manifest of the audit in `folder`; raise UsageError when there is none that this kit can go on with."""
+    """The manifest of the audit in `folder`; raise UsageError unless this kit can go on with it."""
     path = folder / FILE
     try:
         lines = path.read_bytes().splitlines()

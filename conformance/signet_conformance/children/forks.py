@@ -1,6 +1,6 @@
 """The kit's own programs as forks of a process that has imported what they need: the client of the fork server.
 
-Where the system is not known to fork safely, or the fork would differ from a plain start, there is no fork: the
+Where the system is not known to fork safely, or the fork would differ from a plain start, nothing is forked: the
 caller starts the program plainly then.
 """
 

@@ -38,7 +38,7 @@ usage or a recording that cannot be read, 3 nothing was tested, 4 the kit failed
 
 
 class _Group(click.Group):
-    """Takes what is no command of its own for a data set."""
+    """Takes a first word that names no command for a data set."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the command that judges before the words of a data set."""

@@ -173,7 +173,7 @@ def _demand_no_report_among(traces: Sequence[str], reports: ReportFiles) -> None
         option = f"--{reports.document.name}"
         others = [word for word in traces if word != meant] or ["TRACE"]
         raise UsageError(
-            f"takes no file, and {printable(meant, 200)} is no recording",
+            f"takes no file, and {printable(meant, 200)} is not a recording",
             where=option,
             remedy=shell_command([PROGRAM, "check", *others, option, "--output", meant]),
         )

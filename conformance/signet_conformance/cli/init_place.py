@@ -33,7 +33,7 @@ class Place:
 
     @classmethod
     def find(cls, given: str) -> Place:
-        """The folder that is given. Raises UsageError when there is none."""
+        """The connector's folder, as the user gave it. Raises UsageError when it is not a folder."""
         folder = Path(given).resolve()
         if not folder.is_dir():
             raise UsageError("is not a folder", where=printable(given, 400), remedy="name the folder of the connector")

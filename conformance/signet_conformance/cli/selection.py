@@ -24,7 +24,7 @@ def requirement_names(ctx: click.Context, param: click.Parameter, incomplete: st
 
 
 def selected(patterns: Iterable[str], known: Sequence[str], option: str) -> frozenset[str] | None:
-    """The ids that any pattern of an option names; None when there is no pattern.
+    """The ids that any pattern of an option names; None when no pattern is given.
 
     Raises UsageError for one that names none.
     """

@@ -166,7 +166,7 @@ class AdapterServerContract:
         demand(answer.absent, f"POST /onDance was answered {answer.status}, not 404, 405 or 501")
 
     def test_it_goes_on_after_a_call_that_it_cannot_read(self, served: Served) -> None:
-        """Parameters without a session are no end of the server."""
+        """Parameters without a session do not end the server."""
         served.server.call(self.paths.get("onSessionStart", "/onSessionStart"), {}, self.bound_s)
         _check_answer("onSessionStart", served.call("onSessionStart", **STARTED), "after one without parameters")
 

@@ -138,7 +138,7 @@ class _Server(ThreadingHTTPServer):
     allow_reuse_address = True
 
     def server_bind(self) -> None:
-        # The usual way looks up the machine's name, which can take long where there is no resolver.
+        # The usual way looks up the machine's name, which can take long without a resolver.
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = "localhost", self.server_address[1]
 

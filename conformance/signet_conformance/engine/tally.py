@@ -83,7 +83,7 @@ def _fold(name: str, passed: int, findings: list[Finding], dropped: int) -> Judg
     if verdict is Verdict.NOT_APPLICABLE:
         return Judgement(name, verdict, Reason.NO_SUBJECT, kept[0].message)
     if verdict is Verdict.PASS:
-        # What a rule has to tell of a subject that conforms is no evidence, and stands in the message alone.
+        # What a rule has to tell of a subject that conforms does not count as evidence: it stands in the message alone.
         told = "; ".join([count_of(subjects), *list(dict.fromkeys(f.message for f in kept))[:3]])
         return Judgement(name, verdict, Reason.CONFORMING, told, subjects=subjects)
     reason = Reason.UNDECIDED if verdict is Verdict.INCONCLUSIVE else Reason.BREACH

@@ -53,7 +53,7 @@ class Members(Mapping[str, Any]):
         return self._whole()[name] if value is _ELSEWHERE else value
 
     def get(self, name: str, default: Any = None) -> Any:
-        """A member, or the default where there is none."""
+        """A member, or the default for one that it lacks."""
         return self[name] if name in self._held else default
 
     def __contains__(self, name: object) -> bool:

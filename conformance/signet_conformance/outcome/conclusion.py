@@ -54,7 +54,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The first finding of a trace that decided: its file, and the line of the exchange (1 where there is none)."""
+    """The first finding of a trace that decided: its file, and the line of its exchange (1 without an exchange)."""
 
     file: str | None
     line: int

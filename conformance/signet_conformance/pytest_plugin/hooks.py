@@ -133,7 +133,7 @@ def pytest_load_initial_conftests(
 ) -> Generator[None]:
     """Register the short options in runs that ask for the kit, unless the repository owns them.
 
-    A node id of the kit's, which is no file, becomes the options that it stands for.
+    A node id of the kit's does not name a file: it becomes the options that it stands for.
     """
     behind = ["", *args]
     args[:] = [

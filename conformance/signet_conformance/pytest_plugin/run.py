@@ -197,7 +197,7 @@ class ConformanceRun:
         return None if reason is None else printable(reason, 300)
 
     def place_of(self, judgement: Judgement) -> tuple[str, int]:
-        """The file and the line of the first exchange that decided; the folder of the run when there is none."""
+        """The file and the line of the first exchange that decided; the folder of the run when no exchange did."""
         first = next(iter(self.judged.evidence(judgement.requirement)), None)
         return (str(self.folder), 0) if first is None or first.file is None else (first.file, first.line)
 

@@ -20,7 +20,7 @@ BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
 class Evidence:
     """One kind of breach. Every text is one printable line of bounded length; an empty one says nothing.
 
-    `seq` and `line` are the number and the line of the exchange it begins at, None where there is none.
+    `seq` and `line` are the number and the line of the exchange it begins at, None where no exchange shows it.
     `sources` are the places in the connector's code that sent it, the innermost first, where its driver can tell.
     `around` are the exchanges near it, as (is it this exchange, line); `again` the numbers of its repeats.
     """

@@ -44,7 +44,7 @@ _TRAILING = re.compile(r" +((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
 
 
 def terminal_width() -> int:
-    """The width of the terminal in columns; 80 where there is none."""
+    """The width of the terminal in columns; 80 without a terminal."""
     return shutil.get_terminal_size((80, 24)).columns
 
 

@@ -48,7 +48,7 @@ def _body(call: Call) -> Any:
 
 @cache
 def _shape(version: str, operation: str) -> tuple[Mapping[str, Any], Any] | None:
-    """The response schema of an operation in a contract version with its validator; None when there is none."""
+    """The response schema of an operation in a contract version with its validator; None without a schema."""
     entry = version_document(version)["operations"].get(operation, {}).get("response")
     if entry is None:
         return None

@@ -82,7 +82,7 @@ class Needles:
         return False
 
     def first_in(self, text: str, before: int) -> int | None:
-        """The number of a needle known before `before` that the text contains; None when there is none."""
+        """The number of a needle known before `before` that the text contains; None when it contains no needle."""
         if len(text) < self._least:
             return None
         for mark, pieces in self._by_piece.items():

@@ -23,7 +23,7 @@ _BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
 class Grade:
     """One trial as it ended. `breached` is every requirement in breach, of both sides, with its verdict.
 
-    `complaints` say why it is not as it should be; there are none for a mutant killed cleanly, or a reference
+    `complaints` say why it is not as it should be; empty for a mutant killed cleanly, or a reference
     that passes. `decided` are the requirements that it passes or breaches.
     """
 

@@ -75,7 +75,7 @@ def mutants() -> Mutants:
 
 
 def mutant(name: str) -> Mutant:
-    """The mutant of an id. Raises UsageError when there is none."""
+    """The mutant of an id. Raises UsageError for an unknown id."""
     mutant = mutants().mutants.get(name)
     if mutant is None:
         raise UsageError(

@@ -65,7 +65,7 @@ def told_apart(scenario: Scenario, name: str) -> Scenario:
 
 
 def scenario_of(change: Mutant | Variant) -> Scenario:
-    """The scenario that a mutant or variant performs. Raises ContractError when there is none of that name."""
+    """The scenario that a mutant or variant performs. Raises ContractError for an unknown scenario."""
     scenario = scenarios().get(change.scenario)
     if scenario is None:
         kind, file = ("mutant", "schemas/mutants.json") if isinstance(change, Mutant) else ("variant", FILE)

@@ -54,7 +54,7 @@ def variants() -> Variants:
 
 
 def variant(name: str) -> Variant:
-    """The variant of an id. Raises UsageError when there is none."""
+    """The variant of an id. Raises UsageError for an unknown id."""
     known = variants().variants.get(name)
     if known is None:
         unknown = printable(json.dumps(name), 80)

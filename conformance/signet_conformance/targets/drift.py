@@ -41,7 +41,7 @@ def release_of(traces: Iterable[Trace]) -> tuple[str, str] | None:
 
 
 def hooks_observed(traces: Iterable[Trace]) -> Sequence[ObservedMark]:
-    """The runs of hooks in some recordings; commands that are no hook have no event."""
+    """The runs of hooks in some recordings; a command that no hook runs has no event."""
     return [mark for trace in traces for mark in marks_of(trace, ObservedMark) if mark.event is not None]
 
 

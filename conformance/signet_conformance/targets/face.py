@@ -52,7 +52,7 @@ class Face:
 def find_face(target: Target) -> Face:
     """The face of a target: a shipped one by its name, or a file of the repository's own, which ends in `.json`.
 
-    Raises TargetError when there is none, when it breaks its schema, or when the target's driver cannot play it.
+    Raises TargetError when nothing has that name, when the face breaks its schema, or when the driver cannot play it.
     """
     from signet_conformance.files.documents import demand
     from signet_conformance.targets.face_document import FaceDocument
@@ -82,7 +82,7 @@ def find_face(target: Target) -> Face:
 def face_of_harness(name: str, release: str | None = None) -> Face:
     """The face of that name; of a harness's name the one that plays the `release`, or else its newest.
 
-    Raises TargetError when there is none.
+    Raises TargetError when neither a face nor a harness has that name.
     """
     from signet_conformance.files.documents import demand
     from signet_conformance.targets.face_document import FaceDocument

@@ -77,7 +77,7 @@ class Body(Struct, frozen=True, gc=False):
         return None
 
     def _readable_text(self) -> str | None:
-        """The text that the daemon parses: bytes that are no UTF-8 are read as U+FFFD each."""
+        """The text that the daemon parses: each byte that is not UTF-8 is read as U+FFFD."""
         if isinstance(self.text, str):
             return self.text
         if not isinstance(self.base64, str):
@@ -117,7 +117,7 @@ class Response(Message, frozen=True, gc=False, kw_only=True):
 
 
 class Exchange(Struct, frozen=True, gc=False, kw_only=True, tag_field="kind", tag="exchange"):
-    """One recorded request with its response, or with the reason why there is none.
+    """One recorded request with its response, or with the reason why none came.
 
     `error` is `upstream_refused`, `upstream_reset`, `upstream_timeout`, `client_closed`, `fault` or None;
     `fault` is the fault that changed or answered the exchange. `line` is its place in the file, `raw`

@@ -83,7 +83,7 @@ class Shelf(Sequence[Exchange]):
         return self[bisect_left(self._numbers, number)]
 
     def line_of(self, number: int) -> int | None:
-        """The line of the exchange with a number; None where there is none."""
+        """The line of the exchange with a number; None for a number that no exchange has."""
         place = bisect_left(self._numbers, number)
         return self._lines[place] if self._numbers[place : place + 1] == array("q", [number]) else None
 

@@ -82,7 +82,7 @@ class RunLog:
         return logged
 
     def write(self, record: Record) -> None:
-        """Append a record. Raises BenchFailureError when there is no room for it."""
+        """Append a record. Raises BenchFailureError when the disk has no room for it."""
         text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
         self._append(text.encode("utf-8", "backslashreplace") + b"\n")
 

@@ -145,7 +145,7 @@ def read_prompt(options: Options, stdin: Callable[[], BinaryIO]) -> str:
     }
     named = [name for name, value in given.items() if value is not None]
     if len(named) != 1:
-        problem = "there is no prompt" if not named else f"there are {len(named)} prompts: {' and '.join(named)}"
+        problem = "no prompt is given" if not named else f"there are {len(named)} prompts: {' and '.join(named)}"
         raise ConfigError(problem, remedy="give one: as an argument, or by --prompt, --prompt-file or --stdin")
     if options.prompt_file is not None:
         text = _decoded(_read(options.prompt_file), f"--prompt-file {options.prompt_file}")

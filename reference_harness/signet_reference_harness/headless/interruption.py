@@ -29,7 +29,7 @@ class Interruption:
 
     @property
     def status(self) -> Literal["timeout", "cancelled"] | None:
-        """What the interruption makes of the task; None while there is none."""
+        """What the interruption makes of the task; None while nothing interrupts it."""
         if self.is_late:
             return "timeout"
         return None if self.signal is None else "cancelled"

@@ -2,9 +2,9 @@
 
 It runs by itself, as `python -I -S guardian.py COMMAND ...`, in a process group of its own that the server shares. Its
 standard input is the server's, too: when the harness is gone in whatever way, that input closes, the guardian sees it,
-and the whole group ends. What the server says passes through it line by line: what is no message is dropped, and one
-that is too long is answered in the server's place, so that no answer fills the harness's memory. How the server ended
-is said on standard error.
+and the whole group ends. What the server says passes through it line by line: a line that is not a message is
+dropped, and one that is too long is answered in the server's place, so that no answer fills the harness's memory. How
+the server ended is said on standard error.
 """
 
 from __future__ import annotations

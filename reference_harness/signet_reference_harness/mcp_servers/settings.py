@@ -95,7 +95,7 @@ def configured(file: AgentFile | None, environ: Mapping[str, str]) -> Configured
 def _of_part(name: str, part: McpServerPart, where: str, environ: Mapping[str, str]) -> tuple[ServerSettings, set[str]]:
     """The server that an entry describes, and the variables that it lacks."""
     if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
-        raise ConfigError(f"{where}: is no name of a server", remedy=f"name it with up to {LONGEST_NAME} characters")
+        raise ConfigError(f"{where}: cannot name a server", remedy=f"name it with up to {LONGEST_NAME} characters")
     if (part.command is None) == (part.url is None):
         what = "neither a command nor a url" if part.command is None else "both a command and a url"
         raise ConfigError(f"{where}: has {what}", remedy="give the one by which the server is reached")

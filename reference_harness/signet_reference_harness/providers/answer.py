@@ -98,7 +98,7 @@ class Answer:
         return self._completion(reason, detail, calls)
 
     def broken(self, reason: StopReason, detail: str, raw_reason: str | None = None) -> CompletionResult:
-        """An answer that did not come to its own end: what arrived, and why there is no more."""
+        """An answer that did not come to its own end: what arrived, and why nothing followed."""
         self.raw_reason = raw_reason or self.raw_reason
         return self._completion(reason, detail, ())
 

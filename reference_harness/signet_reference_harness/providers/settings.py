@@ -92,7 +92,7 @@ def load(flags: Mapping[str, str | None], environ: Mapping[str, str], workspace:
     at_vendor = kind is not None and base_url == kind.base_url
     if kind is not None and kind.needs_key and at_vendor and key is None:
         raise ConfigError(
-            f"the provider {provider!r} needs a key, and there is none in {kind.key_variable}",
+            f"the provider {provider!r} needs a key, and {kind.key_variable} is not set",
             remedy=f"set {kind.key_variable}, or name another provider by --provider",
         )
     runtime = file.runtime if file is not None else None

@@ -20,7 +20,7 @@ def text(arguments: Mapping[str, Any], name: str) -> str:
 
 
 def integer(arguments: Mapping[str, Any], name: str, default: int, least: int, most: int) -> int:
-    """The integer at `name`, or `default` where there is none."""
+    """The integer at `name`, or `default` where it is left out."""
     value = arguments.get(name, default)
     if isinstance(value, float) and value.is_integer():
         value = int(value)

@@ -113,7 +113,7 @@ def test_a_provider_that_fails_is_1_and_the_session_ends(
 
 BAD_INPUT: list[tuple[dict[str, Any], str]] = [
     ({"prompt": "x", "words": ("y",)}, "there are 2 prompts: the argument and --prompt"),
-    ({}, "there is no prompt"),
+    ({}, "no prompt is given"),
     ({"prompt": " \n"}, "the prompt is blank"),
     ({"prompt_file": Path("/nowhere/at-all.md")}, "/nowhere/at-all.md"),
     ({"prompt": "x", "cwd": Path("/nowhere/at-all")}, "/nowhere/at-all: is not a folder"),

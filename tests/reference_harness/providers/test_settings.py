@@ -132,7 +132,7 @@ def test_the_workspace_is_where_the_daemon_has_it() -> None:
     [
         ({"provider": "antropic"}, "there is no provider 'antropic'", "name anthropic"),
         ({"provider": "xyz"}, "there is no provider 'xyz'", "or a module:attribute"),
-        ({"model": "m"}, "needs a key, and there is none in ANTHROPIC_API_KEY", "set ANTHROPIC_API_KEY"),
+        ({"model": "m"}, "needs a key, and ANTHROPIC_API_KEY is not set", "set ANTHROPIC_API_KEY"),
         ({"api_key": "k"}, "no model is named", "give --model NAME, or set SIGNET_HARNESS_MODEL"),
         ({"provider": "openai-compatible", "model": "m"}, "has no address", "give --base-url"),
         ({"api": "openai"}, "the API 'openai' (--api) is unknown", "openai-completions"),

@@ -216,7 +216,7 @@ class Auth:
         return [_shown(row) for row in self._store.rows("SELECT * FROM api_keys ORDER BY created_at DESC, rowid DESC")]
 
     def revoke(self, name: str) -> dict[str, Any] | None:
-        """Revoke the key of this id or prefix; None when there is none."""
+        """Revoke the key of this id or prefix; None when no key has it."""
         self._store.run(
             "UPDATE api_keys SET revoked_at = COALESCE(revoked_at, ?) WHERE id = ? OR prefix = ?",
             iso(self._clock()),

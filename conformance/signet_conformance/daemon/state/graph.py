@@ -251,7 +251,7 @@ class Graph:
         return [(name, attributes) for name, attributes in named if attributes]
 
     def block_about(self, entity: sqlite3.Row, agent: str) -> tuple[str, int] | None:
-        """A text of what is known about `entity` and how many facts it holds; None when there is none."""
+        """A text of what is known about `entity` and how many facts it holds; None when nothing is known."""
         aspects = self.aspects_of(entity["id"], agent, constraints=False)
         lines = [f"- {name}: {'; '.join(row['content'] for row in attributes)}" for name, attributes in aspects]
         rules = self._store.rows(

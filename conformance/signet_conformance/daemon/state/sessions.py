@@ -162,7 +162,7 @@ class Sessions:
         return until is not None and self._clock() <= until
 
     def renew(self, key: object, agent: str) -> str | None:
-        """Give the claim its full time again; the new moment of expiry, None when there is no claim."""
+        """Give the claim its full time again; the new moment of expiry, None when nobody holds one."""
         slot = self._slot(key, agent)
         held = self._live(slot)
         if not held:

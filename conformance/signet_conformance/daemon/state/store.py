@@ -126,7 +126,7 @@ class Store:
 
     @classmethod
     def open(cls, workspace: Path) -> Store:
-        """The store in `workspace`, made when there is none. Raises `UsageError` for what it may not use."""
+        """The store in `workspace`, made when it is missing. Raises `UsageError` for what it may not use."""
         path = workspace / DATABASE_NAME
         try:
             if path.exists() and not _may_be_database(path):

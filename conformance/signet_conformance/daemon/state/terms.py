@@ -31,7 +31,7 @@ _SMALL_TALK: Final = _words(
     yeah yes you your"""
 )
 
-#: Capitalised words that are no names.
+#: Capitalised words that name nobody.
 _NO_NAMES: Final = _COMMON | _words(
     """any another much many like also really quite rather still already even never always often sometimes usually
     since until onto without across along around behind near next last first second third new old good great best well

@@ -120,7 +120,7 @@ def _codex_line(line: str) -> str:
 
 
 def read_file(path: object) -> str | None:
-    """The text of the transcript file `path`; None when there is no such path, empty when it cannot be read."""
+    """The text of the transcript file `path`; None when the path does not exist, empty when the file cannot be read."""
     try:
         file = Path(path) if isinstance(path, str) and path else None
         if file is None or not file.exists():
@@ -137,7 +137,7 @@ class Transcripts:
         self._store = store
 
     def get(self, key: str, agent: str) -> str:
-        """The stored transcript, empty when there is none."""
+        """The stored transcript, empty when nothing was stored."""
         row = self._store.row(
             "SELECT content FROM session_transcripts WHERE session_key = ? AND agent_id = ?", key, agent
         )

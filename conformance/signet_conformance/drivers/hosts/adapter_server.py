@@ -113,7 +113,7 @@ class _Bounded:
 
 
 def _object(raw: bytes) -> Mapping[str, Any] | None:
-    """The JSON object of an answer, empty where there is no body or null; None when it is something else."""
+    """The JSON object of an answer; an empty one for null and for an empty body, None for any other JSON or text."""
     if raw.strip() in (b"", b"null"):
         return {}
     try:

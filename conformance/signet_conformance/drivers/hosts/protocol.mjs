@@ -137,7 +137,7 @@ export async function serve(open) {
       return {};
     }
     if (request.op !== "step" || typeof request.step !== "object" || request.step === null) {
-      throw new StepError(`there is no op ${JSON.stringify(request.op)}, or no step: hello, step, flush, go, exit`);
+      throw new StepError(`the op ${JSON.stringify(request.op)} is unknown or lacks its step: use hello, step, flush, go, exit`);
     }
     try {
       const result = await host.perform(request.step);

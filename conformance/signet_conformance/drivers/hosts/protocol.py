@@ -127,7 +127,7 @@ def _result(host: Host | None, request: Mapping[str, Any]) -> Mapping[str, Any]:
         return {}
     step = request.get("step")
     if request.get("op") != "step" or not isinstance(step, dict):
-        raise StepError(f"there is no op {request.get('op')!r}, or no step: hello, step, flush, go, exit")
+        raise StepError(f"the op {request.get('op')!r} is unknown or lacks its step: use hello, step, flush, go, exit")
     try:
         return host.perform(step)
     except Skipped as reason:

@@ -1,7 +1,7 @@
 """Reads requests and answers from bytes as they come, strictly.
 
 llhttp refuses what two readers could take apart in two ways: a length beside a transfer coding, lengths that differ,
-folded lines, bare line ends, sizes of chunks that are no hexadecimal numbers. Here the rest is refused: other
+folded lines, bare line ends, sizes of chunks that are not hexadecimal numbers. Here the rest is refused: other
 codings than chunked, chunks of HTTP/1.0, heads without end, upgrades, targets that name another server.
 """
 

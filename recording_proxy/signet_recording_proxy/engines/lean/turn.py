@@ -71,7 +71,7 @@ class Turn:
         self.client = client
         self.request = request
         self.exchange: Ongoing | None = None
-        """None for what is not recorded: what a foreign page sent, and what is no request."""
+        """None for what is not recorded: what a foreign page sent, and what cannot be read as a request."""
         self.over = False
         self._held: list[bytes] = []
         self._held_size = 0

@@ -34,7 +34,7 @@ class Value:
         return self.value
 
     def member(self, name: str) -> Value:
-        """A member of an object. Raises DocumentError when there is none."""
+        """A member of an object. Raises DocumentError when the object lacks it."""
         members = self.demand(dict)
         if name not in members:
             self.refuse(f"lacks {name}")

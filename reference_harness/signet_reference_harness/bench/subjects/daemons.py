@@ -33,7 +33,7 @@ class DaemonOptions:
     limit: int
     begin_with: Database | None = None
     traces: Path | None = None
-    """Where the recorder writes what is said to each daemon; without it there is no recorder."""
+    """Where the recorder writes what is said to each daemon; without it nothing is recorded."""
     keep: bool = False
     """Keep the folders of the databases."""
     clock: str | None = None

@@ -123,7 +123,7 @@ def _head(reply: Reply, kind: str) -> dict[str, Any]:
 
 
 def _joined(reply: Reply, kind: type[TextPart | ThinkingPart | RefusalPart]) -> str | None:
-    """The texts of all parts of a kind; None when there are none."""
+    """The texts of all parts of a kind; None when the message has no such part."""
     texts = [whole(part.text) for part in reply.parts if isinstance(part, kind)]
     return "".join(texts) if texts else None
 
