@@ -14,7 +14,7 @@ TIMEOUT_S = 3.0
 
 
 class Health(NamedTuple):
-    """What GET /health told: whether anybody answered, the version if it was said, and what shows that no daemon answered.
+    """What GET /health told: whether anybody answered, the version if it was said, and what no daemon says.
 
     `odd` is empty for a daemon's.
     """
