@@ -251,6 +251,26 @@ def test_a_client_that_leaves_in_the_middle_keeps_what_it_heard(recorder: Record
     assert exchange.response.body.value == "data: 1\n\n"
 
 
+def test_a_body_that_lets_the_client_wait_comes_after_the_head(recorder: RecorderProcess, upstream: Upstream) -> None:
+    """The head goes out before a body that is long in coming."""
+    head = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n"
+    heard = threading.Event()
+
+    def slow(call: Call) -> None:
+        call.send(head)
+        heard.wait(20)
+        call.send(b"{}")
+
+    upstream.handlers["/slow-body"] = slow
+    with recorder.connect() as client:
+        client.sendall(b"GET /slow-body HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert client.recv(65536) == head
+        heard.set()
+        assert client.recv(65536) == b"{}"
+    (exchange,) = recorder.trace().exchanges
+    assert exchange.error is None
+
+
 def test_a_client_that_leaves_in_its_request_is_recorded(recorder: RecorderProcess) -> None:
     """A request whose body never came whole is client_closed."""
     with recorder.connect() as client:

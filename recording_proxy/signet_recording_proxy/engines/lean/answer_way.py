@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Coroutine
 from typing import Any, Final, Protocol
@@ -16,6 +17,9 @@ from signet_recording_proxy.recorder import Ongoing
 MOST_KEPT: Final = 8 * 1024 * 1024
 """So many bytes of an answer are kept back by a fault; the daemon waits with the rest."""
 _DRIP_S = 0.25
+_SMALL: Final = 64 * 1024
+_TOGETHER_S: Final = 0.5
+"""So long the head of an answer waits for its small body, that both go out at once."""
 
 
 class Asked(Protocol):
@@ -56,6 +60,8 @@ class AnswerWay:
         """Whether the client gets chunks: one of HTTP/1.0 knows none, and hears the end by the connection's."""
         self._keeps_back = self._fault_that_keeps_back()
         self._dripping = False
+        self._together: asyncio.TimerHandle | None = None
+        self._waited = False
 
     def _fault_that_keeps_back(self) -> Fault | None:
         exchange, fault = self._exchange, self._exchange.fault
@@ -80,7 +86,9 @@ class AnswerWay:
         for piece in pieces:
             self._sent.body.feed(piece)
         if self._keeps_back is None:
-            self._pass(pieces)
+            self._kept += pieces
+            if not self._waits_for_the_body():
+                self.pass_what_came()
             return
         self._kept += pieces
         self._kept_size += sum(map(len, pieces))
@@ -96,6 +104,35 @@ class AnswerWay:
         elif self._keeps_back.kind == "slow_body" and not self._dripping:
             self._dripping = True
             self._asked.spawn(self._drip(self._keeps_back))
+
+    def _waits_for_the_body(self) -> bool:
+        """Whether the client hears the head with the body, not before it.
+
+        A client that needs no more than the status leaves when it has the head. Whether the body had come by then
+        would be a matter of chance, and so would be whether the answer counts as heard.
+        """
+        answer = self._answer
+        if self.begun or self._waited or answer.whole or answer.chunked or answer.until_closed:
+            return False
+        if not 0 < int(answer.value("content-length") or 0) <= _SMALL:
+            return False
+        if self._together is None:
+            self._together = asyncio.get_running_loop().call_later(_TOGETHER_S, self._waited_long)
+        return True
+
+    def _waited_long(self) -> None:
+        self._waited = True
+        if not self._asked.over and not self.begun:
+            self.pass_what_came()
+
+    def pass_what_came(self) -> None:
+        """Let the client hear what has come and was not passed on, unless a fault keeps it back."""
+        if self._keeps_back is not None:
+            return
+        if self._together is not None:
+            self._together.cancel()
+        kept, self._kept = self._kept, []
+        self._pass(kept)
 
     def _begin(self) -> None:
         self.begun = True
@@ -127,9 +164,8 @@ class AnswerWay:
     def _release(self) -> None:
         """Pass on what was kept back, and from now on whatever comes."""
         self._keeps_back = None
-        kept, self._kept = self._kept, []
         self._asked.keep_back(on=False)
-        self._pass(kept)
+        self.pass_what_came()
 
     async def _wait(self, fault: Fault) -> None:
         await self._asked.presence.stays(fault, fault.delay_s)

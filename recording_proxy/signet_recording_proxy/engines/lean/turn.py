@@ -266,6 +266,8 @@ class Turn:
 
     def _break_off(self, *, seen_as_whole: bool = False) -> None:
         """End the connection in the middle of an answer, so that the client can tell that it is not complete."""
+        if self._answer_way is not None:
+            self._answer_way.pass_what_came()
         if self._answer_way is None or not self._answer_way.begun or seen_as_whole:
             self.client.reset()
         else:
