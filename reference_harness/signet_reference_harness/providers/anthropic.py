@@ -8,6 +8,8 @@ from typing import Any, Final
 from signet_reference_harness.messages import Message, Thinking
 from signet_reference_harness.providers.answer import Answer
 from signet_reference_harness.providers.completion import CompletionChunk, CompletionOptions, Usage
+from signet_reference_harness.providers.event_stream import events_of
+from signet_reference_harness.providers.failures import answered
 from signet_reference_harness.providers.vendor import (
     NO_KEY,
     VendorProvider,
@@ -90,8 +92,11 @@ class AnthropicProvider(VendorProvider):
         stream = await plain_events(self._sdk, self._client, "/v1/messages", request)
         answer.begin(stream.response.headers, self._timing.now())
         thoughts: dict[int, dict[str, Any]] = {}
-        async with stream as events:
+        async with events_of(stream) as events:
             async for event in events:
+                if event["type"] == "error":
+                    told = stream.response
+                    raise answered(told.status_code, event, told.headers, "no message", self._timing.now())
                 for chunk in self._event(answer, event, thoughts):
                     yield chunk
 

@@ -9,6 +9,7 @@ from typing import Any
 from signet_reference_harness.messages import Message, Thinking
 from signet_reference_harness.providers.answer import Answer
 from signet_reference_harness.providers.completion import CompletionChunk, CompletionOptions, Usage
+from signet_reference_harness.providers.event_stream import events_of
 from signet_reference_harness.providers.openai_client import OpenAIProvider
 from signet_reference_harness.providers.vendor import (
     clean,
@@ -63,8 +64,9 @@ class OpenAIChatProvider(OpenAIProvider):
         )
         answer.begin(stream.response.headers, self._timing.now())
         thoughts: list[str] = []
-        async with stream as events:
+        async with events_of(stream) as events:
             async for event in events:
+                self._refuse(event)
                 answer.usage = _usage(event.get("usage"), answer.usage)
                 for choice in event["choices"][:1]:
                     answer.raw_reason = choice.get("finish_reason") or answer.raw_reason

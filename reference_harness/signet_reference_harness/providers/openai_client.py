@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from typing import Any
 
+from signet_reference_harness.providers.failures import answered
 from signet_reference_harness.providers.vendor import NO_KEY, VendorProvider
 
 
@@ -32,3 +33,8 @@ class OpenAIProvider(VendorProvider):
     def _models(self) -> Awaitable[Any]:
         request: Awaitable[Any] = self._client.models.list()
         return request
+
+    def _refuse(self, event: Mapping[str, Any]) -> None:
+        """Raises for an event that tells an error, whatever else it is."""
+        if event.get("error"):
+            raise answered(None, event, {}, "no message", self._timing.now())

@@ -9,6 +9,7 @@ from typing import Any, Final
 from signet_reference_harness.messages import Message, Thinking
 from signet_reference_harness.providers.answer import Answer
 from signet_reference_harness.providers.completion import CompletionChunk, CompletionOptions, Usage
+from signet_reference_harness.providers.event_stream import events_of
 from signet_reference_harness.providers.failures import failure_of_words
 from signet_reference_harness.providers.openai_client import OpenAIProvider
 from signet_reference_harness.providers.vendor import clean, plain, plain_events, unchecked
@@ -62,8 +63,9 @@ class OpenAIResponsesProvider(OpenAIProvider):
     async def _streamed(self, answer: Answer, request: Mapping[str, Any]) -> AsyncGenerator[CompletionChunk, None]:
         stream = await plain_events(self._sdk, self._client, "/responses", request)
         answer.begin(stream.response.headers, self._timing.now())
-        async with stream as events:
+        async with events_of(stream) as events:
             async for event in events:
+                self._refuse(event)
                 kind = event["type"]
                 if kind == "response.output_text.delta":
                     yield answer.text(event["delta"])

@@ -134,7 +134,7 @@ def unchecked(body: Mapping[str, Any], **demanded: Any) -> dict[str, Any]:
 
 
 async def plain_events(sdk: Any, client: Any, path: str, body: Mapping[str, Any]) -> Any:
-    """The stream that answers `body`, its events as the mappings that they are.
+    """The stream that answers `body`, for `events_of`.
 
     This is the packages' way to requests that they have no method for. Their usual methods make several objects of each
     event, which takes longer than all that is done with the event here.

@@ -1,0 +1,108 @@
+"""Events are read alike however the bytes come, and a connection serves one request after the other."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Self
+from urllib.parse import urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from signet_reference_harness.providers.completion import CompletionOptions, StopReason
+from signet_reference_harness.providers.event_stream import EventReader
+from tests.reference_harness.llm_server.served import Serve
+from tests.reference_harness.providers.asking import APIS, HELLO, make
+
+EVENTS = ({"type": "a", "text": "ö\r\n\u2028x"}, {"type": "b"}, [1], {"type": "c", "deep": {"n": None}})
+
+
+def stream(end: str) -> bytes:
+    """The events with lines that end so: a comment, names, a field that nobody knows, and data of two lines."""
+    first, second, third, fourth = (json.dumps(event, ensure_ascii=False) for event in EVENTS)
+    lines = [": hello", "", f"data:{first}", "", "event: b", "retry: 5", "data: {}", ""]
+    lines += ["event: list", f"data: {third}", "", "event: not-c", f"data: {fourth[:9]}", f"data: {fourth[9:]}", "", ""]
+    assert second == '{"type": "b"}'
+    return end.join(lines).encode()
+
+
+def read(pieces: Sequence[bytes]) -> list[object]:
+    """All events of the pieces."""
+    reader = EventReader()
+    return [event for piece in pieces for event in reader.feed(piece)]
+
+
+@given(end=st.sampled_from(["\n", "\r\n", "\r"]), cuts=st.lists(st.integers(0, 250), max_size=30))
+def test_events_are_the_same_wherever_bytes_are_cut(end: str, cuts: list[int]) -> None:
+    """Any line end, any pieces, down to single bytes; a name stands in for a type that is missing, and for no other."""
+    whole = stream(end)
+    places = sorted({0, *(min(cut, len(whole)) for cut in cuts), len(whole)})
+    assert read([whole[at:to] for at, to in pairwise(places)]) == list(EVENTS)
+    assert read([whole[at : at + 1] for at in range(len(whole))]) == list(EVENTS)
+
+
+def test_an_event_that_is_cut_off_does_not_count() -> None:
+    """The end of the stream ends no event."""
+    assert read([b'data: {"a": 1}\n\ndata: {"b": 2}\n']) == [{"a": 1}]
+
+
+def test_nothing_counts_after_the_last_event() -> None:
+    """The event that says so is not JSON, and is not yielded."""
+    reader = EventReader()
+    assert list(reader.feed(b"data: 1\n\ndata: [DONE]\n\ndata: 2\n\n")) == [1]
+    assert reader.done
+
+
+class Relay:
+    """Stands before a server and counts the connections that it takes; at its end all of them have ended."""
+
+    def __init__(self, url: str) -> None:
+        self.taken = 0
+        self._place = urlsplit(url)
+        self._carried: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._took, "127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        return self
+
+    async def __aexit__(self, *_raised: object) -> None:
+        self._server.close()
+        await asyncio.gather(*self._carried)
+
+    def _took(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.taken += 1
+        self._carried.append(asyncio.create_task(self._carry(reader, writer)))
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        answers, requests = await asyncio.open_connection(self._place.hostname, self._place.port)
+        await asyncio.gather(self._copy(reader, requests), self._copy(answers, writer))
+
+    @staticmethod
+    async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(65536):
+            writer.write(data)
+        writer.close()
+        await writer.wait_closed()
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_one_connection_serves_one_request_after_the_other(serve: Serve, api: str) -> None:
+    """Streams are read to the end of their answers, so that a conversation opens one connection."""
+    served = serve(turns=[{"content": "Good morning."}] * 4)
+
+    async def taken() -> int:
+        async with Relay(served.url) as relay:
+            provider = make(api, relay.url)
+            for _ in range(4):
+                last = [chunk async for chunk in provider.stream(HELLO, CompletionOptions())][-1]
+                assert last.result is not None
+                assert last.result.stop_reason is StopReason.END_TURN
+            await provider.aclose()
+            return relay.taken
+
+    assert asyncio.run(taken()) == 1
