@@ -1,18 +1,19 @@
 """Measures the recorder beside two peers in one run, turn by turn: plain `mitmdump` and Redocly's proxy.
 
-One tiny upstream answers as fast as it can; clients keep 4 and then 32 connections busy, each with its next request as
-soon as its answer is complete, and at last a single one. Prints requests a second, the median time of an answer on one
-connection, the processor's time a request took in the proxy (which a busy machine changes least), the ratios of the
-medians, and whether every request stands in the recording. Asserts nothing about time. A peer that is not installed is
-left out.
+All proxies are up at the same time before one upstream, and short turns alternate, so that what else a machine does
+meets all of them; ratios are medians over the turns. A turn keeps 4 and then 32 connections busy, each with its next
+request as soon as its answer is complete, and at last a single one. Client and upstream (`http_load.py`) are the same
+for all, bare sockets without a parser: what they take of a processor is printed too, for where they took half of what
+a proxy takes, the figures would be theirs. Prints requests a second, the median time of an answer on one connection,
+the processor's time a request took in the proxy (which a busy machine changes least), the ratios, and whether every
+request stands in the recording. Asserts nothing about time. A peer that is not installed is left out.
 
-    python ci/tools/bench_recorder.py [--requests 4800] [--turns 3] [--redocly PATH/TO/redocly]
+    python ci/tools/bench_recorder.py [--requests 1280] [--turns 9] [--redocly PATH/TO/redocly]
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
 import shutil
@@ -22,16 +23,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
 
-import uvloop
+import http_load
 
 CONNECTIONS = (4, 32)
+WARMING = 2000
 PATH = "/api/hooks/user-prompt-submit"
 REQUEST = json.dumps(
     {
@@ -54,123 +54,53 @@ ANSWER = json.dumps(
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
-class _Messages(asyncio.Protocol):
-    """Calls `whole` for each message that has come: a head, and the body whose length or chunks it tells."""
-
-    transport: asyncio.Transport
-
-    def __init__(self) -> None:
-        self._data = b""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # A TCP connection's transport writes too, whichever event loop made it; asyncio declares the base alone.
-        self.transport = cast("asyncio.Transport", transport)
-
-    def data_received(self, data: bytes) -> None:
-        self._data += data
-        head, mark, rest = self._data.partition(b"\r\n\r\n")
-        if not mark:
-            return
-        lowered = head.lower()
-        if b"chunked" in lowered:
-            if not rest.endswith(b"0\r\n\r\n"):
-                return
-        else:
-            _, _, length = lowered.partition(b"content-length:")
-            if len(rest) < int(length.split(b"\r\n", 1)[0] or 0):
-                return
-        self._data = b""
-        self.whole()
-
-    def whole(self) -> None:
-        """A message has come."""
-
-
-class _Upstream(_Messages):
-    ANSWER = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(ANSWER) + ANSWER
-
-    def whole(self) -> None:
-        self.transport.write(self.ANSWER)
-
-
-class _Client(_Messages):
-    def __init__(self, message: bytes, requests: int, done: asyncio.Future[None], took_s: list[float]) -> None:
-        super().__init__()
-        self._message, self._left, self._done, self._took_s = message, requests, done, took_s
-        self._sent_at = 0.0
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
-        self._ask()
-
-    def whole(self) -> None:
-        self._took_s.append(time.perf_counter() - self._sent_at)
-        self._left -= 1
-        if self._left:
-            self._ask()
-        else:
-            self._done.set_result(None)
-            self.transport.close()
-
-    def connection_lost(self, _failure: Exception | None) -> None:
-        if not self._done.done():
-            self._done.set_exception(ConnectionError("the proxy closed a connection"))
-
-    def _ask(self) -> None:
-        self._sent_at = time.perf_counter()
-        self.transport.write(self._message)
-
-
-async def _serve() -> None:
-    server = await asyncio.get_running_loop().create_server(_Upstream, "127.0.0.1", 0)
-    print(server.sockets[0].getsockname()[1], flush=True)
-    await server.serve_forever()
-
-
-async def _load(port: int, connections: int, requests: int) -> tuple[float, float]:
-    """Requests a second, and the median seconds until an answer was complete."""
-    loop, took_s = asyncio.get_running_loop(), list[float]()
-    message = (
-        f"POST {PATH} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/json\r\n"
-        f"x-signet-runtime-path: plugin\r\ncontent-length: {len(REQUEST)}\r\n\r\n"
-    ).encode() + REQUEST
-    ends = [loop.create_future() for _ in range(connections)]
-    began = time.perf_counter()
-    for end in ends:
-        await loop.create_connection(
-            partial(_Client, message, requests // connections, end, took_s),
-            "127.0.0.1",
-            port,
-        )
-    await asyncio.gather(*ends)
-    return len(took_s) / (time.perf_counter() - began), statistics.median(took_s)
-
-
 @dataclass
-class Turn:
-    """What a turn of one proxy gave."""
+class Proxy:
+    """One proxy that is up, and what its turns gave."""
 
-    rates: dict[int, float]
-    latency_ms: float
-    cpu_us: float
+    port: int
+    process: int
+    rates: dict[int, list[float]] = field(default_factory=lambda: {connections: [] for connections in CONNECTIONS})
+    latencies_ms: list[float] = field(default_factory=list)
+    cpu_s: float = 0.0
+    client_s: float = 0.0
+    counted: int = 0
+    sent: int = 0
 
+    def warm(self) -> None:
+        """Have done what is slow only once."""
+        self._load(CONNECTIONS[0], WARMING)
 
-def _run(work: Coroutine[Any, Any, tuple[float, float]]) -> tuple[float, float]:
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(work)
+    def turn(self, requests: int) -> None:
+        """Carry so many requests at each count of connections, and a quarter of them on a single one."""
+        before, own_before = _cpu_s(self.process), time.process_time()
+        for connections, rates in self.rates.items():
+            rates.append(self._load(connections, requests)[0])
+        self.cpu_s += _cpu_s(self.process) - before
+        self.client_s += time.process_time() - own_before
+        self.counted += requests * len(self.rates)
+        self.latencies_ms.append(statistics.median(self._load(1, max(400, requests // 4))[1]) * 1000)
 
+    def _load(self, connections: int, requests: int) -> tuple[float, list[float]]:
+        self.sent += requests
+        head = (
+            f"POST {PATH} HTTP/1.1\r\nhost: 127.0.0.1:{self.port}\r\ncontent-type: application/json\r\n"
+            f"x-signet-runtime-path: plugin\r\ncontent-length: {len(REQUEST)}\r\n\r\n"
+        )
+        return http_load.load(self.port, head.encode() + REQUEST, ANSWER, connections, requests)
 
-def _measured(port: int, process: int, requests: int) -> Turn:
-    _run(_load(port, 4, 400))  # what is slow only once
-    before = _cpu_s(process)
-    rates = {connections: _run(_load(port, connections, requests))[0] for connections in CONNECTIONS}
-    cpu_us = (_cpu_s(process) - before) / (requests * len(CONNECTIONS)) * 1e6
-    return Turn(rates, _run(_load(port, 1, max(400, requests // 4)))[1] * 1000, cpu_us)
+    def shown(self) -> str:
+        """The medians over the turns, and the processor's time of a request."""
+        rates = "   ".join(f"{statistics.median(rates):7.0f}/s at {count}" for count, rates in self.rates.items())
+        return (
+            f"{rates}   {statistics.median(self.latencies_ms):6.3f} ms at 1   {self.cpu_us:5.0f} us of a processor a"
+            f" request, {self.client_s / self.counted * 1e6:.0f} of the client's"
+        )
 
-
-def _sent(requests: int) -> int:
-    """How many requests one turn sends in all."""
-    return 400 + requests * len(CONNECTIONS) + max(400, requests // 4)
+    @property
+    def cpu_us(self) -> float:
+        """What a request took of a processor's time, in microseconds."""
+        return self.cpu_s / self.counted * 1e6
 
 
 def _cpu_s(process: int) -> float:
@@ -211,88 +141,78 @@ def _free_port() -> int:
         return port
 
 
-def _mitmdump(upstream: str, requests: int, _folder: Path) -> Turn:
-    port = _free_port()
-    mitmdump = str(Path(sys.executable).with_name("mitmdump"))
-    command = (mitmdump, "--quiet", "--mode", f"reverse:{upstream}", "--listen-host", "127.0.0.1", "-p", str(port))
+@contextmanager
+def _peer(*command: str, port: int) -> Iterator[Proxy]:
     with _running(*command) as process:
         _wait_for(port)
-        return _measured(port, process.pid, requests)
+        yield Proxy(port, process.pid)
 
 
-def _redocly(program: str) -> Callable[[str, int, Path], Turn]:
-    def measure(upstream: str, requests: int, folder: Path) -> Turn:
-        port = _free_port()
-        command = (program, "proxy", "--target", upstream, "--port", str(port), "--har", str(folder / "redocly.har"))
-        with _running(*command) as process:
-            _wait_for(port)
-            return _measured(port, process.pid, requests)
-
-    return measure
+def _mitmdump(upstream: str, _folder: Path) -> AbstractContextManager[Proxy]:
+    port, mitmdump = _free_port(), str(Path(sys.executable).with_name("mitmdump"))
+    reverse = ("--quiet", "--mode", f"reverse:{upstream}", "--listen-host", "127.0.0.1", "-p", str(port))
+    return _peer(mitmdump, *reverse, port=port)
 
 
-def _recorder(upstream: str, requests: int, folder: Path) -> Turn:
-    out = folder / f"{time.time_ns()}.jsonl"
+def _redocly(program: str, upstream: str, folder: Path) -> AbstractContextManager[Proxy]:
+    port, har = _free_port(), str(folder / "redocly.har")
+    return _peer(program, "proxy", "--target", upstream, "--port", str(port), "--har", har, port=port)
+
+
+@contextmanager
+def _recorder(upstream: str, folder: Path) -> Iterator[Proxy]:
+    out = folder / "recorder.jsonl"
     command = (sys.executable, "-m", "signet_recording_proxy", "--upstream", upstream, "--out", str(out))
     with _running(*command) as process:
-        turn = _measured(int(json.loads(_line(process))["url"].rpartition(":")[2]), process.pid, requests)
+        proxy = Proxy(int(json.loads(_line(process))["url"].rpartition(":")[2]), process.pid)
+        yield proxy
     with out.open("rb") as trace:
-        missing = _sent(requests) - sum(line.startswith(b'{"kind":"exchange"') for line in trace)
-    if missing:
-        print(f"{missing} requests do not stand in the recording")
-    out.unlink()
-    return turn
+        missing = proxy.sent - sum(line.startswith(b'{"kind":"exchange"') for line in trace)
+    print(f"{missing} of {proxy.sent} requests do not stand in the recording")
 
 
-def _shown(name: str, turn: Turn) -> str:
-    rates = "   ".join(f"{rate:7.0f}/s at {connections}" for connections, rate in turn.rates.items())
-    return f"{name:9} {rates}   {turn.latency_ms:6.3f} ms at 1   {turn.cpu_us:5.0f} us of a processor a request"
+def _compare(ours: Proxy, peer: str, theirs: Proxy) -> None:
+    """The recorder against a peer: medians over the ratios of turns that followed each other."""
 
+    def ratio(of: Sequence[float], to: Sequence[float]) -> float:
+        return statistics.median(a / b for a, b in zip(of, to, strict=True))
 
-def _compare(turns: Mapping[str, list[Turn]]) -> None:
-    """The recorder against each peer, by the medians over the turns."""
-    ours = turns.pop("recorder") if isinstance(turns, dict) else turns["recorder"]
-
-    def median(of: list[Turn], what: Callable[[Turn], float]) -> float:
-        return statistics.median(map(what, of))
-
-    for peer, theirs in turns.items():
-        rates = "   ".join(
-            f"{statistics.median(t.rates[c] for t in ours) / statistics.median(t.rates[c] for t in theirs):.2f} at {c}"
-            for c in CONNECTIONS
-        )
-        latency = median(ours, lambda t: t.latency_ms) / median(theirs, lambda t: t.latency_ms)
-        cpu = median(theirs, lambda t: t.cpu_us) / median(ours, lambda t: t.cpu_us)
-        print(f"recorder / {peer}: {rates}   latency {latency:.2f}   requests a processor's second {cpu:.2f}")
+    rates = "   ".join(f"{ratio(ours.rates[count], theirs.rates[count]):.2f} at {count}" for count in CONNECTIONS)
+    latency, cpu = ratio(ours.latencies_ms, theirs.latencies_ms), theirs.cpu_us / ours.cpu_us
+    print(f"recorder / {peer}: {rates}   latency {latency:.2f}   requests a processor's second {cpu:.2f}")
 
 
 def main() -> None:
     """Run the turns and print what they gave."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--requests", type=int, default=4800, help="a load, a multiple of 32 (default: 4800)")
-    parser.add_argument("--turns", type=int, default=3, help="turns of each (default: 3)")
+    parser.add_argument("--requests", type=int, default=1280, help="a load, a multiple of 32 (default: 1280)")
+    parser.add_argument("--turns", type=int, default=9, help="turns of each (default: 9)")
     parser.add_argument("--redocly", default=shutil.which("redocly"), help="Redocly's command (default: on PATH)")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_serve())
-        return
+        head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+        http_load.serve(head % len(ANSWER) + ANSWER, REQUEST, lambda port: print(port, flush=True))
     requests = max(1, options.requests // 32) * 32
-    proxies: dict[str, Callable[[str, int, Path], Turn]] = {"recorder": _recorder}
-    if Path(sys.executable).with_name("mitmdump").exists():
-        proxies["mitmdump"] = _mitmdump
-    if options.redocly:
-        proxies["redocly"] = _redocly(options.redocly)
-    turns: dict[str, list[Turn]] = {name: [] for name in proxies}
-    with _running(sys.executable, __file__, "--serve") as server, tempfile.TemporaryDirectory() as folder:
+    with ExitStack() as up:
+        folder = Path(up.enter_context(tempfile.TemporaryDirectory()))
+        server = up.enter_context(_running(sys.executable, __file__, "--serve"))
         upstream = f"http://127.0.0.1:{_line(server).strip()}"
-        for number in range(options.turns):
-            print(f"turn {number + 1}")
-            for name, measure in proxies.items():
-                turns[name].append(measure(upstream, requests, Path(folder)))
-                print(f"  {_shown(name, turns[name][-1])}", flush=True)
-    _compare(turns)
+        proxies = {"recorder": up.enter_context(_recorder(upstream, folder))}
+        if options.redocly:
+            proxies["redocly"] = up.enter_context(_redocly(options.redocly, upstream, folder))
+        if Path(sys.executable).with_name("mitmdump").exists():
+            proxies["mitmdump"] = up.enter_context(_mitmdump(upstream, folder))
+        for proxy in proxies.values():
+            proxy.warm()
+        for _ in range(options.turns):
+            for proxy in proxies.values():
+                proxy.turn(requests)
+        for name, proxy in proxies.items():
+            print(f"{name:9} {proxy.shown()}")
+        ours = proxies.pop("recorder")
+        for name, proxy in proxies.items():
+            _compare(ours, name, proxy)
 
 
 if __name__ == "__main__":
