@@ -18,6 +18,7 @@ from signet_recording_proxy.content_coding import not_installed, undo
 MAX_JSON_DEPTH = 100
 MAX_ENCODED = 24 * 1024 * 1024
 """How many bytes of a trace line one body may take. A line holds two, and whoever reads it has bounds."""
+_SURELY_SHALLOW = 2 * MAX_JSON_DEPTH
 _SURELY_SMALL = MAX_ENCODED // 24
 # No character takes more bytes in JSON than six, of which a NUL alone has need.
 _MOST_BYTES_A_CHARACTER = 6
@@ -123,7 +124,7 @@ def parse_json(text: str) -> tuple[bool, Any]:
     start = text.lstrip("\ufeff \t\r\n")[:1]
     if not start or start not in _JSON_STARTS:
         return False, None
-    if text.count("[") + text.count("{") > MAX_JSON_DEPTH and _too_deep(text):
+    if len(text) > _SURELY_SHALLOW and text.count("[") + text.count("{") > MAX_JSON_DEPTH and _too_deep(text):
         return False, None
     try:
         return True, msgspec.json.decode(text)

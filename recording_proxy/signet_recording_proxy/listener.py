@@ -115,9 +115,13 @@ class Listener:
 
         Any page can make a browser send requests to this machine, and a daemon runs commands.
         """
-        if any(name == "sec-fetch-site" and value.strip().lower() == "cross-site" for name, value in headers):
-            return True
-        return any(self.origin_for(value) != self.upstream.url for name, value in headers if name == "origin")
+        for name, value in headers:
+            if name == "origin":
+                if self.origin_for(value) != self.upstream.url:
+                    return True
+            elif name == "sec-fetch-site" and value.strip().lower() == "cross-site":
+                return True
+        return False
 
     def refuse_page(self, method: str, path: str, headers: Headers) -> None:
         """Mark that a page's request was refused; for each of the first origins, say so."""

@@ -71,6 +71,8 @@ class KnownSecrets:
 
     def in_line(self, encoded: bytes) -> list[tuple[str, str]]:
         """Forms and tokens of the secrets that an encoded JSON line holds, the longest first."""
+        if not self._needles:
+            return []
         needles = [n for n in self._candidates(encoded) if any(form in encoded for form in n.encoded)]
         return [(n.form, n.token) for n in _longest_first(needles)]
 

@@ -60,7 +60,8 @@ _REMEMBERED, _LONGEST_REMEMBERED = 4096, 256
 _harmless: set[bytes] = set()
 """Runs that were looked at: names of headers, keys of sessions and paths stand in one line after the other."""
 
-_ESCAPE = re.compile(rb"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_BACKSLASH = b"\\"[0]
+_CODE_UNIT = re.compile(rb"u[0-9a-fA-F]{4}")
 _GATES = {
     gate: tuple(stem for stem in _SHAPED if gate in stem) for gate in (b"@", b"=", b"--", b"-----", b"putty", b"begin")
 }
@@ -77,8 +78,7 @@ _PROGRAMS = tuple(stem.encode() for stem in COMMANDS.STEMS)
 
 def suspects(encoded: bytes, known: KnownSecrets) -> Suspects | None:
     """What an encoded JSON line has to be searched for; None when it holds nothing that is secret."""
-    plain = _ESCAPE.sub(b" ", encoded) if b"\\" in encoded else encoded
-    issued, hides = _in_runs(_long_runs(plain))
+    issued, hides = _in_runs(_long_runs(encoded, escaped=True))
     patterns: list[Pattern] = [*issued]
     shaped: list[TextPattern] = []
     lowered = b""
@@ -87,7 +87,7 @@ def suspects(encoded: bytes, known: KnownSecrets) -> Suspects | None:
         shaped = _shapes(lowered)
         patterns += (*shaped, *suspected(lowered), *_assigned(lowered, _ASSIGNED_IN_LINE))
     # A secret that is taken out may leave encoded text behind that it was glued to.
-    if hides or issued or shaped or shows_escapes(plain):
+    if hides or issued or shaped or shows_escapes(encoded):
         patterns.append(HIDDEN)
     forms = known.in_line(encoded)
     return Suspects(patterns, forms) if patterns or forms or b"agentsdir" in lowered else None
@@ -133,15 +133,33 @@ def _gate() -> Any:
 _GATE_BYTES = 64 << 20
 
 
-def _long_runs(plain: bytes) -> list[bytes]:
-    """The runs of characters that tokens and encoded text are made of."""
-    marked, runs = plain.translate(_IN_RUN), []
+def _long_runs(raw: bytes, *, escaped: bool = False) -> list[bytes]:
+    """The runs of characters that tokens and encoded text are made of.
+
+    Where `escaped`, backslashes begin escapes, and the letters of those are no part of what follows them.
+    """
+    marked, runs = raw.translate(_IN_RUN), []
     start = marked.find(_LONG_RUN)
     while start >= 0:
         end = marked.find(b" ", start)
-        runs.append(plain[start : end if end >= 0 else None])
-        start = marked.find(_LONG_RUN, end) if end >= 0 else -1
+        if end < 0:
+            end = len(raw)
+        if escaped and start and raw[start - 1] == _BACKSLASH:
+            start += _letters_of_escape(raw, start)
+        if end - start >= len(_LONG_RUN):
+            runs.append(raw[start:end])
+        start = marked.find(_LONG_RUN, end)
     return runs
+
+
+def _letters_of_escape(raw: bytes, start: int) -> int:
+    """How many of the characters at `start` belong to an escape that the backslash before them begins."""
+    before = start - 1
+    while before >= 0 and raw[before] == _BACKSLASH:
+        before -= 1
+    if (start - before) % 2:
+        return 0  # an escaped backslash
+    return 5 if _CODE_UNIT.match(raw, start) else 1
 
 
 def _in_runs(runs: list[bytes]) -> tuple[list[TextPattern], bool]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -43,6 +45,19 @@ def test_plain_text_does_not_pass_the_gate() -> None:
     assert not suspects.may_name_or_show(
         b'{"harness":"pi","sessionKey":"s-1","userMessage":"Round half to even - always."}'
     )
+
+
+@given(
+    st.lists(st.sampled_from([*'\\\\\\n"uu0%.', "\\u00e4", "\\u0", "npm_0123456789", "0123456789abcde"]), max_size=30)
+)
+@example(["\\", "n", "0123456789abcde"])
+@example(["\\", "\\", "n", "0123456789abcde"])
+@example(["\\u00e4", "0123456789abcde"])
+def test_letters_of_escapes_belong_to_no_run(pieces: list[str]) -> None:
+    """As if a blank stood in the place of each escape."""
+    escaped = "".join(pieces).encode()
+    plain = re.sub(rb"\\(?:u[0-9a-fA-F]{4}|.)", b" ", escaped)
+    assert suspects._long_runs(escaped, escaped=True) == suspects._long_runs(plain)
 
 
 @given(st.text(alphabet='ab_./=@:- \n"é', max_size=80))

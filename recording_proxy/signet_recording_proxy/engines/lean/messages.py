@@ -48,6 +48,8 @@ class Incoming:
     trailers: Fields = field(default_factory=list)
     version: str = ""
     chunked: bool = False
+    has_length: bool = False
+    hosts: int = 0
     keeps_open: bool = True
     """Whether the connection is of use after this message."""
     has_head: bool = False
@@ -81,6 +83,7 @@ class _Reader:
         """Whether nothing more can be read: what follows has no known meaning."""
         self._last = Incoming(whole=True)
         self._head_size = 0
+        self._fed = 0
 
     @property
     def at_rest(self) -> bool:
@@ -91,10 +94,11 @@ class _Reader:
         """Read the next bytes."""
         if self.broken:
             return
+        self._fed = len(data)
         try:
             self._parser.feed_data(data)
             if not self._last.has_head and not self._last.whole:
-                self._grew(len(data))
+                self._grew(self._fed)
         except httptools.HttpParserUpgrade:
             self.broken = True
         except (httptools.HttpParserError, ComplaintError) as failure:
@@ -129,10 +133,11 @@ class _Reader:
 
     def on_header(self, name: bytes, value: bytes) -> None:
         last = self._last
-        self._head_size += len(name) + len(value)
-        if self._head_size > MAX_HEAD:
-            self._grew(0)
-        (last.trailers if last.has_head else last.fields).append((name, value))
+        if last.has_head:
+            self._grew(_size(name, value))
+            last.trailers.append((name, value))
+        else:
+            last.fields.append((name, value))
 
     def on_body(self, piece: bytes) -> None:
         last = self._last
@@ -147,12 +152,20 @@ class _Reader:
     def _framing(self, last: Incoming) -> None:
         """What fields say about the end of a message, and of the connection."""
         last.has_head = True
+        before, self._head_size = self._head_size, 0
+        if before + self._fed > MAX_HEAD:
+            self._grew(sum(_size(name, value) for name, value in last.fields))
+            self._head_size = 0
         last.version = version = self._parser.get_http_version()
         last.headers = kept = wire.headers(last.fields)
         closes = version == "1.0"
         for name, value in kept:
             if name in _TELLING:
-                if name == "connection":
+                if name == "content-length":
+                    last.has_length = True
+                elif name == "host":
+                    last.hosts += 1
+                elif name == "connection":
                     words = {word.strip() for word in value.lower().split(",")}
                     closes = "close" in words or (closes and "keep-alive" not in words)
                 elif name == "transfer-encoding":
@@ -166,8 +179,12 @@ class _Reader:
             raise ComplaintError(Complaint(f"HTTP/{version}, which is not spoken here"))
 
 
+def _size(name: bytes, value: bytes) -> int:
+    return len(name) + len(": ") + len(value) + len("\r\n")
+
+
 _REQUEST_LINE = re.compile(rb"(?:\A|\n)([A-Z]{1,32}) ([^\s]{1,8192}) HTTP/1\.[01]\r\n")
-_TELLING = frozenset({"connection", "transfer-encoding"})
+_TELLING = frozenset({"connection", "content-length", "host", "transfer-encoding"})
 
 
 class RequestReader(_Reader):
@@ -207,7 +224,7 @@ class RequestReader(_Reader):
             raise ComplaintError(Complaint(f"{what}, which --engine mitmproxy carries", NOT_CARRIED))
         if not last.target.startswith(b"/") and (last.target, last.method) != (b"*", "OPTIONS"):
             raise ComplaintError(Complaint("a target that is not a path"))
-        if sum(name == "host" for name, _ in last.headers) > 1:
+        if last.hosts > 1:
             raise ComplaintError(Complaint("more than one Host"))
 
 
@@ -225,7 +242,6 @@ class AnswerReader(_Reader):
     def on_status(self, part: bytes) -> None:
         """A part of the words beside the status has come."""
         self._last.reason += part
-        self._grew(len(part))
 
     def on_headers_complete(self) -> None:
         """The head has come."""
@@ -237,8 +253,7 @@ class AnswerReader(_Reader):
         if last.status < 200:
             return
         bare = self.head_only or last.status in (204, 304)
-        has_length = any(name == "content-length" for name, _ in last.headers)
-        last.until_closed = not (bare or last.chunked or has_length)
+        last.until_closed = not (bare or last.chunked or last.has_length)
         if last.until_closed:
             last.keeps_open = False
         if self.head_only:

@@ -25,6 +25,7 @@ from signet_recording_proxy.upstream import Upstream
 
 STREAMED_FROM = 8 * 1024 * 1024
 """Requests with bodies of more bytes are passed on while they come; smaller ones when they are complete."""
+_NOT_AS_IT_CAME = frozenset({"host", "origin", "expect"})
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -173,13 +174,15 @@ class Turn:
         request, listener = self.request, self.client.listener
         fields = []
         for field, (name, value) in zip(request.fields, request.headers, strict=True):
-            if name == "host":
+            if name not in _NOT_AS_IT_CAME:
+                fields.append(field)
+            elif name == "host":
                 fields.append((field[0], listener.host_for(value).encode("utf-8", "surrogateescape")))
             elif name == "origin":
                 fields.append((field[0], listener.origin_for(value).encode("utf-8", "surrogateescape")))
-            elif name != "expect" or value.lower() != "100-continue":
+            elif value.lower() != "100-continue":
                 fields.append(field)
-        first = f"{request.method} ".encode() + request.target + f" HTTP/{request.version}".encode()
+        first = b"%b %b HTTP/%b" % (request.method.encode(), request.target, request.version.encode())
         return wire.head(first, fields)
 
     def _framed(self, pieces: list[bytes]) -> list[bytes]:
@@ -332,6 +335,7 @@ class Turn:
 
     def _end(self, *, keeps_open: bool) -> None:
         self.over = True
+        self._answer_way = None  # they know each other, and nobody should have to search memory for such a pair
         self.client.over(keeps_open=keeps_open)
 
 

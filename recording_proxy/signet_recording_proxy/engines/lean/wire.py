@@ -34,7 +34,7 @@ def _lowered(name: bytes) -> str:
 
 def head(first_line: bytes, fields: Fields) -> bytes:
     """A whole head. Neither line breaks nor other control characters stand in what llhttp let pass."""
-    return b"\r\n".join([first_line, *[name + b": " + value for name, value in fields], b"\r\n"])
+    return b"\r\n".join([first_line, *map(b": ".join, fields), b"\r\n"])
 
 
 def chunks(pieces: Sequence[bytes]) -> list[bytes]:
