@@ -53,6 +53,10 @@ class KeptBody:
         self._digest.update(data)
         self._chunks.append(data[: self.limit - before])
 
+    def forget(self) -> None:
+        """Let go of the bytes: its line is written, whoever still knows the exchange."""
+        self._chunks.clear()
+
     @property
     def cut(self) -> bool:
         """Whether more bytes passed than were kept."""

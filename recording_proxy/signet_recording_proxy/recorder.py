@@ -124,6 +124,9 @@ class Recorder:
             exchange.file.end_exchange(self._encoded(exchange, error, note, ended))
         except KitError as failure:
             self.fail(failure)
+        exchange.request.body.forget()
+        if exchange.response is not None:
+            exchange.response.body.forget()
         if not self._ongoing:
             self._quiet.set()
 
