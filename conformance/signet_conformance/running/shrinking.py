@@ -1,6 +1,8 @@
 """Follows up what generated sessions showed: shrinks a breach to its smallest session, and has it shown again.
 
-A breach is reported as one only when a fresh connector shows it too.
+A breach is reported as one only when a fresh connector shows it too. Which sessions are tried on the way depends on how
+fast the machine is, so what comes out may breach nothing else than what the sessions as drawn, or the other traces, do:
+the verdicts of a run follow from its seed.
 """
 
 from __future__ import annotations
@@ -8,12 +10,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
 
 from signet_conformance.contract import daemon_requirements, requirements
 from signet_conformance.drivers.watched import Watched
-from signet_conformance.finding import Verdict
+from signet_conformance.finding import Judgement, Verdict
 from signet_conformance.outcome.broken_off import BrokenOff
 from signet_conformance.outcome.generated_summary import BREACHES, Breach, DaemonBreach, Failure
 from signet_conformance.running.chunk import Chunk
@@ -67,13 +70,17 @@ class FollowUp:
         """Shrink and confirm what a chunk showed breached; `settled` learns what needs no further proof."""
         first = chunk.breached[name, verdict][0]
         original = chunk.draw()[first]
-        scenario, tried = self._shrink(chunk, name, verdict) if self.shrinks(verdict) else (original, 0)
+        known = settled | {breached for breached, _ in chunk.breached}
+        scenario, tried = self._shrink(chunk, name, verdict, known) if self.shrinks(verdict) else (original, 0)
         self._shrunk[verdict] += tried > 0
         again, shown = self._again(scenario, name)
         smaller: int | None = None
-        if shown.get(name) is not verdict and drawing.identity(scenario) != drawing.identity(original):
-            # It may have shrunk to something that only a connector with other sessions behind it shows.
-            smaller, scenario = len(scenario.steps), original
+        again_differs = shown.get(name) is not verdict
+        if (again_differs or shown.keys() - known) and drawing.identity(scenario) != drawing.identity(original):
+            # It may have shrunk to something that only a connector with other sessions behind it shows, or to
+            # something that breaches more when it is the first thing a process does.
+            smaller, tried = (len(scenario.steps), tried) if again_differs else (None, 0)
+            scenario = original
             again, shown = self._again(scenario, name)
         confirmed = shown.get(name) is verdict
         kept: tuple[Path, ...] = (chunk.traces[first], again)
@@ -145,19 +152,23 @@ class FollowUp:
         if isinstance(judged, str):
             return out, {}
         every = {**judged.judgements, **judged.daemon}
-        return out, {other: judgement.verdict for other, judgement in every.items() if judgement.verdict in BREACHES}
+        return out, {other: every[other].verdict for other in _breached(every)}
 
-    def _shrink(self, chunk: Chunk, name: str, verdict: Verdict) -> tuple[Scenario, int]:
+    def _shrink(self, chunk: Chunk, name: str, verdict: Verdict, known: AbstractSet[str]) -> tuple[Scenario, int]:
         out = self._folder / f"{name}-tried.jsonl"
         number = 0
-        with Connector(self._station, self._patience, frozenset({name})) as connector:
+        with Connector(self._station, self._patience, self._only) as connector:
 
             def shows(scenario: Scenario) -> bool:
                 nonlocal number
                 number += 1
                 judged = connector.judged(scenario, out, f"{chunk.number}t{name[-3:]}x{number}")
                 out.unlink(missing_ok=True)
-                return not isinstance(judged, str) and judged.judgements[name].verdict is verdict
+                return (
+                    not isinstance(judged, str)
+                    and judged.judgements[name].verdict is verdict
+                    and _breached(judged.judgements) <= known
+                )
 
             return chunk.smallest(name, verdict, shows)
 
@@ -167,6 +178,10 @@ class FollowUp:
         origin = {"seed": seed, **({"requirement": requirement} if requirement else {})}
         path.write_text(json.dumps({**scenario.to_json(), **origin}, indent=1) + "\n", encoding="ascii")
         return path
+
+
+def _breached(judgements: Mapping[str, Judgement]) -> AbstractSet[str]:
+    return {name for name, judgement in judgements.items() if judgement.verdict in BREACHES}
 
 
 def _named(scenario: Scenario, requirement: str) -> Scenario:

@@ -111,9 +111,13 @@ def _fault(features: Features, digits: Digits, places: Sequence[str | None] = _P
     return step
 
 
+_PAUSE_S = 5
+"""What an answer asks a connector to wait: longer than any machine needs for the next steps of a session."""
+
+
 def _spec(kind: str) -> Mapping[str, Any]:
     if kind in ("429", "503"):
-        return {"kind": "status", "status": int(kind), "retry_after_s": 1}
+        return {"kind": "status", "status": int(kind), "retry_after_s": _PAUSE_S}
     if kind.isdigit():
         return {"kind": "status", "status": int(kind)}
     return {"kind": kind, "delay_s": "beyond"} if "delay_s" in FAULT_KINDS[kind].needs else {"kind": kind}
