@@ -70,6 +70,11 @@ def _without_replies(transcript: str) -> str:
     return _lines([turn for turn in _turns(transcript) if turn["role"] == "user"])
 
 
+def _without_last_reply(transcript: str) -> str:
+    turns = _turns(transcript)
+    return _lines(turns[:-1] if turns and turns[-1]["role"] == "assistant" else turns)
+
+
 def _in_one_line(transcript: str) -> str:
     """Each turn's text in one line, as connectors write it that give a line to each turn."""
     return _lines([{**turn, "content": " ".join(turn["content"].split())} for turn in _turns(transcript)])
@@ -98,6 +103,8 @@ REWRITERS: Mapping[str, Callable[[str], str]] = {
     "turns_twice": lambda transcript: _lines([turn for turn in _turns(transcript) for _ in range(2)]),
     "last_turns": lambda transcript: _lines(_turns(transcript)[-8:]),
     "without_replies": _without_replies,
+    "without_first_turn": lambda transcript: _lines(_turns(transcript)[1:]),
+    "without_last_reply": _without_last_reply,
     "in_one_line": _in_one_line,
     "enveloped": _enveloped,
     "crlf": lambda text: re.sub(r"\r?\n", "\r\n", text),
