@@ -1,4 +1,4 @@
-"""All entrances say the same of the same recordings: `check`, pytest, and what `run` and the CI lane perform."""
+"""All four entrances say the same of the same recordings: `check`, pytest, `run` and the CI lane."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import io
 import json
 import re
 import shlex
+import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -79,6 +80,8 @@ CASES = (
     Case("conforming", GOOD, 0),
     Case("nothing recorded", SILENT, 3),
     Case("nothing recorded, coverage bound", SILENT, 3, coverage="50"),
+    Case("nothing recorded, strict", SILENT, 3, strict=True),
+    Case("nothing recorded, an entry", SILENT, 3, known={FAILING: LATER}),
     Case("nothing recorded, expired entry", SILENT, 1, "1 expired entry", known={FAILING: BEFORE}),
     Case("too little coverage", GOOD, 1, "too little coverage", coverage="99"),
     Case("enough coverage", GOOD, 0, coverage="1"),
@@ -102,9 +105,22 @@ CASES = (
         known={PASSING: LATER},
     ),
     Case("a flaky breach", BAD, 0, flaky={FAILING: LATER}),
+    Case("a flaky breach, strict", BAD, 1, strict=True, flaky={FAILING: LATER}),
+    Case("a flaky breach, too little coverage", BAD, 1, "too little coverage", coverage="99", flaky={FAILING: LATER}),
+    Case("an expired flaky entry", BAD, 1, "1 expired entry", flaky={FAILING: BEFORE}),
+    Case("a flaky breach, a stale entry", BAD, 1, "1 stale entry", known={PASSING: LATER}, flaky={FAILING: LATER}),
     Case("a flaky requirement that passes", GOOD, 0, flaky={PASSING: LATER}),
     Case("a scenario that broke off", GOOD | BAD, 4, "1 scenario that broke off", broken_off=("bad",)),
     Case("a scenario that broke off, a breach", BAD | POOR, 4, "1 scenario that broke off", broken_off=("poor",)),
+    Case(
+        "a scenario that broke off, strict",
+        POOR | BAD,
+        4,
+        "1 scenario that broke off",
+        strict=True,
+        broken_off=("bad",),
+    ),
+    Case("all scenarios broke off", BAD, 4, "1 scenario that broke off", broken_off=("bad",)),
     Case(
         "a scenario that broke off, a stale entry",
         GOOD | BAD,
@@ -206,14 +222,47 @@ class Entrances:
             status = pytest.main(words)
         return _said(Path("report", "report.json"), int(status), shown.getvalue()), shown.getvalue()
 
+    def _write_shortfall(self, folder: Path) -> None:
+        if self.case.broken_off:
+            broken = (BrokenOff(name, "step 1 (prompt)", "it ended", (), "acme", "") for name in self.case.broken_off)
+            Shortfall(tuple(broken), len(self.case.calls)).write(folder)
+
+    def drive(self, performance: Performance) -> None:
+        """Leave the recordings where driving leaves them."""
+        for file in self.files:
+            shutil.copy(file, performance.request.folder)
+        self._write_shortfall(performance.request.folder)
+
+    @property
+    def _target(self) -> str:
+        return "acme" if self.case.target is not None else "reference"
+
+    def run(self) -> Said:
+        """`run` over what driving leaves."""
+        options = [word for word in self.options() if word not in ("--target", "acme")]
+        words = ["run", self._target, "--scenarios", "0", "--report", "run-report", "--quiet", *options]
+        done = CliRunner().invoke(commands, words)
+        return _said(Path("run-report", "report.json"), done.exit_code, done.stdout)
+
+    def lane(self, monkeypatch: pytest.MonkeyPatch) -> Said | None:
+        """The lane over what driving leaves; None where it has no input for what the case asks for."""
+        if self.case.coverage is not None or self.flaky is not None:
+            return None
+        inputs = {"TARGET": self._target, "SCENARIOS": "0", "REPORT": "lane-report"}
+        inputs |= {"STRICT": "true"} if self.case.strict else {}
+        inputs |= {} if self.known is None else {"BASELINE": Path(self.known).name}
+        for name, value in inputs.items():
+            monkeypatch.setenv(f"SIGNET_LANE_{name}", value)
+        done = CliRunner().invoke(commands, ["lane"])
+        assert f"(exit {done.exit_code})" in done.stdout.splitlines()[-1]
+        return _said(Path("lane-report", "report.json"), done.exit_code, done.stdout)
+
     def driven(self) -> Said:
         """What `run` and the CI lane make of the recordings that driving a connector has left in a folder."""
         case = self.case
-        if case.broken_off:
-            broken = (BrokenOff(name, "step 1 (prompt)", "it ended", (), "acme", "") for name in case.broken_off)
-            Shortfall(tuple(broken), len(case.calls)).write(self.traces)
+        self._write_shortfall(self.traces)
         request = Request(
-            targets.load("acme" if case.target is not None else "reference"),
+            targets.load(self._target),
             "embedded",
             (),
             self.traces,
@@ -261,11 +310,26 @@ def test_all_entrances_say_the_same(entering: Entering, case: Case) -> None:
     assert (driven.status, driven.because) == (case.status, case.because)
     for said, _ in (entrances.check(), entrances.pytest()):
         assert (said.status, said.verdicts) == (driven.status, driven.verdicts)
-        # What a run lacks is told in lines of its own.
-        assert said.because == ("" if case.broken_off else driven.because)
+        # What a run lacks is told in lines of its own, where anything was tested.
+        assert said.because == ("" if case.broken_off and driven.verdicts else driven.because)
     if case.verdict is not None:
         name, verdict = case.verdict
         assert driven.verdicts[name] == verdict
+
+
+@pytest.mark.parametrize("case", [*CASES, DECLARED[0]], ids=by_name)
+def test_who_drives_says_the_same(entering: Entering, case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`run` and the lane tell what `check` tells of the recordings that driving leaves: status, verdicts, and why.
+
+    What a target declares stands in the headers of what it drives.
+    """
+    entrances = entering(case)
+    monkeypatch.setattr(Performance, "drive", lambda performance, *_: entrances.drive(performance))
+    for name in ("CI", "GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE"):
+        monkeypatch.delenv(name, raising=False)
+    checked, _ = entrances.check()
+    assert entrances.run() == checked
+    assert entrances.lane(monkeypatch) in (checked, None)
 
 
 @pytest.mark.parametrize("case", DECLARED, ids=by_name)
