@@ -1,7 +1,7 @@
 """One line of a trace: an exchange or a mark.
 
 msgspec checks a line's members in one go. A line that it refuses is looked at member by member: it may still be
-good (an error that is an object, headers that are null), and if it is not, the complaint names member and value.
+good (headers that are null), and if it is not, the complaint names member and value.
 """
 
 from __future__ import annotations
@@ -13,7 +13,17 @@ from msgspec.json import Decoder
 from msgspec.structs import force_setattr
 
 from signet_conformance.errors import printable
-from signet_conformance.trace.model import Body, Exchange, Mark, Message, Pairs, Request, Response, is_seconds
+from signet_conformance.trace.model import (
+    Body,
+    ErrorOfLine,
+    Exchange,
+    Mark,
+    Message,
+    Pairs,
+    Request,
+    Response,
+    is_seconds,
+)
 from signet_conformance.trace.parsing import MAX_DEPTH, JSONValue, NotJSONError, parse
 
 
@@ -39,6 +49,8 @@ class Lines:
         force_setattr(entry, "line", line)
         if type(entry) is Exchange:
             force_setattr(entry, "raw", raw)
+            if isinstance(entry.error, ErrorOfLine):
+                force_setattr(entry, "error", entry.error.kind)
             self._share_headers(entry.request)
             if entry.response is not None:
                 self._share_headers(entry.response)

@@ -6,7 +6,7 @@ import json
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import force_setattr
@@ -116,6 +116,19 @@ class Response(Message, frozen=True, gc=False, kw_only=True):
     status: int
 
 
+class ErrorOfLine(Struct, frozen=True, gc=False):
+    """How a line tells the error of an exchange."""
+
+    kind: str | None = None
+
+
+if TYPE_CHECKING:
+    ErrorKind = str | None
+else:
+    # An exchange is read in one go; then the kind takes the place of the object that stands in the line.
+    ErrorKind = str | ErrorOfLine | None
+
+
 class Exchange(Struct, frozen=True, gc=False, kw_only=True, tag_field="kind", tag="exchange"):
     """One recorded request with its response, or with the reason why none came.
 
@@ -130,7 +143,7 @@ class Exchange(Struct, frozen=True, gc=False, kw_only=True, tag_field="kind", ta
     t1: Seconds
     request: Request
     response: Response | None = None
-    error: str | None = None
+    error: ErrorKind = None
     fault: dict[str, JSONValue] | None = None
     line: int = 0
     raw: bytes = b""
