@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+import traceback
 
 from connector import Connector
 
@@ -42,6 +43,7 @@ for line in iter(sys.stdin.readline, ""):
         if request["op"] == "step":
             answer["result"] = perform(request["step"])
     except Exception as error:
+        traceback.print_exc(limit=4)  # the kit shows the end of standard error
         answer = {"id": request["id"], "ok": False, "error": {"type": type(error).__name__, "message": str(error)}}
     print(json.dumps({**answer, "ms": (time.perf_counter() - began) * 1000}), flush=True)
     if request["op"] == "exit":

@@ -33,7 +33,7 @@ def test_every_exchange_and_mark_is_shown_with_its_times(invoke: Invoke, run: Pa
     output = invoke("show", run).output
     assert numbers(output) == [1, 2, 3, 4, 5, 6]
     assert "   +2.000s     10 ms  #2 POST /api/hooks/session-start key=s-41c7" in output
-    assert "#6 mark step" in output
+    assert "#6 step: start" in output
 
 
 def test_findings_stand_beside_their_exchange(invoke: Invoke, run: Path) -> None:
@@ -134,7 +134,7 @@ def test_following_shows_an_exchange_that_ended_late(run: Path) -> None:
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True) as child:
         assert child.stdout is not None
         seen = ""
-        while "#6 mark" not in seen:
+        while "#6 step: start" not in seen:
             seen += child.stdout.readline()
         with run.open("a") as stream:
             stream.write(json.dumps(late) + "\n")

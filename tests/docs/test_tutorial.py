@@ -22,13 +22,21 @@ def test_every_step_says_what_the_page_shows(page: Page, tmp_path: Path) -> None
 
 @pytest.mark.skipif("SIGNET_TUTORIALS" not in os.environ, reason="installs from the registries: nox -s tutorials")
 @pytest.mark.parametrize("page", [KIT, TYPESCRIPT, HARNESS], ids=["kit", "typescript", "harness"])
-def test_the_page_begins_on_a_machine_without_the_kit(page: Page, tmp_path: Path) -> None:
+def test_the_page_begins_on_a_machine_without_the_kit(
+    page: Page, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """With its own installation, in an empty folder with an empty home, every step says what the page shows."""
     home = tmp_path / "home"
     home.mkdir()
     work = tmp_path / "work"
     work.mkdir()
-    page.check(work, home)
+    walked = page.check(work, home)
+    figures = [("whole page", walked.ended_s[-1])]
+    if page is not HARNESS:
+        figures.insert(0, ("first true finding", walked.ended_s[page.first_that_shows("FAIL SIG-")]))
+        figures.insert(1, ("lane seen passing", walked.ended_s[page.first_that_shows("lets the lane pass until")]))
+    with capsys.disabled():
+        print(f"\n{page.path.name}, from the first command on:", ", ".join(f"{name} {s} s" for name, s in figures))
 
 
 def test_the_installation_in_typescript_needs_the_clone_alone() -> None:

@@ -75,12 +75,12 @@ def test_answer_to_another_request_is_refused_at_once(tmp_path: Path, program: s
         (
             "answer = {'id': request['id'], 'ok': False, 'error': {'message': 'KeyError:\\n  no acme'}}",
             Broken.REFUSED,
-            "target mine cannot perform {'step': 'start', 'session': 's1'}: KeyError:; no acme",
+            "target mine cannot perform the step start: KeyError:; no acme",
         ),
         (
             "del answer['ok']",
             Broken.REFUSED,
-            f'target mine cannot perform {START}: its answer has neither "ok": true nor an error',
+            'target mine cannot perform the step start: its answer has neither "ok": true nor an error',
         ),
     ],
 )

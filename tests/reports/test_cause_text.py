@@ -124,7 +124,7 @@ def test_marks_and_faults_stand_among_the_neighbours(tmp_path: Path) -> None:
     refused = {**recall(), "response": None, "error": {"kind": "upstream_reset"}, "fault": {"kind": "reset"}}
     trace = write(tmp_path / "a.jsonl", [health(), start(), mark, recall(), refused])
     text = block(judge(read(trace)), AGENT, 120)
-    assert '#3 mark step {"step": "prompt"}' in text
+    assert "#3 step: prompt" in text
     assert "-> no answer (upstream_reset) [fault: reset]" in text
 
 

@@ -208,3 +208,50 @@ def test_many_recordings_stay_readable_and_lose_no_requirement() -> None:
             shows = [each for each in run if any(f.exchanges for f in each.judgements[name].findings)]
             assert cause.traces <= len(run)
             assert len(cause.requirements) > 1 or cause.traces <= len(shows)
+
+
+# -- what follows from what, and which example stands for it
+
+
+def refused(status: int = 400, **request: Any) -> Line:
+    """A prompt that the daemon refuses."""
+    answer = {"error": "userMessage or userPrompt is required"}
+    body = {"harness": "openclaw", "agentId": "atlas-agent", "sessionKey": "s-41c7", **request}
+    line = post("/api/hooks/user-prompt-submit", body, answer=answer)
+    line["response"]["status"] = status
+    return line
+
+
+def test_a_refusal_is_part_of_what_was_refused(tmp_path: Path) -> None:
+    """A prompt without its text is answered 400: one cause, led by what is to be mended, its calls counted once."""
+    listed = causes(judged(tmp_path / "a.jsonl", [health(), start(), refused(), refused(), end()]))
+    cause = of(listed, "SIG-HTTP-014")
+    assert cause.requirement == "SIG-PROMPT-001"
+    assert cause.calls["user-prompt-submit"] == 2
+
+
+def test_a_refusal_of_what_is_right_stands_alone(tmp_path: Path) -> None:
+    """Nothing is wrong with the request in one of two traces: the refusal is a cause of its own."""
+    wrong = judged(tmp_path / "a.jsonl", [health(), start(), refused(), end()])
+    right = judged(tmp_path / "b.jsonl", [health(), start(), refused(userMessage="Which database?"), end()])
+    for traces in ((wrong, right), (right, wrong)):
+        assert of(causes(*traces), "SIG-HTTP-014").requirements == ["SIG-HTTP-014"]
+
+
+def test_what_shows_at_accepted_calls_too_is_not_why_another_was_refused(tmp_path: Path) -> None:
+    """The agent is missing everywhere, the text in the prompt alone: the refusal belongs to the text."""
+    lines = [health(), start(), refused(), end()]
+    for line in lines[1:]:
+        line["request"]["body"]["json"].pop("agentId", None)
+    cause = of(causes(judged(tmp_path / "a.jsonl", lines)), "SIG-HTTP-014")
+    assert "SIG-PROMPT-001" in cause.requirements
+    assert "SIG-AGENT-002" not in cause.requirements
+
+
+def test_an_undisturbed_trace_is_the_example_though_it_is_larger(tmp_path: Path) -> None:
+    """A fault makes a recording harder to read than a few exchanges more."""
+    fault = {"kind": "mark", "t": 0.5, "name": "fault", "data": {"on": True, "kind": "delay", "match": {}, "id": 1}}
+    disturbed = judged(tmp_path / "small.jsonl", [fault, health(), start(), recall(), end()])
+    plain = judged(tmp_path / "large.jsonl", BREACHING)
+    for traces in ((disturbed, plain), (plain, disturbed)):
+        assert of(causes(*traces), "SIG-AGENT-002").first.file == str(tmp_path / "large.jsonl")

@@ -15,7 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 MARK = "<!-- the test has the kit installed already -->"
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_STEP = "=== step "
+_STEP = "=== step at "
+_TELL_TIME = f'echo; echo "{_STEP}$(date +%s)"\n'
 PATIENCE_S = 300.0
 INSTALLING_S = 1800.0
 """What a page may take that begins with its installation, on a machine that has other work."""
@@ -27,6 +28,21 @@ class Step:
 
     commands: str
     shown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Walked:
+    """What each step of a page said, and when it had ended, in whole seconds after the page was begun."""
+
+    installing: str
+    said: list[str]
+    ended_s: list[int]
+
+    @classmethod
+    def read(cls, text: str) -> Walked:
+        """What a script said that told the time at its beginning, before each step, and after the last."""
+        _, began, installing, *steps = re.split(rf"^{_STEP}(\d+)\n", text, flags=re.MULTILINE)
+        return cls(installing, steps[1:-2:2], [int(at) - int(began) for at in steps[2::2]])
 
 
 @dataclass(frozen=True)
@@ -64,12 +80,12 @@ class Page:
                 steps[-1] = Step(steps[-1].commands, tuple(filter(None, body.splitlines())))
         return steps
 
-    def walk(self, folder: Path, home: Path | None = None) -> list[str]:
+    def walk(self, folder: Path, home: Path | None = None) -> Walked:
         """What each step says to a newcomer in an empty folder, all steps in one shell.
 
         With an empty `home` the page is begun with its installation; without one the kit is there already.
         """
-        script = "".join(f"echo; echo '{_STEP}{number}'\n{step.commands}" for number, step in enumerate(self.steps))
+        script = "".join(f"{_TELL_TIME}{step.commands}" for step in self.steps) + _TELL_TIME
         hidden = ("SIGNET_", "GITHUB_", "PYTEST_", "VIRTUAL_ENV")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
         bin_folder = str(Path(sys.executable).parent)
@@ -81,6 +97,7 @@ class Page:
             lines = [line for line in self.installation if not line.startswith("export KIT=")]
             script = "\n".join(["set -e", *lines, "set +e", script])
             kept["HOME"] = str(home)
+        script = _TELL_TIME + script
         patience_s = PATIENCE_S if home is None else INSTALLING_S
         # Into a file: nothing that outlives the shell holds up the reading of what was said.
         with tempfile.TemporaryFile("w+") as said:
@@ -105,19 +122,24 @@ class Page:
             said.seek(0)
             text = said.read()
         assert ended, f"the page did not end within {patience_s:g} s; it said:\n{text}"
-        return re.split(rf"^{_STEP}\d+\n", text, flags=re.MULTILINE)[1:]
+        return Walked.read(text)
 
-    def check(self, folder: Path, home: Path | None = None) -> None:
+    def check(self, folder: Path, home: Path | None = None) -> Walked:
         """Fail unless every line that the page shows beneath a block is said, in that order, numbers aside."""
-        said = self.walk(folder, home)
-        assert len(said) == len(self.steps), said
-        for step, output in zip(self.steps, said, strict=True):
+        walked = self.walk(folder, home)
+        assert len(walked.said) == len(self.steps), [walked.installing, *walked.said]
+        for step, output in zip(self.steps, walked.said, strict=True):
             rest = [_loose(line) for line in output.splitlines()]
             for line in step.shown:
                 wanted = _loose(line)
                 at = next((at for at, heard in enumerate(rest) if wanted in heard), None)
                 assert at is not None, f"after {step.commands!r}, {line!r} is not said, or too early:\n{output}"
                 del rest[: at + 1]
+        return walked
+
+    def first_that_shows(self, text: str) -> int:
+        """The number of the first step beneath which the page shows a line with this text."""
+        return next(number for number, step in enumerate(self.steps) if any(text in line for line in step.shown))
 
 
 def _loose(text: str) -> str:

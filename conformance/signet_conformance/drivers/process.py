@@ -58,6 +58,10 @@ Starting = Callable[[], AbstractContextManager[None]]
 OnEvent = Callable[[Mapping[str, Any]], None]
 
 
+_PLAIN_ERRORS = ("Error", "StepError", "")
+"""Types of errors that add nothing to what is said."""
+
+
 def _ignored(_event: Mapping[str, Any]) -> None:
     """Nothing that happens outside a step is marked."""
 
@@ -156,14 +160,14 @@ class DriverProcess:
         )
 
     def _refusal(self, request: Mapping[str, Any], answer: Mapping[str, Any]) -> TargetError:
-        told = _told(answer.get("error"))
+        told = _told(answer.get("error"), typed=True)
         own = self._target.kind.own_program
         step = request.get("step")
         if step is None:
             what = "begin" if request["op"] == "hello" else f"answer {request['op']}"
             remedy = "mend what it names" + (": the driver program itself says so" if own else "")
         else:
-            what = f"perform {printable(step, 200)}"
+            what = f"perform the step {printable(step.get('step'), 40)}"
             remedy = (
                 "make the driver program answer this step, or take its operation out of the capabilities"
                 if own
@@ -175,9 +179,12 @@ class DriverProcess:
         return BrokenOffError(how, failure, self._process.tail(), ended=self._process.returncode is not None)
 
 
-def _told(error: object) -> str:
-    """What an answer says of its error, as one line: programs put whole tracebacks there."""
+def _told(error: object, *, typed: bool = False) -> str:
+    """What an answer says of its error, `typed` with its type, as one line: programs put whole tracebacks there."""
     message = error.get("message") if isinstance(error, dict) else error
+    kind = error.get("type") if isinstance(error, dict) and typed else None
+    if isinstance(kind, str) and kind not in _PLAIN_ERRORS and message is not None and kind not in str(message):
+        message = f"{kind}: {message}"
     if message is None:
         return 'its answer has neither "ok": true nor an error'
     lines = (line.strip() for line in redacted(str(message)[:_MOST]).splitlines())

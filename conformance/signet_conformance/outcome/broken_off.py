@@ -14,6 +14,8 @@ from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import ScenarioEndMark, marks_of
 
 FILE = "broken-off.json"
+MAX_REPLAYS = 3
+"""Commands that a terminal is given, each for scenarios that broke off for a reason of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +72,15 @@ class Shortfall:
     def lines(self) -> Iterator[str]:
         """What a reader is told: every scenario that is missing from the verdicts, and what to do."""
         yield f"{len(self.broken)} of {self.of} scenarios broke off (exit 4); the verdicts are those of the others:"
+        alike: dict[str, list[BrokenOff]] = {}
         for broken in self.broken:
-            yield f"  {broken.scenario}, {broken.where}: {broken.reason}"
-            yield f"    replay: {broken.replay}"
+            alike.setdefault(broken.reason, []).append(broken)
+        for number, (first, *others) in enumerate(alike.values()):
+            yield f"  {first.scenario}, {first.where}: {first.reason}"
+            if number < MAX_REPLAYS:
+                yield f"    replay: {first.replay}"
+            if others:
+                yield f"    likewise {', '.join(f'{other.scenario}, {other.where}' for other in others)}"
         if self.left:
             yield f"  given up: {self.why}; not performed: {', '.join(self.left)}"
         tails = [broken for broken in self.broken if broken.tail]

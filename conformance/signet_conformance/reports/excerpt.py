@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from signet_conformance.errors import printable
 from signet_conformance.facts import AGENT_CALLS, GET, MEMORY_SEARCH, NOTIFY, Call, Recording
-from signet_conformance.reports.values import as_text
+from signet_conformance.reports.mark_words import mark_words
 from signet_conformance.trace import Exchange, Mark
+from signet_conformance.trace.marks import SentMark, SkippedMark, StepMark, read_mark
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+MAX_MARKS = 4
+"""Marks beside a breach; of more, those nearest to it."""
 _WITH_AGENT = AGENT_CALLS | {GET, MEMORY_SEARCH, NOTIFY}
 
 
@@ -45,18 +48,27 @@ def _answer(exchange: Exchange) -> str:
     return f"{exchange.response.status} ({error})" if error else str(exchange.response.status)
 
 
-def _mark_line(mark: Mark) -> str:
-    data = f" {as_text(dict(mark.data), 80)}" if mark.data else ""
-    return f"#{mark.seq} mark {printable(mark.name, 40)}{data}"
-
-
 def excerpt(recording: Recording, seq: int, around: int = 2) -> Iterator[tuple[bool, str]]:
-    """The exchanges and marks near number `seq`, as (is it this number, line); `around` exchanges on each side."""
+    """The exchanges and marks near number `seq`, as (is it this number, line); `around` exchanges on each side.
+
+    Of more than a few marks the nearest are shown, and none that tells only of the kit or of what did not happen.
+    """
     index = bisect_left(recording.calls, seq, key=lambda call: call.seq)
     shown = recording.calls[max(0, index - around) : index + around + 1]
     numbers = [call.seq for call in shown] + [seq]
     lines = [(call.seq, call_line(call)) for call in shown]
-    marks = recording.trace.marks
-    lines += [(mark.seq, _mark_line(mark)) for mark in marks if min(numbers) <= mark.seq <= max(numbers)]
+    marks = [mark for mark in _telling(recording.trace.marks) if min(numbers) <= mark.seq <= max(numbers)]
+    nearest = sorted(marks, key=lambda mark: abs(mark.seq - seq))[:MAX_MARKS]
+    lines += [(mark.seq, f"#{mark.seq} {mark_words(mark, 80)}") for mark in nearest]
     for number, line in sorted(lines):
         yield number == seq, line
+
+
+def _telling(marks: Sequence[Mark]) -> Iterator[Mark]:
+    """The marks that help to understand the exchanges beside them."""
+    told = [(mark, read_mark(mark)) for mark in marks]
+    skipped = {said.index for _, said in told if isinstance(said, SkippedMark)}
+    for mark, said in told:
+        left_out = isinstance(said, StepMark) and said.index in skipped
+        if not left_out and not isinstance(said, SkippedMark | SentMark):
+            yield mark

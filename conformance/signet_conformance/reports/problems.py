@@ -16,9 +16,12 @@ from signet_conformance.errors import printable
 from signet_conformance.finding import Finding, Judgement, Verdict
 from signet_conformance.reports.evidence import BREACHES, Evidence, evidence, known_requirement
 from signet_conformance.reports.values import is_absent
+from signet_conformance.trace.marks import FaultMark, marks_of
 
 Key = tuple[str, ...]
 """What tells a problem from others, the same in every trace and every run."""
+Size = tuple[bool, int, int]
+"""Of a trace that shows a problem: whether a fault was on in it, its exchanges, its marks."""
 
 _INDEX = re.compile(r"/\d+(?=/|$)")
 _BITS = 32
@@ -30,8 +33,8 @@ class Share:
     """What one requirement has to say of a problem.
 
     `times` counts its findings, `traces` holds the numbers of the traces with them, `known` of those where the failure
-    is known, for `reason`. The example is that of the smallest trace, which has `size` exchanges and lies at `path`,
-    empty where only the run as a whole shows it.
+    is known, for `reason`. The example is that of the plainest trace, which lies at `path`, empty where only the run as
+    a whole shows it: nothing disturbed it, and it is the smallest. `size` is what traces are compared by.
     """
 
     requirement: str
@@ -39,7 +42,7 @@ class Share:
     level: str
     example: Evidence
     path: str
-    size: int
+    size: Size
     times: int = 0
     traces: set[int] = field(default_factory=set)
     known: set[int] = field(default_factory=set)
@@ -69,10 +72,11 @@ class Problem:
     sessions: set[int] = field(default_factory=set)
     traces: set[int] = field(default_factory=set)
 
-    def merge(self, other: Problem) -> None:
-        """Take what turned out to be the same problem."""
+    def merge(self, other: Problem, *, other_calls: bool = True) -> None:
+        """Take what turned out to be the same problem, its calls too unless they are among ours."""
         self.shares.update(other.shares)
-        self.calls.update(other.calls)
+        if other_calls:
+            self.calls.update(other.calls)
         self.sessions |= other.sessions
         self.traces |= other.traces
 
@@ -83,9 +87,17 @@ class Problems:
     def __init__(self) -> None:
         self._by_key: dict[Key, Problem] = {}
         self._same: dict[Key, Key] = {}
+        self._refused_for: dict[Key, set[Key]] = {}
 
     def kept(self, left_out: set[str]) -> Sequence[Problem]:
-        """The problems without the shares of some requirements."""
+        """The problems without the shares of some requirements; a refusal is part of what was refused."""
+        for key, reasons in self._refused_for.items():
+            whole = [self._by_key[root] for root in {*map(self._root, reasons)} - {self._root(key)}]
+            # What shows at more calls than were refused is less likely to be why.
+            if whole:
+                reason = min(whole, key=lambda problem: (problem.calls.total(), problem.key))
+                self._unite(reason.key, key, other_calls=False)
+        self._refused_for.clear()
         for problem in self._by_key.values():
             problem.shares = {name: share for name, share in problem.shares.items() if name not in left_out}
         return [problem for problem in self._by_key.values() if problem.shares]
@@ -103,6 +115,8 @@ class Problems:
                 by_problem.setdefault(key, {})[judgement.requirement] = findings
         for key, other in _refused_together(by_problem):
             self._unite(key, other)
+        for key, reasons in _refusals(judged, by_problem):
+            self._refused_for[key] = self._refused_for.get(key, reasons) & reasons
         of_trace: dict[Key, dict[str, list[Finding]]] = {}
         for key, by_requirement in by_problem.items():
             mine = of_trace.setdefault(self._root(key), {})
@@ -122,12 +136,12 @@ class Problems:
             key = self._same[key]
         return key
 
-    def _unite(self, key: Key, other: Key) -> None:
+    def _unite(self, key: Key, other: Key, *, other_calls: bool = True) -> None:
         kept, merged = self._root(key), self._root(other)
         if kept != merged:
             self._same[merged] = kept
             if (problem := self._by_key.pop(merged, None)) is not None:
-                self._by_key.setdefault(kept, Problem(kept)).merge(problem)
+                self._by_key.setdefault(kept, Problem(kept)).merge(problem, other_calls=other_calls)
 
 
 def _keyed(judged: Judged, judgement: Judgement) -> dict[Key, list[Finding]]:
@@ -170,6 +184,29 @@ def _refused_together(by_problem: Mapping[Key, Mapping[str, Sequence[Finding]]])
                     yield before, key
 
 
+def _refusals(
+    judged: Judged, by_problem: Mapping[Key, Mapping[str, Sequence[Finding]]]
+) -> Iterator[tuple[Key, set[Key]]]:
+    """Problems that are nothing but an answer's refusal, each with those of the request that show wherever it does."""
+    in_request: dict[int, set[Key]] = {}
+    refused: dict[Key, list[int]] = {}
+    for key, by_requirement in by_problem.items():
+        findings = [finding for findings in by_requirement.values() for finding in findings if finding.exchanges]
+        for finding in findings:
+            if finding.pointer.startswith("/request/"):
+                in_request.setdefault(finding.exchanges[0], set()).add(key)
+        if findings and all(_is_refusal(judged, finding) for finding in findings):
+            refused[key] = [finding.exchanges[0] for finding in findings]
+    for key, exchanges in refused.items():
+        yield key, set.intersection(*(in_request.get(seq, set()) for seq in exchanges))
+
+
+def _is_refusal(judged: Judged, finding: Finding) -> bool:
+    call = judged.recording.by_seq.get(finding.exchanges[0])
+    status = None if call is None else call.status
+    return not finding.pointer and status is not None and 400 <= status < 500 and finding.received == status
+
+
 def _count_calls(
     problem: Problem,
     judged: Judged,
@@ -192,6 +229,11 @@ def _sessions(judged: Judged) -> dict[str, int]:
     return {key: number for number, key in enumerate(keys)}
 
 
+def _size(judged: Judged) -> Size:
+    disturbed = next(marks_of(judged.trace, FaultMark), None) is not None
+    return disturbed, len(judged.trace.exchanges), len(judged.trace.marks)
+
+
 def _add_share(
     problem: Problem,
     judged: Judged,
@@ -200,7 +242,7 @@ def _add_share(
     known: str,
     number: int | None,
 ) -> None:
-    name, verdict, size = judgement.requirement, judgement.verdict, len(judged.trace.exchanges)
+    name, verdict, size = judgement.requirement, judgement.verdict, _size(judged)
     share = problem.shares.get(name)
     worse = share is not None and BREACHES.index(verdict) < BREACHES.index(share.verdict)
     if share is None or worse or (verdict is share.verdict and size < share.size):

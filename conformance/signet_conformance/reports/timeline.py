@@ -18,6 +18,7 @@ from signet_conformance.facts import Call, Recording
 from signet_conformance.finding import Finding, Verdict
 from signet_conformance.outcome.broken_off import warnings_of
 from signet_conformance.reports.excerpt import call_line
+from signet_conformance.reports.mark_words import mark_words
 from signet_conformance.reports.terminal import (
     FAINT,
     STRONG,
@@ -28,7 +29,6 @@ from signet_conformance.reports.terminal import (
     usable_width,
     verdict_text,
 )
-from signet_conformance.reports.values import as_text
 from signet_conformance.trace import Body, Mark, Message
 
 SHOWN = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
@@ -147,9 +147,8 @@ class Timeline:
                 yield Text.assemble("  ", command, no_wrap=True, overflow="ignore")
 
     def _mark(self, mark: Mark) -> RenderableType:
-        data = f" {as_text(dict(mark.data), 120)}" if mark.data else ""
         times = Text(f"{_seconds(mark.t):>10}", FAINT)
-        return self._beside(times, Text(f"#{mark.seq} mark {printable(mark.name, 40)}{data}", FAINT))
+        return self._beside(times, Text(f"#{mark.seq} {mark_words(mark)}", FAINT))
 
     def _call(self, call: Call) -> Iterator[RenderableType]:
         times = Text(f"{_seconds(call.t0):>10} {_took(call.t1 - call.t0):>9}")

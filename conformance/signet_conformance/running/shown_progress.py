@@ -108,4 +108,4 @@ class _Display:
 
 
 def _broke_off(event: ScenarioBrokeOff) -> str:
-    return f"{printable(event.name, 100)} broke off: {printable(event.error.splitlines()[0], 300)}"
+    return f"{printable(event.name, 100)} broke off: {printable(event.error.splitlines()[0], 120)}"

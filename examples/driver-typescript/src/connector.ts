@@ -95,7 +95,9 @@ export class Connector {
   }
 
   async #ask(method: string, path: string, body: Members | undefined, boundMs: number): Promise<Answer> {
-    const headers: Record<string, string> = { "content-type": "application/json", "x-signet-runtime-path": "plugin" };
+    // A connection of its own: of one that was kept and is closed meanwhile, nobody can tell whether the request was heard.
+    const headers: Record<string, string> = { connection: "close", "content-type": "application/json" };
+    headers["x-signet-runtime-path"] = "plugin";
     if (this.#token) headers.authorization = `Bearer ${this.#token}`;
     try {
       const sent = { method, headers, body: JSON.stringify(body), signal: AbortSignal.timeout(boundMs) };

@@ -16,9 +16,10 @@ from signet_conformance.facts import Call, Recording
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.excerpt import names_agent
 from signet_conformance.reports.html.page import embedded
+from signet_conformance.reports.mark_words import mark_words
 from signet_conformance.reports.played import played
 from signet_conformance.reports.timeline import findings_of
-from signet_conformance.reports.values import as_text, shortened
+from signet_conformance.reports.values import shortened
 from signet_conformance.trace import Body, Mark, Message
 from signet_conformance.trace.marks import ScenarioMark, StepMark, marks_of, read_mark
 
@@ -157,14 +158,14 @@ def _findings(beside: Any) -> Iterator[list[str]]:
 def _mark(mark: Mark) -> list[Any]:
     """Number, second, name, what it says in a line, and in full where it is of the kit and no longer than allowed.
 
-    The line says of a step what the user did, of any other mark all its data.
+    The line says of a step what the user did, of any other mark the same in words.
     """
     told = read_mark(mark)
     whole = None if told is None or len(str(told.data)) > MAX_MARK else told.data
     if isinstance(told, StepMark) and told.step is not None:
         said = printable(" ".join(filter(None, (told.step, told.session, told.text))), 200)
     else:
-        said = as_text(dict(mark.data), 200) if mark.data else ""
+        said = mark_words(mark, 200)
     return [mark.seq, round(mark.t, 3), printable(mark.name, 40), said, whole]
 
 

@@ -20,7 +20,8 @@ function entriesOf(data, group, rows) {
   if (!rows.length) return [];
   const whole = group.rows === data.rows;
   const last = rows[rows.length - 1][SEQ], end = whole && rows.length === data.rows.length ? Infinity : last;
-  const marks = data.marks.filter((mark) => (whole || mark[0] > rows[0][SEQ]) && mark[0] < end);
+  // Where a request was sent from stands with its findings.
+  const marks = data.marks.filter((mark) => (whole || mark[0] > rows[0][SEQ]) && mark[0] < end && mark[2] !== "sent");
   return [...rows.map((row) => [row[SEQ], row, null]), ...marks.map((mark) => [mark[0], null, mark])].sort((a, b) => a[0] - b[0]);
 }
 
@@ -70,8 +71,13 @@ function drawCall(data, group, row, y, left, right, room) {
   return call;
 }
 
+/* Of a step the page has what was asked for; any other mark says all by itself. */
+function wordsOf(mark) {
+  return mark[2] === "step" ? `step ${mark[3]}` : mark[3];
+}
+
 function drawMark(mark, y, width) {
-  const text = clipped(`${mark[2]} ${mark[3]}`.trim(), width - 24);
+  const text = clipped(wordsOf(mark), width - 24);
   return [draw("rect", { class: "band", x: 6, y: y + 4, width: width - 12, height: BAND - 8, rx: 4 }),
     draw("text", { class: "quiet", x: width / 2, y: y + 19, "text-anchor": "middle" }, text)];
 }

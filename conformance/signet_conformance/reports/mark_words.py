@@ -1,0 +1,129 @@
+"""A mark of a recording in words: what the user did, what was switched, what became of it; one printable line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from signet_conformance.errors import printable
+from signet_conformance.reports.values import as_text
+from signet_conformance.trace import Mark
+from signet_conformance.trace.marks import (
+    BypassMark,
+    FaultMark,
+    HandlerMark,
+    KitMark,
+    LoadedMark,
+    ModelMark,
+    OutageMark,
+    RemarkMark,
+    ScenarioEndMark,
+    ScenarioMark,
+    SentMark,
+    SkippedMark,
+    StepMark,
+    StrayMark,
+    read_mark,
+)
+
+
+def mark_words(mark: Mark, limit: int = 120) -> str:
+    """What a mark says, in about `limit` characters; of a name that is not the kit's, the name and its data."""
+    told = read_mark(mark)
+    worded = None if told is None else _WORDS.get(type(told))
+    said = None if worded is None else worded(told)
+    if said is None:
+        data = f" {as_text(dict(mark.data), limit)}" if mark.data else ""
+        return f"mark {printable(mark.name, 40)}{data}"
+    return printable(said, limit)
+
+
+def _scenario(mark: ScenarioMark) -> str | None:
+    return mark.name and f"scenario {mark.name}{f': {mark.title}' if mark.title else ''}"
+
+
+def _scenario_end(mark: ScenarioEndMark) -> str:
+    return f"scenario {mark.name} ends" if mark.error is None else f"scenario {mark.name} broke off: {mark.error}"
+
+
+def _step(mark: StepMark) -> str | None:
+    if mark.step is None:
+        return None
+    number = "" if mark.index is None else f" {mark.index}"
+    tool = mark.other.get("tool")
+    what = " ".join(filter(None, (mark.step, tool if isinstance(tool, str) else None)))
+    who = "".join(f" {word} {name}" for word, name in (("in", mark.session), ("as", mark.agent)) if name)
+    said = f', "{mark.text}"' if mark.text else ""
+    return f"step{number}: {what}{who}{said}"
+
+
+def _skipped(mark: SkippedMark) -> str:
+    number = "" if mark.index is None else f" {mark.index}"
+    return f"step{number} is skipped: {mark.reason}"
+
+
+def _model(mark: ModelMark) -> str:
+    return f"the model is asked{f' in {mark.session}' if mark.session else ''}"
+
+
+def _handler(mark: HandlerMark) -> str | None:
+    if mark.event is None or mark.outcome is None:
+        return None
+    status = "" if mark.status is None else f" with {mark.status:g}"
+    took = "" if mark.ms is None else f" after {mark.ms:.0f} ms"
+    return f"handler of {mark.event} {mark.outcome}{status}{took}{f': {mark.text}' if mark.text else ''}"
+
+
+def _sent(mark: SentMark) -> str | None:
+    places = ", ".join(f"{request[1]} by {request[2]}" for request in mark.requests if len(request) > 2)
+    return f"sent {places}" if places else None
+
+
+def _loaded(mark: LoadedMark) -> str | None:
+    host = " ".join(filter(None, (mark.host, mark.release)))
+    if mark.ok is True:
+        return f"the connector is loaded{f' by {host}' if host else ''}"
+    return f"the connector cannot be loaded: {mark.words}" if mark.ok is False and mark.words else None
+
+
+def _stray(mark: StrayMark) -> str:
+    return f"{mark.method} {mark.path} went to the default port, not to {mark.address}"
+
+
+def _remark(mark: RemarkMark) -> str | None:
+    return mark.text
+
+
+def _bypass(mark: BypassMark) -> str:
+    return f"the user switches Signet {'off' if mark.is_on else 'on again'}"
+
+
+def _outage(mark: OutageMark) -> str:
+    return "the daemon is away" if mark.is_on else "the daemon is back"
+
+
+def _fault(mark: FaultMark) -> str | None:
+    if mark.is_restart:
+        return "the daemon is restarted"
+    if mark.kind is None:
+        return None
+    more = ", ".join(f"{name} {as_text(value, 60)}" for name, value in mark.other.items())
+    where = " ".join(str(value) for value in (mark.match or {}).values()) or "every request"
+    return f"fault {'on' if mark.is_on else 'off'}: {mark.kind}{f' ({more})' if more else ''} at {where}"
+
+
+_WORDS: Mapping[type[KitMark], Callable[..., str | None]] = {
+    ScenarioMark: _scenario,
+    ScenarioEndMark: _scenario_end,
+    StepMark: _step,
+    SkippedMark: _skipped,
+    ModelMark: _model,
+    HandlerMark: _handler,
+    SentMark: _sent,
+    LoadedMark: _loaded,
+    StrayMark: _stray,
+    RemarkMark: _remark,
+    BypassMark: _bypass,
+    OutageMark: _outage,
+    FaultMark: _fault,
+}
+"""How a mark of each kind is worded; None where it lacks what it would say, or the kind is told by its data."""
