@@ -8,11 +8,15 @@ import { Calls, compaction, performerOf, Sessions, toolAnswer } from "./turns.mj
 
 const MOST_POLLS = 20;
 const POLL_MS = 100;
+const CONFLICT = 409;
+/** More rows than these the daemon forgets only with the token of a preview. */
+const UNCONFIRMED = 25;
 
 class Application {
   #face;
   #client;
   #calls = new Calls();
+  #status;
   #sessions = new Sessions();
 
   constructor(face, connector) {
@@ -31,7 +35,21 @@ class Application {
   /** Call a method of the client; what it throws is noted, and the application goes on without an answer. */
   #call(name, ...args) {
     if (typeof this.#client[name] !== "function") throw new Skipped(`the client has no method ${name}`);
-    return this.#calls.call(name, (...given) => this.#client[name](...given), ...args);
+    const asked = async (...given) => {
+      try {
+        return await this.#client[name](...given);
+      } catch (error) {
+        this.#status = error?.status;
+        throw error;
+      }
+    };
+    this.#status = undefined;
+    return this.#calls.call(name, asked, ...args);
+  }
+
+  /** A hook of a session, unless another path has it. */
+  #hook(session, name, ...args) {
+    return session.taken ? undefined : this.#call(name, ...args);
   }
 
   async perform(step) {
@@ -43,19 +61,23 @@ class Application {
   async #open(session) {
     await this.#call("health");
     const { key: sessionKey, project } = session;
-    const said = await this.#call("sessionStart", { sessionKey, project, harness: "sdk", runtimePath: "plugin" });
+    const about = { sessionKey, project, harness: "sdk", runtimePath: "plugin" };
+    const said = await this.#call("sessionStart", about);
+    // Where another path has the session, an application leaves it to that one.
+    session.taken = said === undefined && this.#status === CONFLICT;
     return { key: sessionKey, opened: said !== undefined, injected: said?.inject ?? "" };
   }
 
   start(step) {
-    const session = { key: randomUUID(), agent: step.agent ?? "default", project: step.project, said: [], turns: { said: 0 } };
+    const session = { key: randomUUID(), agent: step.agent ?? "default", project: step.project, said: [], turns: { said: 0 }, unsaved: new Map() };
     this.#sessions.set(step.session, session);
     return this.#open(session);
   }
 
   async prompt(step) {
-    const { key: sessionKey, project, said, turns } = this.#sessions.of(step);
-    const answer = await this.#call("userPromptSubmit", { sessionKey, prompt: step.text, project });
+    const session = this.#sessions.of(step);
+    const { key: sessionKey, project, said, turns } = session;
+    const answer = await this.#hook(session, "userPromptSubmit", { sessionKey, prompt: step.text, project });
     await modelTurn(step.session);
     said.push(`User: ${step.text}`, `Assistant: ${step.reply ?? "Understood."}`);
     turns.said += 1;
@@ -74,7 +96,7 @@ class Application {
     const session = this.#sessions.of(step);
     compaction.begin(session.turns);
     const context = session.said.join("\n");
-    const said = await this.#call("preCompaction", { sessionKey: session.key, context, project: session.project });
+    const said = await this.#hook(session, "preCompaction", { sessionKey: session.key, context, project: session.project });
     return { text: said?.summaryPrompt ?? "" };
   }
 
@@ -82,7 +104,7 @@ class Application {
     const session = this.#sessions.of(step);
     compaction.end(session.turns);
     const { key: sessionKey, project } = session;
-    await this.#call("compactionComplete", { sessionKey, summary: step.summary ?? "", project });
+    await this.#hook(session, "compactionComplete", { sessionKey, summary: step.summary ?? "", project });
     return {};
   }
 
@@ -95,7 +117,7 @@ class Application {
   async #close(session, reason) {
     const { key: sessionKey, agent: agentId, project, said } = session;
     const told = { sessionKey, sessionId: sessionKey, project, cwd: project, harness: "sdk", agentId, reason };
-    await this.#call("sessionEndFireAndForget", { ...told, transcript: said.join("\n"), runtimePath: "plugin" });
+    await this.#hook(session, "sessionEndFireAndForget", { ...told, transcript: said.join("\n"), runtimePath: "plugin" });
   }
 
   async clear(step) {
@@ -118,12 +140,23 @@ class Application {
 
 /** The tools of the scenarios in the client's methods: `(arguments, session, call)`. */
 const TOOLS = {
-  memory_store: ({ content, ...more }, _session, call) => call("remember", content, { ...more, runtimePath: "plugin" }),
+  memory_store: async ({ content, ...more }, { unsaved }, call) => {
+    // What could not be saved is saved under the same key when it is asked for again.
+    const idempotencyKey = unsaved.get(content) ?? randomUUID();
+    const said = await call("remember", content, { ...more, idempotencyKey, runtimePath: "plugin" });
+    if (said === undefined) unsaved.set(content, idempotencyKey);
+    else unsaved.delete(content);
+    return said;
+  },
   memory_search: ({ query, ...more }, { key, agent }, call) =>
     call("recall", query, { ...more, agentId: agent, sessionKey: key }),
   memory_get: ({ id }, _session, call) => call("getMemory", id),
   memory_modify: ({ patches }, _session, call) => call("batchModify", patches),
-  memory_forget: (given, _session, call) => call("batchForget", given),
+  memory_forget: async (given, _session, call) => {
+    if (given.mode !== "execute" || given.ids?.length <= UNCONFIRMED) return call("batchForget", given);
+    const preview = await call("batchForget", { ...given, mode: "preview" });
+    return preview && call("batchForget", { ...given, confirm_token: preview.confirmToken });
+  },
   secret_exec: async ({ command, secrets }, _session, call) => {
     let job = await call("execWithSecrets", command, secrets);
     for (let polls = 0; polls < MOST_POLLS && ["queued", "running"].includes(job?.status); polls += 1) {

@@ -1,0 +1,44 @@
+"""The application that uses the SDK: what an application has to do itself, it does, so that the SDK is not blamed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .conftest import FIXTURES, PROMPT, START, Made, performed
+
+TOOL = {"step": "tool", "session": "s1"}
+
+
+def answers(made: Made, runtime: str, home: Path, *steps: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """What the application answers to some steps after a start that was refused."""
+    target = made("sdk", module=str(FIXTURES / "sdk_refused.mjs"), runtime=runtime)
+    return performed(target, home, [START, *steps])[1:]
+
+
+def test_a_session_of_another_path_is_left_to_it(runtime: str, made: Made, tmp_path: Path) -> None:
+    """After a start that was answered 409 no hook is called, and the turn takes place."""
+    (turn,) = answers(made, runtime, tmp_path / "home", PROMPT)
+    assert (turn["turn"], turn["injected"], turn["calls"]) == (True, "", [])
+
+
+def test_a_save_that_failed_is_repeated_under_its_key(runtime: str, made: Made, tmp_path: Path) -> None:
+    """A save has an idempotency key: a repeat of one that failed the same, another save another."""
+    save = {**TOOL, "tool": "memory_store", "arguments": {"content": "Port 3850."}}
+    other = {**TOOL, "tool": "memory_store", "arguments": {"content": "Port 3851."}}
+    _, again, third = answers(made, runtime, tmp_path / "home", save, save, other)
+    assert again["content"]["idempotencyKey"] == again["content"]["refused"]
+    assert third["content"]["idempotencyKey"] not in (None, again["content"]["refused"])
+
+
+def test_many_rows_are_forgotten_with_the_token_of_a_preview(runtime: str, made: Made, tmp_path: Path) -> None:
+    """More than 25 rows are forgotten with the token that a preview of the same rows gave, 25 without."""
+    few, many = (
+        {**TOOL, "tool": "memory_forget", "arguments": {"mode": "execute", "ids": [str(n) for n in range(count)]}}
+        for count in (25, 26)
+    )
+    alone, confirmed = answers(made, runtime, tmp_path / "home", few, many)
+    assert "confirm_token" not in alone["content"]
+    assert confirmed["content"]["confirm_token"] == "for-26"
+    assert confirmed["content"]["mode"] == "execute"
