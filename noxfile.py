@@ -73,9 +73,10 @@ def extras(session: nox.Session) -> None:
 @nox.session
 @nox.parametrize("release", ["lowest", "newest"])
 def vendor_packages(session: nox.Session, release: str) -> None:
-    """Scripted model and providers with the oldest and newest packages of the vendors; `tests` has those in between."""
+    """Scripted model, providers and whole turns with the oldest and newest packages; `tests` has those in between."""
     model_tests = (f"{MODEL_TESTS}/test_vendor_{name}.py" for name in ("packages", "types"))
-    without_kit(session, VENDORS[release], *model_tests, f"{HARNESS_TESTS}/providers")
+    whole = (f"{HARNESS_TESTS}/{name}.py" for name in ("test_vendor_turns", "headless/test_vendors"))
+    with_packages(session, VENDORS[release], *model_tests, f"{HARNESS_TESTS}/providers", *whole)
 
 
 @nox.session
@@ -85,14 +86,13 @@ def public_mock(session: nox.Session) -> None:
     npm = ("npm", "install", "--prefix", folder, "--no-audit", "--no-fund", "--ignore-scripts")
     session.run(*npm, AIMOCK, external=True)
     package = Path(folder, "node_modules", "@copilotkit", "aimock")
-    without_kit(session, VENDORS["newest"], f"{MODEL_TESTS}/test_public_mock.py", SIGNET_AIMOCK=str(package))
+    with_packages(session, VENDORS["newest"], f"{MODEL_TESTS}/test_public_mock.py", SIGNET_AIMOCK=str(package))
 
 
-def without_kit(session: nox.Session, packages: Iterable[str], *tests: str, **env: str) -> None:
-    """Run tests of the reference harness with these packages, in an environment that lacks what the kit needs."""
-    session.install(*packages, "click", "httpx", "hypothesis", "pydantic", "pytest", "pyyaml", "starlette", "uvicorn")
-    session.install("--no-deps", "-e", ".")
-    alone = ("-p", "no:signet_conformance", "-p", "no:cacheprovider", f"--confcutdir={HARNESS_TESTS}")
+def with_packages(session: nox.Session, packages: Iterable[str], *tests: str, **env: str) -> None:
+    """Run tests of the reference harness with these packages, which may refuse what the extra `dev` needs."""
+    session.install(*packages, "pyyaml", "-e", ".")
+    alone = ("-p", "no:cacheprovider", f"--confcutdir={HARNESS_TESTS}")
     session.run("pytest", *alone, *tests, env=env)
 
 

@@ -18,6 +18,7 @@ import httpx
 
 from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.outgoing import without_tokens
+from signet_reference_harness.plain_http import PlainTransport
 from signet_reference_harness.reply import OK_FIRST, OK_LAST, FailureClass, Reply, held_back
 from signet_reference_harness.restraint import Restraint, identity_of
 
@@ -133,13 +134,7 @@ class Wire:
         progress: _Progress,
     ) -> Reply:
         if self._open is None:
-            self._open = self._transport or httpx.AsyncHTTPTransport(
-                # Proxies of the environment are not meant for a loopback daemon.
-                trust_env=False,
-                limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS),
-                # Loading the certificate store takes longer than most calls, and plain HTTP has no use for it.
-                verify=self._config.origin.startswith("https:"),
-            )
+            self._open = self._transport or _transport_to(self._config.origin)
         # Without httpx's client, which would look for redirects, cookies and credentials: a third of an exchange.
         request = httpx.Request(
             method,
@@ -159,6 +154,15 @@ class Wire:
             return _read(operation, response.status_code, response.headers.get("retry-after"), bytes(received))
         finally:
             await response.aclose()
+
+
+def _transport_to(origin: str) -> httpx.AsyncBaseTransport:
+    """How requests reach an origin. Proxies of the environment are not meant for a loopback daemon."""
+    url = httpx.URL(origin)
+    if url.scheme == "http":
+        return PlainTransport(url.host, url.port or 80, CONNECTIONS)
+    limits = httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS)
+    return httpx.AsyncHTTPTransport(trust_env=False, limits=limits)
 
 
 class _TooLargeError(Exception):
