@@ -72,12 +72,12 @@ function drawCall(data, group, row, y, left, right, room) {
 }
 
 /* Of a step the page has what was asked for; any other mark says all by itself. */
-function wordsOf(mark) {
+function markWords(mark) {
   return mark[2] === "step" ? `step ${mark[3]}` : mark[3];
 }
 
 function drawMark(mark, y, width) {
-  const text = clipped(wordsOf(mark), width - 24);
+  const text = clipped(markWords(mark), width - 24);
   return [draw("rect", { class: "band", x: 6, y: y + 4, width: width - 12, height: BAND - 8, rx: 4 }),
     draw("text", { class: "quiet", x: width / 2, y: y + 19, "text-anchor": "middle" }, text)];
 }

@@ -82,5 +82,5 @@ function barOf(data, group, row, y, x, label, width) {
 
 function stepLine(mark, y, x, label, height) {
   return draw("g", {}, draw("line", { class: "grid", x1: x(mark[1]), x2: x(mark[1]), y1: y + 4, y2: height }),
-    draw("text", { class: "quiet", x: 4, y: y + 15 }, clipped(wordsOf(mark), label - 8)));
+    draw("text", { class: "quiet", x: 4, y: y + 15 }, clipped(markWords(mark), label - 8)));
 }
