@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+
+from tests.support.browser import browser, missing
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -53,3 +59,36 @@ def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
     loaded = re.compile(r"<(?:script|link|img|iframe)[^>]*(?:src|href)=\"?https?://[^\s>]+")
     outside = {hit for page in site.rglob("*.html") for hit in loaded.findall(page.read_text("utf-8"))}
     assert outside == set()
+
+
+@pytest.fixture(name="served", scope="module")
+def served_site(site: Path) -> Iterator[str]:
+    """The site on a port of this machine."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=str(site)))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.skipif(missing() is not None, reason=f"no browser: {missing()}")
+def test_the_site_works_in_a_browser(served: str) -> None:
+    """No page complains, asks another host or scrolls sideways; a search for a requirement leads to its page."""
+    with browser() as window:
+        for width, dark in ((380, False), (800, True), (1400, False)):
+            window.resize(width, 1000, dark=dark)
+            for place in ("", "tutorial/", "reports/", "requirements/", "requirements/SIG-AGENT-002/"):
+                window.visit(served + place)
+                fits = window.script("return document.documentElement.scrollWidth <= window.innerWidth")
+                assert fits, (place, width)
+        window.visit(served)
+        window.wait_for("document.querySelector('.md-search__input')")
+        window.script("""
+            const field = document.querySelector(".md-search__input");
+            field.focus(); field.value = "SIG-AGENT-002"; field.dispatchEvent(new Event("keyup", {bubbles: true}));
+        """)
+        window.wait_for("document.querySelector('.md-search-result__link[href*=\"SIG-AGENT-002\"]')")
+        assert [url for url in window.requests() if not url.startswith((served, "blob:"))] == []
+        assert window.complaints() == []

@@ -16,11 +16,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from signet_conformance.engine import judge
 from signet_conformance.errors import printable
 from signet_conformance.reports import requirement_pages
+from signet_conformance.reports.ending import Ending
+from signet_conformance.reports.html import page
 from signet_conformance.reports.html.markup import MAX_TEXT, Markup, element
 from signet_conformance.reports.html.page import embedded, requirement_page, write_page
+from signet_conformance.reports.html.report import HtmlReport
 from signet_conformance.reports.markdown import inline
+from signet_conformance.trace import read
+from tests.support.trace_files import CONFORMING, HEADER, write
 
 ID = "SIG-AGENT-002"
 
@@ -117,3 +123,42 @@ def test_a_requirement_is_explained_by_a_command_everywhere() -> None:
     assert requirement_pages.explain_note(ID) == f" (signet-conformance explain {ID})"
     assert requirement_pages.explain_note("ACME-1") == ""
     assert inline(ID) == ID
+
+
+def test_the_pages_scripts_share_no_name() -> None:
+    """They are one script in the page: a second function of a name would take the place of the first."""
+    names = [
+        name
+        for asset in sorted((Path(page.__file__).parent / "assets").glob("*.js"))
+        for name in re.findall(
+            r"^(?:async )?(?:function|const|let|class) (\w+)", asset.read_text("utf-8"), re.MULTILINE
+        )
+    ]
+    assert len(names) > 50
+    assert sorted(names) == sorted(set(names))
+
+
+def test_the_head_says_what_was_driven(tmp_path: Path) -> None:
+    """Target and daemon stand above the verdicts, each once."""
+    header = {**HEADER, "target": "mine"}
+    judged = [judge(read(write(tmp_path / name, CONFORMING, header))) for name in ("a.jsonl", "b.jsonl")]
+    stream = io.StringIO()
+    made = HtmlReport(stream)
+    for each in judged:
+        made.add(each, {})
+    made.close(Ending(judged, 0))
+    head = stream.getvalue().partition("<main")[0]
+    assert head.count("mine") == 1
+    assert head.count("0.145.7") == 1
+
+
+def test_traces_of_one_folder_are_named_without_it(tmp_path: Path) -> None:
+    """On a small screen a long path says little; of several folders it is needed."""
+    (tmp_path / "other").mkdir()
+    for names, shown in ((("a.jsonl", "b.jsonl"), "a.jsonl"), (("a.jsonl", "other/b.jsonl"), f"{tmp_path}/a.jsonl")):
+        stream = io.StringIO()
+        made = HtmlReport(stream)
+        for name in names:
+            made.add(judge(read(write(tmp_path / name, CONFORMING))), {})
+        made.close(Ending((), 0))
+        assert f"<bdi>{shown}</bdi>" in stream.getvalue()

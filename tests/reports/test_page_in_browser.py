@@ -16,6 +16,7 @@ from signet_conformance.reports.ending import Ending
 from signet_conformance.reports.html.report import HtmlReport
 from signet_conformance.trace import read
 from tests.support.browser import ENTER, TAB, Browser, browser, missing
+from tests.support.bun import axe
 from tests.support.hostile import hostile_trace
 from tests.support.report_files import report
 from tests.support.trace_files import BREACHING, CONFORMING, write
@@ -24,7 +25,8 @@ pytestmark = pytest.mark.skipif(missing() is not None, reason=f"no browser: {mis
 
 EXCHANGES = 50_000
 MOST_TABS = 80
-PAGES = ("report", "diff", "matrix", "index", "hostile")
+AXE = axe()
+PAGES = ("report", "diff", "matrix", "index", "openclaw", "audit", "hostile")
 
 CONTRAST = """
 const light = (c) => c.map((v) => v / 255).map((v) => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
@@ -90,7 +92,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run("check", "hostile.jsonl", "--html", "hostile.html")
     run("diff", "a.jsonl", "b.jsonl", "--html", "diff.html")
     run("matrix", "r.json", "r.json", "--html", "matrix.html")
-    # The first page of a site: index.html.
+    done = CliRunner().invoke(
+        commands, ["audit", str(folder / "a.jsonl"), f"--out={folder / 'fleet'}", f"--html={folder / 'audit.html'}"]
+    )
+    assert done.exit_code == 1, done.output
+    # The first page of a site, index.html, and that of its connector.
     done = CliRunner().invoke(commands, ["matrix", str(folder / "r.json"), "--site", str(folder)])
     assert done.exit_code == 0, done.output
     return folder
@@ -133,6 +139,18 @@ def test_a_page_can_be_read_aloud(window: Browser, pages: Path, name: str) -> No
     assert (outline["skipped"], outline["repeated"], outline["unlabelled"]) == ([], [], 0)
     assert outline["title"].startswith("Signet conformance")
     assert window.controls_without_a_name() == []
+
+
+@pytest.mark.skipif(AXE is None, reason="axe-core is not installed beside bun")
+@pytest.mark.parametrize("width", [380, 800, 1400])
+@pytest.mark.parametrize("name", [name for name in PAGES if name not in ("report", "hostile")])
+def test_axe_finds_nothing(window: Browser, pages: Path, name: str, width: int) -> None:
+    """axe-core has nothing to say of a page unfolded, in light and dark; of the report the viewer's tests ask."""
+    assert AXE is not None
+    for dark in (False, True):
+        window.resize(width, 1000, dark=dark)
+        window.open(pages / f"{name}.html").script(OPEN_ALL)
+        assert window.axe(AXE) == []
 
 
 def tabbed_to(window: Browser, selector: str, *, back: bool = False) -> None:

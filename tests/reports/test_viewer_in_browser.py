@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from signet_conformance.cli.commands import commands
 from tests.support.browser import Browser, browser, missing
-from tests.support.bun import packages_beside_bun
+from tests.support.bun import axe
 from tests.support.trace_files import BREACHING, CONFORMING, Line, write
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=f"no browser: {missing()}")
@@ -211,8 +211,7 @@ def test_paper_shows_what_is_folded(window: Browser, page: Path) -> None:
     assert opened[1:] == [0, True, opened[0]]
 
 
-PACKAGES = packages_beside_bun("axe-core")
-AXE = None if PACKAGES is None else PACKAGES / "axe-core" / "axe.min.js"
+AXE = axe()
 
 
 @pytest.mark.skipif(AXE is None, reason="axe-core is not installed beside bun")
@@ -223,6 +222,4 @@ def test_axe_finds_nothing(window: Browser, page: Path, width: int, *, dark: boo
     assert AXE is not None
     window.resize(width, 1000, dark=dark)
     at(window, page, "#trace=broken&exchange=3&at=%2Frequest%2Fbody%2Fjson%2FagentId")
-    window.script(AXE.read_text(encoding="utf-8"))
-    told = window.promised("axe.run().then((r) => r.violations.map((v) => v.id + ': ' + v.nodes[0].html))")
-    assert told == []
+    assert window.axe(AXE) == []

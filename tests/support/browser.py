@@ -100,6 +100,13 @@ class Browser:
             if not node.get("ignored") and node["role"]["value"] in controls and not node.get("name", {}).get("value")
         ]
 
+    def axe(self, script: Path) -> list[str]:
+        """What axe-core has to say of the page as it is."""
+        self.script(script.read_text(encoding="utf-8"))
+        told = self.promised("axe.run().then((r) => r.violations.map((v) => v.id + ': ' + v.nodes[0].html))")
+        assert isinstance(told, list), told
+        return told
+
     def complaints(self) -> list[str]:
         """What the console says since it was asked last."""
         return [str(entry["message"]) for entry in self._logged("browser")]

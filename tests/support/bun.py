@@ -6,6 +6,12 @@ import shutil
 from pathlib import Path
 
 
+def axe() -> Path | None:
+    """The script of axe-core, where it lies beside bun."""
+    packages = packages_beside_bun("axe-core")
+    return None if packages is None else packages / "axe-core" / "axe.min.js"
+
+
 def packages_beside_bun(*names: str) -> Path | None:
     """The folder of packages that bun lies in, where it holds all of these; None otherwise."""
     bun = shutil.which("bun")

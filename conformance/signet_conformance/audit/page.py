@@ -65,14 +65,14 @@ def _row(ending: Ending, cell: Cell) -> Markup:
     more = element("details", element("summary", "More", aria_label=f"More about {cell.requirement}"), facts(told))
     return element(
         "tr",
-        element("th", cell.requirement, more, scope="row"),
+        element("th", element("span", cell.requirement, class_="whole"), more, scope="row"),
         element("td", verdict_tag(cell.verdict)),
         element("td", cell.connector),
         element("td", cell.release or ""),
         element("td", f"{cell.recordings:,}"),
         element("td", f"{cell.passing:,}"),
-        element("td", (cell.first_seen or "")[:10]),
-        element("td", cell.new_since or ""),
+        element("td", (cell.first_seen or "")[:10], class_="whole"),
+        element("td", cell.new_since or "", class_="whole"),
     )
 
 

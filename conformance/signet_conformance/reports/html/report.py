@@ -7,9 +7,10 @@ somebody asks for them, so that a run of many thousand exchanges opens at once.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TextIO
+from typing import Self, TextIO
 from urllib.parse import quote
 
 from signet_conformance import __version__
@@ -45,6 +46,8 @@ _SCRIPTS = tuple(
 """In the order in which they run: the last one begins."""
 MAX_TRACES = 1000
 """Traces that the page lists; the others are counted."""
+MAX_TOLD = 4
+"""Targets and daemons that stand at the head of the page; of more, their number."""
 
 
 class HtmlReport:
@@ -58,7 +61,7 @@ class HtmlReport:
         self._live = live
         self._causes = Causes()
         self._budget = Budget()
-        self._rows: list[Markup] = []
+        self._rows: list[_Row] = []
         self._data: list[tuple[str, str]] = []
         self._more = 0
         self._names: dict[str, str] = {}
@@ -72,7 +75,7 @@ class HtmlReport:
             return
         number = len(self._rows)
         self._data.append((f"trace-{number}", exchange_data(judged, self._budget)))
-        self._rows.append(_trace_row(judged, number, self._name(judged)))
+        self._rows.append(_Row.of(judged, self._name(judged)))
 
     def _name(self, judged: Judged) -> str:
         """A name for a trace that is short and no other trace's."""
@@ -95,6 +98,8 @@ class HtmlReport:
             ),
             facts(
                 (
+                    ("target", _told(each.trace.header.target or "" for each in ending.judged)),
+                    ("daemon", _told(each.daemon_version for each in ending.judged)),
                     ("contract", ending.contract_version()),
                     ("kit", __version__),
                     ("run", ending.identity.words()),
@@ -132,7 +137,7 @@ class HtmlReport:
             table(
                 "The traces that were judged",
                 ("Trace", "FAIL", "WARN", "Exchanges", "Daemon"),
-                self._rows,
+                _trace_rows(self._rows),
             )
         ]
         if self._more:
@@ -156,14 +161,37 @@ def _listed(notes: Sequence[str]) -> Markup:
     return element("ul", (element("li", printable(note, 600)) for note in notes), class_="plain")
 
 
-def _trace_row(judged: Judged, number: int, place: str) -> Markup:
-    trace = judged.trace
-    tally = Counter(judgement.verdict for judgement in judged.judgements.values())
-    name = trace.path or "trace"
-    open_it = element("button", element("bdi", cell(name, 400)), type="button", data_trace=number, data_name=place)
-    counts = (tally[Verdict.FAIL], tally[Verdict.WARN], len(trace.exchanges))
-    cells = (element("td", shown) for shown in (*map(str, counts), cell(judged.daemon_version, 40)))
-    return element("tr", element("th", open_it, scope="row"), *cells)
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A trace in the list of them; `place` is its name in addresses of the page."""
+
+    path: str
+    place: str
+    cells: tuple[str, ...]
+
+    @classmethod
+    def of(cls, judged: Judged, place: str) -> Self:
+        tally = Counter(judgement.verdict for judgement in judged.judgements.values())
+        counts = (tally[Verdict.FAIL], tally[Verdict.WARN], len(judged.trace.exchanges))
+        return cls(judged.trace.path or "trace", place, (*map(str, counts), cell(judged.daemon_version, 40)))
+
+
+def _trace_rows(rows: Sequence[_Row]) -> Iterator[Markup]:
+    """The traces by their paths; a folder that all of them lie in is left out."""
+    folders = {PurePath(row.path).parent for row in rows}
+    common = next(iter(folders)) if len(folders) == 1 else None
+    for number, row in enumerate(rows):
+        name = cell(row.path if common is None else PurePath(row.path).name, 400)
+        open_it = element("button", element("bdi", name), type="button", data_trace=number, data_name=row.place)
+        cells = (element("td", shown) for shown in row.cells)
+        yield element("tr", element("th", open_it, scope="row"), *cells)
+
+
+def _told(names: Iterable[str]) -> str:
+    """Each of some names once, in their order; of very many the first."""
+    once = list(dict.fromkeys(filter(None, names)))
+    more = f" and {len(once) - MAX_TOLD} more" if len(once) > MAX_TOLD else ""
+    return printable(", ".join(once[:MAX_TOLD]), 400) + more
 
 
 def _verdicts(ending: Ending, broken: set[str]) -> Markup:

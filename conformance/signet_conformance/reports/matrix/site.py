@@ -134,7 +134,8 @@ _RUN_HEADS = ("Began", "Contract", "Version", "Ships", "Why")
 def _run_row(column: Column, said: Answer, head: Markup | None = None, more: Sequence[str] = ()) -> Markup:
     """A run as a row: the connector, where the table shows several, the facts of the run, and what else is told."""
     first = [] if head is None else [element("th", head, scope="row")]
-    shown = (_when(column), column.contract, _version(column), _may(said), cell(said.why, 400), *more)
+    began = element("span", _when(column), class_="whole")
+    shown = (began, column.contract, _version(column), _may(said), cell(said.why, 400), *more)
     return element("tr", *first, *(element("td", each) for each in shown), data_kind=said.may)
 
 
