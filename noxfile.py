@@ -131,7 +131,7 @@ def releases(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """Figures and ratios; nothing here can fail on a slow machine. Of Redocly's programs too where there is npm."""
-    session.install("-e", ".[mitmproxy,uvloop]")
+    session.install("-e", ".[harness,mitmproxy,uvloop]")
     peers = ()
     if shutil.which("npm"):
         folder = session.create_tmp()
@@ -140,6 +140,7 @@ def bench(session: nox.Session) -> None:
     session.run("python", "ci/tools/bench_check.py", *peers, "--large", "64000")
     session.run("python", "ci/tools/bench_recorder.py", *peers)
     session.run("python", "ci/tools/bench_sessions.py")
+    session.run("python", "ci/tools/bench_harness.py")
 
 
 @nox.session

@@ -15,10 +15,11 @@ REST_S: Final = 0.2
 
 
 class EventReader:
-    """Turns bytes into events. `done` says that the last one has come."""
+    """Turns bytes into events but those of the names `ignored`. `done` says that the last one has come."""
 
-    def __init__(self) -> None:
+    def __init__(self, ignored: frozenset[bytes] = frozenset()) -> None:
         self.done = False
+        self._ignored = ignored
         self._rest = b""
         self._half_end = False
         """Whether the last piece ended with a carriage return, to which a line feed may belong."""
@@ -42,7 +43,7 @@ class EventReader:
             if data.startswith(DONE):
                 self.done = True
                 return
-            if data:
+            if data and name not in self._ignored:
                 yield _value(name, data)
 
     def _field(self, line: bytes) -> None:
@@ -62,18 +63,18 @@ def _value(name: bytes, data: bytes) -> Any:
 
 
 @asynccontextmanager
-async def events_of(stream: Any) -> AsyncIterator[AsyncGenerator[Any, None]]:
-    """The events of `stream`, which a vendor's package made; it is closed at the end.
+async def events_of(stream: Any, ignored: frozenset[bytes] = frozenset()) -> AsyncIterator[AsyncGenerator[Any, None]]:
+    """The events of `stream`, which a vendor's package made, but those of the names `ignored`; it is closed at the end.
 
     The packages read events themselves, but some of their releases stop at the last event. Its connection is then of
     no use for the next request, since the end of the answer has not been read.
     """
-    async with stream, aclosing(_events(stream.response.aiter_bytes())) as events:
+    async with stream, aclosing(_events(stream.response.aiter_bytes(), ignored)) as events:
         yield events
 
 
-async def _events(pieces: AsyncIterator[bytes]) -> AsyncGenerator[Any, None]:
-    reader = EventReader()
+async def _events(pieces: AsyncIterator[bytes], ignored: frozenset[bytes]) -> AsyncGenerator[Any, None]:
+    reader = EventReader(ignored)
     async for piece in pieces:
         for event in reader.feed(piece):
             yield event

@@ -14,6 +14,8 @@ from signet_reference_harness.providers.failures import failure_of_words
 from signet_reference_harness.providers.openai_client import OpenAIProvider
 from signet_reference_harness.providers.vendor import clean, plain, plain_events, unchecked
 
+IGNORED: Final = frozenset({b"response.created", b"response.in_progress"})
+"""Events that hold the whole request once more, and nothing that is read here."""
 UNENDED: Final = frozenset({None, "queued", "in_progress"})
 THOUGHTS: Final = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
 
@@ -63,7 +65,7 @@ class OpenAIResponsesProvider(OpenAIProvider):
     async def _streamed(self, answer: Answer, request: Mapping[str, Any]) -> AsyncGenerator[CompletionChunk, None]:
         stream = await plain_events(self._sdk, self._client, "/responses", request)
         answer.begin(stream.response.headers, self._timing.now())
-        async with events_of(stream) as events:
+        async with events_of(stream, IGNORED) as events:
             async for event in events:
                 self._refuse(event)
                 kind = event["type"]

@@ -57,6 +57,12 @@ def test_nothing_counts_after_the_last_event() -> None:
     assert reader.done
 
 
+def test_events_of_ignored_names_are_not_read() -> None:
+    """Not even where they hold no JSON; the name of one does not stick to the next."""
+    reader = EventReader(frozenset({b"echo"}))
+    assert list(reader.feed(b"event: echo\ndata: {\n\ndata: 1\n\nevent: other\ndata: 2\n\n")) == [1, 2]
+
+
 class Relay:
     """Stands before a server and counts the connections that it takes; at its end all of them have ended."""
 
