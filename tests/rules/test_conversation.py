@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from signet_conformance.engine import judge
+from signet_conformance.finding import Judgement
 from tests.support.case_traces import KEYED, build
 
 Item = Mapping[str, Any]
@@ -49,15 +50,20 @@ def ended(text: str, *between: Item) -> list[Item]:
     return [step("start"), hook("session-start"), *between, step("end"), hook("session-end", transcript=text)]
 
 
-def verdict(folder: Path, items: Sequence[Item], requirement: str = "SIG-END-012") -> str:
-    """The verdict of a requirement over these items, numbered as steps are."""
+def judgement(folder: Path, items: Sequence[Item], requirement: str) -> Judgement:
+    """What is said of a requirement over these items, numbered as steps are."""
     steps = 0
     numbered = []
     for item in items:
         is_step = item.get("mark") == "step"
         numbered.append({**item, "data": {"index": steps, **item["data"]}} if is_step else item)
         steps += is_step
-    return judge(build(folder / "trace.jsonl", numbered)).judgements[requirement].verdict
+    return judge(build(folder / "trace.jsonl", numbered)).judgements[requirement]
+
+
+def verdict(folder: Path, items: Sequence[Item], requirement: str = "SIG-END-012") -> str:
+    """The verdict of a requirement over these items."""
+    return judgement(folder, items, requirement).verdict
 
 
 @pytest.mark.parametrize(
@@ -188,3 +194,146 @@ def test_two_turns_with_one_reply_are_no_late_submission(tmp_path: Path, marked:
         *[step("end"), hook("session-end", transcript=transcript(again))],
     ]
     assert verdict(tmp_path, items, "SIG-PROMPT-003") == expected
+
+
+LEFT_OUT, TWICE = "the transcript leaves out or changes what the", "the transcript tells a turn more often than it"
+
+
+@pytest.mark.parametrize(
+    ("told", "named"),
+    [
+        (transcript(SECOND), (f"{LEFT_OUT} user said", FIRST[0], None)),
+        (transcript((FIRST[0], "Three of them."), SECOND), (f"{LEFT_OUT} model said", FIRST[1], None)),
+        (transcript(FIRST, SECOND, SECOND), (f"{TWICE} took place", SECOND[0], "2 times")),
+        (
+            transcript(FIRST, SECOND, roles=("assistant", "user")),
+            ("the transcript takes one speaker for the other", f"user: {FIRST[0]}", "assistant"),
+        ),
+        (
+            transcript(FIRST, SECOND, FOREIGN),
+            ("the transcript holds a turn of another session", "the session's own turns", FOREIGN[0]),
+        ),
+    ],
+    ids=["of the user", "of the model", "twice", "speakers", "foreign"],
+)
+def test_what_is_told_otherwise_is_named(tmp_path: Path, told: str, named: tuple[str, str, str | None]) -> None:
+    """A reader sees which turn it is, and whose."""
+    other = [step("start", "s2"), hook("session-start", "k-2"), said(FOREIGN, "s2")]
+    (finding,) = judgement(tmp_path, ended(told, said(FIRST), said(SECOND), *other), "SIG-END-012").findings
+    assert (finding.message, finding.expected, finding.received) == named
+
+
+WORD = "invoices "
+
+
+@pytest.mark.parametrize(("length", "expected"), [(200, "WARN"), (201, "PASS")])
+def test_long_text_may_be_cut(tmp_path: Path, length: int, expected: str) -> None:
+    """A text of more than 200 characters may be left out; its reply may not."""
+    question = (WORD * length)[: length - 1] + "?"
+    told = transcript(("", FIRST[1]), SECOND)
+    assert verdict(tmp_path, ended(told, said((question, FIRST[1])), said(SECOND))) == expected
+
+
+@pytest.mark.parametrize(("text", "expected"), [("Flowerpot 3", "PASS"), ("Flowerpot 03", "WARN")])
+def test_short_text_is_nobody_s(tmp_path: Path, text: str, expected: str) -> None:
+    """Twelve characters tell whose a text is, and that it was said once."""
+    other = [step("start", "s2"), hook("session-start", "k-2"), said((text, "Under it, as always."), "s2")]
+    assert verdict(tmp_path, ended(transcript(FIRST, (text, "")), said(FIRST), *other)) == expected
+    twice = ended(transcript((text, FIRST[1]), (text, "")), said((text, FIRST[1])))
+    assert verdict(tmp_path, twice) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("Flowerpot 3", f"{LEFT_OUT} user said"), ("Flowerpot 03", "the transcript takes one speaker for the other")],
+)
+def test_speaker_of_a_short_text_is_nobody(tmp_path: Path, text: str, message: str) -> None:
+    """That a short text is told of the other speaker may be chance."""
+    told = transcript((FIRST[0], text), ("", FIRST[1]))
+    items = ended(told, said((text, FIRST[1])), said((FIRST[0], FIRST[1])))
+    assert judgement(tmp_path, items, "SIG-END-012").findings[0].message == message
+
+
+def test_text_of_both_speakers_is_either_s(tmp_path: Path) -> None:
+    """The model repeats what the user said: neither is taken for the other."""
+    echo = (FIRST[0], FIRST[0])
+    assert verdict(tmp_path, ended(transcript(echo), said(echo))) == "PASS"
+
+
+@pytest.mark.parametrize(("times", "expected"), [(2, "PASS"), (3, "WARN")])
+def test_turn_that_took_place_twice_is_told_twice(tmp_path: Path, times: int, expected: str) -> None:
+    """As often as it took place, and no more."""
+    assert verdict(tmp_path, ended(transcript(*[FIRST] * times), said(FIRST), said(FIRST))) == expected
+
+
+def test_words_of_nobody_may_come_again(tmp_path: Path) -> None:
+    """What no step tells, such as a host's own words, is not counted."""
+    host = ("The host says hello to all.", "The host says goodbye to all.")
+    assert verdict(tmp_path, ended(transcript(FIRST, host, host), said(FIRST))) == "PASS"
+
+
+def told_before(**more: Any) -> Item:
+    """A checkpoint that tells the first turn."""
+    return hook("session-checkpoint-extract", transcript=transcript(FIRST), **more)
+
+
+@pytest.mark.parametrize(
+    ("between", "expected"),
+    [
+        ([said(FIRST), told_before(), said(SECOND)], "PASS"),
+        ([said(FIRST), told_before(key="k-9"), said(SECOND)], "WARN"),
+        ([said(FIRST), said(SECOND)], "WARN"),
+    ],
+    ids=["told before", "told of another key", "never told"],
+)
+def test_transcript_may_tell_what_is_new_alone(tmp_path: Path, between: list[Item], expected: str) -> None:
+    """What an earlier transcript of the key has told need not be told again."""
+    assert verdict(tmp_path, ended(transcript(SECOND), *between)) == expected
+
+
+def test_later_transcript_does_not_make_up_for_an_end(tmp_path: Path) -> None:
+    """What an end leaves out is lost, whatever a later end tells."""
+    later = [step("end"), hook("session-end", transcript=transcript(FIRST, SECOND))]
+    items = [*ended(transcript(SECOND), said(FIRST), said(SECOND)), *later]
+    (finding,) = judgement(tmp_path, items, "SIG-END-012").findings
+    assert finding.expected == FIRST[0]
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        ended(transcript((FIRST[0], "It is <redacted:1>.")), said(FIRST), said(SECOND)),
+        [
+            *ended(transcript(FIRST), said(FIRST))[:-2],
+            hook("session-checkpoint-extract", transcript=transcript(SECOND)),
+        ],
+        [hook("session-start"), said(FIRST), step("end"), hook("session-end", transcript=transcript(SECOND))],
+        [
+            step("start"),
+            hook("session-start"),
+            said(FIRST),
+            said(SECOND),
+            hook("session-end", transcript=transcript(FIRST)),
+        ],
+        ended(transcript(FIRST), said(FIRST), said(FOREIGN, "s2")),
+        [AWAY[0], step("start"), AWAY[1], *ended(transcript(SECOND), said(FIRST))[1:]],
+        ended(transcript(("Which?", FIRST[1])), said(("Which <redacted:1>?", FIRST[1]))),
+    ],
+    ids=["redacted", "a checkpoint", "not opened", "latest step", "of another session", "began away", "redacted step"],
+)
+def test_what_need_not_be_told(tmp_path: Path, items: list[Item]) -> None:
+    """Nobody can tell whether it was left out, or it was not to be told yet."""
+    assert verdict(tmp_path, items) != "WARN"
+
+
+def test_parent_may_tell_what_its_sub_agent_said(tmp_path: Path) -> None:
+    """A sub-agent's turns are part of the conversation that it works in."""
+    other = [step("start", "s2", parent="s1"), hook("session-start", "k-2"), said(FOREIGN, "s2")]
+    assert verdict(tmp_path, ended(transcript(FIRST, FOREIGN), said(FIRST), *other)) == "PASS"
+
+
+def test_turns_before_the_latest_opening_are_told_already(tmp_path: Path) -> None:
+    """A compaction that was only prepared, and each opening, begin what an end has to tell."""
+    for forgets in ("pre_compaction", "compaction_complete", "clear"):
+        assert verdict(tmp_path, ended(transcript(SECOND), said(FIRST), step(forgets), said(SECOND))) == "PASS"
+        assert verdict(tmp_path, ended(transcript(FIRST), said(FIRST), step(forgets), said(SECOND))) == "WARN"

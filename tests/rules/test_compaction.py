@@ -1,0 +1,89 @@
+"""Facts about compactions that are held against what marks tell, or that fell into a time when nothing listened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from .test_conversation import AWAY, Item, hook, judgement, step, verdict
+
+LONG = ",".join(f"{n}-invoices" for n in range(100))
+AWAY_ON, AWAY_OFF = AWAY
+
+
+def compacted(told: str, sent: str, session: str = "s1", key: str = "k-1") -> list[Item]:
+    """A session in which a compaction left one summary and the connector sent another."""
+    opened = [step("start", session), hook("session-start", key)]
+    pre = [step("compact", session, summary=told), hook("pre-compaction", key)]
+    return [*opened, *pre, hook("compaction-complete", key, summary=sent)]
+
+
+@pytest.mark.parametrize(
+    ("told", "sent", "expected"),
+    [
+        (LONG, LONG[:200], "PASS"),
+        (LONG, LONG[:200] + " and so on", "PASS"),
+        (LONG, LONG[:199], "WARN"),
+        (LONG, LONG[1:250], "WARN"),
+        ("It was told.", "It <redacted:1> told.", "PASS"),
+        ("", "Anything.", "PASS"),
+    ],
+    ids=["cut", "cut and marked", "cut short", "without its beginning", "redacted", "nothing left"],
+)
+def test_summary_may_be_cut(tmp_path: Path, told: str, sent: str, expected: str) -> None:
+    """The first two hundred characters say whether it is the summary that was left."""
+    assert verdict(tmp_path, compacted(told, sent), "SIG-CMP-002") == expected
+
+
+MINE, OTHER = "Invoices were told.", "Flowerpots were counted."
+
+
+@pytest.mark.parametrize(
+    ("items", "received"),
+    [
+        ([*compacted(OTHER, OTHER, "s2", "k-2"), *compacted(MINE, OTHER)], OTHER),
+        ([*compacted(OTHER, OTHER, "s2", "k-2"), step("start"), hook("session-start"), hook("pre-compaction"),
+          hook("compaction-complete", summary=MINE)], None),
+        ([*compacted(MINE, OTHER), *compacted(OTHER, OTHER)[2:]], OTHER),
+        ([*compacted(MINE, MINE), *compacted(MINE, OTHER, "s2", "k-2")], OTHER),
+        ([*compacted(MINE, MINE), *compacted(OTHER, MINE)[2:]], None),
+        ([step("compact", summary=OTHER), hook("compaction-complete", "k-9", summary=MINE)], MINE),
+    ],
+    ids=["of another session", "only another is told", "left later", "the second", "left before", "a key's first use"],
+)  # fmt: skip
+def test_summary_is_that_of_its_own_session(tmp_path: Path, items: Sequence[Item], received: str | None) -> None:
+    """What was left of this session, up to this complete, is the measure."""
+    findings = judgement(tmp_path, items, "SIG-CMP-002").findings
+    assert [finding.received for finding in findings] == ([] if received is None else [received])
+    assert all(finding.expected == min({MINE, OTHER} - {received}) for finding in findings)
+
+
+COMPLETE = hook("compaction-complete", summary=MINE)
+
+
+@pytest.mark.parametrize(
+    ("items", "expected"),
+    [
+        ([*AWAY, COMPLETE], "INCONCLUSIVE"),
+        ([AWAY_ON, COMPLETE, AWAY_OFF], "INCONCLUSIVE"),
+        ([hook("session-start"), *AWAY, COMPLETE], "INCONCLUSIVE"),
+        ([*AWAY, hook("session-start"), COMPLETE], "WARN"),
+        ([AWAY_ON, hook("session-start"), hook("session-start", "k-2"), AWAY_OFF, COMPLETE], "INCONCLUSIVE"),
+        ([hook("session-start"), hook("user-prompt-submit"), COMPLETE, *AWAY], "WARN"),
+        ([*AWAY, hook("session-start"), hook("user-prompt-submit"), COMPLETE], "WARN"),
+    ],
+    ids=["first", "meanwhile", "between", "before all", "over the last", "afterwards", "before both"],
+)
+def test_pre_compaction_may_have_met_nobody(tmp_path: Path, items: Sequence[Item], expected: str) -> None:
+    """Where nothing listened since the key's last hook, a pre-compaction may be lost; where it did, it was not sent."""
+    assert verdict(tmp_path, items, "SIG-CMP-003") == expected
+
+
+def test_second_complete_is_judged_by_what_went_before(tmp_path: Path) -> None:
+    """A complete that was refused leaves its pre-compaction for the next; an accepted one takes it."""
+    refused = {**COMPLETE, "response": {"status": 500, "body": {"error": "busy"}}}
+    for first, expected in ((refused, "PASS"), (COMPLETE, "WARN")):
+        items = [hook("session-start"), hook("pre-compaction"), first, COMPLETE]
+        assert verdict(tmp_path, items, "SIG-CMP-003") == expected
