@@ -116,3 +116,50 @@ def test_what_a_handler_did(
     assert judgement.verdict == verdict
     assert message in judgement.message
     assert exchanges is None or judgement.findings[0].exchanges == exchanges
+
+
+ASKED = [
+    {"side": "model", "request": {"method": "POST", "path": "/v1/messages", "body": {"messages": []}}},
+    mark("model", session="s1"),
+]
+LOADED = mark("loaded", ok=True, host="codex", release="0.169.0")
+PROBED = {"request": {"method": "GET", "path": "/health"}}
+
+
+@pytest.mark.parametrize(
+    ("items", "message"),
+    [
+        ([LOADED, *ASKED], "codex 0.169.0 asked its model in 1 turn, and no hook of the connector reached the daemon"),
+        ([*ASKED, *ASKED], "its host asked its model in 2 turns, and no hook of the connector reached the daemon"),
+        ([mark("installed", accepted=True), *ASKED, PROBED], "its host asked its model in 1 turn, and no hook"),
+        ([fault("reset", on=False), *ASKED], "its host asked its model in 1 turn, and no hook"),
+        (
+            [mark("installed", accepted=False, file="hooks.json", host="codex"), *ASKED],
+            "codex does not accept hooks.json",
+        ),
+    ],
+    ids=["silent", "silent in two turns", "probed", "after a fault", "refused"],
+)
+def test_a_program_that_passes_over_what_was_installed(items: Sequence[Item], message: str, tmp_path: Path) -> None:
+    """It asked its model and told the daemon nothing; where its file was refused, that alone is said."""
+    judged = judge(build(tmp_path / "trace.jsonl", items, shared=False), frozenset({"SIG-LOAD-002"}))
+    (finding,) = judged.judgements["SIG-LOAD-002"].findings
+    assert finding.message.startswith(message)
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [*ASKED, CALL],
+        [*ASKED, mark("stray", method="POST", path="/api/hooks/session-start")],
+        [mark("bypass"), *ASKED],
+        [fault("reset"), *ASKED],
+        ASKED[1:],
+        ASKED[:1],
+    ],
+    ids=["spoke", "spoke elsewhere", "bypassed", "a fault", "no model recorded", "no turn"],
+)
+def test_silence_with_a_reason(items: Sequence[Item], tmp_path: Path) -> None:
+    """Who spoke, was told not to, could not, or was perhaps never asked to, is not blamed for silence."""
+    judged = judge(build(tmp_path / "trace.jsonl", items, shared=False), frozenset({"SIG-LOAD-002"}))
+    assert not judged.judgements["SIG-LOAD-002"].findings
