@@ -226,3 +226,12 @@ def test_a_fast_call_hides_no_slow_one(tmp_path: Path) -> None:
     """Each call that a fault slowed down is looked at."""
     slow = {**hook("user-prompt-submit", fault={"kind": "delay"}), "t1": 60}
     assert verdict(tmp_path, "SIG-FAIL-002", [*START, slow]) == "FAIL"
+
+
+def test_who_said_nothing_in_the_turn_before_had_fallen_silent_already(tmp_path: Path) -> None:
+    """What stopped a connector came before the fault: the fault did not."""
+    spoken = [step("prompt", 1), hook("user-prompt-submit")]
+    on, off = mark("fault", kind="refuse", on=True), mark("fault", kind="refuse", on=False)
+    later = [on, step("prompt", 3), off, step("prompt", 4), step("end", 5)]
+    assert verdict(tmp_path, "SIG-FAIL-001", [*START, *spoken, step("prompt", 2), *later]) == "INCONCLUSIVE"
+    assert verdict(tmp_path, "SIG-FAIL-001", [*START, step("prompt", 2), *spoken, *later]) == "FAIL"

@@ -47,6 +47,10 @@ def _silence_after(recording: Recording, seq: int) -> _Silence | None:
     went_on = any({StepName.PROMPT, StepName.END} <= set(names) for names in steps.values())
     if not went_on or any(c.seq > over for c in hooks):
         return None
+    # Who said nothing in the last turn before the fault had fallen silent already.
+    turns = [mark.seq for mark in performed if mark.step == StepName.PROMPT and mark.seq < seq]
+    if turns and not any(turns[-1] < c.seq <= over for c in hooks):
+        return None
     return _Silence(hooks[-1], sum(map(len, steps.values()))) if any(c.seq <= seq for c in hooks) else None
 
 

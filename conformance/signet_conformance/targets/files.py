@@ -116,6 +116,11 @@ def release_of(path: Path) -> str | None:
     return None
 
 
+def package_folder(path: Path) -> Path:
+    """The nearest folder above a file that is a package, else the one that the file is in."""
+    return next((folder for folder in path.parents if (folder / "package.json").is_file()), path.parent)
+
+
 def connector_release(target: Target) -> str | None:
     """The release of a target's connector, by the package that its file is in; None where nobody says it."""
     try:

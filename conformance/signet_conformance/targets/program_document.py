@@ -8,8 +8,9 @@ from pydantic import Field
 
 from signet_conformance.files.documents import Document, Items, Maybe, Part, Text
 from signet_conformance.targets.parts import Place
+from signet_conformance.targets.releases import numbers
 
-Speaks = Literal["pi-rpc", "claude-stream", "codex-app-server", "opencode-server", "hermes-acp"]
+Speaks = Literal["pi-rpc", "claude-stream", "codex-app-server", "opencode-server", "hermes-acp", "openclaw-acp"]
 StepName = Literal["start", "prompt", "tool", "compact", "clear", "resume", "end"]
 Words = Annotated[
     Items[Text],
@@ -28,9 +29,34 @@ class Connector(Part):
     """How a connector comes into the program: by the installer of its own, else its file is put into a place."""
 
     installer: Annotated[Items[Place], Field(description="Places of the connector's own installer.")] = ()
+    options: Annotated[dict[str, Any], Field(description="What the connector's own setup passes to its installer.")] = (
+        Field(default_factory=dict)
+    )
     place: Annotated[
         Maybe[Text], Field(description="a path in the home: where the program loads a connector's file from")
     ] = None
+    then: Annotated[
+        dict[str, dict[str, Any]],
+        Field(description="JSON files below the home, and what is merged into each when the installer has run."),
+    ] = Field(default_factory=dict)
+
+
+class Variation(Part):
+    """What only some releases need: those from `since` on, and before `before`."""
+
+    since: Annotated[Maybe[Text], Field(description="the first release that has it")] = None
+    before: Annotated[Maybe[Text], Field(description="the first release that has it no more")] = None
+    settings: Annotated[
+        dict[str, dict[str, Any]], Field(description="JSON files below the home, and what is merged into each.")
+    ] = Field(default_factory=dict)
+    settle_s: Annotated[float, Field(ge=0, description="seconds that pass between its start and its first session")] = (
+        0.0
+    )
+
+    def holds_for(self, release: str) -> bool:
+        """Whether it is said of a release."""
+        since = self.since is None or numbers(self.since) <= numbers(release)
+        return since and (self.before is None or numbers(release) < numbers(self.before))
 
 
 class ProgramDocument(Document):
@@ -38,8 +64,8 @@ class ProgramDocument(Document):
 
     In words of a command, in settings and in the environment stand for what is known when it is launched: `{node}`,
     `{python}` (a program of this machine), `{packages}` (the folder of installed packages), `{bin}` (that of their
-    programs), `{home}`, `{model}` (the address of the model) and `{nowhere}` (a server that has nothing, for a registry
-    that is not to be asked).
+    programs), `{home}`, `{model}` (the address of the model), `{daemon}` (that of the daemon), `{connector}` (the
+    folder of the connector's package) and `{nowhere}` (a server that has nothing, for a registry not to be asked).
     """
 
     schema_file: ClassVar[str] = "program/signet-program-1.schema.json"
@@ -50,6 +76,7 @@ class ProgramDocument(Document):
     registry: Literal["npm", "pypi"]
     package: Text
     beside: Annotated[Items[Text], Field(description="Further packages that are installed with it.")] = ()
+    node: Annotated[Maybe[Text], Field(description="the release of node that is installed with it and runs it")] = None
     after_install: Annotated[Items[Words], Field(description="Commands that make the installed package run.")] = ()
     checked: Annotated[Items[Checked], Field(min_length=1, description="Releases it was tried with, newest first.")]
     command: Words
@@ -59,6 +86,7 @@ class ProgramDocument(Document):
         dict[str, Any],
         Field(description="Files below the home that tell it its model: a JSON value, or a text."),
     ] = Field(default_factory=dict)
+    varies: Annotated[Items[Variation], Field(description="What only some releases need.")] = ()
     env: Annotated[dict[str, str], Field(description="Its environment beside home, daemon and path.")] = Field(
         default_factory=dict
     )
@@ -69,6 +97,9 @@ class ProgramDocument(Document):
         Items[dict[str, Any]],
         Field(description="Rules of the scripted model for what it asks beside the talk."),
     ] = ()
+    settle_s: Annotated[float, Field(ge=0, description="seconds that pass between its start and its first session")] = (
+        0.0
+    )
     tool_prefix: Annotated[str, Field(description="what it puts before the name of a tool of a memory server")] = ""
     cannot: Annotated[
         dict[StepName, Text],

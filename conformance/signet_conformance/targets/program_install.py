@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -73,7 +74,16 @@ def _install_npm(made: Installation) -> None:
     profile = made.program.profile
     package = profile.package + (f"@{made.release}" if made.release else "")
     options = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefix", str(made.folder)]
-    _run(["npm", "install", *options, package, *profile.beside], made.folder)
+    node = () if profile.node is None else (f"{_node_package()}@{profile.node}",)
+    _run(["npm", "install", *options, package, *profile.beside, *node], made.folder)
+
+
+def _node_package() -> str:
+    """The package that holds node for this machine."""
+    system = platform.system().lower()
+    machine = platform.machine().lower()
+    processor = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}.get(machine, machine)
+    return "-".join(("node-bin" if (system, processor) == ("darwin", "arm64") else "node", system, processor))
 
 
 def _install_pypi(made: Installation) -> None:

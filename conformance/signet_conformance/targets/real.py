@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from signet_conformance.errors import TargetError, UsageError, printable
+from signet_conformance.files.json_merge import merged
 from signet_conformance.targets.face import find_face
-from signet_conformance.targets.files import find_file, find_runtime, first_of
+from signet_conformance.targets.files import find_file, find_runtime, first_of, package_folder
 from signet_conformance.targets.hosts import host_file, installed_programs, python_host
 from signet_conformance.targets.program import Installation, filled, find_program_profile
 from signet_conformance.targets.program_install import install
 
 if TYPE_CHECKING:
     from signet_conformance.targets import Target
+    from signet_conformance.targets.program_document import Variation
 
 FAKE, REAL = "fake", "real"
 
@@ -76,8 +78,8 @@ def program_of(target: Target, option: str) -> str:
 def real_command_line(target: Target, installation: Installation) -> tuple[str, ...]:
     """The program that speaks signet-driver/1 for a target in the real program."""
     profile = installation.program.profile
-    known = installation.known()
     module = find_file(target)
+    known = {**installation.known(), "connector": str(package_folder(module))}
     installer = first_of(target, profile.connector.installer)
     if installer is None and target.driver == "command-hooks":
         installer = module
@@ -92,12 +94,15 @@ def real_command_line(target: Target, installation: Installation) -> tuple[str, 
         "release": installation.release,
         "speaks": profile.speaks,
         "command": filled(profile.command, known),
-        "settings": filled(profile.settings, known),
+        "settings": filled(_settings(installation), known),
         "env": filled(profile.env, known),
         "installer": None if installer is None else str(installer),
+        "installer_options": profile.connector.options,
+        "then": filled(profile.connector.then, known),
         "install": [find_runtime(target, installer), host_file("install.mjs")] if installer is not None else [],
         "place": profile.connector.place,
         "module": str(module),
+        "settle_s": max((row.settle_s for row in _variations(installation)), default=0.0),
         "programs": installed_programs(target),
         "tools": target.profile.tools,
         "tool_prefix": profile.tool_prefix,
@@ -105,3 +110,16 @@ def real_command_line(target: Target, installation: Installation) -> tuple[str, 
         "cannot": profile.cannot,
     }
     return *python_host("real.harness"), json.dumps(given)
+
+
+def _settings(installation: Installation) -> Mapping[str, Any]:
+    """The settings of a release: those of the profile, and what only some releases know."""
+    settings: Mapping[str, Any] = installation.program.profile.settings
+    for row in _variations(installation):
+        settings = merged(settings, row.settings)
+    return settings
+
+
+def _variations(installation: Installation) -> Sequence[Variation]:
+    """What the profile says of the release alone."""
+    return [row for row in installation.program.profile.varies if row.holds_for(installation.release)]

@@ -17,8 +17,15 @@ INSTALL_TIMEOUT_S = 60
 _IDENTITY = ("IDENTITY.md", "USER.md", "SOUL.md", "MEMORY.md", "AGENTS.md")
 
 
-def install(command: Sequence[str], module: str, env: Mapping[str, str], *, remote: bool = False) -> None:
-    """Run the installer of a connector's module, in its user's environment.
+def install(
+    command: Sequence[str],
+    module: str,
+    env: Mapping[str, str],
+    *,
+    remote: bool = False,
+    options: Mapping[str, Any] | None = None,
+) -> None:
+    """Run the installer of a connector's module, in its user's environment, with what its setup passes to it.
 
     The daemon's address is left out unless the installation is to write it down: a local one finds it where the
     program runs. Raises NotLoadedError, with the installer's own words, when it fails.
@@ -29,7 +36,7 @@ def install(command: Sequence[str], module: str, env: Mapping[str, str], *, remo
         (agents / name).touch()
     try:
         done = subprocess.run(
-            [*command, module, str(agents)],
+            [*command, module, str(agents), *([json.dumps(options)] if options else [])],
             env={name: value for name, value in env.items() if remote or name != "SIGNET_DAEMON_URL"},
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr,

@@ -21,6 +21,8 @@ class Launch:
     """The address of its model."""
     observed: Observed
     """The runs of the connector's commands."""
+    settle_s: float = 0.0
+    """Seconds that pass between the start of a program that serves sessions and the first of them."""
 
 
 @dataclass(frozen=True, slots=True)

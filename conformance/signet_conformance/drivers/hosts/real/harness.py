@@ -13,11 +13,10 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from signet_conformance.drivers.hosts.installed import install
 from signet_conformance.drivers.hosts.model_server import Asked, Model
 from signet_conformance.drivers.hosts.places import Projects
 from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
@@ -26,9 +25,11 @@ from signet_conformance.drivers.hosts.real.codex_app_server import CodexAppServe
 from signet_conformance.drivers.hosts.real.conversation import Conversation, Launch, Open, Refusal
 from signet_conformance.drivers.hosts.real.hermes_acp import HermesAcp
 from signet_conformance.drivers.hosts.real.observed import Observed
+from signet_conformance.drivers.hosts.real.openclaw_acp import OpenclawAcp
 from signet_conformance.drivers.hosts.real.opencode_server import OpencodeServer
 from signet_conformance.drivers.hosts.real.pi_rpc import PiRpc
 from signet_conformance.drivers.hosts.real.process import end_with_us
+from signet_conformance.drivers.hosts.real.settings import filled, prepare
 from signet_conformance.drivers.hosts.real.watch import Watch
 from signet_conformance.drivers.hosts.tools import keep_back, tool_calls
 from signet_conformance.drivers.model_process import CONTROL_VARIABLE, MODEL_VARIABLE
@@ -42,6 +43,7 @@ _CONVERSATIONS: Mapping[str, Open] = {
     "claude-stream": ClaudeStream,
     "codex-app-server": CodexAppServer,
     "hermes-acp": HermesAcp,
+    "openclaw-acp": OpenclawAcp,
     "opencode-server": OpencodeServer,
 }
 
@@ -64,31 +66,19 @@ class RealHarness:
         self._observed = Observed(home)
         # The home is the kit's, and removed with all in it, however the run ends.
         self._watch = Watch(Path(tempfile.mkdtemp(prefix=".signet-conformance-watch-", dir=home)))
-        self._known = {"home": str(home), "model": self._address, "nowhere": self._watch.proxy.address}
+        self._known = {
+            "home": str(home),
+            "model": self._address,
+            "daemon": os.environ["SIGNET_DAEMON_URL"],
+            "nowhere": self._watch.proxy.address,
+        }
         self._env = {
             **{name: value for name, value in os.environ.items() if not name.startswith("SIGNET_CONFORMANCE_")},
             **self._watch.proxy.variables,
-            **_filled(options["env"], self._known),
+            **filled(options["env"], self._known),
             "PATH": self._observed.programs(options["programs"], home / ".signet-conformance-bin"),
         }
-        self._prepare(home)
-
-    def _prepare(self, home: Path) -> None:
-        """Write the program's settings, and have the connector installed, unless this home has them."""
-        done = home / ".signet-conformance-installed"
-        if done.exists():
-            return
-        for path, content in _filled(self._options["settings"], self._known).items():
-            file = home / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(content if isinstance(content, str) else json.dumps(content, indent=2), "utf-8")
-        if self._options["installer"] is not None:
-            install(self._options["install"], self._options["installer"], self._env)
-        else:
-            place = home / self._options["place"]
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(Path(self._options["module"]).read_bytes())
-        done.touch()
+        prepare(home, options, self._known, self._env)
 
     def about(self) -> Mapping[str, Any]:
         """Which program runs."""
@@ -108,15 +98,13 @@ class RealHarness:
         if kind in self._options["cannot"]:
             raise Skipped(f"{self._options['program']}: {self._options['cannot'][kind]}")
         if kind == "start":
-            self._sessions[name] = self._conversation(step)
-            self._sessions[name].open()
-            return self._opened(name)
+            self._sessions[name] = opened = self._conversation(step)
+            return self._opened(name, opened.open)
         conversation = self._sessions.get(name)
         if conversation is None:
             raise Skipped(f"session {name} was never opened")
         if kind == "resume":
-            conversation.resume()
-            return self._opened(name)
+            return self._opened(name, conversation.resume)
         if kind == "prompt":
             return self._prompt(name, conversation, step)
         if kind == "tool":
@@ -124,8 +112,7 @@ class RealHarness:
         if kind == "compact":
             return self._compact(name, conversation, str(step.get("summary") or _SUMMARY))
         if kind == "clear":
-            conversation.clear()
-            return self._opened(name)
+            return self._opened(name, conversation.clear)
         if kind == "end":
             self._end_turn(name, conversation)
             conversation.end(for_good=not step.get("resumed"))
@@ -136,12 +123,18 @@ class RealHarness:
         agent = step.get("agent")
         env = {**self._env, **({"SIGNET_AGENT_ID": agent} if isinstance(agent, str) else {})}
         cwd = self._projects.folder(step.get("project"))
-        command = self._watch.watched([_word(word, self._known) for word in self._options["command"]])
+        command = self._watch.watched(filled(self._options["command"], self._known))
         make = _CONVERSATIONS[self._options["speaks"]]
-        return make(Launch(command, {**env, "PWD": str(cwd)}, cwd, self._address, self._observed))
+        return make(
+            Launch(command, {**env, "PWD": str(cwd)}, cwd, self._address, self._observed, self._options["settle_s"])
+        )
 
-    def _opened(self, name: str) -> Mapping[str, Any]:
-        self._tell_refusals(self._sessions[name])
+    def _opened(self, name: str, open_it: Callable[[], None]) -> Mapping[str, Any]:
+        try:
+            open_it()
+        finally:
+            # Also what a program refuses that does not even begin because of it.
+            self._tell_refusals(self._sessions[name])
         key = self._sessions[name].key
         return {"opened": True, **({} if key is None else {"key": key})}
 
@@ -245,20 +238,6 @@ class RealHarness:
 def _last(conversation: Conversation) -> str:
     words = [*conversation.words][-3:]
     return ": " + " | ".join(words) if words else ""
-
-
-def _filled(value: Any, known: Mapping[str, str]) -> Any:
-    if isinstance(value, str):
-        return _word(value, known)
-    if isinstance(value, dict):
-        return {_word(name, known): _filled(each, known) for name, each in value.items()}
-    return [_filled(each, known) for each in value] if isinstance(value, list) else value
-
-
-def _word(word: str, known: Mapping[str, str]) -> str:
-    for name, meant in known.items():
-        word = word.replace(f"{{{name}}}", meant)
-    return word
 
 
 def main(arguments: Sequence[str]) -> None:

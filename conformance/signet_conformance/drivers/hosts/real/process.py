@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import IO, Any
@@ -23,9 +23,19 @@ _running: set[ProgramProcess] = set()
 
 
 class ProgramProcess:
-    """One process of a program, in a group of its own. What it writes that is not a JSON object are its words."""
+    """One process of a program, in a group of its own.
 
-    def __init__(self, command: Sequence[str], env: Mapping[str, str], cwd: Path) -> None:
+    What it writes that is not a JSON object are its words: the last ones are kept, and `heard` is told each.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        env: Mapping[str, str],
+        cwd: Path,
+        heard: Callable[[str], None] = lambda _words: None,
+    ) -> None:
+        self._heard = heard
         self._name = Path(command[0]).name
         self._process = subprocess.Popen(
             [*command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -101,13 +111,14 @@ class ProgramProcess:
         self.kill()
         return willingly
 
-    def interrupt(self) -> None:
-        """Send SIGINT to it alone, as a terminal's user does."""
-        with contextlib.suppress(ProcessLookupError):
-            self._process.send_signal(signal.SIGINT)
+    def terminate(self, timeout_s: float) -> bool:
+        """Ask it and all that it started to end, as who supervises a service does; whether it does within that time."""
+        self._signal(signal.SIGTERM)
+        return self.wait(timeout_s)
 
     def kill(self) -> None:
         """Kill it with all that it started in its group."""
+        self.close_input()
         self._signal(signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(5.0)
@@ -118,16 +129,20 @@ class ProgramProcess:
             os.killpg(self._process.pid, number)
 
     def _read(self, stream: IO[bytes]) -> None:
-        for line in stream:
-            text = line.decode("utf-8", "replace").strip()
-            try:
-                said = json.loads(text) if text.startswith("{") else None
-            except (ValueError, RecursionError):
-                said = None
-            if isinstance(said, dict):
-                self._said.put(said)
-            elif text:
-                self.words.append(text[:500])
+        with stream:
+            for line in stream:
+                self._take(line.decode("utf-8", "replace").strip())
+
+    def _take(self, text: str) -> None:
+        try:
+            said = json.loads(text) if text.startswith("{") else None
+        except (ValueError, RecursionError):
+            said = None
+        if isinstance(said, dict):
+            self._said.put(said)
+        elif text:
+            self.words.append(text[:500])
+            self._heard(text)
 
 
 def end_with_us() -> None:

@@ -1,0 +1,52 @@
+"""The files below a home that a program reads before it starts: its own settings, and what the connector adds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from signet_conformance.drivers.hosts.installed import install
+from signet_conformance.drivers.hosts.protocol import NotLoadedError
+from signet_conformance.files.json_merge import merged
+
+_DONE = ".signet-conformance-installed"
+
+
+def prepare(home: Path, options: Mapping[str, Any], known: Mapping[str, str], env: Mapping[str, str]) -> None:
+    """Write the program's settings, and have the connector installed, unless this home has them.
+
+    Raises NotLoadedError when the connector's installer fails, or leaves no file that its setup goes on with.
+    """
+    if (home / _DONE).exists():
+        return
+    for path, content in filled(options["settings"], known).items():
+        file = home / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content if isinstance(content, str) else json.dumps(content, indent=2), "utf-8")
+    if options["installer"] is not None:
+        install(options["install"], options["installer"], env, options=options["installer_options"])
+    else:
+        place = home / options["place"]
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(Path(options["module"]).read_bytes())
+    for path, over in filled(options["then"], known).items():
+        file = home / path
+        try:
+            left = json.loads(file.read_bytes())
+        except (OSError, ValueError) as failure:
+            raise NotLoadedError(f"the connector's installer left no {path} that can be read: {failure}") from None
+        file.write_text(json.dumps(merged(left, over), indent=2), "utf-8")
+    (home / _DONE).touch()
+
+
+def filled(value: Any, known: Mapping[str, str]) -> Any:
+    """A value with what its words stand for."""
+    if isinstance(value, str):
+        for name, meant in known.items():
+            value = value.replace(f"{{{name}}}", meant)
+        return value
+    if isinstance(value, dict):
+        return {filled(name, known): filled(each, known) for name, each in value.items()}
+    return [filled(each, known) for each in value] if isinstance(value, list) else value
