@@ -100,6 +100,11 @@ def test_the_driver_answers_before_anything_is_filled_in(tmp_path: Path, process
     assert done.returncode == 3, done.stdout + done.stderr
     assert "nothing was tested" in done.stdout
     assert "five places marked FILL IN" in done.stdout
+    assert "FAIL" not in done.stdout
+    again = process("init")
+    assert again.returncode == 3, again.stdout + again.stderr
+    assert "five places marked FILL IN" in again.stdout
+    assert "generated sessions" not in again.stdout + again.stderr
     seen = process("targets", "--doctor", "acme-memory")
     assert seen.returncode == 0
     assert "it performs start, prompt, end" in seen.stdout
@@ -273,3 +278,16 @@ def test_what_a_lane_does_not_take_is_told_as_it_was_given(
     assert (refused.exit_code, refused.stderr.startswith(f"error: {called}: ")) == (2, True)
     assert "SIGNET_LANE_" not in refused.stderr
     assert files(tmp_path) == set()
+
+
+def test_a_driver_that_cannot_be_started_is_not_said_to_answer(tmp_path: Path, process: Process) -> None:
+    """What stands above says why; nobody is sent to places to fill in, and the lane is said to be red."""
+    (tmp_path / "pyproject.toml").write_text(MANIFESTS["pyproject.toml"][0])
+    assert process("init", "--no-run").returncode == 0
+    settings = tmp_path / "signet-conformance.toml"
+    settings.write_text(settings.read_text().replace('"{root}/conformance/driver.py"', '"-c", "exit(7)"'))
+    done = process("init")
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "ended with status 7" in done.stderr
+    assert "the lane is still red (exit 3), by what is said above" in done.stdout
+    assert "FILL IN" not in done.stdout

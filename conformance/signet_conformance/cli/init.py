@@ -21,6 +21,7 @@ from signet_conformance.errors import NothingTestedError, UsageError, printable
 from signet_conformance.finding import Verdict
 from signet_conformance.github_action.discovery import Connector, discover, settings_text
 from signet_conformance.github_action.inputs import Inputs
+from signet_conformance.github_action.language import Language, blank_driver
 from signet_conformance.github_action.origin import checked_pin, installed_pin
 from signet_conformance.github_action.performing import CANCELLED, perform
 from signet_conformance.github_action.workflow import Workflow
@@ -51,7 +52,8 @@ The exit status is that of the run at the end, of several the highest;
 class _SetUp:
     """One connector as it is set up, and what its run came to; `status` is None where none took place.
 
-    `seen` is how the lane ended that was performed with the new baseline.
+    `seen` is how the lane ended that was performed with the new baseline, `answered` whether the connector was driven,
+    `blank` the language of its driver where nobody has filled that in.
     """
 
     place: Place
@@ -60,6 +62,8 @@ class _SetUp:
     status: int | None = None
     conclusion: Conclusion | None = None
     seen: int | None = None
+    answered: bool = False
+    blank: Language | None = None
 
     @property
     def failing(self) -> Mapping[str, Verdict]:
@@ -71,7 +75,11 @@ class _SetUp:
 
     def run(self) -> None:
         """Drive the connector."""
-        self.status, self.conclusion = _run(self.inputs, self.connector)
+        self.blank = None if self.connector.known else blank_driver(self.place.folder)
+        # A driver with nothing in it shows in the scripted scenarios that nothing is recorded.
+        inputs = self.inputs if self.blank is None else replace(self.inputs, scenarios="0")
+        self.status, self.conclusion = _run(inputs, self.connector)
+        self.answered = self.conclusion is not None
         if self.conclusion is not None and not self.conclusion.recorded:
             # A baseline of what a silent connector fails would make a lane green that tests nothing.
             self.status, self.conclusion = NothingTestedError.exit_status, None
@@ -213,6 +221,9 @@ def _run(inputs: Inputs, connector: Connector) -> tuple[int, Conclusion | None]:
     if not ended.performances:
         return ended.status, None
     (performance,) = ended.performances
+    if not performance.conclusion.recorded:
+        print(f"no request was recorded in {len(performance.conclusion.judged)} scenarios")
+        return ended.status, performance.conclusion
     print(*run_lines(performance), sep="\n")
     if ended.status == 0:
         shutil.rmtree(folder, ignore_errors=True)
@@ -227,7 +238,6 @@ def _baseline_text(failing: Mapping[str, Mapping[str, Verdict]]) -> str:
 
 def _closing(set_up: _SetUp, writer: Writer) -> Iterator[str]:
     """What to do next about one connector."""
-    language = set_up.connector.language
     if failing := set_up.failing:
         until = datetime.now(UTC).date() + timedelta(days=DEFAULT_DAYS)
         yield f"fails now: {', '.join(failing)}"
@@ -240,8 +250,13 @@ def _closing(set_up: _SetUp, writer: Writer) -> Iterator[str]:
             if set_up.place.root / WORKFLOW in writer.left:
                 yield f'add to the lane in your {WORKFLOW.name}: baseline: "{BASELINE}"'
         yield f"read the first: signet-conformance explain {next(iter(failing))}"
-    elif set_up.status == NothingTestedError.exit_status and language is not None:
-        yield f"the lane is still red: nothing was tested. {language.driver} answers the kit already;"
-        yield "fill in its five places marked FILL IN, then run this command again"
+    elif set_up.status == NothingTestedError.exit_status and set_up.answered:
+        if set_up.blank is not None:
+            yield f"the lane is still red: nothing was tested. {set_up.blank.driver} answers the kit already;"
+            yield "fill in its five places marked FILL IN, then run this command again"
+        else:
+            yield "the lane is still red: nothing was tested. Does the connector call the address in SIGNET_DAEMON_URL?"
+    elif set_up.status:
+        yield f"the lane is still red (exit {set_up.status}), by what is said above; then run this command again"
     elif set_up.conclusion is not None and set_up.status == 0:
         yield "nothing fails: the lane is green from its first run"

@@ -40,6 +40,18 @@ def language_of(folder: Path) -> Language:
     return next((language for language in _LANGUAGES if (folder / language.manifest).is_file()), PYTHON)
 
 
+def blank_driver(folder: Path) -> Language | None:
+    """The language of a driver in the folder that nobody has filled in yet; None where there is no such driver."""
+    return next((language for language in _LANGUAGES if _is_blank(folder, language)), None)
+
+
+def _is_blank(folder: Path, language: Language) -> bool:
+    try:
+        return (folder / language.driver).read_text(encoding="utf-8") == language.driver_text()
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
 def manifest_name(folder: Path) -> str | None:
     """The name that the folder's manifest gives its package, without a scope; None where it gives none."""
     name = language_of(folder).name(folder)

@@ -100,6 +100,7 @@ class Workflow:
             yield "        with:"
             yield from (f'          {name}: "{value}"' for name, value in inputs.items())
             return
+        yield "      # From your package index. An index that lacks it: pip install git+https://github.com/OWNER/REPOSITORY@COMMIT"
         yield f"      - run: python -m pip install signet-conformance=={__version__}"
         yield "      - id: lane"
         yield "        run: signet-conformance lane"
