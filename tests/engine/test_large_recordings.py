@@ -15,6 +15,7 @@ from signet_conformance.engine import Judged, judge, judging
 from signet_conformance.errors import TraceError
 from signet_conformance.rules import builtin_rules
 from signet_conformance.rules.by_exchange import exchange_rules
+from signet_conformance.rules.by_session import ASKED_AGAIN, session_rules
 from signet_conformance.rules.daemon import DAEMON_RULES
 from signet_conformance.trace import Trace, read, reading, shelf
 from signet_conformance.trace.shelf import Shelf
@@ -51,6 +52,19 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def unmarked(file: Path, lines: list[Line]) -> Trace:
     """The trace of some lines as a recorder alone makes it, which knows of no steps."""
     return as_trace(file, [line for line in lines if line.get("name") != "step"])
+
+
+@settings(max_examples=60)
+@given(lines=TRACES)
+def test_any_trace_is_judged_session_by_session_as_a_whole(file: Path, lines: list[Line]) -> None:
+    """Whatever is recorded, and however sessions stand in each other, one session after the other comes to the same."""
+    bare = [line for line in lines if line.get("kind") != "mark"]
+    held = told(judge(as_trace(file, bare)))
+    with nothing_is_held():
+        large = as_trace(file, bare)
+        assert isinstance(large.exchanges, Shelf)
+        assert large.exchanges.by_sessions() is not None
+        assert told(judge(large)) == held
 
 
 @settings(max_examples=40)
@@ -143,9 +157,39 @@ def test_broken_line_is_told_by_whichever_worker_meets_it(tmp_path: Path, monkey
     assert str(caught.value.where).endswith("a.jsonl:5")
 
 
-def test_rules_by_exchange_are_built_in() -> None:
+def test_rules_by_exchange_and_by_session_are_built_in() -> None:
     """Only rules of the kit are asked piece by piece; what a user's own rule looks at nobody knows."""
-    assert exchange_rules().keys() <= {*builtin_rules(), *DAEMON_RULES}
+    known = {*builtin_rules(), *DAEMON_RULES}
+    assert {*exchange_rules(), *session_rules(), *ASKED_AGAIN} <= known
+    assert exchange_rules().keys().isdisjoint(session_rules())
+
+
+def test_recording_that_is_shared_is_not_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What several processes judge, each reads for itself; a driven recording is held, since its marks tell of all."""
+    monkeypatch.setattr(reading, "SHARED_BYTES", 0)
+    name = tmp_path / "a.jsonl"
+    name.write_bytes(
+        HEADER + b'{"kind":"exchange","seq":1,"t0":0,"t1":1,"request":{"method":"GET","path":"/health"}}\n'
+    )
+    assert isinstance(read(name, shared=True).exchanges, Shelf)
+    assert isinstance(read(name).exchanges, tuple)
+    with name.open("ab") as stream:
+        stream.write(b'{"kind":"mark","seq":2,"t":1,"name":"step"}\n')
+    assert isinstance(read(name, shared=True).exchanges, tuple)
+
+
+def test_session_that_is_too_large_leaves_no_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A recording with a session that cannot be held whole is judged exchange by exchange, to the same judgements."""
+    bare = tmp_path / "bare.jsonl"
+    lines = recordings()[0].read_bytes().splitlines(keepends=True)
+    bare.write_bytes(b"".join(line for line in lines if json.loads(line).get("kind") != "mark"))
+    held = told(judge(read(bare)))
+    monkeypatch.setattr(shelf, "_SESSION_BYTES", 100)
+    with nothing_is_held(piece_bytes=4000):
+        large = read(bare)
+        assert isinstance(large.exchanges, Shelf)
+        assert large.exchanges.by_sessions() is None
+        assert told(judge(large)) == held
 
 
 def test_line_of_an_exchange_is_known_without_reading(tmp_path: Path) -> None:

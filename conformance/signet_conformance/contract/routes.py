@@ -61,7 +61,7 @@ class RouteTable:
             return self._known[method, path]
         except KeyError:
             route = self._find(method, served_path(path))
-            if len(self._known) < 50_000:
+            if len(self._known) < 4096:
                 self._known[method, path] = route
             return route
 

@@ -1,21 +1,35 @@
-"""A recording that is too large to be held, judged piece by piece."""
+"""A recording that is not held, judged piece by piece by the rules that can be asked so."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from itertools import pairwise
 
 from signet_conformance.children.spread import spread
 from signet_conformance.contract import requirements
 from signet_conformance.engine.tally import Tally
-from signet_conformance.facts import Lightened, NeedsWholeError, Recording
+from signet_conformance.facts import Call, Lightened, NeedsWholeError, Packed, Recording, packed
 from signet_conformance.rules.by_exchange import exchange_rules
+from signet_conformance.rules.by_session import (
+    ASKED_AGAIN,
+    Noted,
+    noted_of,
+    recalling,
+    remember,
+    session_rules,
+    settled,
+)
 from signet_conformance.rules.fields import MOST_EXPLAINED
 from signet_conformance.rules.outcome import Rule
 from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import StepMark, marks_of
 from signet_conformance.trace.shelf import Shelf
+
+_MOST_TROUBLED = 1000
+"""Exchanges that went wrong which every piece is told of; where there are more, the whole recording is asked."""
+_Told = Mapping[str, Tally | None]
 
 
 def by_pieces(
@@ -23,35 +37,101 @@ def by_pieces(
 ) -> tuple[Recording, Mapping[str, Tally]]:
     """The recording of a trace; and where its exchanges are not held, what its pieces came to by requirements.
 
-    Those are the requirements whose rules look at one exchange after the other. What such a rule yields over the pieces
-    is what it would yield over the whole; where it is not, the requirement is left out.
+    What such a rule yields over the pieces is what it would yield over the whole; where it is not, the requirement is
+    left out.
     """
-    exchanges = trace.exchanges
     # An answer may excuse what the marks of a driven run show, and only the whole recording tells which.
-    if not isinstance(exchanges, Shelf) or any(marks_of(trace, StepMark)):
+    if not isinstance(trace.exchanges, Shelf) or any(marks_of(trace, StepMark)):
         return Recording(trace, version), {}
-    by_exchange = exchange_rules()
-    tallies = {name: Tally() for name in names if name in by_exchange}
-    lightened = Lightened(exchanges)
+    return _Pieces(trace, trace.exchanges, version, names, workers).judged()
 
-    def judge_piece(place: slice) -> tuple[dict[str, Tally | None], list[tuple[Any, ...]]]:
-        piece = Recording(replace(trace, exchanges=exchanges[place]), version, piece=True)
-        told = {name: _over_piece(by_exchange[name], piece) for name in tallies}
-        lightened.take(piece.calls)
-        return told, lightened.packed() if workers > 1 else []
 
-    for told, packed in spread(judge_piece, list(exchanges.pieces()), workers):
-        lightened.unpack(packed)
-        for name in list(tallies):
-            more = told.get(name)
-            if more is not None:
-                tallies[name].add(more)
-            entry = requirements().get(name)
-            explained = entry is not None and entry.check is not None
-            # Of the whole recording no more breaches are explained.
-            if more is None or (explained and len(tallies[name].findings) > MOST_EXPLAINED):
-                del tallies[name]
-    return Recording(trace, version, calls=lightened.calls), tallies
+class _Pieces:
+    """The pieces of one recording: of whole sessions where nothing but exchanges is in it and no session is large."""
+
+    def __init__(self, trace: Trace, shelf: Shelf, version: str | None, names: Collection[str], workers: int) -> None:
+        self._trace = trace
+        self._shelf = shelf
+        self._version = version
+        self._workers = workers
+        alone = not trace.marks and trace.model is None and not trace.growing
+        by_sessions = shelf.by_sessions() if alone else None
+        self._of_sessions = by_sessions is not None
+        everything = range(len(shelf))
+        self._places = by_sessions if by_sessions is not None else [everything[piece] for piece in shelf.pieces()]
+        # Where one piece ends before the next begins, what they come to is in the order of the recording.
+        self._in_turn = all(before[-1] < after[0] for before, after in pairwise(self._places))
+        self._by_exchange = exchange_rules()
+        rules: dict[str, Rule] = {**self._by_exchange, **(session_rules() if self._of_sessions else {})}
+        self._rules = {name: rules[name] for name in names if name in rules}
+        self._again = [name for name in names if self._of_sessions and name in ASKED_AGAIN]
+        self._troubled: Sequence[Call] | None = None
+        if self._of_sessions and len(shelf.troubled) <= _MOST_TROUBLED:
+            self._troubled = self._piece([shelf.place_of(number) for number in shelf.troubled]).calls
+
+    def judged(self) -> tuple[Recording, Mapping[str, Tally]]:
+        """The recording with its calls, and what its pieces came to."""
+        lightened = Lightened(self._shelf)
+        tallies: dict[str, list[Tally] | None] = {name: [] for name in (*self._rules, *self._again)}
+        noted: list[Noted] = []
+        first = spread(self._first_look, self._places, self._workers)
+        for places, (told, facts, more) in zip(self._places, first, strict=True):
+            lightened.take(places, facts)
+            noted += more
+            self._add(tallies, told)
+        recording = Recording(self._trace, self._version, calls=lightened.calls)
+        if self._again:
+            remember(recording, noted)
+            for told in self._second_looks(recording, noted):
+                self._add(tallies, told)
+        merged = {name: None if told is None else self._merged(name, told) for name, told in tallies.items()}
+        return recording, {name: tally for name, tally in merged.items() if tally is not None}
+
+    def _piece(self, places: Sequence[int]) -> Recording:
+        trace = replace(self._trace, exchanges=self._shelf.at(places))
+        return Recording(trace, self._version, piece=True, of_sessions=self._of_sessions, troubled=self._troubled)
+
+    def _first_look(self, places: Sequence[int]) -> tuple[_Told, Packed, list[Noted]]:
+        piece = self._piece(places)
+        told = {name: _over_piece(rule, piece) for name, rule in self._rules.items()}
+        return told, packed(piece.calls), [noted_of(piece)] if self._again else []
+
+    def _second_looks(self, whole: Recording, noted: Sequence[Noted]) -> Iterator[_Told]:
+        """What comes of the rules that are asked again, piece by piece; most pieces need not be looked at again."""
+        passed = [settled(whole, each) for each in noted]
+        again = [places for places, count in zip(self._places, passed, strict=True) if count is None]
+        looked = spread(partial(self._second_look, whole), again, self._workers)
+        for count in passed:
+            yield next(looked) if count is None else {name: Tally(passed=count) for name in self._again}
+
+    def _second_look(self, whole: Recording, places: Sequence[int]) -> _Told:
+        piece = recalling(self._piece(places), whole)
+        return {name: _over_piece(ASKED_AGAIN[name], piece) for name in self._again}
+
+    def _add(self, tallies: dict[str, list[Tally] | None], told: _Told) -> None:
+        for name, more in told.items():
+            before = tallies[name]
+            if more is None or before is None:
+                tallies[name] = None
+            elif before and self._in_turn:
+                before[0].add(more)
+            else:
+                before.append(more)
+
+    def _merged(self, name: str, told: list[Tally]) -> Tally | None:
+        """What a rule came to over all pieces; None where the whole recording has to be asked."""
+        entry = requirements().get(name)
+        explained = entry is not None and entry.check is not None
+        # Of the whole recording no more breaches are explained.
+        if explained and sum(len(tally.findings) for tally in told) > MOST_EXPLAINED:
+            return None
+        if len(told) == 1:
+            return told[0]
+        looks_at_each = name in self._by_exchange or name in self._again
+        if not looks_at_each and any(tally.findings for tally in told):
+            # Sessions that stand in each other: in which order the rule comes to them, it alone knows.
+            return None
+        return Tally.in_order(told)
 
 
 def _over_piece(rule: Rule, piece: Recording) -> Tally | None:

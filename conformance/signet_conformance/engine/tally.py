@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import TypeVar
 
@@ -24,10 +24,11 @@ class Tally:
 
     __slots__ = ("_crash", "_dropped", "_excuse", "_kinds", "_passed", "findings")
 
-    def __init__(self, excuse: Callable[[Finding], Finding] | None = None) -> None:
+    def __init__(self, excuse: Callable[[Finding], Finding] | None = None, *, passed: int = 0) -> None:
         self.findings: list[Finding] = []
         self._excuse = excuse
-        self._passed = self._dropped = 0
+        self._passed = passed
+        self._dropped = 0
         self._kinds: set[Verdict] = set()
         self._crash: str | None = None
 
@@ -49,11 +50,27 @@ class Tally:
     def add(self, later: Tally) -> None:
         """Take what the same rule came to over the next piece."""
         if self._crash is None:
-            for finding in later.findings:
-                self._take(finding)
+            self.take_all(later.findings)
             self._passed += later._passed
             self._dropped += later._dropped
             self._crash = later._crash
+
+    @classmethod
+    def in_order(cls, tallies: Iterable[Tally]) -> Tally:
+        """What a rule came to over pieces that stand in each other, where it looks at one exchange after the other."""
+        pieces = list(tallies)
+        findings = sorted((f for piece in pieces for f in piece.findings), key=lambda f: f.exchanges[:1])
+        merged = cls()
+        for piece in pieces:
+            piece.findings = []
+            merged.add(piece)
+        merged.take_all(findings)
+        return merged
+
+    def take_all(self, findings: Iterable[Finding]) -> None:
+        """Take findings, in the order of the rule."""
+        for finding in findings:
+            self._take(finding)
 
     def _take(self, outcome: Finding) -> None:
         if len(self.findings) < MAX_FINDINGS or outcome.verdict not in self._kinds:

@@ -39,12 +39,12 @@ from signet_conformance.facts.calls import (
     SKILL,
     START,
     Call,
-    normalised_key,
     pattern_agent,
     text_or_none,
 )
-from signet_conformance.facts.light import Lightened
+from signet_conformance.facts.light import Lightened, Packed, packed
 from signet_conformance.facts.recording import NeedsWholeError, Recording
+from signet_conformance.trace.glance import normalised_key
 
 __all__ = [
     "AGENT_CALLS",
@@ -82,8 +82,10 @@ __all__ = [
     "Call",
     "Lightened",
     "NeedsWholeError",
+    "Packed",
     "Recording",
     "normalised_key",
+    "packed",
     "pattern_agent",
     "text_or_none",
 ]

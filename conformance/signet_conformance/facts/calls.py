@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 from signet_conformance.contract import RouteTable, served_path
 from signet_conformance.trace import Body, Exchange, fault_kinds
+from signet_conformance.trace.glance import SESSION_HEADER, normalised_key
 
 START, PROMPT, END = "session-start", "user-prompt-submit", "session-end"
 PRE, COMPLETE, CHECKPOINT = "pre-compaction", "compaction-complete", "session-checkpoint-extract"
@@ -27,7 +28,7 @@ SAVES = frozenset({REMEMBER, HOOK_REMEMBER})
 AGENT_CALLS = LIFECYCLE | CLAIM_CHECKING | {SKILL, REMEMBER, RECALL, SEARCH_SESSIONS, FEEDBACK}
 """The calls that run as an agent which the connector chooses."""
 
-RESERVED_KEY_HEADER = "x-signet-session-key"
+RESERVED_KEY_HEADER = SESSION_HEADER
 AGENT_HEADER = "x-signet-agent-id"
 PATH_HEADER = "x-signet-runtime-path"
 
@@ -49,13 +50,6 @@ def pattern_agent(raw_key: str | None) -> str | None:
     return raw_key.split(":", 2)[1].strip() or None
 
 
-def normalised_key(raw_key: str | None) -> str | None:
-    """The daemon's own key: trimmed, one leading `session:` removed; None when nothing is left."""
-    if raw_key is None:
-        return None
-    return raw_key.strip().removeprefix("session:") or None
-
-
 class Call:
     """One exchange as the daemon understands it.
 
@@ -65,96 +59,38 @@ class Call:
     that the request body was recorded in part only and has no readable field. `error` is the exchange's.
     """
 
-    __slots__ = (
-        "_agent", "_headers", "_raw_key", "_told", "accepted", "answer", "body", "cut", "delivered", "error",
-        "exchange", "fault", "is_hook", "key", "method", "operation", "path", "query", "readable", "seq", "served",
-        "status", "t0", "t1",
-    )  # fmt: skip
+    __slots__ = ()
 
-    def __init__(self, exchange: Exchange, served: RouteTable, operations: RouteTable) -> None:
-        request, response = exchange.request, exchange.response
-        self.exchange = exchange
-        self.method = request.method
-        self.path = served_path(request.path)
-        self.is_hook = self.path.startswith("/api/hooks/")
-        self.seq = exchange.seq
-        self.error = exchange.error
-        self.t0 = exchange.t0
-        self.t1 = exchange.t1
-        self.served = served.find(request.method, request.path) is not None
-        route = None if request.method in ("HEAD", "OPTIONS") else operations.find(request.method, request.path)
-        self.operation = route.operation if route is not None else None
-        self.cut = request.body is not None and request.body.kind == "cut"
-        self.body: Mapping[str, Any] = (request.body.object if request.body is not None else None) or EMPTY
-        # The first of repeated parameters counts.
-        self.query: Mapping[str, str] = (
-            {pair[0]: pair[1] for pair in reversed(request.query)} if request.query else EMPTY
-        )
-        self._headers: Mapping[str, str] | None = None
-        self.fault: str | None = None
-        if exchange.fault is not None:
-            kind = exchange.fault.get("kind")
-            self.fault = kind if isinstance(kind, str) else "unknown"
-        self.delivered = response is not None and self.error != "client_closed"
-        self.status = response.status if response is not None else None
-        self.answer = response.body.object if response is not None and response.body is not None else None
-        self.readable = self.answer is not None or (
-            response is not None
-            and response.body is not None
-            and response.body.kind == "json"
-            and response.body.value is not None
-        )
-        self.accepted = (
-            self.delivered
-            and self.status is not None
-            and 200 <= self.status < 300
-            and self.answer is not None
-            and self.fault not in fault_kinds.SPOILING
-        )
-        self._raw_key: str | bool | None = False
-        self._agent: str | None = None
-        self._told: int | None = None
-        self.key = None if self.cut else normalised_key(self.raw_key)
+    exchange: Exchange
+    seq: int
+    t0: float
+    t1: float
+    method: str
+    path: str
+    is_hook: bool
+    error: str | None
+    served: bool
+    operation: str | None
+    cut: bool
+    body: Mapping[str, Any]
+    query: Mapping[str, str]
+    fault: str | None
+    delivered: bool
+    status: int | None
+    answer: Mapping[str, Any] | None
+    readable: bool
+    accepted: bool
+    key: str | None
+    raw_key: str | None
+    """The first non-blank key the daemon reads for this operation, as sent."""
+    agent: str
+    """The agent the daemon runs this call as, by the precedence of its operation; `default` at last."""
+    runtime_path: str | None
+    """`plugin` or `legacy`: the header if not empty, else the body; None for any other value."""
 
     def header(self, name: str) -> str | None:
         """The first value of a request header by lower-case name."""
-        if self._headers is None:
-            self._headers = first_of_each_name(self.exchange.request.headers)
-        return self._headers.get(name)
-
-    @property
-    def raw_key(self) -> str | None:
-        """The first non-blank key the daemon reads for this operation, as sent."""
-        if self._raw_key is False:
-            self._raw_key = next((v for v in self._key_sources() if isinstance(v, str) and v.strip()), None)
-        return self._raw_key  # type: ignore[return-value]  # False only until here
-
-    def _key_sources(self) -> Iterable[object]:
-        operation, body = self.operation, self.body
-        if operation in (END, SKILL):
-            return body.get("sessionKey"), body.get("sessionId")
-        if operation in LIFECYCLE or operation in (HOOK_RECALL, SEARCH_SESSIONS):
-            return (body.get("sessionKey"),)
-        if operation in SAVES:
-            return self.header(RESERVED_KEY_HEADER), body.get("sessionKey")
-        if operation in (RECALL, FEEDBACK, MEMORY_SEARCH, GET):
-            return body.get("sessionKey"), self.header(RESERVED_KEY_HEADER)
-        return ()
-
-    @property
-    def runtime_path(self) -> str | None:
-        """`plugin` or `legacy`: the header if not empty, else the body; None for any other value."""
-        value = self.header(PATH_HEADER) or self.body.get("runtimePath")
-        return value if value in ("plugin", "legacy") else None
-
-    @property
-    def agent(self) -> str:
-        """The agent the daemon runs this call as, by the precedence of its operation; `default` at last."""
-        if self._agent is None:
-            sources = _AGENT_SOURCES.get(self.operation or "")
-            agent = next((v for v in map(text_or_none, sources(self)) if v), None) if sources else None
-            self._agent = agent or "default"
-        return self._agent
+        raise NotImplementedError
 
     @property
     def text(self) -> str | None:
@@ -207,6 +143,81 @@ class Call:
     def memory_id(self) -> str:
         """The decoded segment after /api/memory/ of a request that names one memory."""
         return unquote(self.path.removeprefix("/api/memory/"))
+
+
+class HeldCall(Call):
+    """A call with its exchange at hand."""
+
+    __slots__ = (
+        "_headers", "accepted", "agent", "answer", "body", "cut", "delivered", "error", "exchange", "fault", "is_hook",
+        "key", "method", "operation", "path", "query", "raw_key", "readable", "runtime_path", "seq", "served", "status",
+        "t0", "t1",
+    )  # fmt: skip
+
+    def __init__(self, exchange: Exchange, served: RouteTable, operations: RouteTable) -> None:
+        request, response = exchange.request, exchange.response
+        self.exchange = exchange
+        self.method = request.method
+        self.path = served_path(request.path)
+        self.is_hook = self.path.startswith("/api/hooks/")
+        self.seq = exchange.seq
+        self.error = exchange.error
+        self.t0 = exchange.t0
+        self.t1 = exchange.t1
+        self.served = served.find(request.method, request.path) is not None
+        route = None if request.method in ("HEAD", "OPTIONS") else operations.find(request.method, request.path)
+        self.operation = route.operation if route is not None else None
+        self.cut = request.body is not None and request.body.kind == "cut"
+        self.body: Mapping[str, Any] = (request.body.object if request.body is not None else None) or EMPTY
+        # The first of repeated parameters counts.
+        self.query: Mapping[str, str] = (
+            {pair[0]: pair[1] for pair in reversed(request.query)} if request.query else EMPTY
+        )
+        self._headers = first_of_each_name(request.headers)
+        self.fault: str | None = None
+        if exchange.fault is not None:
+            kind = exchange.fault.get("kind")
+            self.fault = kind if isinstance(kind, str) else "unknown"
+        self.delivered = response is not None and self.error != "client_closed"
+        self.status = response.status if response is not None else None
+        self.answer = response.body.object if response is not None and response.body is not None else None
+        self.readable = self.answer is not None or (
+            response is not None
+            and response.body is not None
+            and response.body.kind == "json"
+            and response.body.value is not None
+        )
+        self.accepted = (
+            self.delivered
+            and self.status is not None
+            and 200 <= self.status < 300
+            and self.answer is not None
+            and self.fault not in fault_kinds.SPOILING
+        )
+        # Rules ask for these several times a call.
+        self.raw_key = next((v for v in self._key_sources() if isinstance(v, str) and v.strip()), None)
+        self.key = None if self.cut else normalised_key(self.raw_key)
+        sources = _AGENT_SOURCES.get(self.operation or "")
+        agent = next((v for v in map(text_or_none, sources(self)) if v), None) if sources else None
+        self.agent = agent or "default"
+        path = self._headers.get(PATH_HEADER) or self.body.get("runtimePath")
+        self.runtime_path = path if path in ("plugin", "legacy") else None
+
+    def header(self, name: str) -> str | None:
+        """The first value of a request header by lower-case name."""
+        return self._headers.get(name)
+
+    def _key_sources(self) -> Iterable[object]:
+        operation, body = self.operation, self.body
+        if operation in (END, SKILL):
+            return body.get("sessionKey"), body.get("sessionId")
+        if operation in LIFECYCLE or operation in (HOOK_RECALL, SEARCH_SESSIONS):
+            return (body.get("sessionKey"),)
+        if operation in SAVES:
+            return self.header(RESERVED_KEY_HEADER), body.get("sessionKey")
+        if operation in (RECALL, FEEDBACK, MEMORY_SEARCH, GET):
+            return body.get("sessionKey"), self.header(RESERVED_KEY_HEADER)
+        return ()
 
 
 def _from_query(call: Call) -> tuple[object, ...]:

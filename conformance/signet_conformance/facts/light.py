@@ -1,14 +1,20 @@
-"""Calls of a recording that is too large to be held: they keep the facts, and read the rest from the file."""
+"""Calls of a recording that is too large to be held: they keep the facts, and read the rest from the file.
+
+What is the same in many calls stands once in a :class:`Kind`; what each call has of its own, in columns of numbers. So
+an exchange costs some hundred bytes, however large its bodies are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from enum import Enum
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from sys import intern
-from typing import Any, ClassVar
+from typing import Any, NamedTuple
 
 from signet_conformance.facts.calls import EMPTY, PROMPT, START, Call, first_of_each_name
 from signet_conformance.trace import Exchange
+from signet_conformance.trace.model import Pairs
 from signet_conformance.trace.shelf import Shelf
 
 _KEPT = frozenset(
@@ -24,14 +30,24 @@ _LONGEST_KEPT = 200
 _KEPT_HEADERS = "x-signet-"
 
 
-class _Instead(Enum):
-    """What stands in place of a member that is in the file alone, and of the key, which the call has already."""
+_OWN = frozenset(
+    {
+        "currentSessionKey", "cwd", "idempotencyKey", "idempotency_key", "parentID", "parentId", "parentKey",
+        "parentSessionKey", "project", "sessionId", "sessionKey",
+    }
+)  # fmt: skip
+"""Those of them that say another thing in each session."""
 
-    ELSEWHERE = 0
-    KEY = 1
+_ELSEWHERE, _KEY = ..., NotImplemented
+"""What stands in place of a member that is in the file alone, and of the key, which the call has already.
+
+No JSON value is either, and both are the same object in every process.
+"""
 
 
-_ELSEWHERE, _KEY = _Instead.ELSEWHERE, _Instead.KEY
+class _Own(int):
+    """What stands in place of a member that is the call's own: its place among those."""
+
 
 Held = dict[str, Any]
 
@@ -50,6 +66,8 @@ class Members(Mapping[str, Any]):
         value = self._held[name]
         if value is _KEY:
             return self._call.raw_key
+        if type(value) is _Own:
+            return self._call.own[value]
         return self._whole()[name] if value is _ELSEWHERE else value
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -71,60 +89,101 @@ class Members(Mapping[str, Any]):
         return (message.body.object if message is not None and message.body is not None else None) or EMPTY
 
 
-_SLOTS = {name: Call.__dict__[name] for name in Call.__slots__}
-_EXCHANGE, _BODY, _ANSWER, _HEADERS = (_SLOTS[name] for name in ("exchange", "body", "answer", "_headers"))
-"""Where a call keeps these; in a light call nothing, what is held of the members, and some headers."""
-_GETS = [slot.__get__ for slot in _SLOTS.values()]
-_FILLS = [slot.__set__ for slot in _SLOTS.values()]
+class Kind(NamedTuple):
+    """What many calls have in common. Of headers those are held whose names begin as `_KEPT_HEADERS`."""
+
+    method: str
+    path: str
+    is_hook: bool
+    error: str | None
+    served: bool
+    operation: str | None
+    cut: bool
+    query: Mapping[str, str]
+    fault: str | None
+    delivered: bool
+    status: int | None
+    readable: bool
+    accepted: bool
+    agent: str
+    runtime_path: str | None
+    headers: Held
+    members: Held
+    answered: Held | None
+
+
+class Packed(NamedTuple):
+    """The facts of some calls, as another process can be told them: columns, and the rows that two of them count in.
+
+    `told` is the hash of a prompt's text, 1 for a start that was answered with the stub, else 0.
+    """
+
+    t0: array[float]
+    t1: array[float]
+    told: array[int]
+    kind: array[int]
+    kinds: Sequence[Kind]
+    names: array[int]
+    named: Sequence[tuple[str | None, str | None, tuple[str, ...]]]
+    """The key, the key as sent, and the call's own members."""
 
 
 class LightCall(Call):
-    """A call whose exchange stands in a file. Each recording has a class of its own, which knows that file."""
+    """A call whose exchange stands in a file: its place in the columns, what it shares with others, and its keys."""
 
-    __slots__ = ()
+    __slots__ = ("_facts", "_kind", "_place", "key", "own", "raw_key")
 
-    shelf: ClassVar[Shelf]
-
-    def settle(self, body: Held, answer: Held | None, headers: Mapping[str, str], told: int | None, agent: str) -> None:
-        """Forget the exchange but for what is held of it."""
-        _EXCHANGE.__set__(self, None)
-        _BODY.__set__(self, body)
-        _ANSWER.__set__(self, answer)
-        self._headers, self._told, self._agent = headers, told, intern(agent)
-        self.share()
-
-    def share(self) -> None:
-        """Make equal words of all calls one."""
-        self.method, self.path = intern(self.method), intern(self.path)
-        if self.operation is not None:
-            self.operation = intern(self.operation)
-        if self.key is not None:
-            self.key = intern(self.key)
-            if self._raw_key == self.key:
-                self._raw_key = self.key
+    def __init__(
+        self, facts: Lightened, place: int, kind: Kind, key: str | None, raw_key: str | None, own: tuple[str, ...]
+    ) -> None:
+        self._facts = facts
+        self._place = place
+        self._kind = kind
+        self.key = key
+        self.raw_key = raw_key
+        self.own = own
 
     @property
     def exchange(self) -> Exchange:  # type: ignore[override]  # read-only, and read from the file
         """The exchange, read anew."""
-        return self.shelf.numbered(self.seq)
+        return self._facts.shelf[self._place]
+
+    @property
+    def seq(self) -> int:  # type: ignore[override]  # read-only, as all that follow
+        """The number of the exchange."""
+        return self._facts.numbers[self._place]
+
+    @property
+    def t0(self) -> float:  # type: ignore[override]
+        """When the request began."""
+        return self._facts.t0[self._place]
+
+    @property
+    def t1(self) -> float:  # type: ignore[override]
+        """When the exchange was over."""
+        return self._facts.t1[self._place]
 
     @property
     def body(self) -> Mapping[str, Any]:  # type: ignore[override]
         """The members of the request's object."""
-        held = _BODY.__get__(self)
+        held = self._kind.members
         return Members(self, held, answer=False) if held else EMPTY
 
     @property
     def answer(self) -> Mapping[str, Any] | None:  # type: ignore[override]
         """The members of the response's object, if it is one."""
-        held = _ANSWER.__get__(self)
+        held = self._kind.answered
         return None if held is None else Members(self, held, answer=True)
 
     def header(self, name: str) -> str | None:
         """The first value of a request header by lower-case name."""
         if name.startswith(_KEPT_HEADERS):
-            return super().header(name)
+            return self._kind.headers.get(name)
         return first_of_each_name(self.exchange.request.headers).get(name)
+
+    @property
+    def _told(self) -> int:
+        return self._facts.told[self._place]
 
     def says_again(self, before: Call) -> bool:
         """Whether a prompt says what another one said: the same text, after the same reply."""
@@ -133,68 +192,142 @@ class LightCall(Call):
     @property
     def is_stub(self) -> bool:
         """Whether a start was answered with the stub that a repeated start gets instead of context."""
-        return self._told is True
+        return self.operation == START and self._told == 1
+
+
+for _name in Kind._fields:
+    if _name in Call.__annotations__:
+        # As plain attributes, and looked up without a function of Python's: rules ask for little else.
+        setattr(LightCall, _name, property(attrgetter(f"_kind.{_name}")))
+del _name
+
+
+def packed(calls: Iterable[Call]) -> Packed:
+    """The facts of some calls with their exchanges at hand, which are left behind."""
+    t0, t1, told, kind_of, names_of = array("d"), array("d"), array("q"), array("l"), array("l")
+    kinds: dict[object, tuple[int, Kind]] = {}
+    named: dict[tuple[str | None, str | None, tuple[str, ...]], int] = {}
+    held = _Holding()
+    for call in calls:
+        operation, raw_key = call.operation, call.raw_key
+        t0.append(call.t0)
+        t1.append(call.t1)
+        told.append(call.is_stub if operation == START else hash(call.text) if operation == PROMPT else 0)
+        own: list[str] = []
+        members = held.members(call.body, raw_key, own)
+        answered = None if call.answer is None else held.members(call.answer, raw_key, own)
+        kind = Kind(
+            call.method, call.path, call.is_hook, call.error, call.served, operation, call.cut, call.query, call.fault,
+            call.delivered, call.status, call.readable, call.accepted, call.agent, call.runtime_path,
+            held.headers(call.exchange.request.headers), members, answered,
+        )  # fmt: skip
+        kind_of.append(kinds.setdefault(_identity(kind), (len(kinds), kind))[0])
+        names_of.append(named.setdefault((call.key, raw_key, tuple(own)), len(named)))
+    return Packed(t0, t1, told, kind_of, [kind for _, kind in kinds.values()], names_of, list(named))
+
+
+class _Holding:
+    """What is held of the members and headers of many calls: the same object for all that hold the same."""
+
+    def __init__(self) -> None:
+        self._kept_of: dict[tuple[str, ...], Sequence[str]] = {}
+        self._members: dict[object, Held] = {}
+        self._headers: dict[Pairs, Held] = {}
+        self._shared = _Shared()
+
+    def headers(self, sent: Pairs) -> Held:
+        """Some headers, by lower-case names."""
+        held = self._headers.get(sent)
+        if held is None:
+            first = first_of_each_name(sent)
+            held = self._shared.of({name: value for name, value in first.items() if name.startswith(_KEPT_HEADERS)})
+            self._headers[sent] = held
+        return held
+
+    def members(self, members: Mapping[str, Any], raw_key: str | None, own: list[str]) -> Held:
+        """The members of a body or an answer, and in `own` those that are the call's own."""
+        names = tuple(members)
+        kept = self._kept_of.get(names)
+        if kept is None:
+            kept = self._kept_of[names] = [name for name in names if name in _KEPT]
+        values = [_value(name, members[name], raw_key, own) for name in kept]
+        # 1, 1.0 and true are equal, and yet different in a message.
+        identity = (names, *values, *map(type, values))
+        held = self._members.get(identity)
+        if held is None:
+            held = self._shared.of({**dict.fromkeys(names, _ELSEWHERE), **dict(zip(kept, values, strict=True))})
+            self._members[identity] = held
+        return held
 
 
 class Lightened:
-    """Takes the calls of a shelf's exchanges in their order, and makes them light."""
+    """The light calls of a shelf's exchanges, taken in by pieces; `calls` are whole when all pieces were."""
 
     def __init__(self, shelf: Shelf) -> None:
-        self.calls: list[Call] = []
-        self._class: type[LightCall] = type("LightCall", (LightCall,), {"__slots__": (), "shelf": shelf})
+        self.shelf = shelf
+        self.numbers = shelf.numbers
+        self.calls: list[Call] = [_NOT_YET] * len(shelf)
+        self.t0 = array("d", bytes(8 * len(shelf)))
+        self.t1 = array("d", self.t0)
+        self.told = array("q", bytes(8 * len(shelf)))
+        self._kinds: dict[object, Kind] = {}
+        self._shared = _Shared()
+
+    def take(self, places: Sequence[int], facts: Packed) -> None:
+        """Take in the calls at some places of the shelf."""
+        kinds = [self._known(kind) for kind in facts.kinds]
+        named = [
+            (key and intern(key), raw_key and intern(raw_key), tuple(map(intern, own)))
+            for key, raw_key, own in facts.named
+        ]
+        if isinstance(places, range):
+            at = slice(places.start, places.stop)
+            self.t0[at], self.t1[at], self.told[at] = facts.t0, facts.t1, facts.told
+        else:
+            for place, began, ended, says in zip(places, facts.t0, facts.t1, facts.told, strict=True):
+                self.t0[place], self.t1[place], self.told[place] = began, ended, says
+        calls = self.calls
+        for place, kind, names in zip(places, facts.kind, facts.names, strict=True):
+            calls[place] = LightCall(self, place, kinds[kind], *named[names])
+
+    def _known(self, kind: Kind) -> Kind:
+        """The same for all that are equal, whichever process packed them."""
+        share = self._shared.of
+        kind = kind._replace(
+            headers=share(kind.headers),
+            members=share(kind.members),
+            answered=None if kind.answered is None else share(kind.answered),
+        )
+        return self._kinds.setdefault(_identity(kind), kind)
+
+
+class _Shared:
+    """The same object for all that hold the same."""
+
+    def __init__(self) -> None:
         self._held: dict[object, Held] = {}
 
-    def take(self, calls: Iterable[Call]) -> None:
-        """Take the next calls, which change in place: their other facts stay as they are."""
-        for call in calls:
-            told = call.is_stub if call.operation == START else hash(call.text) if call.operation == PROMPT else None
-            headers = first_of_each_name(call.exchange.request.headers).items()
-            kept = self._shared({name: value for name, value in headers if name.startswith(_KEPT_HEADERS)})
-            agent, raw_key = call.agent, call.raw_key
-            body = self._keep(call.body, raw_key)
-            answer = None if call.answer is None else self._keep(call.answer, raw_key)
-            call.__class__ = self._class
-            if isinstance(call, LightCall):
-                call.settle(body, answer, kept, told, agent)
-            self.calls.append(call)
-
-    def packed(self) -> list[tuple[Any, ...]]:
-        """What was taken since, for another process that has forked from the same one; here it is forgotten."""
-        packed = [tuple([get(call) for get in _GETS]) for call in self.calls]
-        self.calls.clear()
-        return packed
-
-    def unpack(self, packed: Iterable[tuple[Any, ...]]) -> None:
-        """Take the next calls as another process has packed them."""
-        same: dict[int, Any] = {}
-        for facts in packed:
-            call = self._class.__new__(self._class)
-            for fill, fact in zip(_FILLS, facts, strict=True):
-                fill(call, fact)
-            for slot in (_BODY, _ANSWER, _HEADERS):
-                held = slot.__get__(call)
-                if held is not None:
-                    if id(held) not in same:
-                        same[id(held)] = self._shared(held)
-                    slot.__set__(call, same[id(held)])
-            call.share()
-            self.calls.append(call)
-
-    def _keep(self, members: Mapping[str, Any], raw_key: str | None) -> Held:
-        """What is held of some members."""
-        return self._shared({intern(name): _kept(name, value, raw_key) for name, value in members.items()})
-
-    def _shared(self, held: Held) -> Held:
-        """The same object for all that hold the same."""
-        # 1, 1.0 and true are equal, and yet different in a message.
-        return self._held.setdefault((tuple(held.items()), tuple(map(type, held.values()))), held)
+    def of(self, held: Held) -> Held:
+        values = tuple(held.values())
+        return self._held.setdefault((tuple(held), values, *map(type, values)), held)
 
 
-def _kept(name: str, value: Any, raw_key: str | None) -> Any:
-    if name not in _KEPT:
-        return _ELSEWHERE
+def _identity(kind: Kind) -> object:
+    """What tells a kind from others; the members that it holds are shared already."""
+    return *kind[:7], *kind.query.items(), *kind[8:15], id(kind.headers), id(kind.members), id(kind.answered)
+
+
+_NOT_YET: Any = None
+
+
+def _value(name: str, value: Any, raw_key: str | None, own: list[str]) -> Any:
     if isinstance(value, str):
         if name == "sessionKey" and value == raw_key:
             return _KEY
-        return value if len(value) <= _LONGEST_KEPT else _ELSEWHERE
+        if len(value) > _LONGEST_KEPT:
+            return _ELSEWHERE
+        if name in _OWN:
+            own.append(value)
+            return _Own(len(own) - 1)
+        return value
     return value if value is None or isinstance(value, (bool, int, float)) else _ELSEWHERE

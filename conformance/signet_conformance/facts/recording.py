@@ -11,8 +11,8 @@ from typing import Any
 
 from signet_conformance.contract import REFERENCE_DAEMON, operation_table, routes_of, version_key
 from signet_conformance.errors import ContractError
-from signet_conformance.facts.calls import END, LIFECYCLE, PROMPT, START, Call
-from signet_conformance.facts.light import Lightened
+from signet_conformance.facts.calls import END, LIFECYCLE, PROMPT, START, Call, HeldCall
+from signet_conformance.facts.light import Lightened, packed
 from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import KitMark, MarkT, kit_marks
 from signet_conformance.trace.shelf import Shelf
@@ -45,7 +45,8 @@ class Recording:
     """A trace as rules read it: calls in order, by operation, and the lifecycle hooks of each key.
 
     `calls` are those of the trace where they are known already. A `piece` holds some of a recording's exchanges, all of
-    its marks, and raises NeedsWholeError when it is asked what the other exchanges are needed for.
+    its marks, and raises NeedsWholeError when it is asked what the other exchanges are needed for. One `of_sessions`
+    holds all exchanges that name a key, where it holds any; `troubled` are the recording's calls that went wrong.
     """
 
     def __init__(
@@ -55,9 +56,13 @@ class Recording:
         *,
         calls: list[Call] | None = None,
         piece: bool = False,
+        of_sessions: bool = False,
+        troubled: Sequence[Call] | None = None,
     ) -> None:
         self.trace = trace
         self._piece = piece
+        self._lacks_hooks = piece and not of_sessions
+        self._troubled = troubled
         self.memo: dict[object, Any] = {}
         self._marks: dict[type[KitMark], Any] = {}
         self.declared = trace.header.declared
@@ -81,9 +86,11 @@ class Recording:
     def _calls(self) -> list[Call]:
         operations, exchanges = operation_table(), self.trace.exchanges
         if not isinstance(exchanges, Shelf):
-            return [Call(exchange, self.routes, operations) for exchange in exchanges]
+            return [HeldCall(exchange, self.routes, operations) for exchange in exchanges]
         lightened = Lightened(exchanges)
-        lightened.take(Call(exchange, self.routes, operations) for exchange in exchanges)
+        for piece in exchanges.pieces():
+            calls = (HeldCall(exchange, self.routes, operations) for exchange in exchanges[piece])
+            lightened.take(range(len(exchanges))[piece], packed(calls))
         return lightened.calls
 
     @property
@@ -96,9 +103,20 @@ class Recording:
     @property
     def hooks_of(self) -> Mapping[str, Sequence[Call]]:
         """The lifecycle hooks of each key in order, the key that was used first foremost."""
-        if self._piece:
+        if self._lacks_hooks:
             raise NeedsWholeError
         return self._hooks_of
+
+    @property
+    def troubled(self) -> Sequence[Call]:
+        """The calls of the whole recording that ended with an error, or were answered with a status of 500 or more."""
+        if self._troubled is None:
+            self._troubled = [
+                call
+                for call in self.whole.calls
+                if call.error is not None or (call.status is not None and call.status >= 500)
+            ]
+        return self._troubled
 
     @property
     def is_held(self) -> bool:
@@ -155,6 +173,8 @@ class Recording:
 
     @cached_property
     def _open_counts(self) -> tuple[list[int], list[int]]:
+        if self._piece:
+            raise NeedsWholeError
         changes = sorted(
             (number, 1 if opens else -1)
             for numbers, states in self._transitions.values()
@@ -176,6 +196,8 @@ class Recording:
         """
         if self.trace.growing:
             return inf
+        if self._piece:
+            raise NeedsWholeError
         return min(
             (numbers[-1] for numbers, states in self._transitions.values() if states and states[-1]), default=inf
         )

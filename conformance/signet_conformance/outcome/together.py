@@ -30,10 +30,11 @@ def essence(judged: Judged) -> Judged:
     trace = judged.trace
     first: dict[tuple[str, str], Exchange] = {}
     latest: dict[tuple[str, str], int] = {}
-    for place, exchange in enumerate(trace.exchanges):
-        route = exchange.request.method, exchange.request.path
+    # By its calls: the exchanges of a large recording would be read from its file for this.
+    for place, call in enumerate(judged.recording.calls):
+        route = call.method, call.path
         if route not in first:
-            first[route] = _bare(exchange)
+            first[route] = _bare(call.exchange)
         latest[route] = place
     bare = tuple(first[route] for route in sorted(latest, key=latest.__getitem__, reverse=True)[:MAX_PATHS])
     model = trace.model

@@ -13,8 +13,10 @@ from typing import Any, TextIO
 
 from signet_conformance import __version__
 from signet_conformance.contract import operation_table
-from signet_conformance.engine import MAX_FINDINGS, Judged
+from signet_conformance.engine import Judged
+from signet_conformance.engine.tally import MAX_FINDINGS
 from signet_conformance.errors import printable_json
+from signet_conformance.facts import Call
 from signet_conformance.finding import Finding, Judgement
 from signet_conformance.outcome.broken_off import warnings_of
 from signet_conformance.outcome.coverage import Coverage
@@ -27,7 +29,6 @@ from signet_conformance.reports.played import played
 from signet_conformance.reports.remarks import remarks
 from signet_conformance.reports.requirement_pages import explain_command
 from signet_conformance.reports.values import shortened
-from signet_conformance.trace import Trace
 
 FORMAT = "signet-report/1"
 _HEAD = {"format": FORMAT, "kit": __version__}
@@ -158,7 +159,7 @@ def trace_entry(judged: Judged) -> dict[str, Any]:
         "file": trace.path or "-",
         **({} if trace.header.target is None else {"target": shortened(trace.header.target)}),
         "declared": trace.header.declared.to_json(),
-        "operations": dict(sorted(_operations(trace).items())),
+        "operations": dict(sorted(_operations(judged).items())),
         "daemon_version": judged.daemon_version,
         **({"warnings": list(warned)} if (warned := warnings_of(trace)) else {}),
         **({"remarks": notes} if (notes := remarks([trace])) else {}),
@@ -179,10 +180,18 @@ def _model(judged: Judged) -> dict[str, Any]:
     }
 
 
-def _operations(trace: Trace) -> Counter[str]:
-    """How often each operation of the contract was called."""
-    routes = (operation_table().find(e.request.method, e.request.path) for e in trace.exchanges)
-    return Counter(route.operation for route in routes if route is not None and route.operation is not None)
+def _operations(judged: Judged) -> Counter[str]:
+    """How often each operation of the contract was called, or asked about by HEAD or OPTIONS."""
+    # By its calls: the exchanges of a large recording would be read from its file for this.
+    names = (call.operation or _asked_about(call) for call in judged.recording.calls)
+    return Counter(name for name in names if name is not None)
+
+
+def _asked_about(call: Call) -> str | None:
+    if call.method not in ("HEAD", "OPTIONS"):
+        return None
+    route = operation_table().find(call.method, call.exchange.request.path)
+    return None if route is None else route.operation
 
 
 def _judgement(judgement: Judgement, daemon_version: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from signet_conformance.trace.marks import StepMark
 def complete_follows_pre(recording: Recording) -> Iterator[Outcome]:
     """Every compaction-complete follows a pre-compaction of its key. Hooks without a key count as one key."""
     prepared: set[str | None] = set()
-    for call in recording.of(PRE, COMPLETE):
+    for call in _compactions(recording):
         if call.operation == PRE:
             prepared.add(call.key)
             continue
@@ -35,6 +35,12 @@ def complete_follows_pre(recording: Recording) -> Iterator[Outcome]:
             prepared.discard(call.key)
 
 
+def _compactions(recording: Recording) -> list[Call]:
+    """The compaction hooks in order: of the whole recording where one has no key, since all of those count as one."""
+    calls = recording.of(PRE, COMPLETE)
+    return recording.whole.of(PRE, COMPLETE) if any(call.key is None for call in calls) else calls
+
+
 def _last_seq(recording: Recording, call: Call) -> int:
     earlier = recording.earlier(call)
     return earlier[-1].seq if earlier else 0
@@ -43,7 +49,7 @@ def _last_seq(recording: Recording, call: Call) -> int:
 def one_complete_a_pre(recording: Recording) -> Iterator[Outcome]:
     """At most one compaction-complete is accepted for each pre-compaction. Hooks without a key count as one key."""
     stored: dict[str | None, Call] = {}
-    for call in recording.of(PRE, COMPLETE):
+    for call in _compactions(recording):
         if call.operation == PRE:
             stored.pop(call.key, None)
             continue

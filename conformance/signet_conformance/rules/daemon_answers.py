@@ -112,6 +112,7 @@ def private_row_stays_private(recording: Recording) -> Iterator[Outcome]:
     """A private memory is not shown to another agent."""
     if not any(call.body.get("visibility") == "private" for call in recording.of(*SAVES)):
         return
+    recording = recording.whole
     owners: dict[str, Call] = {}
     for call in whole_answers(recording):
         if not call.accepted or call.answer is None:

@@ -170,6 +170,7 @@ def job_can_be_looked_at(recording: Recording) -> Iterator[Outcome]:
     """A job that was accepted can be looked up."""
     if not recording.of(EXEC, cut=True):
         return
+    recording = recording.whole
     jobs: dict[str, Call] = {}
     for call in whole_answers(recording):
         if call.operation == EXEC and call.accepted and call.status == 202 and call.answer is not None:

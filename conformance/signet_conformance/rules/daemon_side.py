@@ -82,7 +82,7 @@ def interrupted(recording: Recording, earlier: Call, later: Call) -> bool:
     places = recording.memo.get("interruptions")
     if places is None:
         places = [mark.seq for mark in recording.marks(FaultMark) if mark.is_restart]
-        places += [c.seq for c in recording.calls if c.fault is None and _is_lost(c)]
+        places += [c.seq for c in recording.troubled if c.fault is None and _is_lost(c)]
         places.sort()
         recording.memo["interruptions"] = places
     index = bisect_right(places, earlier.seq)

@@ -45,10 +45,11 @@ _BOUNDARY_REASONS = frozenset(
 
 def end_names_the_started_session(recording: Recording) -> Iterator[Outcome]:
     """An end names the session that was started, by sessionKey or sessionId."""
-    starts = recording.of(START)
+    ends = recording.of(END)
+    starts = recording.whole.of(START) if any(c.key is None for c in ends) else []
     any_started = any(c.key is not None for c in starts)
     first_keyless = min((c.seq for c in starts if c.key is None), default=None)
-    for call in recording.of(END):
+    for call in ends:
         if call.key is None:
             if is_sessionless(recording, call):
                 yield undecided(call, message="without a key, in a turn that the harness knows no session of")
@@ -265,11 +266,10 @@ def _is_boundary(end: Call) -> bool:
 
 def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
     """An end gives the reason "clear" only when the context is discarded."""
-    starts = recording.of(START)
+    cleared = [call for call in recording.of(END) if call.body.get("reason") == "clear"]
+    starts = recording.whole.of(START) if cleared else []
     last_start = starts[-1].seq if starts else -1
-    for call in recording.of(END):
-        if call.body.get("reason") != "clear":
-            continue
+    for call in cleared:
         following = next(iter(recording.later(call)), None)
         step = step_before(recording, call.seq)
         ended = step is not None and step.step == StepName.END and session_of(recording, call.key) == step.session

@@ -265,18 +265,16 @@ def _noisy(call: Call) -> bool:
 
 def harness_is_constant(recording: Recording) -> Iterator[Outcome]:
     """Every call names the harness that is declared."""
-    calls = [
-        c
-        for c in recording.calls
-        if not c.cut
-        and (c.operation in LIFECYCLE or c.operation == SKILL or c.operation in CLAIM_CHECKING)
-        and isinstance(c.body.get("harness"), str)
+    named = [
+        (call, harness)
+        for call in recording.of(*LIFECYCLE, SKILL, *CLAIM_CHECKING)
+        if isinstance(harness := call.body.get("harness"), str)
     ]
-    if not calls:
+    if not named:
         return
-    expected = recording.declared.harness if recording.declared.harness is not None else calls[0].body["harness"]
-    for call in calls:
-        if call.body["harness"] == expected:
+    expected = recording.declared.harness if recording.declared.harness is not None else named[0][1]
+    for call, harness in named:
+        if harness == expected:
             yield PASS
         else:
             yield warn(
@@ -284,5 +282,5 @@ def harness_is_constant(recording: Recording) -> Iterator[Outcome]:
                 message="the harness name changes: repeated starts and presence no longer meet",
                 pointer=in_body("harness"),
                 expected=expected,
-                received=call.body["harness"],
+                received=harness,
             )

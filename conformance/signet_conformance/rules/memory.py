@@ -266,7 +266,9 @@ def large_forget_is_confirmed(recording: Recording) -> Iterator[Outcome]:
             ids = call.body.get("ids")
             many = isinstance(ids, list) and len(ids) > MAX_UNCONFIRMED
             asked = call.answer is not None and call.answer.get("requiresConfirm") is True
+            # The preview may have been asked for in another session.
             if many or asked:
+                recording = recording.whole
                 if text_or_none(call.body.get("confirm_token")) in tokens:
                     yield PASS
                 else:
@@ -284,6 +286,9 @@ def large_forget_is_confirmed(recording: Recording) -> Iterator[Outcome]:
 
 def secret_job_is_polled_to_its_end(recording: Recording) -> Iterator[Outcome]:
     """The job of a secret command is polled until it has ended, and not after that."""
+    if not recording.of(EXEC, cut=True):
+        return
+    recording = recording.whole
     polls_of: dict[str, list[Call]] = {}
     for poll in recording.of(EXEC_JOB, cut=True):
         polls_of.setdefault(unquote(poll.path.rsplit("/", 1)[-1]), []).append(poll)

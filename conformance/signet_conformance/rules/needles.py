@@ -5,12 +5,54 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice, pairwise
+from typing import NamedTuple
 
 _FEW = 12
 _LONGEST_BLOCK = 24
 _LAST_PIECES = 12
 _MARKS = ("\n", ".", "x", "s ", "e ")
 """Where texts are taken to pieces, coarsest first: lines, sentences, a rare letter, and what most words end with."""
+
+
+class Distant(NamedTuple):
+    """A needle that stands in a file, by its place, its hash and its length.
+
+    `piece` is what it is indexed by, as `longest_piece` tells; the `text` itself is there where it has none.
+    """
+
+    place: int
+    told: int
+    length: int
+    piece: tuple[str, int] | None
+    text: str | None
+
+    @classmethod
+    def of(cls, needle: str, place: int) -> Distant:
+        """What is kept of a needle with a place."""
+        piece = longest_piece(needle)
+        return cls(place, hash(needle), len(needle), piece, needle if piece is None else None)
+
+
+def longest_piece(needle: str) -> tuple[str, int] | None:
+    """The mark by which a needle is taken to pieces, and the hash of its longest piece between two of them.
+
+    The same piece stands in a text that holds the needle. None where it has no long one.
+    """
+    for mark in _MARKS:
+        if mark not in needle:
+            continue
+        # Injected texts differ least at their beginnings; their last pieces mostly do.
+        longest = max(needle.rsplit(mark, _LAST_PIECES)[1:-1], key=len, default="")
+        if len(longest) < _LONGEST_BLOCK:
+            longest = max(needle.split(mark)[1:-1], key=len, default="")
+        if len(longest) >= _LONGEST_BLOCK:
+            return mark, hash(longest)
+    return None
+
+
+def hashes_of_pieces(text: str, mark: str) -> list[int]:
+    """The hashes of the pieces of a text between two marks which are as long as those that needles are indexed by."""
+    return [hash(piece) for piece in text.split(mark) if len(piece) >= _LONGEST_BLOCK]
 
 
 class Needles:
@@ -32,7 +74,7 @@ class Needles:
     def __init__(
         self,
         since: Mapping[str, int],
-        elsewhere: Iterable[tuple[str, int]] = (),
+        elsewhere: Iterable[Distant] = (),
         fetch: Callable[[int], str] | None = None,
     ) -> None:
         self._since = dict(sorted(since.items(), key=lambda item: item[1]))
@@ -40,12 +82,18 @@ class Needles:
         self._least = min(map(len, since), default=0)
         self._by_piece: dict[str, dict[int, str | int | list[str | int]]] = {}
         known = iter(elsewhere)
-        few = dict(islice(known, _FEW + 1))
+        few = {each.text or self._fetched(each.place): each.place for each in islice(known, _FEW + 1)}
         self._since.update({needle: place // self.PLACES for needle, place in few.items()})
         since = self._since
         if len(since) > _FEW:
-            since = {n: seq for n, seq in since.items() if not self._indexed_by_piece(n, few.get(n, n))}
-            since.update({n: p // self.PLACES for n, p in known if not self._indexed_by_piece(n, p)})
+            since = {
+                needle: seq
+                for needle, seq in since.items()
+                if not self._index(longest_piece(needle), len(needle), few.get(needle, needle))
+            }
+            for each in known:
+                if not self._index(each.piece, each.length, each.place):
+                    since[str(each.text)] = each.place // self.PLACES
         if fetch is not None:
             self._since = since
         self._few = since if len(since) <= _FEW else {}
@@ -63,23 +111,29 @@ class Needles:
                     if self._by_block.setdefault(block, place) is not place:
                         self._others.setdefault(block, []).append(place)
 
-    def _indexed_by_piece(self, needle: str, place: str | int) -> bool:
-        """Index a needle by its longest piece between two marks: the same piece stands in a text that holds it."""
-        self._least = min(self._least, len(needle)) if self._least else len(needle)
-        for mark in _MARKS:
-            if mark not in needle:
-                continue
-            # Injected texts differ least at their beginnings; their last pieces mostly do.
-            longest = max(needle.rsplit(mark, _LAST_PIECES)[1:-1], key=len, default="")
-            if len(longest) < _LONGEST_BLOCK:
-                longest = max(needle.split(mark)[1:-1], key=len, default="")
-            if len(longest) >= _LONGEST_BLOCK:
-                # Hardly any piece belongs to two needles, and one that another only hashes like is looked at closely.
-                pieces, key = self._by_piece.setdefault(mark, {}), hash(longest)
-                if (others := pieces.setdefault(key, place)) is not place:
-                    pieces[key] = [*(others if isinstance(others, list) else [others]), place]
-                return True
-        return False
+    def may_occur(self, hashes: Mapping[str, Sequence[int]]) -> bool:
+        """False only where no needle from elsewhere occurs in texts whose long pieces have these hashes, by mark."""
+        others = [longest_piece(needle) for needle in self._since]
+        if any(piece is None or piece[0] not in hashes or piece[1] in hashes[piece[0]] for piece in others):
+            return True
+        return any(
+            mark not in hashes or not known.keys().isdisjoint(hashes[mark]) for mark, known in self._by_piece.items()
+        )
+
+    def _fetched(self, place: int) -> str:
+        return "" if self._fetch is None else self._fetch(place)
+
+    def _index(self, piece: tuple[str, int] | None, length: int, place: str | int) -> bool:
+        """Index a needle by a piece of it; whether there is any."""
+        self._least = min(self._least, length) if self._least else length
+        if piece is None:
+            return False
+        # Hardly any piece belongs to two needles, and one that another only hashes like is looked at closely.
+        mark, key = piece
+        pieces = self._by_piece.setdefault(mark, {})
+        if (others := pieces.setdefault(key, place)) is not place:
+            pieces[key] = [*(others if isinstance(others, list) else [others]), place]
+        return True
 
     def first_in(self, text: str, before: int) -> int | None:
         """The number of a needle known before `before` that the text contains; None when it contains no needle."""

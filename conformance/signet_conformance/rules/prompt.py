@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from signet_conformance.contract import MUST, requirements
-from signet_conformance.facts import LIFECYCLE, PROMPT, SAVES, START, Call, Recording
+from signet_conformance.facts import PROMPT, START, Call, Recording
 from signet_conformance.finding import Finding
-from signet_conformance.rules.needles import Needles
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.rules.steps import (
     PromptStep,
@@ -23,13 +20,6 @@ from signet_conformance.rules.transcripts import pairs_of
 from signet_conformance.rules.turns import plain
 
 MAX_IN_FLIGHT = 8
-SHORTEST_INJECT = 40
-"""Injected text under this many characters is too common to be recognised when it comes back."""
-SHORTEST_TRIMMED = 20
-"""What is left of such a text without the white space around it; less would be found everywhere."""
-_DATE_HEADING = "# Current Date & Time"
-_DATE_OPENING = re.compile(rf"\s*{re.escape(_DATE_HEADING)}[^\S\n]*\n[^\n]*\n")
-_INJECTABLE = ("userMessage", "userPrompt", "transcript", "summary", "content")
 
 
 def one_submission_before_the_model(recording: Recording) -> Iterator[Outcome]:
@@ -231,88 +221,6 @@ def unknown_session_is_started(recording: Recording) -> Iterator[Outcome]:
                 pending = call
         if pending is not None:
             yield undecided(pending, message="answered sessionKnown:false, and nothing of the key follows")
-
-
-def injected_text_stays_out(recording: Recording) -> Iterator[Outcome]:
-    """Text that the daemon injected is not sent back to it as if the user or the model had said it."""
-    must = requirements()["SIG-PROMPT-007"].level_at(recording.daemon_version) == MUST
-    first_inject = next((source.seq for source in recording.calls if _inject(source) is not None), None)
-    if first_inject is None:
-        return
-    needles = _injected(recording)
-    for call in recording.calls:
-        if call.cut or call.seq <= first_inject or not (call.operation in LIFECYCLE or call.operation in SAVES):
-            continue
-        fields = [(name, v) for name in _INJECTABLE if isinstance(v := call.body.get(name), str)]
-        if not fields:
-            continue
-        hit = next(((n, s) for n, v in fields if (s := needles.first_in(v, before=call.seq)) is not None), None)
-        if hit is None:
-            yield PASS
-        else:
-            yield (fail if must else warn)(
-                call,
-                recording.by_seq[hit[1]],
-                message=f"text that the daemon injected comes back in {hit[0]}",
-                pointer=in_body(hit[0]),
-                expected="the conversation without injected text",
-                received=f"the inject of #{hit[1]}",
-                fold=hit[0],
-            )
-
-
-def _inject(source: Call) -> str | None:
-    """The text that an answer injects, if it can be recognised when it comes back."""
-    if source.accepted and source.answer is not None:
-        inject = source.answer.get("inject")
-        if isinstance(inject, str) and len(inject) >= SHORTEST_INJECT:
-            return inject
-    return None
-
-
-def _injected(recording: Recording) -> Needles:
-    """What the answers of a recording inject, each text since it was injected first."""
-    if recording.is_held:
-        since: dict[str, int] = {}
-        for source in recording.calls:
-            for text in _recognisable(_inject(source) or ""):
-                since.setdefault(text, source.seq)
-        return Needles(since)
-
-    def fetch(place: int) -> str:
-        seq, number = divmod(place, Needles.PLACES)
-        return list(_recognisable(_inject(recording.by_seq[seq]) or ""))[number]
-
-    return Needles({}, _injected_elsewhere(recording), fetch)
-
-
-def _injected_elsewhere(recording: Recording) -> Iterator[tuple[str, int]]:
-    seen: set[int] = set()
-    for source in recording.calls:
-        for number, text in enumerate(_recognisable(_inject(source) or "")):
-            if hash(text) not in seen:
-                seen.add(hash(text))
-                yield text, source.seq * Needles.PLACES + number
-
-
-def _recognisable(inject: str) -> Iterator[str]:
-    """The trimmed inject, and the whole of it without the date heading and the line after, where long enough.
-
-    What follows a heading at the beginning is part of the whole, so the whole need not be looked for as well.
-    """
-    if opening := _DATE_OPENING.match(inject):
-        rest = inject[opening.end() :].strip()
-        if len(rest) >= SHORTEST_INJECT:
-            yield rest
-            return
-    whole = inject.strip()
-    lines = whole.split("\n")
-    heading = next((index for index, line in enumerate(lines) if line.strip() == _DATE_HEADING), None)
-    rest = "" if heading is None else "\n".join(lines[:heading] + lines[heading + 2 :]).strip()
-    if len(rest) >= SHORTEST_INJECT:
-        yield rest
-    if len(whole) >= SHORTEST_TRIMMED:
-        yield whole
 
 
 def few_prompts_in_flight(recording: Recording) -> Iterator[Outcome]:

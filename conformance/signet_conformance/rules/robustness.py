@@ -101,6 +101,7 @@ def turn_takes_place_without_daemon(recording: Recording) -> Iterator[Outcome]:
             refused_since = None
     if not away:
         return
+    recording = recording.whole
     prompts = recording.of(PROMPT, cut=True)
     if any(p.seq > min(away) for p in prompts):
         yield PASS
@@ -145,6 +146,7 @@ def bad_answer_does_not_stop_hooks(recording: Recording) -> Iterator[Outcome]:
     bad = [c for c in recording.calls if c.is_hook and c.delivered and _unusable(c)]
     if not bad:
         return
+    recording = recording.whole
     last_hook = max((c.seq for c in recording.calls if c.operation in LIFECYCLE), default=-1)
     for call in bad:
         if last_hook > call.seq:
@@ -185,6 +187,7 @@ def odd_answer_is_tolerated(recording: Recording) -> Iterator[Outcome]:
     odd = [c for c in recording.calls if c.is_hook and c.delivered and _odd(c)]
     if not odd:
         return
+    recording = recording.whole
     last = max((c.seq for c in recording.calls if c.path.startswith("/api/")), default=-1)
     for call in odd:
         if last > call.seq:

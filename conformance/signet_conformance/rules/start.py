@@ -186,6 +186,8 @@ def native_agent_id_stays_apart(recording: Recording) -> Iterator[Outcome]:
     ]
     marks = ("harnessAgentId", *_PARENTS)
     native = {n for c in recording.calls if (n := text_or_none(c.body.get("harnessAgentId"))) is not None}
+    # The id of a sub-agent may be an agentId in any session.
+    recording = recording.whole if native else recording
     for call in calls:
         agent = text_or_none(call.body.get("agentId"))
         marked = not call.body.keys().isdisjoint(marks) and any(text_or_none(call.body.get(name)) for name in marks)

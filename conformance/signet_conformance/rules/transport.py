@@ -236,6 +236,7 @@ def refused_request_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
     ]
     if not refused:
         return
+    recording = recording.whole
     routes = {(c.method, c.path) for c in refused}
     standing: dict[object, Call] = {}
     subjects = {c.seq for c in refused}
@@ -330,7 +331,9 @@ def undisturbed_call_is_accepted(recording: Recording) -> Iterator[Outcome]:
         refused = status in _REFUSED or (status >= 500 and status != 503)
         # Where the route is served, a 404 speaks of an id.
         if refused and not (status == 404 and (call.served or not recording.routes.complete)):
+            # Each status is told once a recording.
             if status not in told:
+                recording = recording.whole
                 told.add(status)
                 yield warn(
                     call,

@@ -21,8 +21,11 @@ _CLOCK_S = 0.05
 def backs_off_after_503(recording: Recording) -> Iterator[Outcome]:
     """After a 503 the connector waits as long as it says, or longer before each repeat, or does not repeat it."""
     refused = [c for c in recording.calls if c.delivered and c.status == 503]
+    if not refused:
+        return
+    recording = recording.whole
     routes = {(c.method, c.path) for c in refused}
-    twice = _prompts_submitted_twice(recording) if refused else frozenset()
+    twice = _prompts_submitted_twice(recording)
     rows: dict[object, tuple[Call, float | None]] = {}
     passing = dict.fromkeys(c.seq for c in refused)
     for call in recording.calls:
@@ -112,6 +115,7 @@ def waits_after_429(recording: Recording) -> Iterator[Outcome]:
     }
     if not refused:
         return
+    recording = recording.whole
     twice = _prompts_submitted_twice(recording)
     routes = {(c.method, c.path) for c in map(recording.by_seq.__getitem__, refused)}
     rows: dict[object, Call] = {}

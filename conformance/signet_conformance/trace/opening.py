@@ -22,6 +22,8 @@ from signet_conformance.errors import TraceError, printable
 
 HELD_BYTES = 32 * 1024 * 1024
 """More than this of what comes out of a pipe or a packed file goes to a temporary file."""
+_BUFFER_BYTES = 256 * 1024
+"""What is read at once: lines have some kilobytes."""
 _CHUNK_BYTES = 1024
 """So little at a time that what a made-up file unpacks to stays small until it is looked at."""
 _ALWAYS_FITS_BYTES = 1 << 30
@@ -93,7 +95,7 @@ def opened(name: str, *, beyond: int) -> Iterator[Opened]:
     One of more than `beyond` bytes stays open for as long as its stream is kept; any other is closed at the end.
     """
     with ExitStack() as stack:
-        stream: IO[bytes] = stack.enter_context(Path(name).open("rb"))
+        stream: IO[bytes] = stack.enter_context(Path(name).open("rb", buffering=_BUFFER_BYTES))
         status = os.fstat(stream.fileno())
         beginning = stream.peek(4)[:4] if hasattr(stream, "peek") else b""
         packing = next((each for each in PACKINGS if beginning.startswith(each.magic)), None)

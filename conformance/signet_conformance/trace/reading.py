@@ -6,23 +6,27 @@ import codecs
 import gc
 import json
 import os
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
 from signet_conformance.errors import TraceError, printable
+from signet_conformance.trace.glance import MOST_NUMBER, Glance, glance, glance_at
 from signet_conformance.trace.lines import BrokenLineError, Lines, parsed
 from signet_conformance.trace.model import FORMAT, RELEASES, Declared, Exchange, Header, Mark, Trace, is_seconds
 from signet_conformance.trace.opening import opened
 from signet_conformance.trace.parsing import JSONValue
-from signet_conformance.trace.shelf import MOST_NUMBER, Shelf, number_of
+from signet_conformance.trace.shelf import Shelf
 from signet_conformance.trace.sides import MODEL, model_side
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 HELD_BYTES = 80 * 1024 * 1024
 """The exchanges of a larger recording are not held: its trace reads them from the file when they are asked for."""
+SHARED_BYTES = 4 * 1024 * 1024
+"""Of a smaller recording, one process has judged the whole before others have begun."""
+_REMEDY_LINE = "take the line out, or record the session again"
 _REMEDY_RECORD = "record it again with: signet-conformance record --upstream URL --out FILE"
 
 
@@ -67,19 +71,22 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def read(path: str | os.PathLike[str]) -> Trace:
+def read(path: str | os.PathLike[str], *, shared: bool = False) -> Trace:
     """Read a trace file, and the model's side where NAME.model.jsonl stands beside NAME.jsonl.
+
+    Of a recording that several processes are to judge, `shared`, the exchanges are not held where it is SHARED_BYTES
+    or more: each process reads those that it judges.
 
     Raises TraceError when a file cannot be opened, is not signet-trace/1, or is damaged before its
     last line, and when the two sides have no clock in common. A torn last line (a recorder that was killed) is
     named in `Trace.warnings` instead.
     """
     name = os.fspath(path)
-    whole = _read_file(name)
+    whole = _read_file(name, SHARED_BYTES if shared else HELD_BYTES)
     beside = model_side(name)
     if beside is None or not Path(beside).is_file():
         return whole
-    model = _read_file(beside)
+    model = _read_file(beside, HELD_BYTES)
     if model.header.side != MODEL or model.header.clock_s is None or whole.header.clock_s is None:
         raise TraceError(
             f"cannot be laid beside {printable(name, 400)}: both headers need clock_s, and this one's side is {MODEL}",
@@ -89,17 +96,20 @@ def read(path: str | os.PathLike[str]) -> Trace:
     return replace(whole, model=model, warnings=whole.warnings + model.warnings)
 
 
-def _read_file(name: str) -> Trace:
+def _read_file(name: str, held_bytes: int) -> Trace:
     try:
-        with opened(name, beyond=HELD_BYTES) as recording, _collector_paused():
+        with opened(name, beyond=held_bytes) as recording, _collector_paused():
             if recording.cut_short is not None and not recording.size:
                 raise TraceError(
                     f"the {recording.cut_short} data ends before anything of it could be unpacked",
                     where=printable(name, 400),
                     remedy="copy the file again from where it was made",
                 )
-            shelf = Shelf(recording.stream, name) if recording.size > HELD_BYTES else None
+            shelf = Shelf(recording.stream, name) if recording.size > held_bytes else None
             whole = _read(recording.stream, name, shelf)
+            if whole.marks and recording.size <= HELD_BYTES:
+                # What marks tell has to be known of the whole recording, whoever judges it.
+                whole = replace(whole, exchanges=tuple(whole.exchanges))
     except IsADirectoryError:
         raise TraceError(
             "is a folder, not a trace file", where=printable(name, 400), remedy="name the files in it"
@@ -123,7 +133,7 @@ def _read(stream: IO[bytes], name: str, shelf: Shelf | None) -> Trace:
     marks: list[Mark] = []
     header: Header | None = None
     warnings: list[str] = []
-    seen: set[int] = set()
+    seen = _Numbers()
     lines = Lines()
     number = offset = 0
     while raw := stream.readline(MAX_LINE_BYTES + 1):
@@ -132,24 +142,23 @@ def _read(stream: IO[bytes], name: str, shelf: Shelf | None) -> Trace:
         if number == 1:
             # Some editors put one in front of what they save; no line of a trace begins with it.
             raw = raw.removeprefix(codecs.BOM_UTF8)
-        if len(raw) > MAX_LINE_BYTES:
-            raise TraceError(
-                f"the line is longer than {MAX_LINE_BYTES // 2**20} MiB, no trace line is",
-                where=_place(name, number),
-                remedy="record with --body-limit so that large bodies are cut",
-            )
+        _demand_short(raw, name, number)
+        glanced = glance(raw) if shelf is not None and header is not None else None
+        if shelf is not None and glanced is not None and glanced.seq not in seen:
+            # Nearly every line of a large recording.
+            seen.add(glanced.seq)
+            shelf.put(glanced, begins, len(raw), number)
+            continue
         if raw.isspace():
             continue
         try:
             if header is None:
                 header = _header(parsed(raw), _place(name, number))
                 continue
-            entry: Exchange | Mark | None = None
-            seq = None if shelf is None else number_of(raw)
-            if seq is None:
-                entry = (lines if shelf is None else Lines()).entry(raw, number)
-                seq = entry.seq
-            _demand_good(seq, seen, shelf)
+            entry: Exchange | Mark | Glance = (lines if shelf is None else Lines()).entry(raw, number)
+            if shelf is not None and isinstance(entry, Exchange):
+                entry = glance_at(entry)
+            _demand_good(entry.seq, seen, shelf)
         except BrokenLineError as broken:
             where = _place(name, number)
             if header is not None and not raw.endswith(b"\n"):
@@ -157,15 +166,14 @@ def _read(stream: IO[bytes], name: str, shelf: Shelf | None) -> Trace:
                 break
             if header is None:
                 raise TraceError(f"not a {FORMAT} file: {broken}", where=where, remedy=_REMEDY_RECORD) from None
-            remedy = "take the line out, or record the session again"
-            raise TraceError(str(broken), where=where, remedy=remedy) from None
-        seen.add(seq)
+            raise TraceError(str(broken), where=where, remedy=_REMEDY_LINE) from None
+        seen.add(entry.seq)
         if isinstance(entry, Mark):
             marks.append(entry)
-        elif shelf is not None:
-            shelf.put(seq, begins, len(raw), number)
-        elif entry is not None:
+        elif isinstance(entry, Exchange):
             exchanges.append(entry)
+        elif shelf is not None:
+            shelf.put(entry, begins, len(raw), number)
     if header is None:
         raise TraceError(
             "the file is empty, a trace begins with a header line", where=_place(name, 1), remedy=_REMEDY_RECORD
@@ -178,7 +186,37 @@ def _read(stream: IO[bytes], name: str, shelf: Shelf | None) -> Trace:
     return Trace(header, tuple(exchanges), tuple(marks), name, tuple(warnings))
 
 
-def _demand_good(seq: int, seen: Container[int], shelf: Shelf | None) -> None:
+def _demand_short(raw: bytes, name: str, line: int) -> None:
+    if len(raw) > MAX_LINE_BYTES:
+        raise TraceError(
+            f"the line is longer than {MAX_LINE_BYTES // 2**20} MiB, no trace line is",
+            where=_place(name, line),
+            remedy="record with --body-limit so that large bodies are cut",
+        )
+
+
+class _Numbers:
+    """The numbers that occurred: a byte each, as recorders count; any other one in a set."""
+
+    def __init__(self) -> None:
+        self._low = bytearray(4096)
+        self._others: set[int] = set()
+        self._count = 0
+
+    def add(self, number: int) -> None:
+        self._count += 1
+        if not 0 <= number < len(self._low):
+            if not 0 <= number < 2 * len(self._low) or self._count * 16 < len(self._low):
+                self._others.add(number)
+                return
+            self._low.extend(bytes(len(self._low)))
+        self._low[number] = 1
+
+    def __contains__(self, number: int) -> bool:
+        return (0 <= number < len(self._low) and self._low[number] == 1) or number in self._others
+
+
+def _demand_good(seq: int, seen: _Numbers, shelf: Shelf | None) -> None:
     if shelf is not None and abs(seq) > MOST_NUMBER:
         raise BrokenLineError(f"number {seq} is larger than any recorder counts")
     if seq in seen:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import weakref
 from array import array
 from bisect import bisect_left
@@ -11,21 +10,15 @@ from collections.abc import Iterator, Sequence
 from typing import IO, overload
 
 from signet_conformance.errors import TraceError, printable
+from signet_conformance.trace.glance import Glance
 from signet_conformance.trace.lines import BrokenLineError, Lines
 from signet_conformance.trace.model import Exchange
+from signet_conformance.trace.sessions import Sessions
 
-_PIECE_BYTES = 8 * 1024 * 1024
+_PIECE_BYTES = 4 * 1024 * 1024
 """How much of the file is read at once where all exchanges are asked for in order; one exchange may be longer."""
-_BEGINNING = re.compile(rb'\{"kind": ?"exchange", ?"seq": ?(\d{1,18}), ?"')
-"""How recorders begin the line of an exchange. Any other line is taken to pieces to learn its number."""
-MOST_NUMBER = 2**63 - 1
-"""No exchange on a shelf has a larger number."""
-
-
-def number_of(raw: bytes) -> int | None:
-    """The number of the exchange that a whole line holds, by its first bytes; None where they do not tell."""
-    beginning = _BEGINNING.match(raw)
-    return int(beginning[1]) if beginning is not None and raw.endswith(b"}\n") else None
+_SESSION_BYTES = 32 * 1024 * 1024
+"""How large a session may be that is held whole, while it is judged."""
 
 
 class Shelf(Sequence[Exchange]):
@@ -40,27 +33,36 @@ class Shelf(Sequence[Exchange]):
         weakref.finalize(self, stream.close)
         self._name = name
         self._offsets = array("q")
-        self._lengths = array("l")
-        self._numbers = array("q")
-        self._lines = array("l")
+        self._lengths = array("i")
+        self.numbers = array("q")
+        """The numbers of the exchanges, in order."""
+        self._lines = array("i")
         self._latest: tuple[int, Exchange] | None = None
+        self._sessions = Sessions()
+        self.troubled: list[int] = []
+        """The numbers of the exchanges that ended with an error, or with a status of 500 or more."""
 
-    def put(self, number: int, offset: int, length: int, line: int) -> None:
-        """Take an exchange in: its number, the place of its line in the file, and which line that is."""
-        self._numbers.append(number)
+    def put(self, glance: Glance, offset: int, length: int, line: int) -> None:
+        """Take an exchange in: what a glance at it tells, the place of its line in the file, and which line that is."""
+        self._sessions.put(glance.names)
+        if glance.troubled:
+            self.troubled.append(glance.seq)
+        self.numbers.append(glance.seq)
         self._offsets.append(offset)
         self._lengths.append(length)
         self._lines.append(line)
 
     def sort(self) -> None:
         """Put what was taken in into the order of the numbers; a line is written when its exchange has ended."""
-        numbers = self._numbers
+        numbers = self.numbers
+        self._sessions.settle()
+        self.troubled.sort()
         order = sorted(range(len(numbers)), key=numbers.__getitem__)
-        for column in (self._offsets, self._lengths, self._lines, numbers):
+        for column in (self._offsets, self._lengths, self._lines, self._sessions.groups, numbers):
             column[:] = array(column.typecode, [column[place] for place in order])
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return len(self.numbers)
 
     @overload
     def __getitem__(self, place: int) -> Exchange: ...
@@ -70,8 +72,7 @@ class Shelf(Sequence[Exchange]):
 
     def __getitem__(self, place: int | slice) -> Exchange | Sequence[Exchange]:
         if isinstance(place, slice):
-            lines = Lines()
-            return tuple(self._read(each, lines) for each in range(*place.indices(len(self))))
+            return self.at(range(*place.indices(len(self))))
         at = range(len(self))[place]
         # Whoever looks at one member of a body mostly looks at another one next.
         if self._latest is None or self._latest[0] != at:
@@ -80,12 +81,16 @@ class Shelf(Sequence[Exchange]):
 
     def numbered(self, number: int) -> Exchange:
         """The exchange with a number that is on the shelf."""
-        return self[bisect_left(self._numbers, number)]
+        return self[self.place_of(number)]
+
+    def place_of(self, number: int) -> int:
+        """The place of the exchange with a number that is on the shelf."""
+        return bisect_left(self.numbers, number)
 
     def line_of(self, number: int) -> int | None:
         """The line of the exchange with a number; None for a number that no exchange has."""
-        place = bisect_left(self._numbers, number)
-        return self._lines[place] if self._numbers[place : place + 1] == array("q", [number]) else None
+        place = bisect_left(self.numbers, number)
+        return self._lines[place] if self.numbers[place : place + 1] == array("q", [number]) else None
 
     def __iter__(self) -> Iterator[Exchange]:
         for piece in self.pieces():
@@ -102,11 +107,23 @@ class Shelf(Sequence[Exchange]):
         if first < len(self):
             yield slice(first, len(self))
 
+    def by_sessions(self) -> Sequence[Sequence[int]] | None:
+        """The whole as places in ascending order, in pieces that no session stands in two of; None where one is large.
+
+        The piece foremost has the session that begins foremost, and so on.
+        """
+        return self._sessions.pieces(self._lengths, _PIECE_BYTES, _SESSION_BYTES)
+
+    def at(self, places: Sequence[int]) -> tuple[Exchange, ...]:
+        """The exchanges at some places."""
+        lines = Lines()
+        return tuple([self._read(place, lines) for place in places])
+
     def _read(self, at: int, lines: Lines) -> Exchange:
         try:
             raw = self._bytes(self._offsets[at], self._lengths[at])
             entry = lines.entry(raw, self._lines[at])
-            if isinstance(entry, Exchange) and entry.seq == self._numbers[at]:
+            if isinstance(entry, Exchange) and entry.seq == self.numbers[at]:
                 return entry
             raise BrokenLineError("the line is not what it was, or names its number twice")
         except (BrokenLineError, OSError) as broken:

@@ -1,0 +1,166 @@
+"""The requirement on injected text: what the daemon gave the model is not sent back as if somebody had said it."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from signet_conformance.contract import MUST, requirements
+from signet_conformance.facts import LIFECYCLE, SAVES, Call, Recording
+from signet_conformance.rules.needles import Distant, Needles, hashes_of_pieces
+from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, warn
+
+SHORTEST_INJECT = 40
+"""Injected text under this many characters is too common to be recognised when it comes back."""
+SHORTEST_TRIMMED = 20
+"""What is left of such a text without the white space around it; less would be found everywhere."""
+_DATE_HEADING = "# Current Date & Time"
+_DATE_OPENING = re.compile(rf"\s*{re.escape(_DATE_HEADING)}[^\S\n]*\n[^\n]*\n")
+_FIRST_MARKS = ("\n", ".", "x")
+"""Where nearly all injected texts are taken to pieces: they have several lines, or sentences, or are long."""
+_INJECTABLE = ("userMessage", "userPrompt", "transcript", "summary", "content")
+
+
+class Injects(NamedTuple):
+    """What the answers of a recording inject: the number of the first that does, and how the texts are recognised."""
+
+    since: int
+    needles: Needles
+
+
+class Noted(NamedTuple):
+    """What the answers of a piece of a recording inject, and what its requests may repeat, in few words.
+
+    `since` is the first exchange that injects; None where none does. `subjects` are the numbers of the calls that are
+    looked at, and `pieces` the hashes of the long pieces of their texts between two marks, by mark.
+    """
+
+    since: int | None
+    texts: Sequence[Distant]
+    subjects: array[int]
+    pieces: Mapping[str, array[int]]
+
+    def may_repeat(self, injects: Injects) -> bool:
+        """False only where no call of the piece can repeat an injected text."""
+        return injects.needles.may_occur(self.pieces)
+
+
+def injected_text_stays_out(recording: Recording) -> Iterator[Outcome]:
+    """Text that the daemon injected is not sent back to it as if the user or the model had said it."""
+    must = requirements()["SIG-PROMPT-007"].level_at(recording.daemon_version) == MUST
+    injects = injects_of(recording)
+    if injects is None:
+        return
+    for call, fields in _subjects(recording):
+        if call.seq <= injects.since:
+            continue
+        hit = next(((n, s) for n, v in fields if (s := injects.needles.first_in(v, before=call.seq)) is not None), None)
+        if hit is None:
+            yield PASS
+        else:
+            finding = (fail if must else warn)(
+                call,
+                message=f"text that the daemon injected comes back in {hit[0]}",
+                pointer=in_body(hit[0]),
+                expected="the conversation without injected text",
+                received=f"the inject of #{hit[1]}",
+                fold=hit[0],
+            )
+            yield replace(finding, exchanges=(call.seq, hit[1]))
+
+
+def injects_of(recording: Recording) -> Injects | None:
+    """What the answers of a recording inject; None where they inject nothing that can be recognised."""
+    if injects_of not in recording.memo:
+        since = next((source.seq for source in recording.calls if _inject(source) is not None), None)
+        recording.memo[injects_of] = (
+            _held_injects(recording, since) if recording.is_held else injects_noted(recording, since, _texts(recording))
+        )
+    known: Injects | None = recording.memo[injects_of]
+    return known
+
+
+def _subjects(recording: Recording) -> Iterator[tuple[Call, list[tuple[str, str]]]]:
+    """The calls that may say what was injected, with their texts by name."""
+    for call in recording.calls:
+        if not call.cut and (call.operation in LIFECYCLE or call.operation in SAVES):
+            fields = [(name, v) for name in _INJECTABLE if isinstance(v := call.body.get(name), str)]
+            if fields:
+                yield call, fields
+
+
+def _inject(source: Call) -> str | None:
+    """The text that an answer injects, if it can be recognised when it comes back."""
+    if source.accepted and source.answer is not None:
+        inject = source.answer.get("inject")
+        if isinstance(inject, str) and len(inject) >= SHORTEST_INJECT:
+            return inject
+    return None
+
+
+def _held_injects(recording: Recording, first: int | None) -> Injects | None:
+    if first is None:
+        return None
+    since: dict[str, int] = {}
+    for source in recording.calls:
+        for text in _recognisable(_inject(source) or ""):
+            since.setdefault(text, source.seq)
+    return Injects(first, Needles(since))
+
+
+def noted(piece: Recording) -> Noted:
+    """What a piece of a recording injects and says."""
+    subjects, pieces = array("q"), {mark: array("q") for mark in _FIRST_MARKS}
+    for call, fields in _subjects(piece):
+        subjects.append(call.seq)
+        for _, text in fields:
+            for mark, hashes in pieces.items():
+                hashes.extend(hashes_of_pieces(text, mark))
+    texts = list(_texts(piece))
+    since = next((call.seq for call in piece.calls if _inject(call) is not None), None)
+    return Noted(since, texts, subjects, pieces)
+
+
+def _texts(recording: Recording) -> Iterator[Distant]:
+    """What the answers of a recording inject, in the order of the exchanges."""
+    for source in recording.calls:
+        for number, text in enumerate(_recognisable(_inject(source) or "")):
+            yield Distant.of(text, source.seq * Needles.PLACES + number)
+
+
+def injects_noted(recording: Recording, since: int | None, texts: Iterable[Distant]) -> Injects | None:
+    """The same of a recording whose texts stand in its file."""
+    if since is None:
+        return None
+
+    def fetch(place: int) -> str:
+        seq, number = divmod(place, Needles.PLACES)
+        return list(_recognisable(_inject(recording.by_seq[seq]) or ""))[number]
+
+    first_of: dict[int, Distant] = {}
+    for text in sorted(texts, key=lambda text: text.place):
+        first_of.setdefault(text.told, text)
+    return Injects(since, Needles({}, first_of.values(), fetch))
+
+
+def _recognisable(inject: str) -> Iterator[str]:
+    """The trimmed inject, and the whole of it without the date heading and the line after, where long enough.
+
+    What follows a heading at the beginning is part of the whole, so the whole need not be looked for as well.
+    """
+    if opening := _DATE_OPENING.match(inject):
+        rest = inject[opening.end() :].strip()
+        if len(rest) >= SHORTEST_INJECT:
+            yield rest
+            return
+    whole = inject.strip()
+    lines = whole.split("\n")
+    heading = next((index for index, line in enumerate(lines) if line.strip() == _DATE_HEADING), None)
+    rest = "" if heading is None else "\n".join(lines[:heading] + lines[heading + 2 :]).strip()
+    if len(rest) >= SHORTEST_INJECT:
+        yield rest
+    if len(whole) >= SHORTEST_TRIMMED:
+        yield whole
