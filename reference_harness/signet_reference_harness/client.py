@@ -10,6 +10,7 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
@@ -119,7 +120,7 @@ class AdapterClient(RuntimeAdapter):
             "source": params.source,
             **{name: value for name, value in told.items() if value is not None},
         }
-        reply = await self._post("session-start", "/api/hooks/session-start", body)
+        reply = await self._post(params.session, "session-start", "/api/hooks/session-start", body)
         self._envelopes.remember(reply.text("inject"))
         return SessionStartResult.of(reply)
 
@@ -134,7 +135,9 @@ class AdapterClient(RuntimeAdapter):
             body["lastAssistantMessage"] = self.outgoing(params.last_assistant_message)
         if params.memory_feedback is not None:
             body["memory_feedback"] = dict(params.memory_feedback)
-        reply = await self._post("user-prompt-submit", "/api/hooks/user-prompt-submit", body, slots=self._prompt_slots)
+        reply = await self._post(
+            params.session, "user-prompt-submit", "/api/hooks/user-prompt-submit", body, slots=self._prompt_slots
+        )
         self._envelopes.remember(reply.text("inject"))
         return PromptSubmitResult.of(reply)
 
@@ -146,7 +149,7 @@ class AdapterClient(RuntimeAdapter):
             **self._handed_over(params),
             "reason": params.reason,
         }
-        return await self._post("session-end", "/api/hooks/session-end", body, probe=False)
+        return await self._post(params.session, "session-end", "/api/hooks/session-end", body, probe=False)
 
     def _handed_over(self, params: SessionEndParams) -> dict[str, str]:
         """The transcript of an end; as a file for a daemon before 0.109, which reads nothing else."""
@@ -162,7 +165,7 @@ class AdapterClient(RuntimeAdapter):
     async def on_pre_compaction(self, params: PreCompactionParams) -> PreCompactionResult:
         """POST /api/hooks/pre-compaction."""
         body = {**self._hook(params.session), "messageCount": params.message_count}
-        reply = await self._post("pre-compaction", "/api/hooks/pre-compaction", body)
+        reply = await self._post(params.session, "pre-compaction", "/api/hooks/pre-compaction", body)
         return PreCompactionResult(
             reply=reply, summary_prompt=reply.text("summaryPrompt"), guidelines=reply.text("guidelines")
         )
@@ -174,14 +177,16 @@ class AdapterClient(RuntimeAdapter):
             "project": params.session.project,
             "summary": self.outgoing(params.summary),
         }
-        return await self._post("compaction-complete", "/api/hooks/compaction-complete", body, probe=False)
+        return await self._post(
+            params.session, "compaction-complete", "/api/hooks/compaction-complete", body, probe=False
+        )
 
     async def checkpoint(self, session: SessionIdentity, transcript: str) -> Reply:
         """POST /api/hooks/session-checkpoint-extract: hands over the transcript of a session that goes on."""
         if _FILES_ONLY.match(self._daemon_version):
             return held_back("session-checkpoint-extract", "this daemon takes no checkpoints")
         body = {**self._hook(session), "project": session.project, "transcript": transcript}
-        return await self._post("session-checkpoint-extract", "/api/hooks/session-checkpoint-extract", body)
+        return await self._post(session, "session-checkpoint-extract", "/api/hooks/session-checkpoint-extract", body)
 
     async def skill_invocation(self, session: SessionIdentity, invocation: SkillInvocation) -> Reply:
         """POST /api/hooks/skill-invocation: a skill was used."""
@@ -201,7 +206,7 @@ class AdapterClient(RuntimeAdapter):
             body["errorText"] = self.outgoing(invocation.error)
         if invocation.arguments:
             body["args"] = self.outgoing(invocation.arguments)
-        return await self._post("skill-invocation", "/api/hooks/skill-invocation", body)
+        return await self._post(session, "skill-invocation", "/api/hooks/skill-invocation", body)
 
     async def recall(
         self,
@@ -219,7 +224,7 @@ class AdapterClient(RuntimeAdapter):
         body = {**extra, "query": query, "limit": limit, "sessionKey": session.key, "agentId": session.agent}
         if budget is not None:
             body |= {"aggregate": True, "aggregateBudget": budget}
-        return await self._post("memory-recall", "/api/memory/recall", body)
+        return await self._post(session, "memory-recall", "/api/memory/recall", body)
 
     async def remember(self, session: SessionIdentity, content: str, extra: Mapping[str, Any]) -> Reply:
         """POST /api/hooks/remember, under an idempotency key that agent and content determine.
@@ -237,27 +242,31 @@ class AdapterClient(RuntimeAdapter):
             "content": content,
             "idempotencyKey": str(key),
         }
-        return await self._post("hooks-remember", "/api/hooks/remember", body)
+        return await self._post(session, "hooks-remember", "/api/hooks/remember", body)
 
     async def memory(self, session: SessionIdentity, memory_id: str) -> Reply:
         """GET /api/memory/:id as the session's agent. `memory_id` needs no percent-encoding."""
         return await self._call(
-            "memory-get", "GET", f"/api/memory/{memory_id}", headers=self._headers(), query={"agentId": session.agent}
+            "memory-get",
+            "GET",
+            f"/api/memory/{memory_id}",
+            headers=self._headers(session),
+            query={"agentId": session.agent},
         )
 
     async def memories(self, session: SessionIdentity, query: Mapping[str, str]) -> Reply:
         """GET /api/memories: the agent's rows, as `query` chooses them."""
         asked = {**query, "agentId": session.agent}
-        return await self._call("memories-list", "GET", "/api/memories", headers=self._headers(), query=asked)
+        return await self._call("memories-list", "GET", "/api/memories", headers=self._headers(session), query=asked)
 
     async def modify(self, session: SessionIdentity, patches: Sequence[Mapping[str, Any]]) -> Reply:
         """POST /api/memory/modify with 1 to 200 patches; each has its own status in the answer's `results`."""
         body = {"patches": [dict(patch) for patch in patches], "agentId": session.agent}
-        return await self._post("memory-modify", "/api/memory/modify", body)
+        return await self._post(session, "memory-modify", "/api/memory/modify", body)
 
     async def forget(self, session: SessionIdentity, body: Mapping[str, Any]) -> Reply:
         """POST /api/memory/forget, a preview or an execution as `body` says."""
-        return await self._post("memory-forget", "/api/memory/forget", {**body, "agentId": session.agent})
+        return await self._post(session, "memory-forget", "/api/memory/forget", {**body, "agentId": session.agent})
 
     async def secret_exec(
         self, session: SessionIdentity, command: str, secrets: Mapping[str, str], timeout_ms: int
@@ -273,26 +282,31 @@ class AdapterClient(RuntimeAdapter):
             "timeoutMs": timeout_ms,
             "agentId": session.agent,
         }
-        started = await self._post("secrets-exec", "/api/secrets/exec", body)
-        return await outcome_of_job(started, self.secret_job, timeout_ms / 1000 + JOB_GRACE_S)
+        started = await self._post(session, "secrets-exec", "/api/secrets/exec", body)
+        return await outcome_of_job(started, partial(self.secret_job, session), timeout_ms / 1000 + JOB_GRACE_S)
 
     async def secret_names(self, session: SessionIdentity) -> Reply:
         """GET /api/secrets: names, never values."""
         return await self._call(
-            "secrets-list", "GET", "/api/secrets", headers=self._headers(), query={"agentId": session.agent}
+            "secrets-list", "GET", "/api/secrets", headers=self._headers(session), query={"agentId": session.agent}
         )
 
     async def registered_servers(self, session: SessionIdentity) -> Reply:
         """GET /api/marketplace/mcp: the MCP servers that are registered for this harness and project."""
         asked = {"scoped": "1", "harness": self.harness, "workspace": session.project}
         return await self._call(
-            "marketplace-servers", "GET", "/api/marketplace/mcp", headers=self._headers(), query=asked
+            "marketplace-servers", "GET", "/api/marketplace/mcp", headers=self._headers(session), query=asked
         )
 
-    async def secret_job(self, job: str) -> Reply:
+    async def secret_job(self, session: SessionIdentity, job: str) -> Reply:
         """GET /api/secrets/exec/:id: how a job stands. `job` needs no percent-encoding."""
         return await self._call(
-            "secrets-exec-job", "GET", f"/api/secrets/exec/{job}", headers=self._headers(), probe=False
+            "secrets-exec-job",
+            "GET",
+            f"/api/secrets/exec/{job}",
+            headers=self._headers(session),
+            query={"agentId": session.agent},
+            probe=False,
         )
 
     def _cleaned(self, value: Any) -> Any:
@@ -311,11 +325,18 @@ class AdapterClient(RuntimeAdapter):
             "runtimePath": self.config.runtime_path,
         }
 
-    def _headers(self) -> dict[str, str]:
+    def _headers(self, session: SessionIdentity) -> dict[str, str]:
+        """What every call of a session carries: most operations have no member for all of it."""
+        told = {
+            "x-signet-harness": self.harness,
+            "x-signet-session-key": session.key,
+            "x-signet-workspace": session.project,
+        }
         headers = {
             "x-signet-runtime-path": self.config.runtime_path,
             "x-signet-actor": f"{self.harness}-harness",
             "x-signet-actor-type": "harness",
+            **{name: value for name, value in without_tokens(told, self.config.credentials).items() if _fits(value)},
         }
         return headers | self._credentials()
 
@@ -324,6 +345,7 @@ class AdapterClient(RuntimeAdapter):
 
     async def _post(
         self,
+        session: SessionIdentity,
         operation: str,
         path: str,
         body: Mapping[str, Any],
@@ -331,7 +353,8 @@ class AdapterClient(RuntimeAdapter):
         slots: asyncio.Semaphore | None = None,
         probe: bool = True,
     ) -> Reply:
-        return await self._call(operation, "POST", path, headers=self._headers(), body=body, slots=slots, probe=probe)
+        headers = self._headers(session)
+        return await self._call(operation, "POST", path, headers=headers, body=body, slots=slots, probe=probe)
 
     async def _call(
         self,
@@ -367,3 +390,8 @@ class AdapterClient(RuntimeAdapter):
         if self._in_sight:
             return None
         return replace(reply, status=None, body={}, is_object=False, failure=reply.failure or FailureClass.SHAPE)
+
+
+def _fits(value: str) -> bool:
+    """Whether a header can carry a text without another reading of it."""
+    return value.isascii() and value.isprintable() and value == value.strip()

@@ -77,7 +77,8 @@ class PlainTransport(httpx.AsyncBaseTransport):
         try:
             _, connection = await asyncio.get_running_loop().create_connection(_Connection, *self._place)
         except OSError as error:
-            raise httpx.ConnectError(str(error)) from error
+            refused = isinstance(error, ConnectionRefusedError)
+            raise httpx.ConnectError("connection refused" if refused else str(error)) from error
         return connection
 
     def _done_with(self, connection: _Connection | None) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from signet_reference_harness.config import HarnessConfig
+from signet_reference_harness.config import HARNESS_NAME, HarnessConfig
 from signet_reference_harness.errors import IdentityError
 from signet_reference_harness.host import SessionHost
 from signet_reference_harness.reply import FailureClass, Reply
@@ -16,7 +16,7 @@ from signet_reference_harness.session import Session
 from signet_reference_harness.turn import TurnResult
 
 from .recording_daemon import COMPLETE, END, PRE, PROMPT, RECALL, START, Answer, RecordingDaemon
-from .sessions import say, session_of
+from .sessions import PROJECT, say, session_of
 
 Hosted = Callable[..., Any]
 SHORT = {"health": 5.0, "session-start": 0.15, "user-prompt-submit": 0.15, "session-end": 0.15}
@@ -257,16 +257,36 @@ def test_sessions_share_connections_and_keep_their_agents(daemon: RecordingDaemo
                 await session.use_tool("memory_search", {"query": text})
                 await session.use_tool("memory_store", {"content": text})
                 await session.use_tool("memory_get", {"id": "m-1"})
+                await session.use_tool("memory_modify", {"id": "m-1", "content": text, "reason": "it changed"})
         for session in sessions:
+            await session.pre_compaction()
             await host.end(session)
 
     hosted(work)
     owners = {"key-s1": "atlas", "key-s2": "nova"}
     for request in daemon.requests[1:]:
-        if request.method == "GET":
-            assert request.query["agentId"] in owners.values()
-        else:
-            assert request.body["agentId"] == owners[request.body["sessionKey"]]
+        key = request.headers["x-signet-session-key"]
+        assert (request.body or request.query)["agentId"] == owners[key]
+        assert (request.body or {}).get("sessionKey", key) == key
+        assert request.headers["x-signet-harness"] == HARNESS_NAME
+        assert request.headers["x-signet-workspace"] == PROJECT
+    assert {request.path for request in daemon.requests} >= {"/api/memory/m-1", "/api/memory/modify", PRE}
+
+
+def test_what_a_header_cannot_carry_stands_in_bodies_alone(daemon: RecordingDaemon, hosted: Hosted) -> None:
+    """A project outside ASCII is told where an operation has a member for it, and a token in one is removed."""
+
+    async def work(host: SessionHost) -> None:
+        session = host.session_for("s1", project="/workspace/größe", agent="atlas", key="k sig_sk_abcdefgh12345678")
+        await session.start()
+        await session.use_tool("memory_search", {"query": "ports"})
+
+    hosted(work)
+    start, recall = (request for request in daemon.requests if request.path != "/health")
+    assert start.body["project"] == "/workspace/größe"
+    for request in (start, recall):
+        assert "x-signet-workspace" not in request.headers
+        assert request.headers["x-signet-session-key"] == request.body["sessionKey"] == "k [token removed]"
 
 
 def test_text_that_utf8_cannot_hold_still_travels(daemon: RecordingDaemon, hosted: Hosted) -> None:

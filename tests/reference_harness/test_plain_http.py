@@ -219,7 +219,7 @@ def test_nobody_listens() -> None:
     async def work() -> None:
         async with served() as (_, transport):
             pass
-        with pytest.raises(httpx.ConnectError):
+        with pytest.raises(httpx.ConnectError, match="connection refused"):
             await told(transport)
 
     run(work)

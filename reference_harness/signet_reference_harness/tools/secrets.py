@@ -41,9 +41,9 @@ async def secret_exec(arguments: Mapping[str, Any], session: SessionIdentity, cl
     return await client.secret_exec(session, command, secrets, timeout_ms)
 
 
-async def secret_exec_status(arguments: Mapping[str, Any], _session: SessionIdentity, client: AdapterClient) -> Reply:
+async def secret_exec_status(arguments: Mapping[str, Any], session: SessionIdentity, client: AdapterClient) -> Reply:
     """How the job `jobId` stands."""
     job = text(arguments, "jobId")
     if not JOB_ID.fullmatch(job):
         raise ToolInputError(f"{job!r} is not the id of a job")
-    return await client.secret_job(job)
+    return await client.secret_job(session, job)
