@@ -262,6 +262,13 @@ def test_last_opening_of_a_session(recorded: Any) -> None:
     ("items", "another"),
     [
         ([step("end"), end(), step("end"), end()], True),
+        ([step("end"), end(), step("clear"), end()], True),
+        ([step("clear"), end(), step("end"), end()], True),
+        ([step("start"), start(), step("resume"), start()], True),
+        ([step("resume"), start(), step("clear"), start()], True),
+        ([step("end"), start(), step("clear"), start()], False),
+        ([step("start"), end(), step("clear"), end()], False),
+        ([step("start"), prompt(), step("clear"), prompt()], False),
         ([step("end"), end(), end()], False),
         ([step("end"), end(), step("prompt"), end()], False),
         ([step("prompt"), end(), step("end"), end()], False),
@@ -270,7 +277,7 @@ def test_last_opening_of_a_session(recorded: Any) -> None:
     ],
 )
 def test_what_the_user_asked_for_once_more(items: Sequence[Item], another: bool, recorded: Any) -> None:
-    """Two steps of one kind, with a call in each."""
+    """Two steps that ask for it, with a call in each: who clears a session ends it and opens it anew."""
     recording = recorded(*items)
     assert of_another_step(recording, *recording.calls[-2:]) is another
 

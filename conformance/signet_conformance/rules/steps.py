@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from math import inf
 from typing import TypeGuard
@@ -22,6 +23,8 @@ from signet_conformance.trace.marks import (
 
 OPENING = frozenset({StepName.START, StepName.RESUME, StepName.CLEAR})
 _OUTAGES = frozenset({"refuse", "reset", "hang"})
+_ASKED_FOR_BY: Mapping[str | None, AbstractSet[str]] = {START: OPENING, END: {StepName.CLEAR, StepName.END}}
+"""The steps of other kinds that ask for the same: who clears a session ends it, and opens it anew."""
 
 
 def step_before(recording: Recording, seq: int) -> StepMark | None:
@@ -193,9 +196,11 @@ def last_opening(recording: Recording, step: StepMark) -> tuple[int, int] | None
 
 
 def of_another_step(recording: Recording, earlier: Call, call: Call) -> bool:
-    """Whether marks tell that the user asked for the same once more: two steps of one kind, a call in each."""
+    """Whether marks tell that the user asked for the same once more: two steps that ask for it, a call in each."""
     before, after = (step_before(recording, each.seq) for each in (earlier, call))
-    return before is not None and after is not None and before.seq != after.seq and before.step == after.step
+    if before is None or after is None or before.seq == after.seq:
+        return False
+    return before.step == after.step or {before.step, after.step} <= _ASKED_FOR_BY.get(call.operation, frozenset())
 
 
 def is_of_one_turn(recording: Recording, earlier: Call, call: Call) -> bool:
