@@ -11,9 +11,11 @@ from .conftest import FIXTURES, PROMPT, START, Made, performed
 TOOL = {"step": "tool", "session": "s1"}
 
 
-def answers(made: Made, runtime: str, home: Path, *steps: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+def answers(
+    made: Made, runtime: str, home: Path, *steps: Mapping[str, Any], mode: str = "conforming"
+) -> Sequence[Mapping[str, Any]]:
     """What the application answers to some steps after a start that was refused."""
-    target = made("sdk", module=str(FIXTURES / "sdk_refused.mjs"), runtime=runtime)
+    target = made("sdk", mode=mode, module=str(FIXTURES / "sdk_refused.mjs"), runtime=runtime)
     return performed(target, home, [START, *steps])[1:]
 
 
@@ -42,3 +44,11 @@ def test_many_rows_are_forgotten_with_the_token_of_a_preview(runtime: str, made:
     assert "confirm_token" not in alone["content"]
     assert confirmed["content"]["confirm_token"] == "for-26"
     assert confirmed["content"]["mode"] == "execute"
+
+
+def test_a_daemon_that_does_not_answer_a_probe_is_not_spoken_to(runtime: str, made: Made, tmp_path: Path) -> None:
+    """The next prompt asks again, and the session is opened when the daemon is there."""
+    turns = answers(made, runtime, tmp_path / "home", PROMPT, PROMPT, PROMPT, mode="away")
+    asked = [[call["event"] for call in turn["calls"]] for turn in turns]
+    assert asked == [["health"], ["health", "sessionStart", "userPromptSubmit"], ["userPromptSubmit"]]
+    assert all(turn["turn"] for turn in turns)

@@ -47,9 +47,9 @@ class Application {
     return this.#calls.call(name, asked, ...args);
   }
 
-  /** A hook of a session, unless another path has it. */
+  /** A hook of a session, unless another path has it or it was not opened. */
   #hook(session, name, ...args) {
-    return session.taken ? undefined : this.#call(name, ...args);
+    return session.taken || session.owed ? undefined : this.#call(name, ...args);
   }
 
   async perform(step) {
@@ -59,7 +59,9 @@ class Application {
   }
 
   async #open(session) {
-    await this.#call("health");
+    // What is not there is not spoken to; the next prompt asks again.
+    session.owed = (await this.#call("health")) === undefined;
+    if (session.owed) return { key: session.key, opened: false, injected: "" };
     const { key: sessionKey, project } = session;
     const about = { sessionKey, project, harness: "sdk", runtimePath: "plugin" };
     const said = await this.#call("sessionStart", about);
@@ -77,6 +79,7 @@ class Application {
   async prompt(step) {
     const session = this.#sessions.of(step);
     const { key: sessionKey, project, said, turns } = session;
+    if (session.owed) await this.#open(session);
     const answer = await this.#hook(session, "userPromptSubmit", { sessionKey, prompt: step.text, project });
     await modelTurn(step.session);
     said.push(`User: ${step.text}`, `Assistant: ${step.reply ?? "Understood."}`);
