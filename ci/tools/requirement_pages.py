@@ -1,7 +1,7 @@
 """One page a requirement, from schemas/requirements; and the index of them that GitHub shows too.
 
-`python ci/tools/requirement_pages.py` writes docs/requirements/README.md and the list of variants in docs/self-test.md
-anew, `--check` only says whether they are so.
+`python ci/tools/requirement_pages.py` writes docs/requirements/README.md, the list of variants in docs/self-test.md and
+the counts in docs/contract-versions.md anew, `--check` only says whether they are so.
 The pages themselves are made when the documentation is built (docs_hook.py) and are committed nowhere.
 """
 
@@ -18,6 +18,7 @@ from typing import Any
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 INDEX = Path(__file__).parents[2] / "docs" / "requirements" / "README.md"
 SELFTEST = Path(__file__).parents[2] / "docs" / "self-test.md"
+VERSIONS = Path(__file__).parents[2] / "docs" / "contract-versions.md"
 _LIST = "<!-- What follows is written by ci/tools/requirement_pages.py; a test holds it against schemas/. -->\n"
 
 _DECIDED = {
@@ -173,9 +174,18 @@ def selftest() -> str:
     return told + _LIST + "\n".join(lines) + "\n"
 
 
+def versions() -> str:
+    """docs/contract-versions.md as it is, with the number of requirements that are in force in each version."""
+    told = VERSIONS.read_text("utf-8")
+    for file in (SCHEMAS / "versions").glob("*.json"):
+        count = len(read(f"versions/{file.name}")["requirements"])
+        told = re.sub(rf"(?m)^(\| {re.escape(file.stem)} (?:\|[^|]*){{2}}\| )\d+(?= \|)", rf"\g<1>{count}", told)
+    return told
+
+
 def main() -> int:
     """Write what is made from schemas/, or check it; the exit status."""
-    for file, text in ((INDEX, index()), (SELFTEST, selftest())):
+    for file, text in ((INDEX, index()), (SELFTEST, selftest()), (VERSIONS, versions())):
         if (file.read_text("utf-8") if file.exists() else "") == text:
             continue
         if "--check" in sys.argv[1:]:

@@ -34,6 +34,7 @@ def test_the_contract_versions_are_listed() -> None:
     for version in contract_versions():
         frozen = version_document(version)
         daemons, count = frozen["daemon_versions"], str(len(frozen["requirements"]))
+        # The number is written by ci/tools/requirement_pages.py.
         assert listed[version][:3] == [daemons["from"], daemons["reference"], count]
         assert listed[version][3].startswith(frozen["confidence"])
 

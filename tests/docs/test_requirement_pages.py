@@ -31,6 +31,11 @@ def test_the_list_of_variants_is_current() -> None:
     assert pages.SELFTEST.read_text("utf-8") == pages.selftest(), "try: python ci/tools/requirement_pages.py"
 
 
+def test_the_counts_of_the_versions_are_current() -> None:
+    """The page on contract versions counts the requirements of each."""
+    assert pages.VERSIONS.read_text("utf-8") == pages.versions(), "try: python ci/tools/requirement_pages.py"
+
+
 @pytest.mark.parametrize("name", [requirement["id"] for requirement in pages.catalogue()])
 def test_a_page_tells_the_whole_requirement(name: str) -> None:
     """Sentence, level, verdict, why, remedy, example and proof stand on every page."""

@@ -34,6 +34,8 @@ def test_a_recording_is_judged_as_people_did(recording: Path) -> None:
         assert expected[name]["verdict"] != verdict, f"{name} is disputed, and nothing differs"
         expected[name] = {**expected[name], "verdict": verdict}
     judgements = judge(read(recording)).judgements
+    later = judgements.keys() - expected.keys() - NOT_SCORED
+    assert not later, f"nobody judged the recordings by {', '.join(later)}: add it to NOT_SCORED of {__file__}"
     assert {name: j.verdict.value for name, j in judgements.items() if name not in NOT_SCORED} == {
         name: row["verdict"] for name, row in expected.items()
     }
