@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import socket
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from signet_conformance.errors import UsageError
+from signet_conformance.trace.fault_kinds import FAULT_KINDS
 from signet_recording_proxy import faults
 from tests.support.recorder import Call, RecorderProcess, Upstream, is_reset, read_until_closed, readable
 
@@ -23,6 +25,22 @@ def raw(recorder: RecorderProcess) -> tuple[bytes, bytes]:
         client.sendall(REQUEST)
         head, _, body = read_until_closed(client).partition(b"\r\n\r\n")
         return head, body
+
+
+@pytest.mark.parametrize("kind", FAULT_KINDS)
+def test_every_kind_does_something(recorder: RecorderProcess, kind: str) -> None:
+    """Of a kind that is in the table a client sees more than the trace's word for it."""
+    head, body = raw(recorder)
+    needs = {"status": 503, "delay_s": 600}
+    recorder.fault(kind, **{name: needs[name] for name in FAULT_KINDS[kind].needs})
+    seen = b"", b""
+    with contextlib.suppress(ConnectionError, TimeoutError), recorder.connect() as client:
+        client.settimeout(0.5)
+        client.sendall(REQUEST)
+        seen_head, _, seen_body = read_until_closed(client).partition(b"\r\n\r\n")
+        seen = seen_head.partition(b"\r\n")[0], seen_body
+    plain = head.partition(b"\r\n")[0], body
+    assert seen != plain, f"say what {kind} does: in _ANSWERS of {faults.__file__}, or in each engine"
 
 
 def test_reset(recorder: RecorderProcess, upstream: Upstream) -> None:

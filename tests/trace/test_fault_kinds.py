@@ -9,8 +9,10 @@ from signet_conformance.trace.fault_kinds import FAULT_KINDS, RESTART, fault_pag
 
 def test_the_schema_of_the_trace_names_every_kind() -> None:
     """A trace may hold the recorder's kinds and the kit's restart, and no other."""
-    exchange = document("trace/signet-trace-1.schema.json")["$defs"]["exchange"]
-    assert set(exchange["properties"]["fault"]["properties"]["kind"]["enum"]) == {*FAULT_KINDS, RESTART}
+    schema = "trace/signet-trace-1.schema.json"
+    exchange = document(schema)["$defs"]["exchange"]
+    named = set(exchange["properties"]["fault"]["properties"]["kind"]["enum"])
+    assert named == {*FAULT_KINDS, RESTART}, f"say it in schemas/{schema}"
 
 
 def test_a_kind_knows_what_it_needs() -> None:
