@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from signet_conformance.contract.routes import route_table
+from signet_conformance.daemon.http.routes import ROUTES, Route
 from tests.support.evidence import json_lines, truth_table
 
 VERSIONS = ("0.58", "0.109", "0.145", "0.205")
@@ -47,6 +48,15 @@ def test_index_and_table_agree_on_method_and_path(load: Any) -> None:
                 assert any(p.startswith(path[:-2]) for _, p, o in served if o == name), name
             else:
                 assert (operation["method"], path, name) in served, name
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+def test_a_route_of_the_embedded_daemon_stands_in_a_table(route: Route) -> None:
+    """It serves what a release of the daemon serves, and nothing else."""
+    path = "/".join("x" if part.startswith(":") else part for part in route.path.split("/"))
+    tables = [route_table(version) for version in VERSIONS]
+    missing = f"{route.method} {route.path}: add it to schemas/routes/VERSION.json of each version that serves it"
+    assert any(table.find(route.method, path) for table in tables), missing
 
 
 @pytest.mark.parametrize(("version", "release"), [("0.58", "0.58.1"), ("0.109", "0.109.15")])
