@@ -132,6 +132,9 @@ def test_the_page_grows_under_its_reader(live: Live) -> None:
         window.wait_for("document.querySelector('#live').textContent.includes('5 exchanges')")
         assert _told(window) == [True, "2", "#2 POST /api/hooks/session-start", True]
         assert window.complaints() == []
+        asked = window.requests()
+        assert asked
+        assert [url for url in asked if not url.startswith(live.server.url)] == []
 
 
 def _told(window: Browser) -> list[object]:
