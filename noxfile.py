@@ -152,9 +152,10 @@ def memory_bench(session: nox.Session) -> None:
 
 @nox.session
 def killed(session: nox.Session) -> None:
-    """The recorder killed at 40 instants under 64 connections: fails when an answered exchange is lost."""
+    """The recorder killed at 40 instants, and its memory: fails when an answered exchange is lost, or when it grows."""
     session.install("-e", ".")
     session.run("python", "ci/tools/kill_recorder.py", *session.posargs)
+    session.run("python", "ci/tools/prove_recorder_memory.py")
 
 
 @nox.session

@@ -16,6 +16,7 @@ from signet_conformance.errors import KitError
 from signet_recording_proxy.client import Client
 from signet_recording_proxy.engines.lean.daemon_connection import DaemonConnection
 from signet_recording_proxy.engines.lean.messages import RequestReader
+from signet_recording_proxy.engines.lean.room import Room
 from signet_recording_proxy.engines.lean.turn import Turn
 from signet_recording_proxy.engines.lean.valve import Valve, Why
 from signet_recording_proxy.faults import Fault
@@ -33,14 +34,16 @@ class ClientConnection(asyncio.Protocol):
 
     valve: Valve
 
-    def __init__(self, listener: Listener, number: int) -> None:
+    def __init__(self, listener: Listener, room: Room, number: int) -> None:
         self.listener = listener
+        self.room = room
         self.recorder = listener.recorder
         self.number = number
         self.presence = Client(listener.recorder)
         self._requests = RequestReader()
         self._turn: Turn | None = None
         self._advancing = False
+        self._crowded_out = False
         self._sent_away = False
         self._deaf = False
         self._daemon: DaemonConnection | None = None
@@ -69,6 +72,13 @@ class ClientConnection(asyncio.Protocol):
         if self._daemon is not None and self._daemon is not daemon:
             self._daemon.drop()
         self._daemon = daemon
+
+    def drop_idle_daemon(self) -> bool:
+        """Give the connection to the daemon up when no request uses it; whether there was one."""
+        if self._turn is not None or self._daemon is None or self._daemon.lost:
+            return False
+        self.take_daemon(None)
+        return True
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something that waits. A bug in it ends this connection with a message, and no other connection."""
@@ -145,6 +155,7 @@ class ClientConnection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         self.valve = Valve(self._transport)
         self.listener.arrived(self)
+        self._crowded_out = not self.room.enter(self)
         self._timer = self._loop.call_later(_SILENCE_S, self._look_at_the_clock)
 
     def data_received(self, data: bytes) -> None:
@@ -165,7 +176,9 @@ class ClientConnection(asyncio.Protocol):
     def connection_lost(self, _failure: Exception | None) -> None:
         """The client is there no longer."""
         self._left()
+        self._requests.close()
         self.listener.gone(self)
+        self.room.leave(self)
         if self._timer is not None:
             self._timer.cancel()
 
@@ -191,6 +204,8 @@ class ClientConnection(asyncio.Protocol):
                 request = messages[0]
                 if not request.has_head and request.complaint is None:
                     break
+                if self._crowded_out and self.room.full:
+                    request.complaint = request.complaint or self.room.complaint()
                 turn = self._turn = Turn(self, request)
                 turn.begin()
             if self._turn is turn:

@@ -7,6 +7,7 @@ from collections import deque
 from typing import Protocol, cast
 
 from signet_recording_proxy.engines.lean.messages import AnswerReader, Incoming
+from signet_recording_proxy.engines.lean.room import Room
 from signet_recording_proxy.engines.lean.valve import Valve
 from signet_recording_proxy.upstream import Upstream
 
@@ -32,8 +33,9 @@ class DaemonConnection(asyncio.Protocol):
 
     valve: Valve
 
-    def __init__(self, upstream: Upstream) -> None:
+    def __init__(self, upstream: Upstream, room: Room) -> None:
         self.upstream = upstream
+        self._room = room
         self.lost = False
         self._asker: Asker | None = None
         self._reader = AnswerReader()
@@ -58,9 +60,15 @@ class DaemonConnection(asyncio.Protocol):
 
     def drop(self) -> None:
         """End it at once: whoever asked does not wait for an answer."""
-        self._asker, self.lost = None, True
+        self._asker = None
+        self._lose()
         if self._transport is not None:
             self._transport.abort()
+
+    def _lose(self) -> None:
+        if not self.lost:
+            self.lost = True
+            self._room.give_back()
 
     # ---- what asyncio calls
 
@@ -83,8 +91,9 @@ class DaemonConnection(asyncio.Protocol):
 
     def connection_lost(self, failure: Exception | None) -> None:
         """The daemon closed the connection, or reset it."""
-        self.lost = True
+        self._lose()
         asker, self._asker = self._asker, None
+        self._reader.close()
         if asker is None:
             return
         try:

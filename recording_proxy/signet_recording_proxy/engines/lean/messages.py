@@ -19,7 +19,7 @@ from signet_recording_proxy.recorder import Headers
 
 MAX_HEAD = 256 * 1024
 """No server takes a longer head, nor a longer trailer."""
-BAD_REQUEST, TOO_LONG, NOT_CARRIED = 400, 431, 501
+BAD_REQUEST, TOO_LONG, NOT_CARRIED, UNAVAILABLE = 400, 431, 501, 503
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +103,11 @@ class _Reader:
             self.broken = True
         except (httptools.HttpParserError, ComplaintError) as failure:
             self._broke(failure)
+
+    def close(self) -> None:
+        """Read nothing more. The parser knows the reader, and nobody should have to search memory for the two."""
+        self.broken = True
+        del self._parser
 
     def _broke(self, failure: Exception) -> None:
         self.broken = True

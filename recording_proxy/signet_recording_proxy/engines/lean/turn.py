@@ -17,6 +17,7 @@ from signet_recording_proxy.engines.lean import wire
 from signet_recording_proxy.engines.lean.answer_way import AnswerWay
 from signet_recording_proxy.engines.lean.daemon_connection import DaemonConnection
 from signet_recording_proxy.engines.lean.messages import Complaint, Incoming
+from signet_recording_proxy.engines.lean.room import Room
 from signet_recording_proxy.engines.lean.valve import Valve, Why
 from signet_recording_proxy.faults import Answer, Fault
 from signet_recording_proxy.listener import PAGE_REFUSED, Listener
@@ -35,6 +36,7 @@ class ClientSide(Protocol):
     listener: Listener
     number: int
     presence: Client
+    room: Room
     valve: Valve
 
     def write(self, data: bytes) -> None:
@@ -149,11 +151,22 @@ class Turn:
 
     async def _connect(self) -> None:
         upstream = self.client.listener.upstream
-        loop = asyncio.get_running_loop()
+        loop, room = asyncio.get_running_loop(), self.client.room
+        if not room.take():
+            room.give_back()
+            self._refuse(room.complaint())
+            return
         try:
-            _, daemon = await loop.create_connection(lambda: DaemonConnection(upstream), upstream.host, upstream.port)
+            _, daemon = await loop.create_connection(
+                lambda: DaemonConnection(upstream, room), upstream.host, upstream.port
+            )
         except OSError as failure:
-            if not self.over:
+            room.give_back()
+            if self.over:
+                return
+            if failure.errno in (errno.EMFILE, errno.ENFILE):
+                self._refuse(room.complaint())
+            else:
                 self.give_up("upstream_timeout" if failure.errno == errno.ETIMEDOUT else "upstream_refused")
                 self.client.reset()
             return

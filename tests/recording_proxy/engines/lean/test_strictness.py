@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,6 +55,21 @@ def test_what_could_be_smuggled_is_refused(sent: bytes, step: int) -> None:
     assert reader.messages[-1].complaint is not None
     reader.feed(b"GET /next HTTP/1.1\r\nhost: x\r\n\r\n")
     assert len(reader.messages) == 1
+
+
+@pytest.mark.parametrize("kind", [RequestReader, AnswerReader])
+def test_a_closed_reader_leaves_nothing_behind(kind: type[RequestReader | AnswerReader]) -> None:
+    """Nobody has to search memory for what ten thousand connections left."""
+    reader = kind()
+    reader.feed(b"GET /x HTTP/1.1\r\nhost: x\r\n\r\n")
+    left = weakref.ref(reader)
+    gc.disable()
+    try:
+        reader.close()
+        del reader
+        assert left() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,90 @@
+"""How many connections may be open: each takes a file descriptor, of which a process may have so many."""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+import sys
+from typing import Final, Protocol
+
+from signet_recording_proxy.engines.lean.messages import UNAVAILABLE, Complaint
+
+KEPT_FREE: Final = 64
+"""Descriptors for what is no connection, and for the sockets of clients that are told that there is no room."""
+_DROPPED_AT_ONCE = 64
+_ENOUGH = 1 << 20
+
+
+class Holder(Protocol):
+    """A client, which may hold a connection to the daemon that it does not use at the moment."""
+
+    def drop_idle_daemon(self) -> bool:
+        """Give that connection up; whether there was one."""
+
+
+class Room:
+    """Counts connections, and lets the daemon's that are idle go before it lets nobody in."""
+
+    def __init__(self) -> None:
+        self._taken = 0
+        self._holders: dict[Holder, None] = {}
+        self._told = False
+
+    def enter(self, client: Holder) -> bool:
+        """A client is there; whether there is room for it."""
+        self._holders[client] = None
+        return self.take()
+
+    def leave(self, client: Holder) -> None:
+        """A client is there no longer."""
+        del self._holders[client]
+        self.give_back()
+
+    def take(self) -> bool:
+        """One more connection is open, or is about to be; whether there is room for it. It counts in any case."""
+        self._taken += 1
+        if not self.full:
+            return True
+        dropped = 0
+        for holder in self._holders:
+            dropped += holder.drop_idle_daemon()
+            if dropped == _DROPPED_AT_ONCE:
+                break
+        return not self.full
+
+    @property
+    def full(self) -> bool:
+        """Whether more connections are open than there is room for."""
+        return self._taken > most_open_files() - KEPT_FREE
+
+    def give_back(self) -> None:
+        """One connection is open no longer."""
+        self._taken -= 1
+
+    def complaint(self) -> Complaint:
+        """What a client is told for which there is no room; the first time, whoever runs the recorder is told too."""
+        reason = f"no room for another connection: this process may have {most_open_files()} files open"
+        if not self._told:
+            self._told = True
+            print(
+                f"warning: {reason}; clients are answered 503\ntry: raise the limit (ulimit -n) and record again",
+                file=sys.stderr,
+                flush=True,
+            )
+        return Complaint(reason, UNAVAILABLE)
+
+
+def most_open_files() -> int:
+    """How many files this process may have open now."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return sys.maxsize if most == resource.RLIM_INFINITY else most
+
+
+def raise_limit() -> None:
+    """Let this process have as many files open as it may give itself; some systems begin with 256."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _ENOUGH if hard == resource.RLIM_INFINITY else hard
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    with contextlib.suppress(OSError, ValueError):  # what it has must do
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
