@@ -24,11 +24,15 @@ line = json.loads(sys.stdin.readline())
 apart = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\\nwhile True: pass"
 other = subprocess.Popen([sys.executable, "-ISc", apart], start_new_session=True)
 told = pathlib.Path(__file__).with_name("told")
-told.with_suffix(".new").write_text(json.dumps(dict(os.environ)))
-told.with_suffix(".new").rename(told)
+draft = told.with_name(f"told-{os.getpid()}")
+draft.write_text(json.dumps(dict(os.environ)))
+draft.rename(told)
 while True: pass
 """
-"""A connector that never looks at its input again, and has started another that left its session."""
+"""A connector that never looks at its input again, and has started another that left its session.
+
+A run has several of it at a time: each writes a file of its own, and the last to have done so is heard.
+"""
 
 COMMANDS = {
     "run": ["run", "example-python", "--report", "report"],

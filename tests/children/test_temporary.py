@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from signet_conformance.children import watchdog
 from signet_conformance.children.temporary import OWNER, kept_folder, let_go, remove_abandoned, temporary_folder
 from signet_conformance.children.watchdog import VARIABLE
 
@@ -57,6 +58,24 @@ def test_it_is_private_and_goes_with_its_block(tmp_path: Path) -> None:
     with temporary_folder(PREFIX, tmp_path) as folder:
         assert folder.stat().st_mode & 0o777 == 0o700
         (folder / "a").mkdir()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_watchdog_knows_it_before_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is killed right after making it leaves nothing either."""
+    told: list[tuple[Path, bool]] = []
+    monkeypatch.setattr(watchdog, "watch_folder", lambda folder: told.append((folder, folder.exists())))
+    with temporary_folder(PREFIX, tmp_path) as folder:
+        assert told == [(folder, False)]
+
+
+def test_what_was_closed_in_it_goes_too(tmp_path: Path) -> None:
+    """A connector may leave folders behind that nobody may write into or look into."""
+    with temporary_folder(PREFIX, tmp_path) as folder:
+        (folder / "a" / "b").mkdir(parents=True)
+        (folder / "a" / "b" / "c").touch()
+        (folder / "a" / "b").chmod(0o500)
+        (folder / "a").chmod(0)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import secrets
 import shutil
 import stat
 import tempfile
@@ -33,17 +34,35 @@ def temporary_folder(prefix: str, base: Path | None = None) -> Iterator[Path]:
     if (place, prefix) not in _searched:
         _searched.add((place, prefix))
         remove_abandoned(prefix, Path(place))
-    with tempfile.TemporaryDirectory(prefix=prefix, dir=place, ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        owner = _owned(folder)
-        watchdog.watch_folder(folder)
+    folder = Path(place, f"{prefix}{secrets.token_hex(8)}")
+    # Before it is there: we may be killed at any moment. Nobody else makes a folder of that name.
+    watchdog.watch_folder(folder)
+    try:
+        folder.mkdir(0o700)
         try:
-            yield folder
+            owner = _owned(folder)
+            try:
+                yield folder
+            finally:
+                # It is removed right after this, and may be the watchdog's for that long.
+                if owner is not None:
+                    os.close(owner)
         finally:
-            # It is removed right after this, and may be the watchdog's for that long.
-            if owner is not None:
-                os.close(owner)
-    watchdog.forget_folder(folder)
+            _remove_whole(folder)
+    finally:
+        watchdog.forget_folder(folder)
+
+
+def _remove_whole(folder: Path) -> None:
+    """Remove a folder of ours, with folders in it that were closed to writing meanwhile."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if folder.is_dir():
+        for inner, names, _ in os.walk(folder):
+            for path in (Path(inner, name) for name in names):
+                if not path.is_symlink():
+                    with contextlib.suppress(OSError):
+                        path.chmod(0o700)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def kept_folder(prefix: str) -> Path:
