@@ -64,6 +64,21 @@ def test_a_failure_of_the_kit_is_one_line_and_exits_4(
     assert "Traceback" not in done.stderr
 
 
+def test_a_module_that_was_cut_off_is_no_interruption(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python says EOFError of a compiled module that a full disk cut off, and click would take that for Ctrl-D."""
+
+    def crash(*_: object) -> None:
+        raise EOFError("marshal data too short")
+
+    monkeypatch.delenv("SIGNET_CONFORMANCE_TRACEBACK", raising=False)
+    monkeypatch.setattr("signet_conformance.outcome.conclusion.judge", crash)
+    done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING))
+    assert done.exit_code == 4
+    assert "error: the kit failed: EOFError: marshal data too short; please report it" in done.stderr
+
+
 def test_a_traceback_is_shown_on_request(invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the variable set the exception itself comes out."""
 

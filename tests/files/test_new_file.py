@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.files.new_file import create_file
+from tests.support.small_files import NOTHING_COMPILED
 
 LIMITED = """
 import pathlib, resource, signal, sys
@@ -39,7 +41,12 @@ def test_what_is_there_stays(tmp_path: Path) -> None:
 def test_no_half_of_a_file_is_left(tmp_path: Path) -> None:
     """Where it does not fit, nothing stands in the way of the next try."""
     done = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(tmp_path / "a")], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", LIMITED, str(tmp_path / "a")],
+        env={**os.environ, **NOTHING_COMPILED},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
     assert "refused: File too large" in done.stderr
     assert not (tmp_path / "a").exists()

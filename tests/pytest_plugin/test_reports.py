@@ -12,6 +12,7 @@ import jsonschema
 
 from signet_conformance.contract import document, requirements
 from tests.support.repository import Repository
+from tests.support.small_files import NOTHING_COMPILED
 
 from .conftest import JudgedRun
 
@@ -62,7 +63,7 @@ def test_report_that_does_not_fit_is_no_report(repository: Repository, conformin
         "sys.exit(pytest.main(sys.argv[1:]))"
     )
     words = ("--signet-conformance", "--signet-trace", str(conforming), "--signet-report", "report")
-    done = repository.launch([sys.executable, "-c", limited, *words])
+    done = repository.launch([sys.executable, "-c", limited, *words], **NOTHING_COMPILED)
     assert done.status == 2, done.everything
     assert "report: the report cannot be written: File too large" in done.err
     assert "Traceback" not in done.everything

@@ -20,6 +20,7 @@ import pytest
 from signet_conformance import trace
 from signet_recording_proxy.__main__ import main
 from tests.support.recorder import PATIENCE_S, Call, RecorderProcess, Upstream
+from tests.support.small_files import NOTHING_COMPILED
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -224,7 +225,9 @@ def test_a_daemon_that_is_down_is_a_warning(tmp_path: Path) -> None:
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs prlimit, to stop a file of another process growing")
 def test_a_trace_that_cannot_grow_ends_it_with_4(engine: str, upstream: Upstream, tmp_path: Path) -> None:
     """When the trace cannot be written any more, it says so and ends with 4; what was written stays readable."""
-    recorder = RecorderProcess("--upstream", upstream.url, out=tmp_path / "t.jsonl", engine=engine)
+    recorder = RecorderProcess(
+        "--upstream", upstream.url, out=tmp_path / "t.jsonl", environment=NOTHING_COMPILED, engine=engine
+    )
     recorder.request("GET", "/a")
     size = (tmp_path / "t.jsonl").stat().st_size
     resource.prlimit(recorder.process.pid, resource.RLIMIT_FSIZE, (size, size))
@@ -242,7 +245,9 @@ def test_a_trace_that_cannot_grow_ends_it_with_4(engine: str, upstream: Upstream
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs prlimit, to stop a file of another process growing")
 def test_a_mark_that_cannot_be_written_ends_it_with_4(upstream: Upstream, tmp_path: Path) -> None:
     """A command that hits the end of the disk is no refusal: the recorder is over."""
-    recorder = RecorderProcess("--upstream", upstream.url, "--control", out=tmp_path / "t.jsonl")
+    recorder = RecorderProcess(
+        "--upstream", upstream.url, "--control", out=tmp_path / "t.jsonl", environment=NOTHING_COMPILED
+    )
     size = (tmp_path / "t.jsonl").stat().st_size
     resource.prlimit(recorder.process.pid, resource.RLIMIT_FSIZE, (size, size))
     assert recorder.process.stdin is not None

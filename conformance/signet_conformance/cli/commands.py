@@ -113,14 +113,19 @@ def guarded(run: Callable[[], Any]) -> int:
     except click.ClickException as failure:
         tell(UsageError(failure.format_message()))
         return UsageError.exit_status
-    except (KeyboardInterrupt, click.Abort):
-        return INTERRUPTED
-    except Exception as crash:
-        if os.environ.get(TRACEBACK_VARIABLE):
-            raise
-        _tell_crash(crash)
-        return KIT_FAILED
-    return result if isinstance(result, int) else 0
+    except (KeyboardInterrupt, click.Abort) as ended:
+        # To click an EOFError is an interruption too, and Python raises it for a module's file that was cut off.
+        if not isinstance(ended.__cause__, EOFError):
+            return INTERRUPTED
+        crash: Exception = ended.__cause__
+    except Exception as failure:  # noqa: BLE001 - it is told
+        crash = failure
+    else:
+        return result if isinstance(result, int) else 0
+    if os.environ.get(TRACEBACK_VARIABLE):
+        raise crash
+    _tell_crash(crash)
+    return KIT_FAILED
 
 
 def _reader_left() -> int:

@@ -92,15 +92,20 @@ def guarded(run: Callable[[], Any]) -> int:
         return told(misuse.format_message(), f"{path} --help")
     except click.ClickException as failure:
         return told(failure.format_message(), None)
-    except (KeyboardInterrupt, click.Abort):
-        return INTERRUPTED
-    except Exception as crash:
-        if os.environ.get(TRACEBACK_VARIABLE):
-            raise
-        summary = f"{type(crash).__name__}: {crash}"[:300]
-        told(f"the harness failed: {summary}; please report it", f"{TRACEBACK_VARIABLE}=1 shows the traceback")
-        return CRASHED
-    return result if isinstance(result, int) else 0
+    except (KeyboardInterrupt, click.Abort) as ended:
+        # To click an EOFError is an interruption too, and Python raises it for a module's file that was cut off.
+        if not isinstance(ended.__cause__, EOFError):
+            return INTERRUPTED
+        crash: Exception = ended.__cause__
+    except Exception as failure:  # noqa: BLE001 - it is told
+        crash = failure
+    else:
+        return result if isinstance(result, int) else 0
+    if os.environ.get(TRACEBACK_VARIABLE):
+        raise crash
+    summary = f"{type(crash).__name__}: {crash}"[:300]
+    told(f"the harness failed: {summary}; please report it", f"{TRACEBACK_VARIABLE}=1 shows the traceback")
+    return CRASHED
 
 
 def told(message: str, remedy: str | None = None) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
 import stat
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from signet_recording_proxy.captures import flows, har
 from signet_recording_proxy.captures.common import captured_of, write_new, write_trace
 from signet_recording_proxy.redaction.redactor import Redactor
 from tests.support.recorder import RecorderProcess, read_until_closed
+from tests.support.small_files import small_files
 
 WRITERS = {
     "har": lambda trace: b"".join(har.write(captured_of(trace))),
@@ -143,13 +143,8 @@ def test_fields_of_a_har_form_are_redacted(tmp_path: Path) -> None:
 def test_a_full_disk_leaves_no_half_file(tmp_path: Path, size: int) -> None:
     """Whether writing fails or closing does."""
     target = tmp_path / "a.har"
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
-    try:
-        with pytest.raises(UsageError, match="cannot be written"):
-            write_new(str(target), [b"x" * size])
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    with small_files(4096), pytest.raises(UsageError, match="cannot be written"):
+        write_new(str(target), [b"x" * size])
     assert not target.exists()
 
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +15,7 @@ from signet_reference_harness.bench.result import write_text
 from signet_reference_harness.errors import ConfigError
 from tests.reference_harness.bench.suites import data, hut_lines, result, run
 from tests.reference_harness.recording_daemon import RECALL, REMEMBER, Answer, RecordingDaemon
+from tests.support.small_files import small_files
 
 
 @pytest.fixture(autouse=True)
@@ -25,17 +23,6 @@ def own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No variable of Signet's comes from outside."""
     for name in ("SIGNET_TOKEN", "SIGNET_API_KEY", "SIGNET_DAEMON_URL"):
         monkeypatch.delenv(name, raising=False)
-
-
-@contextmanager
-def small_files() -> Iterator[None]:
-    """No file can grow over 2 kB while this lasts."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (2048, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.parametrize("subject", ["fts5", "bm25s", "recent"])
@@ -101,7 +88,7 @@ def test_a_folder_takes_one_run(tmp_path: Path) -> None:
 def test_a_full_disk_ends_a_run_that_can_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The status is 1, the message names the file, and what fitted into it counts."""
     (tmp_path / "huts.jsonl").write_bytes(data(hut_lines()))
-    with small_files():
+    with small_files(2048):
         assert run(hut_lines(), tmp_path / "out", subject="fts5") == 1
     said = capsys.readouterr().err
     assert NAME in said

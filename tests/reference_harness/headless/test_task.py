@@ -20,6 +20,7 @@ from signet_reference_harness.providers.settings import ProviderSettings
 from signet_reference_harness.tools import ToolContext
 from tests.reference_harness.llm_server.served import Serve
 from tests.reference_harness.recording_daemon import END, PROMPT, START, RecordingDaemon
+from tests.support.small_files import NOTHING_COMPILED
 
 from .conftest import WHOLE_TURN, Do, model
 
@@ -303,7 +304,8 @@ def test_a_session_file_that_cannot_grow_ends_the_session_too(
         resource.setrlimit(resource.RLIMIT_FSIZE, (2_048, 2_048))
 
     url = serve(turns=[{"content": "Read."}]).url
-    status, told, _summary = run_in(project, url, "a" * 1_200, subprocess.DEVNULL, preexec_fn=small_files_only)
+    limited = {"preexec_fn": small_files_only, "env": {**os.environ, **NOTHING_COMPILED}}
+    status, told, _summary = run_in(project, url, "a" * 1_200, subprocess.DEVNULL, **limited)
     assert (status, daemon.paths()) == (2, WHOLE_TURN)
     assert "the session cannot be written: File too large" in told
 

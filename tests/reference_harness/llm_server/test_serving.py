@@ -11,9 +11,10 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
-from signet_reference_harness.cli import main
+from signet_reference_harness.cli import guarded, main
 from signet_reference_harness.llm_server.kept import MOST_BYTES, MOST_REQUESTS, Requests
 
 from .served import Serve, started
@@ -179,6 +180,19 @@ def test_a_command_line_that_is_wrong_is_an_error(arguments: list[str], message:
     ended = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.startswith(message)
+
+
+def test_a_module_that_was_cut_off_is_no_interruption(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python says EOFError of a compiled module that a full disk cut off, and click makes an interruption of it."""
+
+    def cut_off() -> None:
+        raise click.Abort from EOFError("marshal data too short")
+
+    monkeypatch.delenv("SIGNET_HARNESS_TRACEBACK", raising=False)
+    assert guarded(cut_off) == 1
+    assert "error: the harness failed: EOFError: marshal data too short; please report it" in capsys.readouterr().err
 
 
 def test_the_command_is_installed() -> None:
