@@ -50,6 +50,7 @@ def judged(folder: Path, items: Sequence[Item]) -> Judgement:
 
 SUBMITTED = [step("start", "s0"), start(key="k0"), said("a", "s0"), prompt("a")]
 RESUMED = [step("end"), step("resume")]
+RESET_ON, RESET_OFF = ({"mark": "fault", "data": {"kind": "reset", "on": on}} for on in (True, False))
 ITEMS: Mapping[str, tuple[str, Sequence[Item]]] = {
     "a session that was started": ("WARN", [step("start"), start(), said("b")]),
     "a session of which nothing was heard": ("WARN", [step("start"), said("b")]),
@@ -57,6 +58,12 @@ ITEMS: Mapping[str, tuple[str, Sequence[Item]]] = {
     "a session whose start failed": ("PASS", [step("start"), start(500), said("b")]),
     "a session that was started at last": ("WARN", [step("start"), start(401), *RESUMED, start(), said("b")]),
     "a session that is not started again": ("WARN", [step("start"), start(500), start(), *RESUMED, said("b")]),
+    "a session that was opened again while nothing answered": (
+        "PASS", [step("start"), start(), step("end"), RESET_ON, step("resume"), RESET_OFF, said("b")]
+    ),
+    "a session that was opened again after nothing had answered": (
+        "WARN", [step("start"), start(), RESET_ON, step("end"), RESET_OFF, step("resume"), said("b")]
+    ),
     "a session that may not be started again": ("PASS", [step("start"), start(409), *RESUMED, said("b")]),
     "one that was refused once": ("PASS", [step("start"), start(403), start(), *RESUMED, said("b")]),
     "a start that is refused later": ("WARN", [step("start"), start(), said("b"), *RESUMED, start(401)]),
@@ -95,3 +102,19 @@ def test_steps_that_are_no_prompts_are_no_subjects(tmp_path: Path) -> None:
     """Whatever they are called."""
     items = [step("start"), start(), step("clear"), step("compact"), step("tool"), step("end")]
     assert judged(tmp_path, items).verdict == "NOT-APPLICABLE"
+
+
+@pytest.mark.parametrize(("text", "verdict"), [("a", "PASS"), ("b", "WARN")])
+def test_late_submission_holds_what_was_said_in_its_step(text: str, verdict: str, tmp_path: Path) -> None:
+    """That it comes after the model's turn is another requirement's; a text of a turn before is stale."""
+    turns = [("a", "one"), ("b", "two")] if text == "a" else [("b", "one"), ("a", "two")]
+    told = "\n".join(f"User: {user}\nAssistant: {reply}" for user, reply in turns)
+    items = [
+        *[step("start"), start()],
+        *[step("prompt", text="a", reply="one"), {"mark": "model", "data": {"session": "s1"}}],
+        hook("user-prompt-submit", "k1", userMessage=text, lastAssistantMessage="one"),
+        *[step("prompt", text="b", reply="two"), hook("user-prompt-submit", "k1", userMessage="b")],
+        *[step("end"), hook("session-end", "k1", transcript=told)],
+    ]
+    trace = build(tmp_path / "trace.jsonl", items, shared=False)
+    assert judge(trace, frozenset({"SIG-PROMPT-010"})).judgements["SIG-PROMPT-010"].verdict == verdict

@@ -73,6 +73,7 @@ def recall(key: str) -> Item:
 
 
 PRE = hook("pre-compaction")
+PROBE = {"request": {"method": "GET", "path": "/health"}}
 UNHEARD = {**prompt(), "response": None}
 CLOSED, OPENED = mark("fault", kind="refuse", on=True), mark("fault", kind="refuse", on=False)
 RESET_ON, RESET_OFF = mark("fault", kind="reset", on=True), mark("fault", kind="reset", on=False)
@@ -266,6 +267,8 @@ def test_last_opening_of_a_session(recorded: Any) -> None:
         ([step("clear"), end(), step("end"), end()], True),
         ([step("start"), start(), step("resume"), start()], True),
         ([step("resume"), start(), step("clear"), start()], True),
+        ([step("clear"), PROBE, step("start"), PROBE], True),
+        ([step("start"), PROBE, step("prompt"), PROBE], False),
         ([step("end"), start(), step("clear"), start()], False),
         ([step("start"), end(), step("clear"), end()], False),
         ([step("start"), prompt(), step("clear"), prompt()], False),

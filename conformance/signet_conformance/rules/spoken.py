@@ -10,6 +10,7 @@ from signet_conformance.facts import PROMPT, START, Call, Recording, text_or_non
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
 from signet_conformance.rules.prompt import answered_before, is_in_its_turn
 from signet_conformance.rules.steps import (
+    PromptStep,
     disturbed_between,
     last_opening,
     openings,
@@ -37,7 +38,8 @@ def text_is_the_current_prompt(recording: Recording) -> Iterator[Outcome]:
     settled: set[int] = set()
     steps = prompt_steps(recording)
     for late, transcript, newer_follow in answered_before(recording):
-        if newer_follow and not is_in_its_turn(steps, late):
+        # Where marks tell what the user said in a step, that is the measure; that it comes late is SIG-PROMPT-003's.
+        if newer_follow and not is_in_its_turn(steps, late) and not _is_what_was_said(recording, steps, late):
             settled.add(late.seq)
             yield warn(
                 late,
@@ -64,6 +66,11 @@ def text_is_the_current_prompt(recording: Recording) -> Iterator[Outcome]:
     if rest:
         why = "a prompt without a text" if steps else "without step marks the prompt of the turn is not known"
         yield undecided(*rest[:20], message=why)
+
+
+def _is_what_was_said(recording: Recording, steps: Sequence[PromptStep], call: Call) -> bool:
+    """Whether a submission holds the text of the step in which it was sent."""
+    return any(call in step.prompts and _says(recording, call.text or "", plain(step.text)) for step in steps)
 
 
 def _says(recording: Recording, text: str, wanted: str) -> bool:
@@ -182,7 +189,9 @@ def _could_start(recording: Recording, step: StepMark) -> bool:
     opened = last_opening(recording, step)
     if starts and opened is not None and not any(call.seq > opened[0] for call in starts):
         # Opened again, and not started: a request that was refused before may not come a second time (SIG-HTTP-010).
-        return starts[-1].accepted and not any(call.status in _REFUSED for call in starts)
+        # Nor may one have been possible, as nothing answered when it was opened.
+        refused = any(call.status in _REFUSED for call in starts)
+        return starts[-1].accepted and not refused and not disturbed_between(recording, *opened)
     return (
         starts[-1].accepted
         if starts

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TypeGuard
 
-from signet_conformance.facts import END, PROMPT, START, Call, Recording, text_or_none
+from signet_conformance.facts import END, HEALTH, PROMPT, START, Call, Recording, text_or_none
 from signet_conformance.trace.marks import (
     FaultMark,
     KitMark,
@@ -23,7 +23,11 @@ from signet_conformance.trace.marks import (
 
 OPENING = frozenset({StepName.START, StepName.RESUME, StepName.CLEAR})
 _OUTAGES = frozenset({"refuse", "reset", "hang"})
-_ASKED_FOR_BY: Mapping[str | None, AbstractSet[str]] = {START: OPENING, END: {StepName.CLEAR, StepName.END}}
+_ASKED_FOR_BY: Mapping[str | None, AbstractSet[str]] = {
+    HEALTH: OPENING,
+    START: OPENING,
+    END: {StepName.CLEAR, StepName.END},
+}
 """The steps of other kinds that ask for the same: who clears a session ends it, and opens it anew."""
 
 
