@@ -40,6 +40,19 @@ def test_what_is_new_fails_and_says_why(invoke: Invoke, old: Path, new: Path) ->
     assert done.stdout.splitlines()[-1].startswith("2 new, 0 mended, ")
 
 
+def test_a_change_that_many_calls_show_is_told_once(invoke: Invoke, tmp_path: Path) -> None:
+    """Two recalls without their agent are one reason, in the terminal and in the comment."""
+    twice = [CONFORMING[0], CONFORMING[1], CONFORMING[2], CONFORMING[2], CONFORMING[3]]
+    before = run_of(invoke, tmp_path / "runs" / "before", twice, "2026-11-20T10:00:00Z")
+    new = run_of(invoke, tmp_path / "runs" / "new", BREACHING, "2026-11-21T10:00:00Z")
+    text = " ".join(invoke("compare", before, new, "--markdown", "comment.md").stdout.split())
+    told = text.partition("new FAIL SIG-AGENT-002")[2].partition("page ")[0]
+    assert told.count("because request body /agentId") == 1
+    assert "and others like it" in told
+    block = Path("comment.md").read_text(encoding="utf-8").partition("### FAIL SIG-AGENT-002")[2].partition("###")[0]
+    assert block.count("**because**") == 1
+
+
 def test_what_is_mended_does_not_fail(invoke: Invoke, old: Path, new: Path) -> None:
     """The other way round nothing is new: 0, and both are told as mended."""
     done = invoke("compare", new, old)

@@ -61,6 +61,15 @@ def why_words(difference: Difference) -> str:
     return f"{difference.kind.value}: {printable(difference.member, 120)} {where}".replace("  ", " ")
 
 
+def _reasons(step: Step) -> Iterator[str]:
+    """The changes of the requests, one member of one operation once however many calls show it."""
+    alike: dict[tuple[Kind, str, str], list[Difference]] = {}
+    for difference in step.why:
+        alike.setdefault((difference.kind, difference.call, difference.member), []).append(difference)
+    for first, *more in alike.values():
+        yield why_words(first) + (", and others like it" if more else "")
+
+
 def lines(compared: Compared, width: int, colour: bool = False) -> list[str]:
     """What is new in full, what is mended and what is still there in a line each."""
     return drawn([*_things(compared)], width, colour)
@@ -98,8 +107,8 @@ def _fresh(step: Step, *, in_full: bool) -> Iterator[RenderableType]:
         yield labelled("seen", f"in {counted(breach.traces, 'trace')}")
     if finding is not None and finding.pointer:
         yield labelled("at", printable(finding.pointer, 300))
-    for difference in step.why:
-        yield labelled("because", why_words(difference))
+    for reason in _reasons(step):
+        yield labelled("because", reason)
     if requirement is not None:
         yield labelled("change", requirement.fix)
         yield labelled_command("page", ["signet-conformance", "explain", breach.requirement])
@@ -134,7 +143,7 @@ def _block(step: Step) -> Sequence[str]:
         exchange = f" #{finding.exchanges[0]}" if finding is not None and finding.exchanges else ""
         seen = f", in {counted(breach.traces, 'trace')}" if breach.traces > 1 else ""
         block.append(f"- **where**: {code(printable(breach.file, 400) + exchange)}{seen}")
-    block += [f"- **because**: {inline(printable(why_words(difference), 600))}" for difference in step.why]
+    block += [f"- **because**: {inline(printable(reason, 600))}" for reason in _reasons(step)]
     if requirement is not None:
         block.append(f"- **change**: {inline(requirement.fix)}")
         address = page_address(breach.requirement)
