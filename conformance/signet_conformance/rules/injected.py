@@ -118,16 +118,19 @@ def noted(piece: Recording) -> Noted:
         subjects.append(call.seq)
         for _, text in fields:
             for mark, hashes in pieces.items():
-                hashes.extend(hashes_of_pieces(text, mark))
-    texts = list(_texts(piece))
+                if mark in text:
+                    hashes.extend(hashes_of_pieces(text, mark))
     since = next((call.seq for call in piece.calls if _inject(call) is not None), None)
-    return Noted(since, texts, subjects, pieces)
+    return Noted(since, list(_texts(piece)), subjects, pieces)
 
 
 def _texts(recording: Recording) -> Iterator[Distant]:
     """What the answers of a recording inject, in the order of the exchanges."""
     for source in recording.calls:
-        for number, text in enumerate(_recognisable(_inject(source) or "")):
+        inject = _inject(source)
+        if inject is None:
+            continue
+        for number, text in enumerate(_recognisable(inject)):
             yield Distant.of(text, source.seq * Needles.PLACES + number)
 
 

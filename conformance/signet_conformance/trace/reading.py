@@ -22,7 +22,7 @@ from signet_conformance.trace.shelf import Shelf
 from signet_conformance.trace.sides import MODEL, model_side
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
-HELD_BYTES = 80 * 1024 * 1024
+HELD_BYTES = 64 * 1024 * 1024
 """The exchanges of a larger recording are not held: its trace reads them from the file when they are asked for."""
 SHARED_BYTES = 4 * 1024 * 1024
 """Of a smaller recording, one process has judged the whole before others have begun."""

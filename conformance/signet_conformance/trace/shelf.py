@@ -117,21 +117,50 @@ class Shelf(Sequence[Exchange]):
     def at(self, places: Sequence[int]) -> tuple[Exchange, ...]:
         """The exchanges at some places."""
         lines = Lines()
-        return tuple([self._read(place, lines) for place in places])
+        return tuple([self._entry(place, raw, lines) for place, raw in self._raw(places)])
 
     def _read(self, at: int, lines: Lines) -> Exchange:
+        ((_, raw),) = self._raw([at])
+        return self._entry(at, raw, lines)
+
+    def _raw(self, places: Sequence[int]) -> Iterator[tuple[int, bytes]]:
+        """The lines at some places; those that stand side by side in the file are read at once."""
+        run: list[int] = []
+        for place in places:
+            if run and self._offsets[run[-1]] + self._lengths[run[-1]] != self._offsets[place]:
+                yield from self._run(run)
+                run = []
+            run.append(place)
+        yield from self._run(run)
+
+    def _run(self, places: Sequence[int]) -> Iterator[tuple[int, bytes]]:
+        if not places:
+            return
+        first, last = places[0], places[-1]
+        begins = self._offsets[first]
         try:
-            raw = self._bytes(self._offsets[at], self._lengths[at])
+            data = self._bytes(begins, self._offsets[last] + self._lengths[last] - begins)
+        except OSError as failure:
+            raise self._failed(first, failure) from None
+        for place in places:
+            at = self._offsets[place] - begins
+            yield place, data[at : at + self._lengths[place]]
+
+    def _entry(self, at: int, raw: bytes, lines: Lines) -> Exchange:
+        try:
             entry = lines.entry(raw, self._lines[at])
             if isinstance(entry, Exchange) and entry.seq == self.numbers[at]:
                 return entry
             raise BrokenLineError("the line is not what it was, or names its number twice")
-        except (BrokenLineError, OSError) as broken:
-            raise TraceError(
-                str(broken),
-                where=f"{printable(self._name, 400)}:{self._lines[at]}",
-                remedy="take the line out, or record the session again",
-            ) from None
+        except BrokenLineError as broken:
+            raise self._failed(at, broken) from None
+
+    def _failed(self, at: int, why: Exception) -> TraceError:
+        return TraceError(
+            str(why),
+            where=f"{printable(self._name, 400)}:{self._lines[at]}",
+            remedy="take the line out, or record the session again",
+        )
 
     def _bytes(self, offset: int, length: int) -> bytes:
         if hasattr(os, "pread"):
