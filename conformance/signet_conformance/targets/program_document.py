@@ -32,6 +32,9 @@ class Connector(Part):
     options: Annotated[dict[str, Any], Field(description="What the connector's own setup passes to its installer.")] = (
         Field(default_factory=dict)
     )
+    told_daemon: Annotated[
+        bool, Field(description="Whether its installer is told the daemon's address: one that calls it must be.")
+    ] = False
     place: Annotated[
         Maybe[Text], Field(description="a path in the home: where the program loads a connector's file from")
     ] = None

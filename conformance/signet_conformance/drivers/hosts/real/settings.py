@@ -26,7 +26,8 @@ def prepare(home: Path, options: Mapping[str, Any], known: Mapping[str, str], en
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content if isinstance(content, str) else json.dumps(content, indent=2), "utf-8")
     if options["installer"] is not None:
-        install(options["install"], options["installer"], env, options=options["installer_options"])
+        told, more = options["installer_told_daemon"], options["installer_options"]
+        install(options["install"], options["installer"], env, remote=told, options=more)
     else:
         place = home / options["place"]
         place.parent.mkdir(parents=True, exist_ok=True)
