@@ -29,8 +29,9 @@ def test_every_listed_connector_has_a_profile() -> None:
     """Each connector with a row and a page in docs/connectors is known by name, and the other way round."""
     pages = ROOT / "docs" / "connectors"
     rows = re.findall(r"^\| \[([a-z-]+)\]\(\1\.md\) \|", (pages / "README.md").read_text(), re.MULTILINE)
-    assert set(rows) == set(targets.names()) - {"reference", "reference-adapter"}
-    assert [name for name in rows if not (pages / f"{name}.md").is_file()] == []
+    known = set(targets.names()) - {"reference", "reference-adapter"}
+    assert set(rows) == known, "its row in docs/connectors/README.md, and its profile, targets/NAME.json"
+    assert [name for name in rows if not (pages / f"{name}.md").is_file()] == [], "its page, docs/connectors/NAME.md"
 
 
 @pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)
