@@ -36,7 +36,12 @@ _CLI: Final = (
     "signet_conformance.engine",
     "signet_conformance.rules",
 )
-PROGRAMS: Final = {"pytest": _PYTEST, "signet_conformance.cli": _CLI}
+_HARNESS: Final = (
+    "signet_reference_harness.cli.llm",
+    "signet_reference_harness.llm_server.app",
+    "signet_reference_harness.local_server",
+)
+PROGRAMS: Final = {"pytest": _PYTEST, "signet_conformance.cli": _CLI, "signet_reference_harness.cli": _HARNESS}
 
 _forks = Forks()
 held = _forks.held

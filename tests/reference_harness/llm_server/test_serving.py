@@ -16,6 +16,7 @@ import pytest
 
 from signet_reference_harness.cli import guarded, main
 from signet_reference_harness.llm_server.kept import MOST_BYTES, MOST_REQUESTS, Requests
+from tests.support import inner_pytest
 
 from .served import Serve, started
 
@@ -159,11 +160,11 @@ def test_a_script_that_cannot_be_read_is_an_error_with_its_place(tmp_path: Path,
     """Exit status 2; file, pointer, value and what was expected on standard error; no traceback."""
     path = tmp_path / "s.json"
     path.write_text(script)
-    ended = subprocess.run([*COMMAND, "llm", str(path)], capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr.startswith("error: ")
-    assert message in ended.stderr
-    assert "Traceback" not in ended.stderr
+    ended = inner_pytest.finished([*COMMAND, "llm", str(path)], tmp_path)
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err.startswith("error: ")
+    assert message in ended.err
+    assert "Traceback" not in ended.err
 
 
 @pytest.mark.parametrize(
@@ -175,11 +176,11 @@ def test_a_script_that_cannot_be_read_is_an_error_with_its_place(tmp_path: Path,
         (["lml"], "error: unknown command 'lml'\ntry: signet-harness llm --help"),
     ],
 )
-def test_a_command_line_that_is_wrong_is_an_error(arguments: list[str], message: str) -> None:
+def test_a_command_line_that_is_wrong_is_an_error(arguments: list[str], message: str, tmp_path: Path) -> None:
     """Exit status 2 and what to do next."""
-    ended = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr.startswith(message)
+    ended = inner_pytest.finished([*COMMAND, *arguments], tmp_path)
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err.startswith(message)
 
 
 def test_a_module_that_was_cut_off_is_no_interruption(
@@ -207,9 +208,9 @@ def test_a_port_that_is_taken_is_an_error(serve: Serve, tmp_path: Path) -> None:
     path.write_text('{"format": "signet-llm/1"}')
     port = serve(turns=[]).url.rpartition(":")[2]
     command = [*COMMAND, "llm", str(path), "--port", port]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ended.returncode == 2
-    assert ended.stderr.startswith(f"error: port {port} is in use by another program\ntry: leave --port out")
+    ended = inner_pytest.finished(command, tmp_path)
+    assert ended.status == 2
+    assert ended.err.startswith(f"error: port {port} is in use by another program\ntry: leave --port out")
 
 
 def test_kept_requests_are_bounded() -> None:
