@@ -22,8 +22,8 @@ TAB, ENTER, SHIFT = "\ue004", "\ue007", "\ue008"
 def missing() -> str | None:
     """What this machine lacks for the tests of pages; None when it has all."""
     if shutil.which(DRIVER) is None:
-        return f"there is no {DRIVER}"
-    return None if any(map(shutil.which, BROWSERS)) else f"there is none of {', '.join(BROWSERS)}"
+        return f"{DRIVER} is not on PATH"
+    return None if any(map(shutil.which, BROWSERS)) else f"none of {', '.join(BROWSERS)} is on PATH"
 
 
 class Browser:
