@@ -50,7 +50,7 @@ def test_a_report_is_not_left_half_written(invoke: Invoke, tmp_path: Path, monke
     """When the run is interrupted, --output leaves no file and the exit status is 130."""
     trace = write(tmp_path / "a.jsonl", CONFORMING)
 
-    def interrupt(*_: object) -> None:
+    def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("signet_conformance.cli.judging.read_recording", interrupt)
