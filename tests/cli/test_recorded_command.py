@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -38,7 +39,8 @@ def leave(number, frame):
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, leave)
 pathlib.Path("ready").write_text("")
-time.sleep(600)
+while True:
+    time.sleep(0.05)
 """
 
 
@@ -150,8 +152,15 @@ def test_signal_is_passed_on_and_nothing_is_left(tmp_path: Path, number: signal.
 
 def test_command_in_a_terminal_has_it_and_hears_its_keys(tmp_path: Path) -> None:
     """What is typed reaches the command, and Ctrl-C ends the command alone: the recording is judged."""
-    # Loaded before the first key: an interrupt in the midst of an import may be lost.
-    program = "import time; print('name?', flush=True); print('hello', input(), flush=True); time.sleep(600)"
+    # Loaded before the first key: an interrupt in the midst of an import may be lost. One that comes right before a
+    # sleep is noticed at its end, so the sleeps are short.
+    program = """
+import time
+print('name?', flush=True)
+print('hello', input(), flush=True)
+while True:
+    time.sleep(0.05)
+"""
     words = ["record", "--out", "run.jsonl", "--", sys.executable, "-c", program]
     leader, follower = os.openpty()
     # A session of its own, so that the terminal becomes the controlling one of it.
@@ -178,6 +187,8 @@ def _shown_until(leader: int, text: bytes) -> bytes:
     """What the terminal shows up to and with `text`."""
     shown = b""
     while text not in shown:
+        readable, _, _ = select.select([leader], [], [], PATIENCE_S)
+        assert readable, shown.decode(errors="replace")
         shown += os.read(leader, 4096)
     return shown
 
