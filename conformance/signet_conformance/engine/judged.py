@@ -29,9 +29,11 @@ class Judged:
     @property
     def recording(self) -> Recording:
         """The trace as rules read it, built once: the one that was judged."""
-        if self._recording is None:
-            object.__setattr__(self, "_recording", Recording(self.trace, self.daemon_version))
-        return self._recording  # type: ignore[return-value]  # set just above
+        recording = self._recording
+        if recording is None:
+            recording = Recording(self.trace, self.daemon_version)
+            object.__setattr__(self, "_recording", recording)
+        return recording
 
     @classmethod
     def of(

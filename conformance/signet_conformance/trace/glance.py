@@ -22,7 +22,7 @@ _SERVER_FAILED = 500
 
 
 class Glance(NamedTuple):
-    """The number of an exchange, the session keys that its request may mean, and whether its answer is no good one.
+    """The number of an exchange, the session keys that its request may mean, and whether it went wrong.
 
     `troubled`: it ended with an error, or with a status of 500 or more.
     """
