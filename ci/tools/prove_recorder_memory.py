@@ -37,6 +37,7 @@ GROWTH = 1.1
 """So many times the memory of the first wave of connections may the second one take."""
 FEW_FILES, ROOM_FOR_FEW = 512, 600
 PAUSE_S = 1.0
+"""How long a client stands still on purpose: meanwhile the recorder must not take in what nobody takes off it."""
 PIECE = b"r" * MB
 ANSWER = b'{"inject":"Invoices are rounded half to even."}'
 REQUEST = b'{"harness":"claude-code","userMessage":"Round invoices."}'
@@ -205,6 +206,7 @@ def _connections(folder: Path, upstream: int, count: int) -> bool:
 def _few_files(folder: Path, upstream: int) -> bool:
     with _recorder(upstream, folder / "few.jsonl", FEW_FILES) as recorder:
         answers, _ = _wave(recorder, ROOM_FOR_FEW)
+        # The recorder hears that the clients have left, and has nothing that it could tell us by.
         time.sleep(PAUSE_S)
         with recorder.connect() as client:
             after = _ask(client, 0)

@@ -39,7 +39,7 @@ def whole(raw: bytes) -> Glance:
     ],
 )
 def test_glance_tells_the_keys_that_a_request_may_mean(raw: bytes, names: tuple[str, ...]) -> None:
-    """Keys are told as the daemon reads them; what is no key is passed over."""
+    """Keys are told as the daemon reads them; numbers and blanks are passed over."""
     assert glance(raw) == whole(raw) == Glance(7, names, troubled=False)
 
 
@@ -54,7 +54,7 @@ def test_glance_tells_the_keys_that_a_request_may_mean(raw: bytes, names: tuple[
     ],
 )
 def test_what_a_glance_does_not_take_in_the_whole_exchange_tells(raw: bytes, names: tuple[str, ...]) -> None:
-    """A key in a header or in a text, a body that is no object or was cut: a glance says nothing of it."""
+    """A glance leaves alone a key in a header or in a text, and a body that was cut or is not an object."""
     assert glance(raw) is None
     assert whole(raw).names == names
 

@@ -41,7 +41,7 @@ def language_of(folder: Path) -> Language:
 
 
 def blank_driver(folder: Path) -> Language | None:
-    """The language of a driver in the folder that nobody has filled in yet; None where there is no such driver."""
+    """The language of a driver in the folder that nobody has filled in yet; None without such a driver."""
     return next((language for language in _LANGUAGES if _is_blank(folder, language)), None)
 
 

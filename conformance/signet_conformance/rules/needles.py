@@ -52,7 +52,7 @@ def longest_piece(needle: str) -> tuple[str, int] | None:
 
 def hashes_of_pieces(text: str, mark: str) -> list[int]:
     """The hashes of the pieces of a text between two marks which are as long as those that needles are indexed by."""
-    # What stands before the first mark and after the last is no such piece of a needle in the text.
+    # Before the first mark and after the last, a needle in the text would be cut: such pieces do not count.
     return [hash(piece) for piece in text.split(mark)[1:-1] if len(piece) >= _LONGEST_BLOCK]
 
 

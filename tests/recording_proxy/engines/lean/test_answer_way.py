@@ -18,7 +18,7 @@ def test_a_client_that_needs_the_head_alone_has_heard_a_small_answer(
 
     def apart(call: Call) -> None:
         call.send(head)
-        time.sleep(0.1)
+        time.sleep(0.1)  # the gap between head and body is what is tested
         call.send(b"{}")
 
     upstream.handlers["/apart"] = apart

@@ -42,7 +42,7 @@ class Gateway:
                 raise StepError(f"the gateway of OpenClaw took no session within {START_S:g} s{self.process.told}")
 
     def settle(self, settle_s: float) -> None:
-        """Wait until it has taken sessions for that time."""
+        """Wait until it has taken sessions for that time: of what it goes on loading meanwhile it says nothing."""
         time.sleep(max(0.0, self._since + settle_s - time.monotonic()))
 
     def _hear(self, word: str) -> None:
