@@ -54,6 +54,12 @@ def test_the_closing_line_tells_the_verdict(verdicts: tuple[Verdict, ...], statu
             "failed by 1 stale entry, with 1 WARN; 2 requirements tested in 1 trace (exit 1)",
         ),
         ((Verdict.ERROR,), 4, "1 ERROR; 1 requirement tested in 1 trace (exit 4)"),
+        ((Verdict.PASS,), 4, "incomplete: 1 stale entry; 1 requirement tested in 1 trace (exit 4)"),
+        (
+            (Verdict.PASS, Verdict.FAIL),
+            4,
+            "incomplete: 1 stale entry, with 1 FAIL; 2 requirements tested in 1 trace (exit 4)",
+        ),
         ((Verdict.INCONCLUSIVE,), 1, "nothing was tested in 1 trace, failed by 1 stale entry (exit 1)"),
     ],
 )

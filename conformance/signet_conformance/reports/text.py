@@ -11,7 +11,7 @@ from rich.text import Text
 
 from signet_conformance.contract import catalogue, requirements
 from signet_conformance.engine import Judged
-from signet_conformance.errors import NothingTestedError, printable
+from signet_conformance.errors import KitError, NothingTestedError, printable
 from signet_conformance.finding import FOLDING_ORDER, Judgement, Verdict
 from signet_conformance.outcome.coverage import Coverage
 from signet_conformance.reports.evidence import BREACHES
@@ -193,6 +193,8 @@ def closing_line(
     with_counted = f", with {counted}" if counted else ""
     if because and status == 1:
         text, worst = f"failed by {because}{with_counted}", Verdict.FAIL
+    elif because and status == KitError.exit_status and not tally[Verdict.ERROR]:
+        text, worst = f"incomplete: {because}{with_counted}", Verdict.ERROR
     elif status:
         text = counted or "nothing is breached"
     else:
