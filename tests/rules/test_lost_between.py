@@ -35,6 +35,12 @@ def hook(operation: str, key: str = "k-1", answer: Mapping[str, Any] | None = No
     return {"request": request, "response": {"status": 200, "body": told}}
 
 
+def recalled(key: str) -> Item:
+    """A recall that carries a key."""
+    request = {"method": "POST", "path": "/api/memory/recall", "body": {"query": "ledger", "sessionKey": key}}
+    return {"request": request, "response": {"status": 200, "body": {"results": []}}}
+
+
 START, PROMPT, END = hook("session-start"), hook("user-prompt-submit"), hook("session-end", reason="exit")
 PRE, COMPLETE = hook("pre-compaction"), hook("compaction-complete")
 UNKNOWN = hook("user-prompt-submit", answer={"inject": "", "memoryCount": 0, "sessionKnown": False})
@@ -72,11 +78,25 @@ def test_hook_that_met_nobody_is_not_missed(
 @pytest.mark.parametrize(("away", "expected"), [(True, "INCONCLUSIVE"), (False, "WARN")])
 def test_recall_of_a_session_whose_start_was_lost(tmp_path: Path, away: bool, expected: str) -> None:
     """Its key is open for the connector, though nobody heard it being started."""
-    recall = {"method": "POST", "path": "/api/memory/recall", "body": {"query": "ledger", "sessionKey": "k-2"}}
-    answered = {"request": recall, "response": {"status": 200, "body": {"results": []}}}
     opened = step("start", 1, "s2")
     begun = [AWAY, opened, BACK] if away else [opened]
-    items = [step("start", 0), START, *begun, step("tool", 2, "s2"), answered]
+    items = [step("start", 0), START, *begun, step("tool", 2, "s2"), recalled("k-2")]
+    assert judge(build(tmp_path / "trace.jsonl", items)).judgements["SIG-REC-004"].verdict == expected
+
+
+FAILING, MENDED = ({"mark": "fault", "data": {"kind": "status", "status": 500, "on": on}} for on in (True, False))
+
+
+@pytest.mark.parametrize(
+    ("switched", "key", "expected"),
+    [(True, "k-2", "INCONCLUSIVE"), (False, "k-2", "WARN"), (True, "k-0", "WARN")],
+)
+def test_recall_of_a_session_that_could_not_be_opened(tmp_path: Path, switched: bool, key: str, expected: str) -> None:
+    """No key fits it better than its own, which may never have been sent before; that of an ended session does not."""
+    ended = [step("start", 0, "s0"), hook("session-start", "k-0"), hook("session-end", "k-0")]
+    opened = step("start", 2, "s2")
+    begun = [FAILING, opened, MENDED] if switched else [opened]
+    items = [*ended, step("start", 1), START, *begun, step("tool", 3, "s2"), recalled(key)]
     assert judge(build(tmp_path / "trace.jsonl", items)).judgements["SIG-REC-004"].verdict == expected
 
 

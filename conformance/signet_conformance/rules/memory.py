@@ -27,7 +27,13 @@ from signet_conformance.facts import (
     text_or_none,
 )
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import another_session, start_may_be_lost
+from signet_conformance.rules.steps import (
+    another_session,
+    session_of,
+    start_may_be_lost,
+    start_was_disturbed,
+    step_before,
+)
 
 MAX_UNCONFIRMED = 25
 MAX_POLLS = 20
@@ -81,6 +87,8 @@ def recall_carries_the_open_key(recording: Recording) -> Iterator[Outcome]:
             )
         elif call.key is not None and start_may_be_lost(recording, call):
             yield undecided(call, message="nothing listened when its session was opened: a start may have been refused")
+        elif call.key is not None and _could_not_be_opened(recording, call):
+            yield undecided(call, message="its session could not be opened undisturbed: there is no better key to send")
         else:
             yield warn(
                 call,
@@ -91,6 +99,14 @@ def recall_carries_the_open_key(recording: Recording) -> Iterator[Outcome]:
                 expected="sessionKey of an open session",
                 received=call.key,
             )
+
+
+def _could_not_be_opened(recording: Recording, call: Call) -> bool:
+    """Whether something disturbed the opening of the session whose turn marks say it is; its key is no other's."""
+    step = step_before(recording, call.seq)
+    if step is None or not start_was_disturbed(recording, step):
+        return False
+    return session_of(recording, call.key) in (None, step.session)
 
 
 def save_has_content(recording: Recording) -> Iterator[Outcome]:
