@@ -12,10 +12,12 @@ import click
 from signet_conformance.cli.inputs import trace_files
 from signet_conformance.cli.output import report_stream
 from signet_conformance.cli.recordings import read_recording
+from signet_conformance.drivers.played_face import played
 from signet_conformance.errors import NothingTestedError, UsageError, printable
 from signet_conformance.reports.terminal import Paragraph, drawn, terminal_width, wants_colour
 from signet_conformance.targets.drift import drifts, hooks_observed, not_compared, release_of, updated
 from signet_conformance.targets.face import Face, face_of_harness
+from signet_conformance.targets.plugin_drift import plugin_drifts, unplayed, updated_plugin_face
 from signet_conformance.trace import Trace
 
 DRIFTED = 1
@@ -42,10 +44,13 @@ def command() -> None:
 def check(name: str, recordings: tuple[str, ...]) -> int:
     """Print the differences; the exit status says whether there are any."""
     face, release, traces = _read(name, recordings)
-    differences = list(dict.fromkeys(drift.words for drift in drifts(face.data, traces)))
-    told = [f"{face.name} beside {face.data.harness} {release}: {len(hooks_observed(traces))} runs of hooks"]
+    differences = _differences(face, traces)
+    observed = "events of a plugin" if face.data.code else "runs of hooks"
+    told = [f"{face.name} beside {face.data.harness} {release}: {len(hooks_observed(traces))} {observed}"]
     if unseen := not_compared(face.data, traces):
         told.append(f"not compared, for no run shows them: {', '.join(unseen)}")
+    if left := unplayed(face.data, traces):
+        told.append(f"not compared, for the face does not play them: {', '.join(left)}")
     paragraphs = [Paragraph(printable(line, 600), 0, 2) for line in told]
     paragraphs += [Paragraph(f"drift: {printable(line, 600)}", 0, 2) for line in differences]
     print(*drawn(paragraphs, terminal_width(), wants_colour(sys.stdout)), sep="\n")
@@ -61,12 +66,25 @@ def check(name: str, recordings: tuple[str, ...]) -> int:
 def update(name: str, recordings: tuple[str, ...], output: str, force: bool) -> int:
     """Write the face; what it still differs in is told."""
     face, release, traces = _read(name, recordings)
-    document = updated(json.loads(face.path.read_bytes()), traces, release)
+    data = json.loads(face.path.read_bytes())
+    if face.data.code is None:
+        document = updated(data, traces, release)
+    else:
+        document = updated_plugin_face(data, traces, [played(face, trace) for trace in traces], release)
     with report_stream(output, force) as stream:
         stream.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-    left = dict.fromkeys(drift.words for drift in drifts(type(face.data).model_validate(document), traces))
+    left = _differences(Face(Path(output).absolute(), type(face.data).model_validate(document)), traces)
     print(f"wrote {printable(output, 400)}", *(f"to mend by hand: {printable(line, 600)}" for line in left), sep="\n")
     return 0
+
+
+def _differences(face: Face, traces: Sequence[Trace]) -> Sequence[str]:
+    """Where the program did otherwise than the face, each difference once."""
+    if face.data.code is None:
+        told = drifts(face.data, traces)
+    else:
+        told = plugin_drifts(face.data, traces, [played(face, trace) for trace in traces])
+    return list(dict.fromkeys(drift.words for drift in told))
 
 
 def _read(name: str, recordings: Sequence[str]) -> tuple[Face, str, Sequence[Trace]]:
@@ -81,7 +99,7 @@ def _read(name: str, recordings: Sequence[str]) -> tuple[Face, str, Sequence[Tra
         raise NothingTestedError(
             f"{why} in {len(traces)} recordings: there is nothing to compare",
             where=printable(", ".join(map(str, recordings)), 400),
-            remedy="signet-conformance run TARGET --harness real --report DIR; plugins leave no marks of their events",
+            remedy="signet-conformance run TARGET --harness real --report DIR; the plugins of some programs are not heard",
         )
     host, release = launched
     face = face_of_harness(name, release)

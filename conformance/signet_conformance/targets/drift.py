@@ -41,7 +41,7 @@ def release_of(traces: Iterable[Trace]) -> tuple[str, str] | None:
 
 
 def hooks_observed(traces: Iterable[Trace]) -> Sequence[ObservedMark]:
-    """The runs of hooks in some recordings; a command that no hook runs has no event."""
+    """What hooks and plugins were told in some recordings; a command that no hook runs has no event."""
     return [mark for trace in traces for mark in marks_of(trace, ObservedMark) if mark.event is not None]
 
 
@@ -56,7 +56,7 @@ def drifts(face: FaceDocument, traces: Sequence[Trace]) -> Iterator[Drift]:
     seen = {str(mark.event) for mark in runs}
     for trace in traces:
         yield from _order(face, trace, seen)
-        yield from _folders(trace)
+        yield from folders(trace)
     for event in sorted(seen):
         yield from _members(face, event, [mark for mark in runs if mark.event == event])
     yield from _environment(face, runs)
@@ -76,7 +76,7 @@ def _order(face: FaceDocument, trace: Trace, seen: set[str]) -> Iterator[Drift]:
     for how, low, high, first, last in SequenceMatcher(None, expected, done, autojunk=False).get_opcodes():
         if how != "equal":
             before = f" after {expected[low - 1]}" if low else " first"
-            yield Drift(f"events{before}", _listed(expected[low:high]), _listed(done[first:last]))
+            yield Drift(f"events{before}", listed(expected[low:high]), listed(done[first:last]))
 
 
 def _played(face: FaceDocument, trace: Trace) -> Iterator[str]:
@@ -91,7 +91,7 @@ def _played(face: FaceDocument, trace: Trace) -> Iterator[str]:
             yield from (action.event for action in face.turn_end if hasattr(action, "event"))
 
 
-def _folders(trace: Trace) -> Iterator[Drift]:
+def folders(trace: Trace) -> Iterator[Drift]:
     """Hooks run in the folder of their session's project, as the name of the folder tells."""
     project: dict[str | None, str] = {}
     session_of: str | None = None
@@ -117,9 +117,9 @@ def _members(face: FaceDocument, event: str, runs: Sequence[ObservedMark]) -> It
     always = set.intersection(*(set(run.members) for run in runs))
     never = known - {name for run in runs for name in run.members}
     if never:
-        yield Drift(f"members of {event}", _listed(sorted(never)), "leave them out")
+        yield Drift(f"members of {event}", listed(sorted(never)), "leave them out")
     if more := always - known - sometimes:
-        yield Drift(f"members of {event}", "nothing of them", f"send {_listed(sorted(more))}")
+        yield Drift(f"members of {event}", "nothing of them", f"send {listed(sorted(more))}")
 
 
 def _environment(face: FaceDocument, runs: Sequence[ObservedMark]) -> Iterator[Drift]:
@@ -127,9 +127,9 @@ def _environment(face: FaceDocument, runs: Sequence[ObservedMark]) -> Iterator[D
     always = set.intersection(*(set(run.env) for run in runs)) if runs else set()
     lacking = set(face.project_variables) - always if runs else set()
     if lacking:
-        yield Drift("environment of hooks", _listed(sorted(lacking)), "set none of them")
+        yield Drift("environment of hooks", listed(sorted(lacking)), "set none of them")
     if face.environment is not None and (more := always - set(face.environment) - _ANY_PROCESS):
-        yield Drift("environment of hooks", f"{_listed(face.environment)} and no other", _listed(sorted(more)))
+        yield Drift("environment of hooks", f"{listed(face.environment)} and no other", listed(sorted(more)))
 
 
 def _durations(face: FaceDocument, runs: Sequence[ObservedMark]) -> Iterator[Drift]:
@@ -155,5 +155,6 @@ def updated(face: Mapping[str, Any], traces: Sequence[Trace], release: str) -> d
     return {**face, "version": release, "checked": checked, "events": events}
 
 
-def _listed(names: Iterable[str]) -> str:
+def listed(names: Iterable[str]) -> str:
+    """Some names in words."""
     return ", ".join(names) or "nothing"

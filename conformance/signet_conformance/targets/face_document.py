@@ -134,6 +134,16 @@ class FaceDocument(Document):
     hooks: Annotated[dict[str, Texts], Field(description="a table of lists: hook to the members of its input")] = Field(
         default_factory=dict
     )
+    unplayed: Annotated[
+        Texts, Field(description="Events that the harness tells its plugins and that this face does not play.")
+    ] = ()
+    irregular: Annotated[
+        Texts, Field(description="Events whose number and place nobody can foresee: their order is not compared.")
+    ] = ()
+    interactive: Annotated[
+        Texts,
+        Field(description="Events that come with a user at a screen only, and not as the kit drives the program."),
+    ] = ()
     budgets_ms: Annotated[
         dict[str, Annotated[float, Field(gt=0)]],
         Field(description="Event to the milliseconds after which the harness goes on without its handlers."),

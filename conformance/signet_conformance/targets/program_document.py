@@ -44,6 +44,22 @@ class Connector(Part):
     ] = Field(default_factory=dict)
 
 
+class Observer(Part):
+    """What writes down in the program what its plugins are told: a plugin of the kit's own, beside the connector."""
+
+    module: Annotated[Text, Field(pattern=r"^[a-z_]+\.mjs$", description="its file in drivers/hosts/observers")]
+    place: Annotated[Text, Field(description="a path in the home: where the program loads it from")]
+    events: Annotated[Items[Text], Field(description="The events, or hooks, that it takes part in.")]
+    rows: Annotated[
+        Items[Text],
+        Field(description="Events that come once a piece of something: of a row the first is written down."),
+    ] = ()
+    kinds: Annotated[
+        Items[Text],
+        Field(description='Members whose value tells one kind of an event from another, such as "reason".'),
+    ] = ()
+
+
 class Variation(Part):
     """What only some releases need: those from `since` on, and before `before`."""
 
@@ -93,6 +109,10 @@ class ProgramDocument(Document):
     env: Annotated[dict[str, str], Field(description="Its environment beside home, daemon and path.")] = Field(
         default_factory=dict
     )
+    observer: Annotated[
+        Maybe[Observer],
+        Field(description="what writes down what a plugin is told; hooks that run as commands need none"),
+    ] = None
     user_folders: Annotated[
         Items[Text], Field(description="Folders of a user's home that it keeps for itself: those must not change.")
     ]

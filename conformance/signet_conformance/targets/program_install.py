@@ -62,6 +62,9 @@ def _installed(program: Program, release: str | None) -> Installation:
         for words in program.profile.after_install:
             _run(filled(words, made.known()), staging)
         place = folder / version
+        if (place / INSTALLED).exists():
+            # Another run may be driving it.
+            return Installation(program, version, place)
         shutil.rmtree(place, ignore_errors=True)
         staging.rename(place)
         (place / INSTALLED).touch()

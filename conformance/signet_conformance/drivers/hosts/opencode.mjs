@@ -108,12 +108,6 @@ class Server {
     session.said = (session.said ?? 0) + 1;
     await this.#event(session, "message.updated", { info: message });
     await this.#event(session, "session.status", { status: { type: "busy" } });
-    if (session.title === undefined) {
-      // The title generator asks the model first, and takes what a plugin has ready for the next call.
-      await this.#system(session);
-      session.title = "A session";
-      await this.#event(session, "session.updated", { info: this.#info(session) });
-    }
     const system = await this.#callModel(session, step.session);
     session.turn = { reply: step.reply ?? "Understood.", name: step.session };
     if (!step.more) await this.#endTurn(session);
@@ -131,6 +125,12 @@ class Server {
   async #prepared(session) {
     const messages = structuredClone(this.#messages.get(session.id));
     await this.#hook(session, "experimental.chat.messages.transform", {}, { messages });
+    if (session.title === undefined) {
+      // The title generator asks the model first, and takes what a plugin has ready for the next call.
+      await this.#system(session);
+      session.title = "A session";
+      await this.#event(session, "session.updated", { info: this.#info(session) });
+    }
     return this.#system(session);
   }
 
@@ -200,6 +200,7 @@ class Server {
     await this.#callModel(session, step.session);
     await this.#answer(session, step.summary ?? "", { summary: true, mode: "compaction" });
     await this.#event(session, "session.compacted");
+    await this.#event(session, "session.status", { status: { type: "busy" } });
     await this.#idle(session);
     return {};
   }
@@ -222,6 +223,8 @@ class Server {
 
   async end(step) {
     const session = this.#sessions.of(step);
+    // One that is opened again is only left: no plugin is told.
+    if (step.resumed) return { key: session.id, ended: true };
     // Its messages are gone before anybody hears of it: what a plugin has not sent by then is lost.
     this.#messages.delete(session.id);
     await this.#event(session, "session.deleted", { info: this.#info(session) });

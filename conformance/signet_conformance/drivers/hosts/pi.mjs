@@ -146,16 +146,25 @@ class Program {
 
   async prompt(step) {
     await this.#fire("input", { text: step.text, source: "interactive" });
-    const said = await this.#fire("before_agent_start", { prompt: step.text, systemPrompt: SYSTEM_PROMPT });
+    const said = await this.#fire("before_agent_start", { prompt: step.text, systemPrompt: SYSTEM_PROMPT, systemPromptOptions: { cwd: this.#session.cwd } });
     this.#say("user", step.text);
     if (said?.message !== undefined) this.#session.add({ type: "custom_message", ...said.message });
     await this.#fire("agent_start");
-    await this.#fire("turn_start", { turnIndex: 0 });
+    await this.#fire("turn_start", { turnIndex: 0, timestamp: Date.now() });
     const seen = await this.#callModel(step.session);
-    this.#turn = { reply: step.reply ?? "Understood.", session: step.session };
+    this.#turn = { reply: step.reply ?? "Understood.", session: step.session, index: 0 };
     if (!step.more) await this.#endTurn();
     const injected = [said?.systemPrompt?.replace(SYSTEM_PROMPT, ""), said?.message?.content, seen].filter(Boolean);
     return { turn: true, injected: injected.join("\n").trim() };
+  }
+
+  /** The model is told what a tool gave back: another turn of the same run of the agent. */
+  async #goOn() {
+    if (this.#turn === undefined) return;
+    this.#turn.index += 1;
+    await this.#fire("turn_end", { turnIndex: this.#turn.index - 1, message: this.#session.messages.at(-1), toolResults: [] });
+    await this.#fire("context", { messages: this.#session.messages });
+    await this.#fire("turn_start", { turnIndex: this.#turn.index, timestamp: Date.now() });
   }
 
   /** One call of the model; returns what the extension put among its messages. */
@@ -169,11 +178,11 @@ class Program {
 
   async #endTurn() {
     if (this.#turn === undefined) return;
-    const { reply } = this.#turn;
+    const { reply, index } = this.#turn;
     this.#turn = undefined;
     this.#say("assistant", reply);
     const messages = this.#session.messages;
-    await this.#fire("turn_end", { turnIndex: 0, message: messages.at(-1), toolResults: [] });
+    await this.#fire("turn_end", { turnIndex: index, message: messages.at(-1), toolResults: [] });
     await this.#fire("agent_end", { messages });
   }
 
@@ -191,7 +200,8 @@ class Program {
       const run = () =>
         this.#tools.get(toolName).execute(toolCallId, input, new AbortController().signal, () => {}, this.#context());
       const result = await this.#calls.call(`tool ${toolName}`, run);
-      await this.#fire("tool_result", { toolName, toolCallId, input, ...result });
+      await this.#fire("tool_result", { toolName, toolCallId, input, isError: false, ...result });
+      await this.#goOn();
       return result;
     });
   }
@@ -201,6 +211,7 @@ class Program {
     const messages = this.#session.messages;
     const preparation = { messagesToSummarize: messages, tokensBefore: 1000, firstKeptEntryId: this.#session.entries.at(-1)?.id };
     const bag = { preparation, branchEntries: structuredClone(this.#session.entries), sessionId: this.#session.id, messages };
+    bag.signal = new AbortController().signal;
     for (const event of this.#face.before_compaction) await this.#fire(event, bag);
     return {};
   }
@@ -242,7 +253,8 @@ class Program {
 
   async resume(step) {
     this.#session = Session.find(this.#face, step.project ?? NO_PROJECT, step.key);
-    await this.#fire("session_start", { reason: "resume" });
+    // A program that is started with a session of before begins it like any other.
+    await this.#fire("session_start", { reason: "startup" });
     return { opened: true };
   }
 

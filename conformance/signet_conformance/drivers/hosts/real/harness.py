@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.drivers.hosts.model_server import Asked, Model
+from signet_conformance.drivers.hosts.observing import observe
 from signet_conformance.drivers.hosts.places import Projects
 from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
 from signet_conformance.drivers.hosts.real.claude_stream import ClaudeStream
@@ -64,6 +65,8 @@ class RealHarness:
         self._model.play(options["beside_the_talk"])
         home = Path.home()
         self._observed = Observed(home)
+        if options["observer"] is not None:
+            observe(home, options["observer"])
         # The home is the kit's, and removed with all in it, however the run ends.
         self._watch = Watch(Path(tempfile.mkdtemp(prefix=".signet-conformance-watch-", dir=home)))
         self._known = {

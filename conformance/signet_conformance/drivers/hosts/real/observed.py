@@ -1,7 +1,7 @@
 """What a real program did with the connector's commands: each run of one leaves a folder.
 
 The facts are those of a host face: arguments, working folder, names of the environment, members of the JSON on standard
-input. Values of the environment are not kept.
+input. Values of the environment are not kept. What it told its plugins is in a file that a plugin of the kit writes.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from signet_conformance.drivers.hosts.observing import FOLDER, Events
 
 _SCRIPT = """#!/bin/sh
 d=$(mktemp -d {folder}/run-XXXXXXXX) || exec {command} "$@"
@@ -38,8 +40,9 @@ class Observed:
     """The runs of the connector's programs, each told once."""
 
     def __init__(self, home: Path) -> None:
-        self._folder = home / ".signet-conformance-observed"
+        self._folder = home / FOLDER
         self._folder.mkdir(parents=True, exist_ok=True)
+        self._events = Events(home)
         self.names: frozenset[str] = frozenset()
         """The programs of the connector that are observed."""
         self._told = {path.name for path in self._folder.iterdir()}
@@ -60,11 +63,11 @@ class Observed:
         return sum(1 for _ in self._folder.glob("run-*/ended"))
 
     def new_runs(self) -> Sequence[Mapping[str, Any]]:
-        """The runs that have not been told, in the order in which they began."""
+        """The runs and events that have not been told, in the order in which they began."""
         runs = [path for path in self._folder.glob("run-*") if path.name not in self._told and (path / "env").exists()]
         told = [_run(path) for path in sorted(runs, key=lambda path: _text(path / "begun"))]
         self._told |= {path.name for path in runs}
-        return told
+        return [*told, *self._events.new()]
 
 
 def await_hook(observed: Observed, before: int, timeout_s: float) -> bool:

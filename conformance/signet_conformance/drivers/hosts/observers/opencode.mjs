@@ -1,0 +1,11 @@
+// A plugin of OpenCode that changes nothing and writes down what it is told: each hook, and each event of the server.
+
+import { events, tools, write } from "./written.mjs";
+
+export default async function observer({ directory }) {
+  const hooks = events.map((name) => [name, async (given, output) => write(name, given, output, directory)]);
+  const event = async ({ event: { type, properties } }) => write(type, properties, undefined, directory);
+  const offered = tools.map((name) => [name, { description: name, args: {}, execute: async () => "Nothing." }]);
+  const tool = tools.length === 0 ? {} : { tool: Object.fromEntries(offered) };
+  return { ...Object.fromEntries(hooks), ...tool, event };
+}

@@ -1,0 +1,72 @@
+"""What a played host tells a plugin in the steps of a recording, heard by the plugin that observes the real one."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from signet_conformance.children.environment import clean_environment
+from signet_conformance.children.temporary import temporary_folder
+from signet_conformance.drivers.hosts.observing import OBSERVERS, Events, ask
+from signet_conformance.drivers.launch import launch
+from signet_conformance.targets import Target, load
+from signet_conformance.targets.face import Face
+from signet_conformance.targets.program import find_program_profile
+from signet_conformance.trace import Trace
+from signet_conformance.trace.marks import ObservedMark, SkippedMark, StepMark, marks_of
+
+_STEP_S = 60.0
+_NOWHERE = "http://127.0.0.1:9"
+"""No daemon is asked: the plugin that observes speaks with none."""
+
+
+def played(face: Face, trace: Trace) -> Sequence[ObservedMark]:
+    """The events that the host of a face fires in the steps of a recording, in their order.
+
+    A step that the real program skipped is left out. Raises TargetError when the machine lacks what runs the host.
+    """
+    steps = list(_steps(trace))
+    observer = find_program_profile(face.data.harness).profile.observer
+    if observer is None:
+        return ()
+    with temporary_folder("face") as home:
+        target = _observing(face, home, str(OBSERVERS / observer.module))
+        tools = {str(step["tool"]) for step in steps if isinstance(step.get("tool"), str)}
+        own = target.profile.tools
+        ask(home, {**observer.model_dump(mode="json"), "tools": sorted({own.get(tool, tool) for tool in tools})})
+        events = Events(home)
+        driver = launch(target, clean_environment(home, SIGNET_DAEMON_URL=_NOWHERE), str(home), _STEP_S)
+        try:
+            driver.hello()
+            for step in steps:
+                driver.perform(step, lambda _event: None)
+            driver.flush()
+        finally:
+            driver.close()
+        return [_mark(row) for row in events.new()]
+
+
+def _observing(face: Face, root: Path, module: str) -> Target:
+    """The target that is made for the harness, as the kit ships it, with the observer for its connector."""
+    target = load(face.data.harness, root)
+    profile = target.profile.model_copy(update={"face": str(face.path), "module": module})
+    return dataclasses.replace(target, profile=profile)
+
+
+def _steps(trace: Trace) -> Sequence[Mapping[str, Any]]:
+    """The steps of a recording as a driver is given them, but for those that the program skipped."""
+    skipped = {mark.index for mark in marks_of(trace, SkippedMark)}
+    steps: list[dict[str, Any]] = []
+    for mark in marks_of(trace, StepMark):
+        if mark.index not in skipped:
+            steps.append({name: value for name, value in mark.data.items() if name != "index"})
+        elif steps and not mark.other.get("more"):
+            # The turn, which was to go on with the step that was skipped, has ended with it.
+            steps[-1].pop("more", None)
+    return steps
+
+
+def _mark(row: Mapping[str, Any]) -> ObservedMark:
+    return ObservedMark(event=row["event"], args=tuple(row["args"]), members=tuple(row["members"]), cwd=row["cwd"])
