@@ -57,6 +57,14 @@ PROGRAMS: Final[Programs] = MappingProxyType(
                 for name in ("hook_process", "hook_settings", "installed", "mcp_server", "transcript")
             ),
         ),
+        f"{_HOSTS}.real.harness": (
+            *_HOST,
+            "httpx",
+            "tempfile",
+            *(f"{_HOSTS}.{name}" for name in ("installed", "model_server", "observing")),
+            *(f"{_HOSTS}.real.{name}" for name in ("claude_stream", "codex_app_server", "hermes_acp", "observed")),
+            *(f"{_HOSTS}.real.{name}" for name in ("openclaw_acp", "opencode_server", "pi_rpc", "settings", "watch")),
+        ),
         "signet_conformance.selftest.daemon": (
             *_DAEMON,
             "signet_conformance.selftest.variants",

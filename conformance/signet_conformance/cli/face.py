@@ -99,7 +99,7 @@ def _read(name: str, recordings: Sequence[str]) -> tuple[Face, str, Sequence[Tra
         raise NothingTestedError(
             f"{why} in {len(traces)} recordings: there is nothing to compare",
             where=printable(", ".join(map(str, recordings)), 400),
-            remedy="signet-conformance run TARGET --harness real --report DIR; the plugins of some programs are not heard",
+            remedy="signet-conformance run TARGET --harness real --report DIR; not every program tells its plugins",
         )
     host, release = launched
     face = face_of_harness(name, release)

@@ -208,10 +208,11 @@ class InstalledMark(KitMark, frozen=True, kw_only=True):
 
 
 class ObservedMark(KitMark, frozen=True, kw_only=True):
-    """A run of the connector's command by a real program: what the program gave it.
+    """What a real program gave a run of the connector's command, or told its plugins.
 
-    `event` is the program's own name of the occasion, `members` those of the JSON on standard input, `env` the names of
-    the environment; `ms` and `status` where the run has ended.
+    `event` is the program's own name of the occasion, `members` those of the JSON on standard input, or of the event,
+    `env` the names of the environment; `ms` and `status` where a run has ended. `args` of a plugin's event are members
+    whose value tells one kind of it from another, as `reason=quit`.
     """
 
     NAME = "observed"

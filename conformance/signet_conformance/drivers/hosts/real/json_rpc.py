@@ -21,9 +21,10 @@ class JsonRpc:
         self._heard = heard
         self._next = 0
 
-    def ask(self, method: str, params: Mapping[str, Any], timeout_s: float = ANSWER_S) -> Mapping[str, Any]:
+    def ask(self, method: str, params: Mapping[str, Any], timeout_s: float | None = None) -> Mapping[str, Any]:
         """The result of a method. Raises StepError with the program's words when it refuses, or does not answer."""
         self.begin(method, params)
+        timeout_s = ANSWER_S if timeout_s is None else timeout_s
         deadline = deadline_in(timeout_s)
         while time.monotonic() < deadline:
             said = self.process.receive(0.1)

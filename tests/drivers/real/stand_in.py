@@ -1,0 +1,194 @@
+"""Stand-ins for programs: `stand_in.py NAME ...` speaks as the program of that name does, and asks its model for words.
+
+What a program is told is where its profile puts it: the model's address in its settings or its environment. A user who
+types `die` sees it die in the middle of the turn, and one who types `out` has it ask a server elsewhere first. The
+variable STAND_IN holds what the program does from its start: `refuses` the connector's installation, or `hangs`.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+SETTINGS = {
+    "pi": ".pi/agent/models.json",
+    "codex": ".codex/config.toml",
+    "hermes": ".hermes/config.yaml",
+    "opencode": ".config/opencode/opencode.json",
+}
+MODE = os.environ.get("STAND_IN", "")
+WORDS = "this file has an unknown member: statusLine"
+
+
+def model() -> str:
+    """Where the model is, as host and port."""
+    told = os.environ.get("ANTHROPIC_BASE_URL") or (Path.home() / SETTINGS[sys.argv[1]]).read_text()
+    found = re.search(r"http://(127\.0\.0\.1:\d+)", told)
+    assert found is not None, told
+    return found[1]
+
+
+def turn(text: str) -> None:
+    """What a turn comes to: the model is asked once."""
+    if text == "die":
+        print("panic: the index is out of bounds", file=sys.stderr, flush=True)
+        os._exit(7)
+    if text == "out":
+        proxy = http.client.HTTPConnection(os.environ["HTTP_PROXY"].removeprefix("http://"), timeout=30)
+        proxy.request("GET", "http://telemetry.example.org/")
+        proxy.getresponse().read()
+    asked = {"model": "scripted", "max_tokens": 100, "messages": [{"role": "user", "content": text}]}
+    connection = http.client.HTTPConnection(model(), timeout=60)
+    connection.request("POST", "/v1/messages", json.dumps(asked), {"content-type": "application/json"})
+    assert connection.getresponse().status == 200
+
+
+def say(**message: Any) -> None:
+    """Write a line of JSON."""
+    print(json.dumps(message), flush=True)
+
+
+def heard() -> Iterator[dict[str, Any]]:
+    """The lines that come."""
+    if MODE == "hangs":
+        signal.pause()
+    yield from map(json.loads, sys.stdin)
+
+
+def pi() -> None:
+    """The program pi: `--mode rpc`."""
+    session = 1
+    if MODE == "refuses":
+        say(type="extension_error", extensionPath="/x/signet.js", event="load", error=WORDS)
+    for asked in heard():
+        kind, data = asked["type"], {}
+        if kind == "new_session":
+            session += 1
+        if kind == "get_state":
+            data = {"sessionId": f"p{session}", "sessionFile": "/x/p.jsonl"}
+        if kind == "compact":
+            turn("Summarize.")
+        say(type="response", id=asked["id"], command=kind, success=True, data=data)
+        if kind == "prompt":
+            turn(asked["message"])
+            say(type="agent_end")
+
+
+def claude() -> None:
+    """Claude Code: JSON on both streams."""
+    session = sys.argv[-1]
+    for asked in heard():
+        if asked["type"] == "control_request":
+            say(type="control_response", response={"subtype": "success"})
+            continue
+        text = asked["message"]["content"]
+        if text == "/clear":
+            session = "cleared"
+        else:
+            turn(text)
+        say(type="result", session_id=session, is_error=False)
+
+
+def codex() -> None:
+    """Codex: `app-server`."""
+    threads = 0
+    for asked in heard():
+        method, result = asked["method"], {}
+        if method == "hooks/list":
+            errors = [{"path": "/x/hooks.json", "message": WORDS}] if MODE == "refuses" else []
+            result = {"data": [{"errors": errors, "warnings": []}]}
+        if method in ("thread/start", "thread/resume"):
+            threads += method == "thread/start"
+            result = {"thread": {"id": f"t{threads}"}}
+        if "id" in asked:
+            say(jsonrpc="2.0", id=asked["id"], result=result)
+        if method in ("thread/start", "thread/resume"):
+            say(jsonrpc="2.0", method="mcpServer/startupStatus/updated", params={"name": "signet", "status": "ready"})
+        if method in ("turn/start", "thread/compact/start"):
+            turn(asked["params"].get("input", [{"text": "Summarize."}])[0]["text"])
+            say(jsonrpc="2.0", method="turn/completed", params={"turn": {"id": "u1"}})
+
+
+def hermes() -> None:
+    """Hermes: the Agent Client Protocol."""
+    sessions = 0
+    for asked in heard():
+        method, result = asked["method"], {}
+        if method == "session/new":
+            sessions += 1
+            result = {"sessionId": f"h{sessions}"}
+        if method == "session/prompt":
+            turn(asked["params"]["prompt"][0]["text"])
+        say(jsonrpc="2.0", id=asked["id"], result=result)
+
+
+class Server(BaseHTTPRequestHandler):
+    """OpenCode: `serve`, with its events beside."""
+
+    sessions = 0
+    events: SimpleQueue[Mapping[str, Any]] = SimpleQueue()
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is that of the library
+        """Say nothing of requests."""
+
+    def _answer(self, body: Any) -> None:
+        data = json.dumps(body).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def do_GET(self) -> None:
+        """The events, or a session."""
+        if self.path != "/event":
+            self._answer({"id": self.path.rsplit("/", 1)[-1]})
+            return
+        self.send_response(200)
+        self.end_headers()
+        while True:
+            self.wfile.write(b"data: " + json.dumps(self.events.get()).encode() + b"\n\n")
+
+    def do_POST(self) -> None:
+        """A new session, a prompt, or a summary."""
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        if self.path == "/session":
+            Server.sessions += 1
+            self._answer({"id": f"o{Server.sessions}"})
+            return
+        if self.path.endswith("/summarize"):
+            turn("Summarize.")
+            self._answer(True)
+            return
+        self._answer(None)
+        turn(body["parts"][0]["text"])
+        self.events.put({"type": "session.idle", "properties": {"sessionID": self.path.split("/")[2]}})
+
+    def do_DELETE(self) -> None:
+        """A session is deleted."""
+        self._answer(True)
+
+
+def opencode() -> None:
+    """Serve until the end."""
+    if MODE == "hangs":
+        signal.pause()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    server.daemon_threads = True
+    Server.events.put({"type": "server.connected", "properties": {}})
+    print(f"opencode server listening on http://127.0.0.1:{server.server_port}", flush=True)
+    # The end of its input does not end it.
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    signal.pause()
+
+
+{"pi": pi, "claude": claude, "codex": codex, "hermes": hermes, "opencode": opencode}[sys.argv[1]]()

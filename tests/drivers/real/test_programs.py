@@ -1,0 +1,228 @@
+"""The drivers of real programs, each against a small program that speaks as the real one does: what a run comes to."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from signet_conformance import engine, targets, trace
+from signet_conformance.children import forks
+from signet_conformance.drivers.hosts.protocol import StepError
+from signet_conformance.drivers.hosts.real.claude_stream import ClaudeStream
+from signet_conformance.drivers.hosts.real.codex_app_server import CodexAppServer
+from signet_conformance.drivers.hosts.real.conversation import Conversation, Launch, Open
+from signet_conformance.drivers.hosts.real.hermes_acp import HermesAcp
+from signet_conformance.drivers.hosts.real.observed import Observed
+from signet_conformance.drivers.hosts.real.opencode_server import OpencodeServer
+from signet_conformance.drivers.hosts.real.pi_rpc import PiRpc
+from signet_conformance.finding import Verdict
+from signet_conformance.running.station import Station
+from signet_conformance.scenarios.script import read_scenarios
+from signet_conformance.targets.program import INSTALLED, PLACE_VARIABLE
+from signet_conformance.targets.real import HarnessChoice, with_harness
+from signet_conformance.trace import Exchange, Trace
+from signet_conformance.trace.marks import LoadedMark, marks_of
+from tests.support.processes import Watched, descendants
+
+STAND_IN = Path(__file__).with_name("stand_in.py")
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+PROGRAMS = {
+    "claude-code": ("claude", "node_modules/.bin/claude"),
+    "codex": ("codex", "node_modules/.bin/codex"),
+    "hermes-agent": ("hermes", "venv/bin/python"),
+    "opencode": ("opencode", "node_modules/.bin/opencode"),
+    "pi": ("pi", "node_modules/.bin/node"),
+}
+"""Each program, with its name among the stand-ins and the file that is launched.
+
+OpenClaw has a stand-in of its own; oh-my-pi is pi to its driver.
+"""
+REFUSING = ("codex", "pi")
+"""Those that say what they refuse; of the others only their silence at the daemon tells."""
+WORDS = "this file has an unknown member: statusLine"
+needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not on PATH")
+
+Run = Callable[..., tuple[Trace, str | None]]
+
+
+def say(*texts: str, **start: Any) -> list[dict[str, Any]]:
+    """A session in which the user types these texts; `/compact` and `/clear` are steps of their own."""
+    steps: list[dict[str, Any]] = [
+        {"step": "start", "session": "s1", "agent": 0, "project": "/workspace/src/acme", **start}
+    ]
+    own = {"/compact": {"step": "compact", "summary": "Short."}, "/clear": {"step": "clear"}}
+    steps += [{"session": "s1", **own.get(text, {"step": "prompt", "text": text, "reply": "Yes."})} for text in texts]
+    return [*steps, {"step": "end", "session": "s1"}]
+
+
+@pytest.fixture(scope="module")
+def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Station]:
+    """A daemon with a recorder and a model, for all programs in turn."""
+    home = tmp_path_factory.mktemp("station")
+    made = Station(
+        targets.load("reference"), "embedded", home, canary="canary-5c1e07", token="sig_sk_" + "51" * 20, model=True
+    )
+    with forks.held():
+        yield made
+        made.close()
+
+
+def installed(name: str, place: Path, patch: pytest.MonkeyPatch) -> None:
+    """Have the kit find the stand-in as the program's installation."""
+    short, file = PROGRAMS[name]
+    program = place / name / "0.0.1" / file
+    program.parent.mkdir(parents=True)
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -S -E {STAND_IN} {short} "$@"\n')
+    program.chmod(0o755)
+    (place / name / "0.0.1" / INSTALLED).touch()
+    patch.setenv(PLACE_VARIABLE, str(place))
+
+
+@pytest.fixture
+def run(station: Station, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Has a program perform steps; what was recorded, and why it broke off."""
+
+    def perform(name: str, steps: list[dict[str, Any]], mode: str = "") -> tuple[Trace, str | None]:
+        installed(name, tmp_path / "programs", monkeypatch)
+        module = FIXTURES / ("real_installer.mjs" if name in ("claude-code", "codex", "hermes-agent") else "tiny.mjs")
+        if name == "hermes-agent":
+            place = tmp_path / "integrations" / name / "connector" / "dist" / "index.js"
+            place.parent.mkdir(parents=True)
+            shutil.copy(module, place.with_suffix(".mjs"))
+            place.write_text('export * from "./index.mjs";\n')
+            module = FIXTURES / "hermes_conforming" / "__init__.py"
+        (tmp_path / "signet-conformance.toml").write_text(
+            f'[targets.{name}]\nmodule = "{module}"\nenv = {{STAND_IN = "{mode}"}}\n'
+        )
+        (tmp_path / ".git").mkdir()
+        station.target = with_harness(targets.load(name, tmp_path), HarnessChoice("real"), "--harness")
+        shutil.rmtree(station.home, ignore_errors=True)
+        out = tmp_path / "run.jsonl"
+        (tmp_path / "talk.json").write_text(json.dumps({"name": "talk", "title": "A talk", "steps": steps}))
+        (scenario,) = read_scenarios(tmp_path / "talk.json")
+        station.start()
+        Path(station.home).mkdir(exist_ok=True)
+        error = station.perform(scenario, station.launch({}), out)
+        assert _left() == []
+        return trace.read(out), error
+
+    return perform
+
+
+@needs_node
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_is_talked_with_to_its_end(name: str, run: Run) -> None:
+    """Each step is performed; what the program refuses of the installation, or its silence, is SIG-LOAD-002."""
+    refuses = name in REFUSING
+    steps = [*say("Which database?", "/compact", "/clear", "And now?"), {"step": "resume", "session": "s1"}]
+    steps += [{"step": "prompt", "session": "s1", "text": "Where were we?"}, {"step": "end", "session": "s1"}]
+    recorded, error = run(name, steps, "refuses" if refuses else "")
+    assert error is None
+    assert [mark for mark in recorded.marks if mark.name == "skipped"] == []
+    assert [(mark.host, mark.release, mark.real) for mark in marks_of(recorded, LoadedMark)] == [(name, "0.0.1", True)]
+    model = trace.read(Path(recorded.path).with_suffix(".model.jsonl"))
+    asked = [_asked(exchange) for exchange in model.exchanges]
+    summary = "/compact" if name in ("claude-code", "hermes-agent") else "Summarize."
+    assert asked == ["Which database?", summary, "And now?", "Where were we?"]
+    judgement = engine.judge(recorded).judgements["SIG-LOAD-002"]
+    assert judgement.verdict is Verdict.FAIL
+    told = " ".join(str(finding.message) for finding in judgement.findings)
+    assert (WORDS if refuses else "asked its model") in told
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("die", "pi has ended (status 7): panic: the index is out of bounds"),
+        ("out", "pi tried to leave this machine: a request for http://telemetry.example.org/ through a proxy"),
+    ],
+)
+def test_a_program_that_dies_or_goes_elsewhere_breaks_its_scenario_off(text: str, why: str, run: Run) -> None:
+    """The reason is told, in the program's own words with its status; nothing of it is left, and nothing was sent."""
+    _, error = run("pi", say(text))
+    assert error is not None
+    assert why in error
+
+
+DRIVERS: dict[str, Open] = {
+    "claude-code": ClaudeStream,
+    "codex": CodexAppServer,
+    "hermes-agent": HermesAcp,
+    "opencode": OpencodeServer,
+    "pi": PiRpc,
+}
+
+BOUNDS = {
+    "claude-code": ["claude_stream.START_S", "claude_stream.QUIT_S"],
+    "codex": ["json_rpc.ANSWER_S", "codex_app_server.QUIT_S"],
+    "hermes-agent": ["hermes_acp.START_S", "acp_session.START_S", "hermes_acp.QUIT_S"],
+    "opencode": ["opencode_server.START_S"],
+    "pi": ["pi_rpc.START_S", "pi_rpc.QUIT_S"],
+}
+"""How long each waits for an answer to its start, and for an end."""
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+def test_a_program_that_hangs_is_given_up(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A start without an answer ends after its bound, and the program is ended with the session."""
+    for bound in BOUNDS[name]:
+        monkeypatch.setattr(f"signet_conformance.drivers.hosts.real.{bound}", 0.2)
+    session = _session(name, tmp_path, "hangs")
+    with pytest.raises(StepError, match=r"did not (answer|listen|begin)"):
+        session.open()
+    with pytest.raises(StepError):
+        session.end()
+    assert _left() == []
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+def test_a_program_that_dies_is_told_with_its_words(name: str, tmp_path: Path) -> None:
+    """The turn ends with an error that says how the program ended, and the session can be left."""
+    session = _session(name, tmp_path)
+    session.open()
+    session.say("die")
+    with pytest.raises(StepError, match=r"has ended \(status 7\): .*panic: the index is out of bounds"):
+        _await_end(session)
+    with contextlib.suppress(StepError, httpx.HTTPError):
+        session.end()
+    assert _left() == []
+
+
+def _asked(exchange: Exchange) -> Any:
+    """What the user, or the program, said to the model."""
+    assert exchange.request.body is not None
+    body: Any = exchange.request.body.json
+    return body["messages"][0]["content"]
+
+
+def _session(name: str, home: Path, mode: str = "") -> Conversation:
+    """A session with the stand-in for a program, which is not open yet."""
+    command = [sys.executable, "-S", "-E", str(STAND_IN), PROGRAMS[name][0]]
+    env = {"PATH": os.environ["PATH"], "HOME": str(home), "STAND_IN": mode}
+    return DRIVERS[name](Launch(command, env, home, "http://127.0.0.1:9", Observed(home)))
+
+
+def _await_end(session: Conversation) -> None:
+    while not session.is_over():
+        pass
+
+
+def _left() -> list[int]:
+    """The stand-ins that have not ended."""
+    with Watched(pid for pid in descendants(os.getpid()) if STAND_IN.name in _command(pid)) as left:
+        return left.left()
+
+
+def _command(pid: int) -> str:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text("utf-8", "replace")
+    return ""

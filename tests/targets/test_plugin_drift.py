@@ -1,0 +1,106 @@
+"""Where a face of plugins differs from what the real program told one, by marks of both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from signet_conformance.targets.face import face_of_harness
+from signet_conformance.targets.face_document import FaceDocument
+from signet_conformance.targets.plugin_drift import plugin_drifts, unplayed, updated_plugin_face
+from signet_conformance.trace import Trace
+from signet_conformance.trace.marks import ObservedMark
+from tests.support.case_traces import build
+
+FACE = json.loads(face_of_harness("opencode").path.read_bytes())
+FOLDER = "/home/atlas/src/acme-api"
+STEPS = [
+    {"mark": "loaded", "data": {"ok": True, "host": "opencode", "release": FACE["version"], "real": True}},
+    {"mark": "step", "data": {"index": 0, "step": "start", "session": "s1", "project": "/workspace/src/acme-api"}},
+]
+
+
+def event(name: str, *members: str, **more: Any) -> ObservedMark:
+    """One event of a plugin."""
+    return ObservedMark(event=name, members=members, cwd=FOLDER, **more)
+
+
+STATUS = event("session.status", "sessionID", "status", args=("status.type=busy",))
+TALK = (event("session.created", "info", "sessionID"), STATUS, event("session.idle", "sessionID"))
+TOOL = (event("tool.execute.before", *FACE["hooks"]["tool.execute.before"]),)
+
+
+def recorded(folder: Path, done: Sequence[ObservedMark]) -> Trace:
+    """A recording in which the program told its plugins this."""
+    return build(folder / "run.jsonl", [*STEPS, *({"mark": "observed", "data": mark.data} for mark in done)])
+
+
+def told(folder: Path, done: Sequence[ObservedMark], played: Sequence[ObservedMark], **members: Any) -> list[str]:
+    """The differences, where the face has these members beside its own."""
+    face = FaceDocument.model_validate({**FACE, **members})
+    return [drift.words for drift in plugin_drifts(face, [recorded(folder, done)], [played])]
+
+
+NO_DRIFT = {
+    "the same": (TALK, TALK, {}),
+    "in a row": ((TALK[0], STATUS, STATUS, TALK[2]), TALK, {}),
+    "not played": ((*TALK, event("session.diff", "diff")), TALK, {}),
+    "without order": ((TALK[1], TALK[0], TALK[2]), TALK, {"irregular": ["session.created"]}),
+    "before a user only": (TALK, (*TALK, event("session.deleted", "info")), {"interactive": ["session.deleted"]}),
+    "hook among events": ((TALK[0], *TOOL, *TALK[1:]), (*TOOL, *TALK), {}),
+    "sometimes": ((*TALK, event("x", "a")), (*TALK, event("x", "b")), {"sometimes": {"x": ["a", "b"]}}),
+}
+
+
+@pytest.mark.parametrize("case", NO_DRIFT)
+def test_what_a_face_does_not_promise_is_no_drift(case: str, tmp_path: Path) -> None:
+    """Repeats in a row, and what the face says of itself: unplayed, irregular, interactive, sometimes."""
+    done, played, members = NO_DRIFT[case]
+    assert told(tmp_path, done, played, **members) == []
+
+
+DRIFT = {
+    "fired beyond": (
+        (*TALK, event("new.one")),
+        TALK,
+        "new.one: the face says nothing of it; the program did fire it 1",
+    ),
+    "never fired": (TALK, (*TALK, event("session.deleted")), "session.deleted: the face says it is fired 1 times"),
+    "another order": ((STATUS, *TALK), TALK, "events first: the face says nothing; the program did session.status"),
+    "another kind": (
+        (TALK[0], event("session.status", "sessionID", "status", args=("status.type=retry",)), TALK[2]),
+        TALK,
+        "the face says session.status status.type=busy; the program did session.status status.type=retry",
+    ),
+    "a member more": ((*TALK[:2], event("session.idle", "sessionID", "why")), TALK, "the program did send why"),
+    "a member less": ((*TALK[:2], event("session.idle")), TALK, "the program did leave them out"),
+    "another folder": (
+        (*TALK[:2], ObservedMark(event="session.idle", members=("sessionID",), cwd="/root")),
+        TALK,
+        "working folder of session.idle: the face says the project's, acme-api; the program did /root",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DRIFT)
+def test_a_difference_is_told(case: str, tmp_path: Path) -> None:
+    """Each kind of difference names what the face says and what the program did."""
+    done, played, words = DRIFT[case]
+    lines = told(tmp_path, done, played)
+    assert [line for line in lines if words in line], lines
+
+
+def test_a_face_is_updated_from_a_recording(tmp_path: Path) -> None:
+    """Members as they were sent, without those of an output; what nobody plays is said to be unplayed."""
+    compacting = event("experimental.session.compacting", "sessionID", "reason", "output.context")
+    trace = recorded(tmp_path, [*TALK, compacting, event("new.one")])
+    made = updated_plugin_face(FACE, [trace], [[*TALK, compacting]], "9.0.0")
+    assert made["version"] == "9.0.0"
+    assert made["hooks"]["experimental.session.compacting"] == ["sessionID", "reason"]
+    assert made["hooks"]["chat.message"] == FACE["hooks"]["chat.message"]
+    assert made["unplayed"] == sorted([*FACE["unplayed"], "new.one"])
+    assert unplayed(FaceDocument.model_validate(made), [trace]) == ["new.one"]
