@@ -1,4 +1,4 @@
-"""Plain HTTP/1.1 to one server over kept connections: what the daemon on this machine needs, and nothing else.
+"""Plain HTTP/1.1 to one server over kept connections: what the daemon and a model on this machine need, no more.
 
 httpx's own transport passes each request and each piece of an answer through three more layers, which took longer than
 the rest of a call.
@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import re
 import select
-from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from functools import cache
+from importlib import import_module
 from typing import Any, Final, cast
 
 import httptools
@@ -23,33 +24,45 @@ _CONTROL: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 class PlainTransport(httpx.AsyncBaseTransport):
-    """Sends what it is given to `host` and `port`, over at most `most` connections at once."""
+    """Sends what it is given to `host` and `port`, over at most `most` connections at once.
+
+    It serves any client that is built as httpx's is: an answer, or an exception, is of the library that the request is
+    of.
+    """
 
     def __init__(self, host: str, port: int, most: int) -> None:
         self._place = (host, port)
         self._free = asyncio.Semaphore(most)
         self._idle: list[_Connection] = []
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: Any) -> Any:
         """Send a request and read the head of its answer; the body is read as the answer is iterated over.
 
-        Raises httpx.TransportError. A `trace` extension is told of a new connection and of the sending.
+        Raises the TransportError of the request's library. A `timeout` extension bounds, in seconds, each wait: for a
+        free connection, for a new one, and for the next bytes. A `trace` extension is told of a new connection and of
+        the sending.
         """
-        data = _serialized(request, await request.aread())
+        http = _library_of(type(request).__module__)
+        data = _serialized(http, request, await request.aread())
+        bounds: Mapping[str, float | None] = request.extensions.get("timeout") or {}
         trace = request.extensions.get("trace") or _untold
-        await self._free.acquire()
+        try:
+            async with asyncio.timeout(bounds.get("pool")):
+                await self._free.acquire()
+        except TimeoutError:
+            raise http.PoolTimeout("no connection became free in time") from None
         connection: _Connection | None = None
         try:
             connection = self._kept()
             if connection is None:
-                connection = await self._opened()
+                connection = await self._opened(http, bounds.get("connect"))
                 await trace("connection.connect_tcp.complete", {})
             await trace("http11.send_request_headers.started", {})
-            await connection.ask(data)
+            await connection.ask(data, bounds.get("read"))
         except BaseException:
             self._done_with(connection)
             raise
-        return httpx.Response(connection.status, headers=connection.headers, stream=_Body(self, connection))
+        return http.Response(connection.status, headers=connection.headers, stream=_body_of(http)(self, connection))
 
     async def aclose(self) -> None:
         """Close the connections that wait for a request."""
@@ -73,12 +86,16 @@ class PlainTransport(httpx.AsyncBaseTransport):
             connection.drop()
         return None
 
-    async def _opened(self) -> _Connection:
+    async def _opened(self, http: Any, patience_s: float | None) -> _Connection:
         try:
-            _, connection = await asyncio.get_running_loop().create_connection(_Connection, *self._place)
+            async with asyncio.timeout(patience_s):
+                opening = asyncio.get_running_loop().create_connection(lambda: _Connection(http), *self._place)
+                _, connection = await opening
+        except TimeoutError as error:
+            raise http.ConnectTimeout("no connection in time") from error
         except OSError as error:
             refused = isinstance(error, ConnectionRefusedError)
-            raise httpx.ConnectError("connection refused" if refused else str(error)) from error
+            raise http.ConnectError("connection refused" if refused else str(error)) from error
         return connection
 
     def _done_with(self, connection: _Connection | None) -> None:
@@ -92,7 +109,19 @@ class PlainTransport(httpx.AsyncBaseTransport):
             connection.drop()
 
 
-class _Body(httpx.AsyncByteStream):
+@cache
+def _library_of(module: str) -> Any:
+    """The library that a request is of, by the module of its type."""
+    return import_module(module.partition(".")[0])
+
+
+@cache
+def _body_of(http: Any) -> Any:
+    """The type of an answer's body: a library takes only bodies of its own."""
+    return type("PlainBody", (_Body, http.AsyncByteStream), {})
+
+
+class _Body:
     """The body of an answer as it comes."""
 
     def __init__(self, transport: PlainTransport, connection: _Connection) -> None:
@@ -113,15 +142,17 @@ class _Body(httpx.AsyncByteStream):
 class _Connection(asyncio.Protocol):
     """One connection: a request, its answer, then perhaps the next. httptools calls the methods `on_`."""
 
-    def __init__(self) -> None:
+    def __init__(self, http: Any) -> None:
+        self._http = http
+        self._patience_s: float | None = None
         self.idle_since = 0.0
         self.status = 0
         self.headers: list[tuple[bytes, bytes]] = []
         self._parser = httptools.HttpResponseParser(self)
-        self._pieces: deque[bytes] = deque()
+        self._pieces: list[bytes] = []
         self._transport: asyncio.Transport | None = None
         self._news: asyncio.Future[None] | None = None
-        self._failure: httpx.TransportError | None = None
+        self._failure: Exception | None = None
         self._asked = self._headed = self._framed = self._whole = self._stays = False
         self._head_size = 0
 
@@ -140,8 +171,9 @@ class _Connection(asyncio.Protocol):
         waiting.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN)
         return not waiting.poll(0)
 
-    async def ask(self, request: bytes) -> None:
-        """Send a request and wait for the head of the answer."""
+    async def ask(self, request: bytes, patience_s: float | None = None) -> None:
+        """Send a request and wait for the head of the answer; `patience_s` is for each wait for the next bytes."""
+        self._patience_s = patience_s
         self._asked, self._headed, self._whole, self._stays = True, False, False, False
         self.headers = []
         self._head_size = 0
@@ -153,15 +185,19 @@ class _Connection(asyncio.Protocol):
     async def body(self) -> AsyncIterator[bytes]:
         """The pieces of the answer's body."""
         while True:
-            while self._pieces:
-                yield self._pieces.popleft()
-            if self._whole:
+            if self._pieces:
+                # What came together goes on together: each piece costs its reader more than its bytes do.
+                piece = b"".join(self._pieces)
+                self._pieces.clear()
+                yield piece
+            elif self._whole:
                 return
-            await self._more()
+            else:
+                await self._more()
 
     def drop(self) -> None:
         """End it at once."""
-        self._fail(httpx.ReadError("the connection was closed"))
+        self._fail(self._http.ReadError("the connection was closed"))
         if self._transport is not None:
             self._transport.abort()
 
@@ -169,17 +205,24 @@ class _Connection(asyncio.Protocol):
         """Wait until something has come."""
         if self._failure is not None:
             raise self._failure
-        self._news = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        self._news = loop.create_future()
+        late = None if self._patience_s is None else loop.call_later(self._patience_s, self._late)
         try:
             await self._news
         finally:
             self._news = None
+            if late is not None:
+                late.cancel()
+
+    def _late(self) -> None:
+        self._fail(self._http.ReadTimeout("nothing came in time"))
 
     def _tell(self) -> None:
         if self._news is not None and not self._news.done():
             self._news.set_result(None)
 
-    def _fail(self, failure: httpx.TransportError) -> None:
+    def _fail(self, failure: Exception) -> None:
         self._failure = self._failure or failure
         self._tell()
 
@@ -197,24 +240,24 @@ class _Connection(asyncio.Protocol):
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._stays = False
-            self._fail(httpx.RemoteProtocolError(f"the answer is not HTTP: {error}"))
+            self._fail(self._http.RemoteProtocolError(f"the answer is not HTTP: {error}"))
         else:
             if not self._headed:
                 self._head_size += len(data)
                 if self._head_size > MOST_HEAD:
-                    self._fail(httpx.RemoteProtocolError(f"the answer's head is larger than {MOST_HEAD} bytes"))
+                    self._fail(self._http.RemoteProtocolError(f"the answer's head is larger than {MOST_HEAD} bytes"))
         self._tell()
 
     def connection_lost(self, failure: Exception | None) -> None:
         self._stays = False
         if failure is not None:
-            self._fail(httpx.ReadError(str(failure) or type(failure).__name__))
+            self._fail(self._http.ReadError(str(failure) or type(failure).__name__))
         elif self._headed and not self._whole and not self._framed:
             self._whole = True
             self._tell()
         else:
             within = "within its answer" if self._headed else "without an answer"
-            self._fail(httpx.RemoteProtocolError(f"the server closed the connection {within}"))
+            self._fail(self._http.RemoteProtocolError(f"the server closed the connection {within}"))
 
     # ---- what httptools calls
 
@@ -231,7 +274,7 @@ class _Connection(asyncio.Protocol):
             return
         self.status = self._parser.get_status_code()
         if self.status == 101:
-            self._fail(httpx.RemoteProtocolError("the server changes to another protocol"))
+            self._fail(self._http.RemoteProtocolError("the server changes to another protocol"))
         if self.status < 200:
             return
         names = {name.lower() for name, _ in self.headers}
@@ -254,11 +297,11 @@ async def _untold(_event: str, _info: dict[str, Any]) -> None:
     pass
 
 
-def _serialized(request: httpx.Request, content: bytes) -> bytes:
-    """The request as it is sent. Raises httpx.LocalProtocolError for a header that would begin another line."""
+def _serialized(http: Any, request: Any, content: bytes) -> bytes:
+    """The request as it is sent. Raises the library's LocalProtocolError for a header that would begin another line."""
     lines = [b"%b %b HTTP/1.1" % (request.method.encode("ascii"), request.url.raw_path)]
     for name, value in request.headers.raw:
         if _CONTROL.search(value) or _CONTROL.search(name):
-            raise httpx.LocalProtocolError(f"the header {name.decode('latin-1')!r} holds a control character")
+            raise http.LocalProtocolError(f"the header {name.decode('latin-1')!r} holds a control character")
         lines.append(b"%b: %b" % (name, value))
     return b"\r\n".join((*lines, b"", content))

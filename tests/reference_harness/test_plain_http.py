@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import re
 import socket
 import threading
@@ -89,8 +90,13 @@ async def told(transport: PlainTransport, **headers: str) -> tuple[int, bytes]:
     """Status and body of one exchange."""
     request = httpx.Request("POST", "http://daemon.invalid/api/x?y=1", headers=headers, content=b"{}")
     response = await transport.handle_async_request(request)
+    return response.status_code, await read(response)
+
+
+async def read(response: httpx.Response) -> bytes:
+    """The body, whose connection is then given back."""
     try:
-        return response.status_code, b"".join([piece async for piece in response.aiter_raw()])
+        return b"".join([piece async for piece in response.aiter_raw()])
     finally:
         await response.aclose()
 
@@ -221,6 +227,57 @@ def test_nobody_listens() -> None:
             pass
         with pytest.raises(httpx.ConnectError, match="connection refused"):
             await told(transport)
+
+    run(work)
+
+
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n"
+LATE = {
+    "no connection": ({"connect": 0.0}, httpx.ConnectTimeout, OK),
+    "no answer": ({"read": 0.05}, httpx.ReadTimeout, HEAD[:9]),
+    "half an answer": ({"read": 0.05}, httpx.ReadTimeout, HEAD + b"{"),
+}
+
+
+@pytest.mark.parametrize("case", LATE)
+def test_what_does_not_come_in_time_is_not_waited_for(case: str) -> None:
+    """A bound of the request ends the wait in httpx's own error; the next request has a connection of its own."""
+    bounds, failure, answer = LATE[case]
+
+    async def work() -> None:
+        async with served(answer) as (server, transport):
+            request = httpx.Request("POST", "http://daemon.invalid/", content=b"{}", extensions={"timeout": bounds})
+            with pytest.raises(failure, match="in time"):
+                await read(await transport.handle_async_request(request))
+            server.answers = [OK]
+            assert await told(transport) == (200, b"{}")
+
+    run(work)
+
+
+def test_connection_that_does_not_become_free_is_not_waited_for() -> None:
+    """A request that may wait for no connection fails while the only one is in use, and not after it."""
+
+    async def work() -> None:
+        async with served(OK, OK, most=1) as (_, transport):
+            request = httpx.Request("GET", "http://daemon.invalid/", extensions={"timeout": {"pool": 0.0}})
+            first = await transport.handle_async_request(request)
+            with pytest.raises(httpx.PoolTimeout):
+                await transport.handle_async_request(request)
+            assert await read(first) == b"{}"
+            assert await read(await transport.handle_async_request(request)) == b"{}"
+
+    run(work)
+
+
+def test_client_can_be_given_it() -> None:
+    """A client of httpx takes its answers, and reads them packed or not."""
+    packed = gzip.compress(b"{}")
+    head = b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: %d\r\n\r\n" % len(packed)
+
+    async def work() -> None:
+        async with served(head + packed, OK) as (_, transport), httpx.AsyncClient(transport=transport) as client:
+            assert [(await client.get("http://daemon.invalid/")).json() for _ in range(2)] == [{}, {}]
 
     run(work)
 

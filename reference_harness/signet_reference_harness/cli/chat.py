@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from signet_reference_harness.cli.run import FOLDER, provider_options
+from signet_reference_harness.cli.session_options import provider_options, session_options
 
 EPILOG = """\b
 Examples:
@@ -24,30 +24,7 @@ SIGHUP, SIGINT or SIGTERM. The session is ended at the daemon in each of these c
 
 
 @click.command("chat", help="Talk with an agent, with the memory of the Signet daemon.", epilog=EPILOG)
-@click.option("--cwd", type=FOLDER, metavar="DIR", help="The project's folder (default: this one).")
-@click.option("--agent", metavar="ID", help="The agent that works (default: SIGNET_AGENT_ID).")
-@click.option("--session", metavar="NAME", help="The session: gone on with if its file exists (default: a new one).")
-@click.option("--sessions-dir", type=FOLDER, metavar="DIR", help="Where session files are (default: in --state-dir).")
-@click.option(
-    "--state-dir",
-    type=FOLDER,
-    metavar="DIR",
-    help="What the harness keeps (default: SIGNET_HARNESS_STATE_DIR, else signet-harness in the user's state folder).",
-)
-@click.option("--max-rounds", type=click.IntRange(0, 1_000), metavar="N", help="Rounds of tool calls (default: 8).")
-@click.option(
-    "--context-budget",
-    type=click.IntRange(1_000),
-    metavar="TOKENS",
-    help="Let the model summarise the conversation when its context is larger (default: when the model is full).",
-)
-@click.option(
-    "--tool",
-    "tools",
-    multiple=True,
-    metavar="MODULE:ATTRIBUTE",
-    help="A tool of your own beside those of `run`; repeatable.",
-)
+@session_options
 @click.option("--plain", is_flag=True, help="Plain lines, on a terminal too: one line is one turn.")
 @click.option(
     "--listen",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
+
+from signet_reference_harness.cli.session_options import PATH, provider_options, session_options
 
 EPILOG = """\b
 Examples:
@@ -23,69 +23,17 @@ Exit status: 0 done, 1 the provider or the agent failed, 2 wrong usage or
 configuration, 124 timed out, 130 or 143 ended by SIGINT or SIGTERM. A session
 that has begun is ended at the daemon in each of these cases.
 """
-FOLDER = click.Path(path_type=Path)
-
-
-_PROVIDER_OPTIONS = (
-    click.option(
-        "--provider", metavar="NAME", help="Who is asked: anthropic, openai, ollama, or one that is installed."
-    ),
-    click.option(
-        "--api",
-        "--protocol",
-        metavar="API",
-        help="The interface: anthropic-messages, openai-completions, openai-responses or ollama-chat.",
-    ),
-    click.option("--model", metavar="NAME", help="The model."),
-    click.option("--base-url", "--baseurl", metavar="URL", help="Where the interface is served."),
-    click.option(
-        "--api-key",
-        "--apikey",
-        metavar="KEY",
-        help="The provider's key. Other users of the machine see it here: an environment variable keeps it from them.",
-    ),
-)
-
-
-def provider_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that name the provider and its model."""
-    for option in reversed(_PROVIDER_OPTIONS):
-        function = option(function)
-    return function
 
 
 @click.command("run", help="Do one task: PROMPT, with the memory of the Signet daemon.", epilog=EPILOG)
 @click.argument("words", nargs=-1, metavar="[PROMPT]")
 @click.option("--prompt", metavar="TEXT", help="The task.")
-@click.option("--prompt-file", type=FOLDER, metavar="FILE", help="A file that holds the task, in UTF-8.")
+@click.option("--prompt-file", type=PATH, metavar="FILE", help="A file that holds the task, in UTF-8.")
 @click.option("--stdin", is_flag=True, help="Read the task from standard input.")
-@click.option("--cwd", type=FOLDER, metavar="DIR", help="The project's folder (default: this one).")
-@click.option("--agent", metavar="ID", help="The agent that works (default: SIGNET_AGENT_ID).")
-@click.option("--session", metavar="NAME", help="The session: gone on with if its file exists (default: a new one).")
+@session_options
 @click.option("--run-id", metavar="ID", help="What the run is called (default: an id of its own).")
 @click.option("--resume", metavar="ID", help="Go on with a run that failed or was killed, from its last checkpoint.")
-@click.option("--sessions-dir", type=FOLDER, metavar="DIR", help="Where session files are (default: in --state-dir).")
-@click.option(
-    "--state-dir",
-    type=FOLDER,
-    metavar="DIR",
-    help="What the harness keeps (default: SIGNET_HARNESS_STATE_DIR, else signet-harness in the user's state folder).",
-)
 @click.option("--timeout-ms", type=click.IntRange(1, 86_400_000), metavar="MS", help="Give the task up after that.")
-@click.option("--max-rounds", type=click.IntRange(0, 1_000), metavar="N", help="Rounds of tool calls (default: 8).")
-@click.option(
-    "--context-budget",
-    type=click.IntRange(1_000),
-    metavar="TOKENS",
-    help="Let the model summarise the conversation when its context is larger (default: when the model is full).",
-)
-@click.option(
-    "--tool",
-    "tools",
-    multiple=True,
-    metavar="MODULE:ATTRIBUTE",
-    help="A tool of your own beside those of memory, secrets, the project's files and installed packages; repeatable.",
-)
 @click.option(
     "--output-format",
     type=click.Choice(["text", "json", "stream-json", "none"]),
@@ -93,7 +41,7 @@ def provider_options(function: Callable[..., Any]) -> Callable[..., Any]:
     show_default=True,
     help="What stands on standard output.",
 )
-@click.option("--summary", type=FOLDER, metavar="FILE", help="Write what the task came to (signet-run-summary/1).")
+@click.option("--summary", type=PATH, metavar="FILE", help="Write what the task came to (signet-run-summary/1).")
 @click.option("--quiet", "-q", is_flag=True, help="Write no notes to standard error.")
 @provider_options
 def command(**given: Any) -> int:

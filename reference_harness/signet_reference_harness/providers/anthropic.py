@@ -14,6 +14,7 @@ from signet_reference_harness.providers.vendor import (
     NO_KEY,
     VendorProvider,
     clean,
+    mounts,
     plain,
     plain_events,
     unchecked,
@@ -46,6 +47,7 @@ class AnthropicProvider(VendorProvider):
             base_url=self._settings.base_url,
             max_retries=0,
             timeout=self._settings.timeout_s,
+            http_client=self._sdk.DefaultAsyncHttpxClient(mounts=mounts(self._settings.base_url)),
         )
 
     def _models(self) -> Awaitable[Any]:

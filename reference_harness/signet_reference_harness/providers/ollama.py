@@ -10,7 +10,7 @@ from signet_reference_harness.messages import Message, Thinking
 from signet_reference_harness.providers.answer import Answer
 from signet_reference_harness.providers.completion import CompletionChunk, CompletionOptions, Usage
 from signet_reference_harness.providers.failures import answered
-from signet_reference_harness.providers.vendor import VendorProvider, clean, function_tools
+from signet_reference_harness.providers.vendor import VendorProvider, clean, function_tools, mounts
 
 
 class OllamaProvider(VendorProvider):
@@ -32,6 +32,7 @@ class OllamaProvider(VendorProvider):
             host=self._settings.base_url,
             headers={"authorization": f"Bearer {key.reveal()}"} if key else {},
             timeout=self._settings.timeout_s,
+            mounts=mounts(self._settings.base_url),
             event_hooks={"response": [self._refuse]},
         )
 

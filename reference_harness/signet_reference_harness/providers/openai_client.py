@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Mapping
 from typing import Any
 
 from signet_reference_harness.providers.failures import answered
-from signet_reference_harness.providers.vendor import NO_KEY, VendorProvider
+from signet_reference_harness.providers.vendor import NO_KEY, VendorProvider, mounts
 
 
 class OpenAIProvider(VendorProvider):
@@ -28,6 +28,7 @@ class OpenAIProvider(VendorProvider):
             base_url=settings.base_url,
             max_retries=0,
             timeout=settings.timeout_s,
+            http_client=self._sdk.DefaultAsyncHttpxClient(mounts=mounts(settings.base_url)),
         )
 
     def _models(self) -> Awaitable[Any]:
