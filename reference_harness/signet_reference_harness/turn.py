@@ -73,15 +73,16 @@ class TurnResult:
     """A turn as the user saw it.
 
     `outcome` says how it ended, `raw_reason` in the provider's own word, `detail` in words for a person where it did
-    not end as usual. `error` is set when the model, not the daemon, prevented an answer: the turn has then left no
-    trace in the conversation. A reply that broke off is kept as far as it arrived. `usage` is that of all `rounds`
-    together; `messages` are those that the turn added to the conversation.
+    not end as usual. `error` is set when the model, not the daemon, prevented an answer, and `remedy` may say what to
+    do about it: the turn has then left no trace in the conversation. A reply that broke off is kept as far as it
+    arrived. `usage` is that of all `rounds` together; `messages` are those that the turn added to the conversation.
     """
 
     reply: str = ""
     injected: bool = False
     tool_results: tuple[ToolResult, ...] = ()
     error: str | None = None
+    remedy: str | None = None
     outcome: StopReason = StopReason.END_TURN
     raw_reason: str | None = None
     detail: str = ""
@@ -129,6 +130,8 @@ class ModelLoop:
     rounds: int = 0
     rate_limits: tuple[RateLimit, ...] = ()
     deferred_s: float | None = None
+    remedy: str | None = None
+    """What the provider advises, where it could not be asked."""
     results: list[ToolResult] = field(default_factory=list)
     _said: list[str] = field(default_factory=list)
 
@@ -182,6 +185,7 @@ class ModelLoop:
             reply=self.reply,
             tool_results=tuple(self.results),
             error=None if self.answered else self.detail,
+            remedy=None if self.answered else self.remedy,
             outcome=self.outcome,
             raw_reason=self.raw_reason,
             detail=self.detail,
@@ -251,6 +255,7 @@ class ModelLoop:
                     yield chunk
         except ProviderError as error:
             complete, failure, raw_reason = False, error.message, error.raw_reason
+            self.remedy = error.remedy
             limits = error.facts.rate_limits if isinstance(error, CallError | CallDeferredError) else ()
             self.deferred_s = error.seconds if isinstance(error, ProviderDeferredError) else None
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a provider is a stranger's code: its crash may not end the session

@@ -276,8 +276,9 @@ class _Task:
         """What to do about a run that failed; None for one that is over, or was never begun."""
         if not self.has_begun or self._status in FINAL:
             return None
+        first = "" if self._turn.remedy is None else f"{self.scrub(self._turn.remedy)}; then "
         state = "" if self._options.state_dir is None else f" --state-dir {self._options.state_dir}"
-        return f"go on from its last checkpoint: signet-harness run --resume {self._run}{state}"
+        return f"{first}go on from its last checkpoint: signet-harness run --resume {self._run}{state}"
 
     def finish(self, tell: Tell) -> None:
         """Write the notes, the summary and the end of the output."""

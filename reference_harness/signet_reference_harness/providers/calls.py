@@ -112,7 +112,7 @@ class Caller:
         elif failure.kind is FailureKind.REFUSED:
             message = f"{self.name} cannot be asked{word}: {failure.message}"
         else:
-            message = f"{self.name} did not answer{word}: {failure.message}"
+            message = f"{self.name} did not answer{self._where}{word}: {failure.message}"
         if attempts > 1:
             message = f"{message}; tried {attempts} times"
         if asked_s is not None:
@@ -125,15 +125,18 @@ class Caller:
             return CallDeferredError(message, asked_s, facts, remedy=remedy, raw_reason=raw_reason)
         return CallError(message, facts, remedy=self._remedy(failure), raw_reason=raw_reason)
 
+    @property
+    def _where(self) -> str:
+        return f" at {self.base_url}" if self.base_url else ""
+
     def _remedy(self, failure: Failure) -> str | None:
-        where = f" at {self.base_url}" if self.base_url else ""
         if failure.status in {401, 403}:
             whence = f" from {self.key_source}" if self.key_source else ""
             return f"check the key{whence}, or give another by --api-key"
         if failure.status == 404:
-            return f"check the model's name (--model) and that {self.name}{where} serves it"
+            return f"check the model's name (--model) and that {self.name}{self._where} serves it"
         if failure.kind in {FailureKind.NETWORK, FailureKind.TIMEOUT}:
-            return f"check that {self.name} can be reached{where}, or name another address by --base-url"
+            return f"check that {self.name} can be reached{self._where}, or name another address by --base-url"
         if failure.kind is FailureKind.RATE_LIMIT:
             return "wait, then run it again"
         return None

@@ -29,7 +29,7 @@ def provider(settings: ProviderSettings) -> Provider:
     names = sorted({*KINDS, *OF_API, *registered})
     near = get_close_matches(name, names, 1)
     raise ConfigError(
-        f"there is no provider {name[:80]!r}",
+        f"there is no provider {name[:80]!r} ({settings.provider_source})",
         remedy=f"name {near[0]}" if near else f"name one of {', '.join(names)}, or a module:attribute",
     )
 

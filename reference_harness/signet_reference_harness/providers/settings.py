@@ -31,11 +31,13 @@ class ProviderSettings:
     """What a provider is made from.
 
     `api` and `base_url` are None for a provider that does not come with the harness and is told neither.
-    `at_vendor` says that the address is the vendor's own. `key_source` names where the key comes from.
+    `at_vendor` says that the address is the vendor's own. `key_source` names where the key comes from, and
+    `provider_source` who named the provider, where somebody did.
     `timeout_s` is how long the provider may take to begin, and to go on, in seconds.
     """
 
     provider: str
+    provider_source: str | None = None
     api: Api | None = None
     model: str | None = None
     base_url: str | None = None
@@ -71,7 +73,7 @@ def load(flags: Mapping[str, str | None], environ: Mapping[str, str], workspace:
     layers = [_flag_layer(flags), _variables(environ, VARIABLES)]
     if file is not None:
         layers.append(_file_layer(file, environ))
-    provider = _provider(layers)
+    provider, provider_source = _provider(layers)
     kind = KINDS.get(provider)
     if not _same_vendor(provider, _own_provider(layers[1])):
         layers[1] = {}
@@ -99,6 +101,7 @@ def load(flags: Mapping[str, str | None], environ: Mapping[str, str], workspace:
     given = runtime.retry.model_dump(exclude_none=True) if runtime is not None else {}
     return ProviderSettings(
         provider=provider,
+        provider_source=provider_source,
         api=api,
         model=model.text if model else None,
         base_url=base_url,
@@ -137,8 +140,13 @@ def _own_provider(layer: _Layer) -> str | None:
     return None if named is None else OF_API.get(named.text, named.text if "provider" in layer else None)
 
 
-def _provider(layers: list[_Layer]) -> str:
-    return next((named for layer in layers if (named := _own_provider(layer)) is not None), DEFAULT)
+def _provider(layers: list[_Layer]) -> tuple[str, str | None]:
+    """The provider's name, and who named it; None where nobody did."""
+    for layer in layers:
+        own = _own_provider(layer)
+        if own is not None:
+            return own, (layer.get("provider") or layer["api"]).source
+    return DEFAULT, None
 
 
 def _same_vendor(provider: str, other: str | None) -> bool:
@@ -187,8 +195,11 @@ def _base_url(layers: list[_Layer], api: Api | None) -> str | None:
         valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
         parts, valid = urlsplit(""), False
-    if parts.username is not None or parts.password is not None:
+    # What may be a key is not shown: a password in an address, or a part of its query.
+    if "@" in (parts.netloc if valid else url):
         raise ConfigError(f"the provider's address ({said.source}) holds credentials", remedy="give --api-key instead")
+    if "?" in url or "#" in url:
+        raise ConfigError(f"the provider's address ({said.source}) holds a query or a fragment", remedy=remedy)
     if not valid:
         raise ConfigError(f"the provider's address {url[:80]!r} ({said.source}) is not an http URL", remedy=remedy)
     return url

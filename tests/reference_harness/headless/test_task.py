@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -24,10 +25,20 @@ from tests.support.small_files import NOTHING_COMPILED
 
 from .conftest import WHOLE_TURN, Do, model
 
+KEY = "sk-planted-7c1f"
+
 
 def own_words(message: dict[str, Any]) -> str:
     """What a message says without the reminders beside it."""
     return str(message["content"]).partition("<system-reminder")[0].strip()
+
+
+def agent_file(folder: Path, text: str) -> Path:
+    """The agent's own file, with that text."""
+    path = folder / "workspace" / "agent.yaml"
+    path.parent.mkdir()
+    path.write_text(text)
+    return path
 
 
 def test_a_task_is_a_session_from_start_to_end(do: Do, daemon: RecordingDaemon, serve: Serve) -> None:
@@ -112,6 +123,53 @@ def test_a_provider_that_fails_is_1_and_the_session_ends(
     assert daemon.paths() == WHOLE_TURN
 
 
+def test_a_provider_that_cannot_be_asked_is_told_with_what_to_do(
+    do: Do, daemon: RecordingDaemon, serve: Serve, tmp_path: Path
+) -> None:
+    """A refused key, and an address where nobody listens: both are named, and so is the way to go on."""
+    agent_file(tmp_path, "runtime: {retry: {attempts: 1}}\n")
+    refused = do(prompt="Hello.", **model(serve(turns=[{"error": {"status": 401}}]).url), api_key=KEY).told[0]
+    assert "answered 401" in refused[0]
+    assert str(refused[1]).startswith("check the key from --api-key, or give another by --api-key; then go on from")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    away = do(prompt="Hello.", **model(address)).told[0]
+    assert f"did not answer at {address}" in away[0]
+    assert str(away[1]).startswith(f"check that ollama can be reached at {address}, or name another address by")
+    assert daemon.paths() == [*WHOLE_TURN, *WHOLE_TURN]
+
+
+MALFORMED_FILES = {
+    f"runtime: {{api_key: '{KEY}'\n": ":2:1: is not YAML",
+    f"runtime:\n  api_key: [{KEY}]\n": "/runtime/api_key: is not a text",
+    f"runtime: {KEY}\n": "/runtime: is not a mapping",
+    f"- {KEY}\n": "holds no mapping",
+}
+
+
+@pytest.mark.parametrize("text", MALFORMED_FILES)
+def test_a_malformed_agent_file_is_2_and_never_shown(
+    do: Do, daemon: RecordingDaemon, tmp_path: Path, text: str
+) -> None:
+    """The file and the place in it are named; no error, summary or event holds the key that stands there."""
+    path = agent_file(tmp_path, text)
+    done = do(prompt="Hello.", provider="ollama", model="m", output_format="stream-json")
+    assert (done.status, done.summary["status"], daemon.requests) == (2, "invalid", [])
+    assert str(path) in done.told[0][0]
+    assert MALFORMED_FILES[text] in done.told[0][0]
+    assert KEY not in json.dumps(done.summary) + done.out + done.err + repr(done.told)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_sessions_folder_that_cannot_be_written_to_is_2(do: Do, daemon: RecordingDaemon, tmp_path: Path) -> None:
+    """It exists and is read-only: that is told before the session begins."""
+    folder = tmp_path / "kept"
+    folder.mkdir(mode=0o555)
+    done = do(prompt="Hello.", sessions_dir=folder, **model("http://127.0.0.1:9"))
+    assert (done.status, daemon.requests) == (2, [])
+    assert done.told[0][0] == f"--sessions-dir {folder}: cannot be written to"
+
+
 BAD_INPUT: list[tuple[dict[str, Any], str]] = [
     ({"prompt": "x", "words": ("y",)}, "there are 2 prompts: the argument and --prompt"),
     ({}, "no prompt is given"),
@@ -120,7 +178,7 @@ BAD_INPUT: list[tuple[dict[str, Any], str]] = [
     ({"prompt": "x", "cwd": Path("/nowhere/at-all")}, "/nowhere/at-all: is not a folder"),
     ({"prompt": "x", "session": "../up"}, "cannot name a file"),
     ({"prompt": "x", "sessions_dir": Path("/dev/null/sessions")}, "--sessions-dir /dev/null/sessions"),
-    ({"prompt": "x", "provider": "antropic"}, "there is no provider 'antropic'"),
+    ({"prompt": "x", "provider": "antropic"}, "there is no provider 'antropic' (--provider)"),
     ({"prompt": "x", "provider": "anthropic", "model": "m"}, "ANTHROPIC_API_KEY"),
 ]
 
@@ -181,17 +239,16 @@ def test_a_bypassed_task_is_done_without_memory(
 
 def test_a_planted_key_is_nowhere(do: Do, daemon: RecordingDaemon, serve: Serve, tmp_path: Path) -> None:
     """Not in the summary, the session file, the output, an error or a request to the daemon, though a model says it."""
-    key = "sk-planted-7c1f"
-    served = serve(turns=[{"content": f"Your key is {key}."}, {"error": {"status": 401, "message": f"bad key {key}"}}])
-    settings = {**model(served.url), "api_key": key, "session": "planted", "output_format": "stream-json"}
+    served = serve(turns=[{"content": f"Your key is {KEY}."}, {"error": {"status": 401, "message": f"bad key {KEY}"}}])
+    settings = {**model(served.url), "api_key": KEY, "session": "planted", "output_format": "stream-json"}
     done = [do(prompt="Which key?", **settings), do(prompt="And now?", **settings)]
     assert [each.status for each in done] == [0, 1]
     files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
     assert files
     said = [each.out + each.err + repr(each.told) for each in done]
-    assert not [text for text in said if key in text]
-    assert not [data for data in files if key.encode() in data]
-    assert key not in json.dumps([request.body for request in daemon.requests])
+    assert not [text for text in said if KEY in text]
+    assert not [data for data in files if KEY.encode() in data]
+    assert KEY not in json.dumps([request.body for request in daemon.requests])
 
 
 def test_a_text_that_is_too_short_for_a_key_is_not_hidden(do: Do, daemon: RecordingDaemon, serve: Serve) -> None:

@@ -130,7 +130,7 @@ def test_the_workspace_is_where_the_daemon_has_it() -> None:
 @pytest.mark.parametrize(
     ("flags", "message", "remedy"),
     [
-        ({"provider": "antropic"}, "there is no provider 'antropic'", "name anthropic"),
+        ({"provider": "antropic"}, "there is no provider 'antropic' (--provider)", "name anthropic"),
         ({"provider": "xyz"}, "there is no provider 'xyz'", "or a module:attribute"),
         ({"model": "m"}, "needs a key, and ANTHROPIC_API_KEY is not set", "set ANTHROPIC_API_KEY"),
         ({"api_key": "k"}, "no model is named", "give --model NAME, or set SIGNET_HARNESS_MODEL"),
@@ -140,6 +140,9 @@ def test_the_workspace_is_where_the_daemon_has_it() -> None:
         ({"base_url": "file:///etc"}, "'file:///etc' (--base-url) is not an http URL", "http://127.0.0.1"),
         ({"base_url": "http://[x"}, "is not an http URL", "http://127.0.0.1"),
         ({"base_url": f"http://me:{KEY}@host"}, "holds credentials", "--api-key"),
+        ({"base_url": f"http://me:{KEY}@host:port"}, "holds credentials", "--api-key"),
+        ({"base_url": f"http://host/v1?key={KEY}"}, "(--base-url) holds a query or a fragment", "http://127.0.0.1"),
+        ({"base_url": f"http://host:port/v1#{KEY}"}, "(--base-url) holds a query or a fragment", "http://127.0.0.1"),
         ({"model": "m", "api_key": f"Bearer {KEY}"}, "the key (--api-key) is empty, or holds blanks", "bare key"),
         ({"model": "m", "api_key": ""}, "the key (--api-key) is empty", "bare key"),
         ({"provider": "no.such:thing", "model": "m"}, "cannot be made from no.such:thing", "a callable"),
