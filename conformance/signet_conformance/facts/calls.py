@@ -43,6 +43,14 @@ def text_or_none(value: object) -> str | None:
     return None
 
 
+def _first_said(values: Iterable[object]) -> str | None:
+    """The first string that is not blank, as it is."""
+    for value in values:
+        if isinstance(value, str) and value.strip():
+            return value
+    return None
+
+
 def pattern_agent(raw_key: str | None) -> str | None:
     """The agent that a raw key of the form `agent:<id>` or `agent:<id>:…` names."""
     if raw_key is None or not raw_key.startswith("agent:"):
@@ -195,11 +203,10 @@ class HeldCall(Call):
             and self.fault not in fault_kinds.SPOILING
         )
         # Rules ask for these several times a call.
-        self.raw_key = next((v for v in self._key_sources() if isinstance(v, str) and v.strip()), None)
+        self.raw_key = _first_said(self._key_sources())
         self.key = None if self.cut else normalised_key(self.raw_key)
         sources = _AGENT_SOURCES.get(self.operation or "")
-        agent = next((v for v in map(text_or_none, sources(self)) if v), None) if sources else None
-        self.agent = agent or "default"
+        self.agent = (text_or_none(_first_said(sources(self))) if sources else None) or "default"
         path = self._headers.get(PATH_HEADER) or self.body.get("runtimePath")
         self.runtime_path = path if path in ("plugin", "legacy") else None
 

@@ -49,6 +49,10 @@ class _Own(int):
     """What stands in place of a member that is the call's own: its place among those."""
 
 
+_PLACES = tuple(map(_Own, range(2 * len(_OWN))))
+"""As many as a body and its answer can have."""
+
+
 Held = dict[str, Any]
 
 
@@ -216,12 +220,16 @@ def packed(calls: Iterable[Call]) -> Packed:
         own: list[str] = []
         members = held.members(call.body, raw_key, own)
         answered = None if call.answer is None else held.members(call.answer, raw_key, own)
-        kind = Kind(
+        shared = (
             call.method, call.path, call.is_hook, call.error, call.served, operation, call.cut, call.query, call.fault,
             call.delivered, call.status, call.readable, call.accepted, call.agent, call.runtime_path,
             held.headers(call.exchange.request.headers), members, answered,
         )  # fmt: skip
-        kind_of.append(kinds.setdefault(_identity(kind), (len(kinds), kind))[0])
+        identity = _identity(shared)
+        known = kinds.get(identity)
+        if known is None:
+            known = kinds[identity] = len(kinds), Kind(*shared)
+        kind_of.append(known[0])
         names_of.append(named.setdefault((call.key, raw_key, tuple(own)), len(named)))
     return Packed(t0, t1, told, kind_of, [kind for _, kind in kinds.values()], names_of, list(named))
 
@@ -250,7 +258,21 @@ class _Holding:
         kept = self._kept_of.get(names)
         if kept is None:
             kept = self._kept_of[names] = [name for name in names if name in _KEPT]
-        values = [_value(name, members[name], raw_key, own) for name in kept]
+        values: list[Any] = []
+        for name in kept:
+            value = members[name]
+            if type(value) is not str:
+                keeps = value is None or isinstance(value, (bool, int, float))
+                values.append(value if keeps else _ELSEWHERE)
+            elif name == "sessionKey" and value == raw_key:
+                values.append(_KEY)
+            elif len(value) > _LONGEST_KEPT:
+                values.append(_ELSEWHERE)
+            elif name in _OWN:
+                values.append(_PLACES[len(own)])
+                own.append(value)
+            else:
+                values.append(value)
         # 1, 1.0 and true are equal, and yet different in a message.
         identity = (names, *values, *map(type, values))
         held = self._members.get(identity)
@@ -312,22 +334,10 @@ class _Shared:
         return self._held.setdefault((tuple(held), values, *map(type, values)), held)
 
 
-def _identity(kind: Kind) -> object:
-    """What tells a kind from others; the members that it holds are shared already."""
-    return *kind[:7], *kind.query.items(), *kind[8:15], id(kind.headers), id(kind.members), id(kind.answered)
+def _identity(kind: Sequence[Any]) -> object:
+    """What tells a kind, or what is to be one, from others; the members that it holds are shared already."""
+    query, headers, members, answered = kind[7], *kind[15:]
+    return *kind[:7], *query.items(), *kind[8:15], id(headers), id(members), id(answered)
 
 
 _NOT_YET: Any = None
-
-
-def _value(name: str, value: Any, raw_key: str | None, own: list[str]) -> Any:
-    if isinstance(value, str):
-        if name == "sessionKey" and value == raw_key:
-            return _KEY
-        if len(value) > _LONGEST_KEPT:
-            return _ELSEWHERE
-        if name in _OWN:
-            own.append(value)
-            return _Own(len(own) - 1)
-        return value
-    return value if value is None or isinstance(value, (bool, int, float)) else _ELSEWHERE

@@ -136,11 +136,11 @@ def agent_is_not_the_harness(recording: Recording) -> Iterator[Outcome]:
     """The agent id is not blank and not the name of the harness."""
     for call in recording.calls:
         body, header = call.body.get("agentId"), call.header(AGENT_HEADER)
-        harnesses = (recording.declared.harness, call.body.get("harness"))
         sent = [v for v in (body, header) if isinstance(v, str)]
         if not sent:
             continue
-        wrong = next((v for v in sent if not v.strip() or v.strip() in harnesses), None)
+        harnesses = ("", recording.declared.harness, call.body.get("harness"))
+        wrong = next((v for v in sent if v.strip() in harnesses), None)
         if wrong is None:
             yield PASS
         else:

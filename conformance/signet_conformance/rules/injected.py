@@ -75,9 +75,11 @@ def injected_text_stays_out(recording: Recording) -> Iterator[Outcome]:
 def injects_of(recording: Recording) -> Injects | None:
     """What the answers of a recording inject; None where they inject nothing that can be recognised."""
     if injects_of not in recording.memo:
-        since = next((source.seq for source in recording.calls if _inject(source) is not None), None)
+        since = next((seq for seq, _ in _injecting(recording)), None)
         recording.memo[injects_of] = (
-            _held_injects(recording, since) if recording.is_held else injects_noted(recording, since, _texts(recording))
+            _held_injects(recording, since)
+            if recording.is_held
+            else injects_noted(recording, since, _texts(_injecting(recording)))
         )
     known: Injects | None = recording.memo[injects_of]
     return known
@@ -105,9 +107,9 @@ def _held_injects(recording: Recording, first: int | None) -> Injects | None:
     if first is None:
         return None
     since: dict[str, int] = {}
-    for source in recording.calls:
-        for text in _recognisable(_inject(source) or ""):
-            since.setdefault(text, source.seq)
+    for seq, inject in _injecting(recording):
+        for text in _recognisable(inject):
+            since.setdefault(text, seq)
     return Injects(first, Needles(since))
 
 
@@ -120,18 +122,20 @@ def noted(piece: Recording) -> Noted:
             for mark, hashes in pieces.items():
                 if mark in text:
                     hashes.extend(hashes_of_pieces(text, mark))
-    since = next((call.seq for call in piece.calls if _inject(call) is not None), None)
-    return Noted(since, list(_texts(piece)), subjects, pieces)
+    injecting = list(_injecting(piece))
+    return Noted(injecting[0][0] if injecting else None, list(_texts(injecting)), subjects, pieces)
 
 
-def _texts(recording: Recording) -> Iterator[Distant]:
-    """What the answers of a recording inject, in the order of the exchanges."""
-    for source in recording.calls:
-        inject = _inject(source)
-        if inject is None:
-            continue
+def _injecting(recording: Recording) -> Iterator[tuple[int, str]]:
+    """The numbers of the exchanges whose answers inject something, each with what."""
+    return ((call.seq, inject) for call in recording.calls if (inject := _inject(call)) is not None)
+
+
+def _texts(injecting: Iterable[tuple[int, str]]) -> Iterator[Distant]:
+    """By what the injected texts are recognised, in the order of the exchanges."""
+    for seq, inject in injecting:
         for number, text in enumerate(_recognisable(inject)):
-            yield Distant.of(text, source.seq * Needles.PLACES + number)
+            yield Distant.of(text, seq * Needles.PLACES + number)
 
 
 def injects_noted(recording: Recording, since: int | None, texts: Iterable[Distant]) -> Injects | None:

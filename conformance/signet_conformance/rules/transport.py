@@ -139,8 +139,9 @@ def runtime_path_is_known(recording: Recording) -> Iterator[Outcome]:
 
 def _as_the_daemon_reads(call: Call, name: str) -> str | None:
     """The value of a header; those of a header that was sent several times, joined."""
-    values = [value for sent, value in call.exchange.request.headers if sent.lower() == name]
-    return ", ".join(values) if values else None
+    if call.header(name) is None:
+        return None
+    return ", ".join([value for sent, value in call.exchange.request.headers if sent.lower() == name])
 
 
 def runtime_paths_agree(recording: Recording) -> Iterator[Outcome]:

@@ -31,8 +31,11 @@ def _json_turns(lines: Iterable[str]) -> list[Turn] | None:
     """The turns of JSON lines; None when any of them is not of that shape."""
     spoken: list[Turn] = []
     for line in lines:
-        if not line.strip():
+        beginning = line.lstrip()[:1]
+        if not beginning:
             continue
+        if beginning != "{":
+            return None
         try:
             entry = json.loads(line)
         except (ValueError, RecursionError):

@@ -101,8 +101,11 @@ def glance_at(exchange: Exchange) -> Glance:
 
 
 def _names(values: Iterable[Any]) -> tuple[str, ...]:
-    keys = (normalised_key(value) for value in values if isinstance(value, str))
-    return tuple([key for key in keys if key is not None])
+    names: tuple[str, ...] = ()
+    for value in values:
+        if isinstance(value, str) and (key := normalised_key(value)) is not None:
+            names += (key,)
+    return names
 
 
 def _is_troubled(error: object, response: Any) -> bool:

@@ -24,7 +24,7 @@ from signet_conformance.trace.model import (
     Response,
     is_seconds,
 )
-from signet_conformance.trace.parsing import MAX_DEPTH, JSONValue, NotJSONError, parse
+from signet_conformance.trace.parsing import JSONValue, NotJSONError, is_shallow, parse
 
 
 class BrokenLineError(ValueError):
@@ -74,7 +74,7 @@ _DECODER = Decoder(Exchange)
 
 def _decoded(raw: bytes) -> Exchange | None:
     """The exchange of a line as nearly all are; None where somebody has to look closer, at whatever is in it."""
-    if not raw.startswith(_EXCHANGE_LINE) or raw.count(b"{") + raw.count(b"[") > MAX_DEPTH:
+    if not raw.startswith(_EXCHANGE_LINE) or not is_shallow(raw):
         return None
     try:
         entry = _DECODER.decode(raw)

@@ -12,6 +12,7 @@ from msgspec.json import decode
 from signet_conformance.errors import printable
 
 MAX_DEPTH = 200
+_NO_BEGINNINGS = bytes(set(range(256)) - set(b"{["))
 
 JSONValue = Any
 """What a JSON parser returns: dict, list, str, int, float, bool or None."""
@@ -23,11 +24,17 @@ class NotJSONError(ValueError):
 
 def parse(raw: bytes) -> JSONValue:
     """The value of some bytes of UTF-8; raise NotJSONError where they are not JSON, or nested too deep."""
-    # Braces and brackets that are no more cannot be nested deeper; and nearly all that is read is plain JSON.
-    if raw.count(b"{") + raw.count(b"[") <= MAX_DEPTH:
+    # Nearly all that is read is plain JSON.
+    if is_shallow(raw):
         with suppress(MsgspecError, UnicodeError):
             return decode(raw)
     return _looked_at_closely(raw)
+
+
+def is_shallow(raw: bytes) -> bool:
+    """Whether so few objects and arrays begin in some JSON that it cannot be nested deeper than MAX_DEPTH."""
+    # One pass over both characters takes half as long as counting each of them.
+    return len(raw.translate(None, _NO_BEGINNINGS)) <= MAX_DEPTH
 
 
 def _looked_at_closely(raw: bytes) -> JSONValue:

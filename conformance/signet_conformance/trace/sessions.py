@@ -22,9 +22,9 @@ class Sessions:
         if not names:
             self.groups.append(_NO_SESSION)
             return
-        first, *others = map(self._group, names)
-        for other in others:
-            one, another = self._top(first), self._top(other)
+        first = self._group(names[0])
+        for name in names[1:]:
+            one, another = self._top(first), self._top(self._group(name))
             self._above[max(one, another)] = min(one, another)
         self.groups.append(first)
 

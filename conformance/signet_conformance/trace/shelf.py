@@ -15,8 +15,11 @@ from signet_conformance.trace.lines import BrokenLineError, Lines
 from signet_conformance.trace.model import Exchange
 from signet_conformance.trace.sessions import Sessions
 
-_PIECE_BYTES = 4 * 1024 * 1024
-"""How much of the file is read at once where all exchanges are asked for in order; one exchange may be longer."""
+_PIECE_BYTES = 1024 * 1024
+"""How much of the file is read at once where all exchanges are asked for in order; one exchange may be longer.
+
+Of so little, most of what one rule has looked at is still in the processor's cache when the next one looks at it.
+"""
 _SESSION_BYTES = 32 * 1024 * 1024
 """How large a session may be that is held whole, while it is judged."""
 
@@ -58,6 +61,8 @@ class Shelf(Sequence[Exchange]):
         self._sessions.settle()
         self.troubled.sort()
         order = sorted(range(len(numbers)), key=numbers.__getitem__)
+        if order == list(range(len(numbers))):
+            return
         for column in (self._offsets, self._lengths, self._lines, self._sessions.groups, numbers):
             column[:] = array(column.typecode, [column[place] for place in order])
 
