@@ -24,8 +24,12 @@ def printable(value: object, limit: int = 120) -> str:
     text = value if isinstance(value, str) else str(value)
     if len(text) > limit:
         text = f"{text[: limit - 1]}…"
-    shown = "".join(
-        c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode("ascii") for c in text
+    shown = (
+        text
+        if text.isprintable()
+        else "".join(
+            c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode("ascii") for c in text
+        )
     )
     return _CI_COMMAND.sub(lambda match: f"\\x{ord(match[0]):02x}", shown) if "::" in shown or "##" in shown else shown
 

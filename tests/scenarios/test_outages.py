@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from signet_conformance.scenarios.choices import Digits
-from signet_conformance.scenarios.drawing import CHUNK, draw
-from signet_conformance.scenarios.features import SESSION_HOOKS, WHOLE_STEPS, Features
+from signet_conformance.scenarios.drawing import draw
+from signet_conformance.scenarios.features import CHUNK, SESSION_HOOKS, WHOLE_STEPS, Features
 from signet_conformance.scenarios.open_sessions import demand_open_sessions
 from signet_conformance.scenarios.outages import OUTAGES, Outage, held_outages, holds, obstacle, outage_of, usable
 from signet_conformance.scenarios.script import Scenario, scripted

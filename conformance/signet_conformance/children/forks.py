@@ -31,7 +31,7 @@ _DAEMON: Final = (
     "argparse",
     "signet_conformance.daemon.http.server",
     "uvicorn.lifespan.on",
-    "uvicorn.protocols.http.h11_impl",
+    "uvicorn.protocols.http.httptools_impl",
 )
 _HARNESS: Final = ("signet_reference_harness.driver", "httpcore", "anyio._backends._asyncio")
 _HOSTS: Final = "signet_conformance.drivers.hosts"

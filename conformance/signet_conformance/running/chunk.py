@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+import gc
+import importlib
+import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from signet_conformance.drivers.watched import Watched
 from signet_conformance.finding import Verdict
 from signet_conformance.outcome.generated_summary import Tally
-from signet_conformance.scenarios import drawing
 from signet_conformance.scenarios.features import Features
 from signet_conformance.scenarios.script import Scenario
 
+_DRAWING = "signet_conformance.scenarios.drawing"
 _drawing = threading.Lock()
 """Hypothesis keeps state of its own for the process."""
+
+
+@contextmanager
+def _hypothesis() -> Iterator[None]:
+    """Within it, this thread alone draws.
+
+    Hypothesis is imported by the first that does, while other workers wait for their processes to start. What it
+    brings is left out of collections from then on, as the rest of what is loaded is: it collects in each thread.
+    """
+    with _drawing:
+        if _DRAWING not in sys.modules:
+            importlib.import_module(_DRAWING)
+            gc.freeze()
+        yield
 
 
 @dataclass(slots=True)
@@ -43,7 +61,9 @@ class Chunk:
 
     def draw(self) -> Sequence[Scenario]:
         """The scenarios of the chunk, in the order in which they are performed."""
-        with _drawing:
+        with _hypothesis():
+            from signet_conformance.scenarios import drawing
+
             return drawing.draw(self.features, self.seed, self.number)
 
     def smallest(self, requirement: str, verdict: Verdict, shows: Callable[[Scenario], bool]) -> tuple[Scenario, int]:
@@ -53,6 +73,8 @@ class Chunk:
         none is smaller.
         """
         known = [place in self.breached[requirement, verdict] for place in range(self.performed)]
-        with _drawing:
+        with _hypothesis():
+            from signet_conformance.scenarios import drawing
+
             smallest, tried = drawing.smallest(self.features, self.seed, self.number, known, shows)
         return smallest or self.draw()[known.index(True)], tried

@@ -198,7 +198,8 @@ class DaemonUnderTest:
             self._process.close()
             self._process = None
             # What left the process group, such as a daemon that put itself into the background.
-            end_marked(self._mark)
+            if not is_embedded(self._choice):
+                end_marked(self._mark)
 
 
 def _background(choice: str) -> UsageError:

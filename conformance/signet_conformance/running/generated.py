@@ -30,8 +30,7 @@ from signet_conformance.running.patience import Patience
 from signet_conformance.running.shrinking import FollowUp
 from signet_conformance.running.station import Station
 from signet_conformance.running.workers import Job, Workers
-from signet_conformance.scenarios import drawing
-from signet_conformance.scenarios.features import Features, possible_steps
+from signet_conformance.scenarios.features import CHUNK, Features, possible_steps
 from signet_conformance.scenarios.outages import OUTAGES, held_outages, obstacle, usable
 
 MOST_FAILURES = 5
@@ -84,7 +83,7 @@ class GeneratedSessions:
 
     def jobs(self) -> Sequence[Job[Chunk]]:
         """The jobs of performing all chunks."""
-        sizes = [min(drawing.CHUNK, self._count - first) for first in range(0, self._count, drawing.CHUNK)]
+        sizes = [min(CHUNK, self._count - first) for first in range(0, self._count, CHUNK)]
         if sizes:
             self._folder.mkdir()
         return [self._job(number, size) for number, size in enumerate(sizes)]

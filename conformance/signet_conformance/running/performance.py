@@ -73,8 +73,8 @@ class Performance:
         """The judging of every recording. Raises TraceError for one that cannot be read."""
         judging = Judging(self.request.terms(), measured=True, whole=True)
         with self.request.stopwatch.phase(JUDGING):
-            for recorded in self.recordings.traces():
-                judging.judge(recorded)
+            for judged in judging.judged_alone(self.recordings.traces()):
+                judging.add(judged)
         return judging
 
     @cached_property

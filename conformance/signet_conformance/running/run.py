@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -24,11 +25,14 @@ from signet_conformance.running.station import Station
 from signet_conformance.running.workers import Job, Workers
 from signet_conformance.scenarios.deciding import deciding
 from signet_conformance.scenarios.script import Scenario, real, remembered, scripted
-from signet_conformance.scenarios.steps import SwitchFaultOn
+from signet_conformance.scenarios.steps import SwitchFaultOn, SwitchFaultsOff
 from signet_conformance.targets import Target
 from signet_conformance.trace.fault_kinds import SLOW
 from signet_conformance.trace.sides import recordings_in
 
+_BETWEEN_CHUNKS = 2
+_SOME_BOUND_S = 1.0
+"""For a step of which the target declares none: it decides only the order of what waits."""
 FAILURES = "signet-failures"
 """The folder, where one stands, for scenarios that show a breach in a run without a report."""
 
@@ -72,12 +76,14 @@ def drive(plan: Plan, folder: Path, tell: Tell) -> Shortfall | None:
         def jobs_of(some: Sequence[Scenario]) -> Sequence[Job[_Performed | Chunk | None]]:
             return [_job(scenario, folder, patience, part=part) for scenario in some]
 
-        # The first tells whether the connector can be started at all. Then the longest, a chunk of generated sessions
-        # before all: were it begun last, one worker would be at it alone.
-        rest = sorted(scenarios[1:], key=lambda scenario: -len(scenario.steps))
-        idle = [scenario for scenario in rest if _waits(scenario)]
-        busy = [scenario for scenario in rest if not _waits(scenario)]
-        jobs = [*jobs_of(scenarios[:1]), *generated.jobs(), *jobs_of(busy)]
+        # The first tells whether the connector can be started at all. Then the longest, chunks of generated sessions
+        # before all: were one begun last, one worker would be at it alone.
+        waits_s = {scenario.name: _waits_s(scenario, plan.target) for scenario in scenarios[1:]}
+        busy = [scenario for scenario in scenarios[1:] if not waits_s[scenario.name]]
+        busy.sort(key=lambda scenario: -len(scenario.steps))
+        idle = [scenario for scenario in scenarios[1:] if waits_s[scenario.name]]
+        idle.sort(key=lambda scenario: -waits_s[scenario.name])
+        jobs = [*jobs_of(scenarios[:1]), *_among(generated.jobs(), jobs_of(busy))]
         for result in workers.work(jobs, jobs_of(idle)):
             if isinstance(result, Chunk):
                 chunks.append(result)
@@ -140,10 +146,28 @@ def _job(scenario: Scenario, folder: Path, patience: Patience, *, part: bool) ->
     return job
 
 
-def _waits(scenario: Scenario) -> bool:
-    """Whether most of it is waiting for answers that a fault holds back."""
-    faults = (step.fault for step in scenario.steps if isinstance(step, SwitchFaultOn))
-    return any(fault["kind"] in SLOW for fault in faults)
+def _among(
+    chunks: Sequence[Job[_Performed | Chunk | None]], others: Sequence[Job[_Performed | Chunk | None]]
+) -> Iterator[Job[_Performed | Chunk | None]]:
+    """The chunks, with other jobs between any two: only one is drawn at a time, and the next would wait for it."""
+    left = iter(others)
+    for chunk in chunks:
+        yield chunk
+        yield from itertools.islice(left, _BETWEEN_CHUNKS)
+    yield from left
+
+
+def _waits_s(scenario: Scenario, target: Target) -> float:
+    """How long it waits for answers that a fault holds back, in seconds: the bounds of the steps that meet one."""
+    waits_s, slow = 0.0, False
+    for step in scenario.steps:
+        if isinstance(step, SwitchFaultOn):
+            slow = step.fault["kind"] in SLOW
+        elif isinstance(step, SwitchFaultsOff):
+            slow = False
+        elif slow:
+            waits_s += target.declared.bounds_s.get(step.step, _SOME_BOUND_S)
+    return waits_s
 
 
 def _broken_off(plan: Plan, performed: _Performed, failures: Path) -> BrokenOff:

@@ -23,8 +23,7 @@ from signet_conformance.running.chunk import Chunk
 from signet_conformance.running.connector import Connector
 from signet_conformance.running.patience import Patience
 from signet_conformance.running.station import Station
-from signet_conformance.scenarios import drawing
-from signet_conformance.scenarios.script import Scenario
+from signet_conformance.scenarios.script import Scenario, identity
 from signet_conformance.scenarios.shortening import longest_prompt
 
 MOST_SHRUNK = 5
@@ -76,7 +75,7 @@ class FollowUp:
         again, shown = self._again(scenario, name)
         smaller: int | None = None
         again_differs = shown.get(name) is not verdict
-        if (again_differs or shown.keys() - known) and drawing.identity(scenario) != drawing.identity(original):
+        if (again_differs or shown.keys() - known) and identity(scenario) != identity(original):
             # It may have shrunk to something that only a connector with other sessions behind it shows, or to
             # something that breaches more when it is the first thing a process does.
             smaller, tried = (len(scenario.steps), tried) if again_differs else (None, 0)
@@ -174,7 +173,7 @@ class FollowUp:
 
     def _save(self, scenario: Scenario, seed: int, requirement: str | None) -> Path:
         self._failures.mkdir(parents=True, exist_ok=True)
-        path = self._failures / f"{scenario.name}-{drawing.identity(scenario)[:8]}.json"
+        path = self._failures / f"{scenario.name}-{identity(scenario)[:8]}.json"
         origin = {"seed": seed, **({"requirement": requirement} if requirement else {})}
         path.write_text(json.dumps({**scenario.to_json(), **origin}, indent=1) + "\n", encoding="ascii")
         return path

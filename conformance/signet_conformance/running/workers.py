@@ -132,7 +132,8 @@ class Workers:
                     yield mine.popleft()(station)
 
         try:
-            yield from self._in_threads(all_waiting, [*stations[: len(waiting)], *beside])
+            # The longest wait is what a run cannot be quicker than: it begins before all else.
+            yield from self._in_threads(all_waiting, [*beside, *stations[: len(waiting)]])
         finally:
             waiting.clear()
             idling.clear()

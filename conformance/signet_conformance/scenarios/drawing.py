@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -18,14 +17,13 @@ import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity
 
 from signet_conformance.scenarios.choices import Digits
-from signet_conformance.scenarios.features import Features
+from signet_conformance.scenarios.features import CHUNK, Features
 from signet_conformance.scenarios.outages import Outage, holds, outage_of
 from signet_conformance.scenarios.reducing import reduced
-from signet_conformance.scenarios.script import Scenario
+from signet_conformance.scenarios.script import Scenario, identity
 from signet_conformance.scenarios.shortening import with_short_prompts
 from signet_conformance.scenarios.strategies import sessions, write
 
-CHUNK = 20
 _DRAWN = 40
 """Drawn for a chunk, since some are drawn twice."""
 _DRAWN_WITH_OUTAGE = 6
@@ -139,11 +137,6 @@ def smallest(
         _run(features, drawn[first][1], (Phase.generate, Phase.shrink), attempt)
     left = reduced(smallest_so_far or drawn[first][0], shown)
     return with_short_prompts(left, shown), tried
-
-
-def identity(scenario: Scenario) -> str:
-    """A digest of the steps."""
-    return hashlib.sha256(json.dumps([step.to_json() for step in scenario.steps], sort_keys=True).encode()).hexdigest()
 
 
 def _run(features: Features, origin: _Origin, phases: Sequence[Phase], body: Callable[[Scenario], Any]) -> None:

@@ -8,6 +8,9 @@ from typing import Any
 
 from signet_conformance.trace import Declared
 
+CHUNK = 20
+"""Generated sessions that one connector process performs, one after the other."""
+
 TOOLS: Mapping[str, frozenset[str]] = {
     "memory_search": frozenset({"memory-recall", "hooks-recall", "memory-search"}),
     "memory_store": frozenset({"memory-remember", "hooks-remember"}),

@@ -5,6 +5,8 @@ What a step may hold stands in steps. A scenario's `env` is given to the connect
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -60,6 +62,11 @@ def _scenario(document: ScenarioDocument) -> Scenario:
         env=document.env,
         needs=document.needs,
     )
+
+
+def identity(scenario: Scenario) -> str:
+    """A digest of the steps."""
+    return hashlib.sha256(json.dumps([step.to_json() for step in scenario.steps], sort_keys=True).encode()).hexdigest()
 
 
 def read_scenarios(path: Path) -> Sequence[Scenario]:

@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from signet_conformance.daemon.http.origins import is_foreign, is_known, is_local
-from signet_conformance.daemon.http.routes import AREAS, ROUTES, Area, Route, pattern_of
+from signet_conformance.daemon.http.routes import AREAS, PATTERNS, ROUTES, Area, Route
 from signet_conformance.daemon.state.auth import ScopeError, unfinished
 from signet_conformance.daemon.state.daemon import Daemon
 from signet_conformance.daemon.values import write_json
@@ -43,10 +43,10 @@ class DaemonApp:
     def __init__(self, daemon: Daemon) -> None:
         self.daemon = daemon
         served = [route for route in ROUTES if route.only is None or route.only(daemon.behaviour)]
-        self._routes = [(route, route.pattern) for route in served]
+        self._routes = [(route, PATTERNS[route.path]) for route in served]
         areas = [area for area in AREAS if area.only is None or area.only(daemon.behaviour)]
         asked = [Area(route.path, route.right) for route in served if route.right]
-        self._areas = [(area, pattern_of(area.path)) for area in (*asked, *areas)]
+        self._areas = [(area, PATTERNS[area.path]) for area in (*asked, *areas)]
         self._prompts = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

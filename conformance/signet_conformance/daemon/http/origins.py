@@ -40,9 +40,12 @@ def is_foreign(request: Request) -> bool:
         return False
     if request.headers.get("sec-fetch-site", "").strip().lower() == "cross-site":
         return True
+    origins = request.headers.getlist("origin")
+    if not origins:
+        return False
     host = request.headers.get("host", "").lower()
     own = f"http://{host}" if _names_no_domain(host) else None
-    return any(not is_known(origin) and origin.lower() != own for origin in request.headers.getlist("origin"))
+    return any(not is_known(origin) and origin.lower() != own for origin in origins)
 
 
 def _names_no_domain(host: str) -> bool:

@@ -63,11 +63,6 @@ class Route:
     only: Callable[[Behaviour], bool] | None = None
     right: Right | None = None
 
-    @property
-    def pattern(self) -> re.Pattern[str]:
-        """The path with its variable segments as groups."""
-        return pattern_of(self.path)
-
 
 @dataclass(frozen=True)
 class Area:
@@ -79,7 +74,7 @@ class Area:
     only: Callable[[Behaviour], bool] | None = None
 
 
-def pattern_of(path: str) -> re.Pattern[str]:
+def _pattern_of(path: str) -> re.Pattern[str]:
     """`path` as an expression: ``:name`` is one segment, a ``*`` at the end anything."""
     text = re.sub(r":(\w+)", r"(?P<\1>[^/]+)", path.replace(".", r"\."))
     return re.compile(text.removesuffix("/*") + "(?:/.*)?" if text.endswith("/*") else text)
@@ -222,3 +217,6 @@ AREAS: Final = (
     Area("/api/secrets/*", Right("admin"), only=_grown),
     Area("/api/auth/api-keys/*", _RULES),
 )
+
+#: The expression of each path. Compiled with this module, which the fork server imports once for all its daemons.
+PATTERNS: Final = {path: _pattern_of(path) for path in {each.path for each in ROUTES} | {each.path for each in AREAS}}

@@ -92,9 +92,7 @@ async def _serve(app: DaemonApp, listener: socket.socket) -> None:
     )
     ready = {"url": _url(daemon), "version": daemon.behaviour.reported, "workspace": str(daemon.workspace)}
     server = _QuietServer(config, json.dumps(ready))
-
-    def stop() -> None:
-        server.should_exit = True
+    stop = server.stop
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -115,6 +113,18 @@ class _QuietServer(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, ready: str) -> None:
         super().__init__(config)
         self._ready = ready
+        self._stopped = asyncio.Event()
+
+    def stop(self) -> None:
+        """End at once: uvicorn itself looks ten times a second whether it is to."""
+        self.should_exit = True
+        self._stopped.set()
+
+    async def main_loop(self) -> None:
+        """Serve until it is to end."""
+        ticking = asyncio.create_task(super().main_loop())
+        await self._stopped.wait()
+        ticking.cancel()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to listen, then print the line."""
