@@ -9,7 +9,7 @@ import pytest
 from signet_conformance import targets
 from signet_conformance.errors import NothingTestedError, TargetError, UsageError
 from signet_conformance.targets.program import INSTALLED, PLACE_VARIABLE, filled, find_program_profile, program_names
-from signet_conformance.targets.real import HarnessChoice, harness_words, with_harness
+from signet_conformance.targets.real import HarnessChoice, for_each_agent, harness_words, with_harness
 
 
 @pytest.fixture
@@ -72,3 +72,12 @@ def test_a_choice_without_sense_is_refused(choice: HarnessChoice) -> None:
 def test_words_of_a_profile_stand_for_what_is_known() -> None:
     """Anywhere in a value; what is not known stays."""
     assert filled({"a": ["{node}", 1], "b": "{home}/x"}, {"node": "/n"}) == {"a": ["/n", 1], "b": "{home}/x"}
+
+
+@pytest.mark.parametrize(("agents", "rows"), [((), []), (("iris", "otto"), [{"id": "iris"}, {"id": "otto"}])])
+def test_settings_name_the_agents_that_the_target_declares(agents: tuple[str, ...], rows: list[dict[str, str]]) -> None:
+    """In OpenClaw's own settings, wherever a list speaks of an agent; everything else stays."""
+    settings = find_program_profile("openclaw").profile.settings[".openclaw/openclaw.json"]
+    made = for_each_agent(settings, agents)
+    assert made["agents"]["list"] == rows
+    assert {**made, "agents": {**made["agents"], "list": settings["agents"]["list"]}} == settings

@@ -1,4 +1,4 @@
-"""Notes beside the verdicts: problems of an installation, and how the connector's handlers fared in the harness."""
+"""Notes beside the verdicts: on the installation, on steps left out, on how the connector's handlers fared."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from signet_conformance.errors import printable
+from signet_conformance.reports.unperformed import unperformed
 from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import (
     BLOCKED,
@@ -49,12 +50,12 @@ class _Trouble:
 
 
 def remarks(traces: Iterable[Trace]) -> Sequence[str]:
-    """The notes on some traces, each once: on the installation first, then a line for each kind of trouble."""
+    """The notes on some traces, each once: on the installation, on steps left out, on each kind of trouble."""
     given = list(traces)
     installed = dict.fromkeys(
         mark.text for trace in given for mark in marks_of(trace, RemarkMark) if mark.text is not None
     )
-    return [*installed, *_handlers(given)]
+    return [*installed, *unperformed(given), *_handlers(given)]
 
 
 def _handlers(traces: Iterable[Trace]) -> list[str]:

@@ -84,7 +84,8 @@ class ProgramDocument(Document):
     In words of a command, in settings and in the environment stand for what is known when it is launched: `{node}`,
     `{python}` (a program of this machine), `{packages}` (the folder of installed packages), `{bin}` (that of their
     programs), `{home}`, `{model}` (the address of the model), `{daemon}` (that of the daemon), `{connector}` (the
-    folder of the connector's package) and `{nowhere}` (a server that has nothing, for a registry not to be asked).
+    folder of the connector's package) and `{nowhere}` (a server that has nothing, for a registry not to be asked). What
+    a list in settings says of `{agent}` is said of each agent that the target declares.
     """
 
     schema_file: ClassVar[str] = "program/signet-program-1.schema.json"
@@ -128,4 +129,7 @@ class ProgramDocument(Document):
         dict[StepName, Text],
         Field(description="Steps that it cannot be brought to without a user before it, and why."),
     ] = Field(default_factory=dict)
-    notes: Items[str] = ()
+    notes: Annotated[
+        Items[str],
+        Field(description="What a reader of its verdicts should know of how it is driven: each run remarks on it."),
+    ] = ()

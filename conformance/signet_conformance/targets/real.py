@@ -94,7 +94,7 @@ def real_command_line(target: Target, installation: Installation) -> tuple[str, 
         "release": installation.release,
         "speaks": profile.speaks,
         "command": filled(profile.command, known),
-        "settings": filled(_settings(installation), known),
+        "settings": filled(for_each_agent(_settings(installation), target.declared.agents), known),
         "env": filled(profile.env, known),
         "installer": None if installer is None else str(installer),
         "installer_told_daemon": profile.connector.told_daemon,
@@ -110,8 +110,24 @@ def real_command_line(target: Target, installation: Installation) -> tuple[str, 
         "tool_prefix": profile.tool_prefix,
         "beside_the_talk": profile.beside_the_talk,
         "cannot": profile.cannot,
+        "notes": profile.notes,
     }
     return *python_host("real.harness"), json.dumps(given)
+
+
+def for_each_agent(value: Any, agents: Sequence[str]) -> Any:
+    """Settings in which what a list says of `{agent}` is said of each of the target's agents, the first one first."""
+    if isinstance(value, Mapping):
+        return {name: for_each_agent(each, agents) for name, each in value.items()}
+    if not isinstance(value, list):
+        return value
+    rows: list[Any] = []
+    for each in value:
+        if "{agent}" in json.dumps(each):
+            rows += [filled(each, {"agent": agent}) for agent in agents]
+        else:
+            rows.append(for_each_agent(each, agents))
+    return rows
 
 
 def _settings(installation: Installation) -> Mapping[str, Any]:

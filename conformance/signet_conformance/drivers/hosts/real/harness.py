@@ -39,6 +39,7 @@ TURN_S = 100.0
 _LOOK_S = 0.1
 _UNSEEN = "strace is not installed: what the program asks elsewhere is seen at a proxy only"
 _SUMMARY = "The user asked for the billing pipeline."
+_HALVES = ("pre_compaction", "compaction_complete")
 _CONVERSATIONS: Mapping[str, Open] = {
     "pi-rpc": PiRpc,
     "claude-stream": ClaudeStream,
@@ -79,14 +80,16 @@ class RealHarness:
             **{name: value for name, value in os.environ.items() if not name.startswith("SIGNET_CONFORMANCE_")},
             **self._watch.proxy.variables,
             **filled(options["env"], self._known),
-            "PATH": self._observed.programs(options["programs"], home / ".signet-conformance-bin"),
+            "PATH": self._observed.programs(
+                options["programs"], home / ".signet-conformance-bin", self._known["daemon"]
+            ),
         }
         prepare(home, options, self._known, self._env)
 
     def about(self) -> Mapping[str, Any]:
         """Which program runs."""
-        about = {"host": self._options["program"], "release": self._options["release"]}
-        return about if self._watch.sees else {**about, "remarks": [_UNSEEN]}
+        remarks = [*self._options["notes"], *([] if self._watch.sees else [_UNSEEN])]
+        return {"host": self._options["program"], "release": self._options["release"], "remarks": remarks}
 
     def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         """Perform one step, and tell what the program did with the connector's commands meanwhile."""
@@ -100,6 +103,8 @@ class RealHarness:
         kind, name = str(step.get("step")), str(step.get("session"))
         if kind in self._options["cannot"]:
             raise Skipped(f"{self._options['program']}: {self._options['cannot'][kind]}")
+        if kind == "start" and step.get("parent") is not None:
+            raise Skipped(f"{self._options['program']} begins the session of a sub-agent by itself, and is not told to")
         if kind == "start":
             self._sessions[name] = opened = self._conversation(step)
             return self._opened(name, opened.open)
@@ -120,6 +125,10 @@ class RealHarness:
             self._end_turn(name, conversation)
             conversation.end(for_good=not step.get("resumed"))
             return {"ended": True}
+        if kind in _HALVES:
+            raise Skipped(
+                f"{self._options['program']} compacts in one step: what stands between its halves is played only"
+            )
         raise Skipped(f"{self._options['program']} has no counterpart for {kind}")
 
     def _conversation(self, step: Mapping[str, Any]) -> Conversation:

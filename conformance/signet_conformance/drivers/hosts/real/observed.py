@@ -31,9 +31,13 @@ case " $* " in
   date +%s.%N > "$d/ended"
   exit $status ;;
 esac
-exec {command} "$@"
+SIGNET_DAEMON_URL="${SIGNET_DAEMON_URL:-{daemon}}" exec {command} "$@"
 """
-"""A server's input is the program's own, so only a hook's is kept."""
+"""A server's input is the program's own, so only a hook's is kept.
+
+A program may start a server without the variables of its user, Codex for one. It is told the daemon's address all the
+same, once it is written down that it was not: else what it says would reach the daemon's default port, or nobody.
+"""
 
 
 class Observed:
@@ -47,12 +51,15 @@ class Observed:
         """The programs of the connector that are observed."""
         self._told = {path.name for path in self._folder.iterdir()}
 
-    def programs(self, programs: Mapping[str, Sequence[str]], folder: Path) -> str:
-        """A PATH on which the named programs are those of the connector, and each run of one is observed."""
+    def programs(self, programs: Mapping[str, Sequence[str]], folder: Path, daemon: str) -> str:
+        """A PATH on which the named programs are those of the connector, and each run of one is observed.
+
+        A server among them that is started without the address of the `daemon` is told it.
+        """
         self.names = frozenset(programs)
         folder.mkdir(parents=True, exist_ok=True)
         for name, command in programs.items():
-            script = _SCRIPT.replace("{folder}", shlex.quote(str(self._folder)))
+            script = _SCRIPT.replace("{folder}", shlex.quote(str(self._folder))).replace("{daemon}", daemon)
             program = folder / name
             program.write_text(script.replace("{command}", shlex.join(command)))
             program.chmod(0o755)
