@@ -14,6 +14,18 @@ from signet_reference_harness.host import SessionHost
 from .recording_daemon import RecordingDaemon
 
 
+@pytest.fixture(scope="package", autouse=True)
+def _no_certificates(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Nobody is trusted over TLS: all that is spoken to is on this machine, without it.
+
+    Each client of a model reads the certificates that are trusted, which takes longer than most of its test.
+    """
+    with pytest.MonkeyPatch.context() as patched:
+        patched.delenv("SSL_CERT_FILE", raising=False)
+        patched.setenv("SSL_CERT_DIR", str(tmp_path_factory.mktemp("no-certificates")))
+        yield
+
+
 @pytest.fixture
 def daemon() -> Iterator[RecordingDaemon]:
     """A recording daemon for one test."""
