@@ -33,12 +33,19 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         config.option.dist = "worksteal"
 
 
-def pytest_collection_finish() -> None:
-    """Leave what was collected out of every later search for garbage: it is large, and lives as long as the run.
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Search for no garbage while tests are collected, and leave what was collected out of every later search.
 
-    A test that runs pytest in this process searches several times, and so does an interpreter that makes many objects.
+    It is large, and lives as long as the run. A test that runs pytest in this process searches several times, and so
+    does an interpreter that makes many objects.
     """
-    gc.freeze()
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,9 @@ from signet_conformance.finding import Verdict
 
 from .conftest import FIXTURES, START, Broken, Made, performed
 
-pytest.importorskip("mcp", reason="the official MCP client is not installed: the extra harness brings it")
+pytestmark = pytest.mark.skipif(
+    find_spec("mcp") is None, reason="the official MCP client is not installed: the extra harness brings it"
+)
 
 SERVED = {
     "command": [sys.executable, str(FIXTURES / "mcp_http_server.py"), "{port}"],

@@ -11,17 +11,32 @@ import pytest
 
 from signet_conformance.errors import UsageError
 from signet_conformance.trace import Trace, read
-from signet_recording_proxy.captures import flows, har
-from signet_recording_proxy.captures.common import captured_of, write_new, write_trace
+from signet_recording_proxy.captures import har
+from signet_recording_proxy.captures.common import Captured, captured_of, write_new, write_trace
 from signet_recording_proxy.redaction.redactor import Redactor
 from tests.support.recorder import RecorderProcess, read_until_closed
 from tests.support.small_files import small_files
 
-WRITERS = {
-    "har": lambda trace: b"".join(har.write(captured_of(trace))),
-    "flow": lambda trace: flows.write(captured_of(trace)),
-}
-READERS = {"har": har.read, "flow": flows.read}
+KINDS = ("har", "flow")
+
+
+def write(kind: str, trace: Trace) -> bytes:
+    """A trace as a capture."""
+    if kind == "har":
+        return b"".join(har.write(captured_of(trace)))
+    # It imports mitmproxy, which takes longer than every worker's collection of these tests should.
+    from signet_recording_proxy.captures import flows
+
+    return flows.write(captured_of(trace))
+
+
+def read_back(kind: str, capture: Path) -> list[Captured]:
+    """What a capture holds."""
+    if kind == "har":
+        return har.read(str(capture))
+    from signet_recording_proxy.captures import flows
+
+    return flows.read(str(capture))
 
 
 def trace_of(file: Path, header: dict[str, Any] | None = None, **request: Any) -> Trace:
@@ -45,13 +60,13 @@ def trace_of(file: Path, header: dict[str, Any] | None = None, **request: Any) -
 def there_and_back(trace: Trace, folder: Path, kind: str) -> Any:
     """The request of a trace's one exchange after its way through a capture."""
     capture = folder / f"a.{kind}"
-    capture.write_bytes(WRITERS[kind](trace))
-    write_trace(str(folder / f"{kind}.jsonl"), READERS[kind](str(capture)), Redactor({}))
+    capture.write_bytes(write(kind, trace))
+    write_trace(str(folder / f"{kind}.jsonl"), read_back(kind, capture), Redactor({}))
     (exchange,) = read(folder / f"{kind}.jsonl").exchanges
     return exchange.request
 
 
-@pytest.mark.parametrize("kind", WRITERS)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("odd", [chr(0xDCFF), chr(0xD800), "é\u202e", "a b"], ids=ascii)
 def test_text_that_is_no_utf_8_survives(tmp_path: Path, kind: str, odd: str) -> None:
     """Bytes that a client sent, and surrogates that a trace may hold: in a name, a value, a header, the method."""
@@ -62,7 +77,7 @@ def test_text_that_is_no_utf_8_survives(tmp_path: Path, kind: str, odd: str) -> 
     assert len(back.query) == 2
 
 
-@pytest.mark.parametrize("kind", WRITERS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_what_the_recorder_made_of_a_raw_byte_converts(recorder: RecorderProcess, tmp_path: Path, kind: str) -> None:
     """A byte that is not UTF-8 in a query comes out of the recorder and goes into a capture."""
     with recorder.connect() as client:
@@ -71,7 +86,7 @@ def test_what_the_recorder_made_of_a_raw_byte_converts(recorder: RecorderProcess
     assert there_and_back(recorder.trace(), tmp_path, kind).path == "/x"
 
 
-@pytest.mark.parametrize("kind", WRITERS)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("path", ["*", "x[::1", "@h/x", "//x/y", "/x#y", "http://h/x"])
 def test_a_path_that_is_odd_in_a_url(tmp_path: Path, kind: str, path: str) -> None:
     """What a client may ask for in place of a path names no other host in the capture."""
@@ -80,18 +95,18 @@ def test_a_path_that_is_odd_in_a_url(tmp_path: Path, kind: str, path: str) -> No
     assert there_and_back(trace, tmp_path, kind).path.startswith("/")
 
 
-@pytest.mark.parametrize("kind", WRITERS)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "upstream", ["http://[::1", "http://h:99999", "http://h\0x", "http://h x", "ftp://h", "h", "http://", "http://é"]
 )
 def test_an_upstream_that_is_no_address_is_refused(tmp_path: Path, kind: str, upstream: str) -> None:
     """The header's address is that of every exchange in a capture."""
     with pytest.raises(UsageError, match="is not an address") as refusal:
-        WRITERS[kind](trace_of(tmp_path / "a.jsonl", {"upstream": upstream}))
+        write(kind, trace_of(tmp_path / "a.jsonl", {"upstream": upstream}))
     assert refusal.value.remedy is not None
 
 
-@pytest.mark.parametrize("kind", WRITERS)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("created", "t0"),
     [("0001-01-01T00:00:00+14:00", 0.0), ("9999-12-31T23:59:59-14:00", 0.0), ("2026-11-21T20:17:00Z", 9e14)],
@@ -99,7 +114,7 @@ def test_an_upstream_that_is_no_address_is_refused(tmp_path: Path, kind: str, up
 def test_an_instant_that_no_date_names_is_refused(tmp_path: Path, kind: str, created: str, t0: float) -> None:
     """Where it stands is said."""
     with pytest.raises(UsageError, match="no date can name") as refusal:
-        WRITERS[kind](trace_of(tmp_path / "a.jsonl", {"created": created}, t0=t0, t1=t0))
+        write(kind, trace_of(tmp_path / "a.jsonl", {"created": created}, t0=t0, t1=t0))
     assert refusal.value.where == "exchange 1"
 
 

@@ -5,10 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import anthropic.types
-import ollama
-import openai.types.chat
-import openai.types.responses
 import pytest
 from pydantic import TypeAdapter
 
@@ -25,24 +21,27 @@ PATHS = {
     "openai-responses": "/v1/responses",
     "ollama-chat": "/api/chat",
 }
-WHOLE: dict[str, Any] = {
-    "anthropic-messages": anthropic.types.Message,
-    "openai-completions": openai.types.chat.ChatCompletion,
-    "openai-responses": openai.types.responses.Response,
-    "ollama-chat": ollama.ChatResponse,
-}
-EVENTS: dict[str, Any] = {
-    "anthropic-messages": anthropic.types.RawMessageStreamEvent,
-    "openai-completions": openai.types.chat.ChatCompletionChunk,
-    "openai-responses": openai.types.responses.ResponseStreamEvent,
-    "ollama-chat": ollama.ChatResponse,
-}
 TURNS: dict[str, dict[str, Any]] = {
     "tools": {"content": CONTENT},
     "refusal": {"content": [{"type": "refusal", "text": "No."}]},
     "length": {"content": "", "stop": "length"},
 }
 NO_REFUSAL = ("ollama-chat", "refusal")
+
+
+def types_of(api: str) -> tuple[Any, Any]:
+    """The package's types of a whole answer and of an event; imported here, for each worker collects these tests."""
+    import anthropic.types
+    import ollama
+    import openai.types.chat
+    import openai.types.responses
+
+    return {
+        "anthropic-messages": (anthropic.types.Message, anthropic.types.RawMessageStreamEvent),
+        "openai-completions": (openai.types.chat.ChatCompletion, openai.types.chat.ChatCompletionChunk),
+        "openai-responses": (openai.types.responses.Response, openai.types.responses.ResponseStreamEvent),
+        "ollama-chat": (ollama.ChatResponse, ollama.ChatResponse),
+    }[api]
 
 
 def events(text: str) -> list[Any]:
@@ -54,13 +53,14 @@ def events(text: str) -> list[Any]:
 @pytest.mark.parametrize(("api", "turn"), [(api, turn) for api in PATHS for turn in TURNS if (api, turn) != NO_REFUSAL])
 def test_all_that_the_types_ask_for_is_there(serve: Serve, api: str, turn: str) -> None:
     """A whole answer and each event are valid as the package's type, with nothing missing and nothing mistyped."""
+    answer_type, event_type = types_of(api)
     served = serve(turns=[TURNS[turn]] * 2)
     asked = {"model": "m", "stream_options": {"include_usage": True}}
     whole = served.http.post(PATHS[api], json={**asked, "stream": False})
     assert whole.status_code == 200, whole.text
-    TypeAdapter(WHOLE[api]).validate_python(whole.json())
+    TypeAdapter(answer_type).validate_python(whole.json())
     streamed = events(served.http.post(PATHS[api], json={**asked, "stream": True}).text)
-    adapter = TypeAdapter(EVENTS[api])
+    adapter = TypeAdapter(event_type)
     for event in streamed:
         if event.get("type") != "ping":
             adapter.validate_python(event)
@@ -69,6 +69,10 @@ def test_all_that_the_types_ask_for_is_there(serve: Serve, api: str, turn: str) 
 
 def test_lists_and_counts_are_what_the_types_ask_for(serve: Serve) -> None:
     """Models of each vendor, and Anthropic's count of tokens."""
+    import anthropic.types
+    import ollama
+    import openai.types
+
     http = serve(models=["one", "two"]).http
     version = {"anthropic-version": "2023-06-01"}
     described = http.get("/v1/models", headers=version).json()["data"]

@@ -1,4 +1,7 @@
-"""The vendors' own packages as clients of a server: what each reads of an answer, in one form."""
+"""The vendors' own packages as clients of a server: what each reads of an answer, in one form.
+
+A package is imported by the first test that asks with it: every worker of a run collects the tests, few run these.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,6 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
-
-import anthropic
-import ollama
-import openai
 
 KEY = "sk-planted-1234"
 MODEL = "scripted"
@@ -33,6 +32,8 @@ class Answer:
 
 def anthropic_messages(url: str, answer: Answer, *, stream: bool) -> None:
     """POST /v1/messages."""
+    import anthropic
+
     asked: dict[str, Any] = {"model": MODEL, "max_tokens": 99, "messages": USER}
     with anthropic.Anthropic(base_url=url, api_key=KEY, max_retries=0) as client:
         if not stream:
@@ -58,6 +59,8 @@ def anthropic_messages(url: str, answer: Answer, *, stream: bool) -> None:
 
 def openai_completions(url: str, answer: Answer, *, stream: bool) -> None:
     """POST /v1/chat/completions."""
+    import openai
+
     asked: dict[str, Any] = {"model": MODEL, "messages": USER}
     with openai.OpenAI(base_url=f"{url}/v1", api_key=KEY, max_retries=0) as client:
         if stream:
@@ -81,6 +84,8 @@ def openai_completions(url: str, answer: Answer, *, stream: bool) -> None:
 
 def openai_responses(url: str, answer: Answer, *, stream: bool) -> None:
     """POST /v1/responses."""
+    import openai
+
     asked: dict[str, Any] = {"model": MODEL, "input": USER}
     response: Any = None
     with openai.OpenAI(base_url=f"{url}/v1", api_key=KEY, max_retries=0) as client:
@@ -114,6 +119,8 @@ def openai_responses(url: str, answer: Answer, *, stream: bool) -> None:
 
 def ollama_chat(url: str, answer: Answer, *, stream: bool) -> None:
     """POST /api/chat."""
+    import ollama
+
     with ollama.Client(host=url) as client:
         for chunk in client.chat(MODEL, USER, stream=True) if stream else [client.chat(MODEL, USER)]:
             message = chunk.message
