@@ -2,9 +2,10 @@
 
     python ci/tools/check_wheel.py [--here]
 
-That is one of its own, or with --here the one at hand, which then needs `build`, `pytest-xdist` and what the wheel
-depends on, so that nothing but the wheel is installed. The whole suite runs against the sources; SMOKE are the tests
-that fail first when something is not packed or not registered. Exit status: that of the first thing that failed.
+That is one of its own, or with --here the one at hand, which then needs `build`, `hatchling`, `pytest-xdist` and what
+the wheel depends on, so that nothing but the wheel is installed, and nothing to build it with. The whole suite runs
+against the sources; SMOKE are the tests that fail first when something is not packed or not registered. Exit status:
+that of the first thing that failed.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def main(words: Sequence[str]) -> int:
         return 2
     with tempfile.TemporaryDirectory(prefix="signet-wheel-") as name:
         folder = Path(name)
-        subprocess.run([sys.executable, "-m", "build", "-q", "--outdir", str(folder / "dist"), str(ROOT)], check=True)
+        build = [sys.executable, "-m", "build", "-q", "--outdir", str(folder / "dist")]
+        subprocess.run([*build, *(["--no-isolation"] if words else []), str(ROOT)], check=True)
         (wheel,) = (folder / "dist").glob("*.whl")
         if problems := list(inspect(wheel)):
             print("\n".join(f"{wheel.name}: {problem}" for problem in problems), file=sys.stderr)
