@@ -89,6 +89,15 @@ def peer(daemon: RecordingDaemon) -> Iterator[Callable[..., Peer]]:
 Begin = Callable[..., Peer]
 
 
+@pytest.fixture(scope="module")
+def serving() -> Iterator[Peer]:
+    """One harness process for all lines that cannot be performed: after each of them it has to go on."""
+    harness = Peer("http://127.0.0.1:1")
+    with harness.process:
+        yield harness
+        assert harness.leave() == (0, "")
+
+
 def test_whole_scenario_is_performed(daemon: RecordingDaemon, peer: Begin) -> None:
     """Every step of the vocabulary reaches the daemon, in order, and its result tells of it."""
     harness = peer()
@@ -155,18 +164,16 @@ def test_prompt_tells_injection_failures_and_tools(daemon: RecordingDaemon, peer
         ('{"op": "step", "step": {"step": "start", "session": "s1"}}', "StepError"),
         ('{"op": "step", "step": {"step": "start", "session": "s1", "project": "/w", "source": "x"}}', "StepError"),
         ('{"op": "step", "step": {"step": "start", "session": "s1", "project": "/w", "source": []}}', "StepError"),
-        ('{"op": "step", "step": {"step": "start", "session": "s1", "project": "w"}}', "IdentityError"),
+        ('{"op": "step", "step": {"step": "start", "session": "s2", "project": "w"}}', "IdentityError"),
     ],
 )
-def test_bad_line_is_answered_and_the_next_one_served(peer: Begin, line: str, error: str) -> None:
+def test_bad_line_is_answered_and_the_next_one_served(serving: Peer, line: str, error: str) -> None:
     """A line that cannot be performed gets one clear error, and the process goes on."""
-    harness = peer()
-    harness.send(line)
-    answer = harness.read()
+    serving.send(line)
+    answer = serving.read()
     assert (answer["ok"], answer["error"]["type"]) == (False, error)
     assert "Traceback" not in answer["error"]["message"]
-    assert harness.ask("hello")["ok"]
-    assert harness.leave() == (0, "")
+    assert serving.ask("hello")["ok"]
 
 
 def test_step_of_a_closed_session_is_refused(peer: Begin) -> None:

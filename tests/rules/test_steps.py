@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from signet_conformance.facts import Call, Recording
+from signet_conformance.facts import Recording
 from signet_conformance.rules.steps import (
     agent_of_session,
     disturbed_between,
@@ -88,11 +88,6 @@ def recorded(tmp_path: Path) -> Any:
 def steps_of(recording: Recording) -> Sequence[StepMark]:
     """Its step marks."""
     return recording.marks(StepMark)
-
-
-def call(recording: Recording, seq: int) -> Call:
-    """The call of a number."""
-    return recording.by_seq[seq]
 
 
 def test_step_of_a_call_is_the_last_one_before_it(recorded: Any) -> None:
