@@ -192,7 +192,7 @@ class LineProcess:
                     self._process.wait(timeout_s)
                     self._note_cpu(self._process.cpu_s)
                 else:
-                    left_s = 0.0 if timeout_s <= 0.0 else _left_after_end_of(self._process.pid, timeout_s)
+                    left_s = 0.0 if timeout_s <= 0.0 else left_after_end_of(self._process.pid, timeout_s)
                     taken_s = cpu_of(self._process.pid)
                     self._process.wait(left_s)
                     self._note_cpu(taken_s)
@@ -308,7 +308,7 @@ def _started(command: Sequence[str], env: Mapping[str, str], cwd: str | Path | N
     )
 
 
-def _left_after_end_of(pid: int, timeout_s: float) -> float:
+def left_after_end_of(pid: int, timeout_s: float) -> float:
     """Wait for the end of a child that nobody has waited for yet; what is left of `timeout_s` for whoever reaps it.
 
     subprocess looks every 50 ms only, which a run of many children feels. Where there are no process

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from signet_conformance.children.processes import left_after_end_of
 from signet_conformance.drivers.hosts.hook_settings import Hook
 
 MAX_OUTPUT_BYTES = 4 * 1024 * 1024
@@ -70,7 +71,7 @@ def run_hook(
             if given is not None:
                 given.write(json.dumps(stdin).encode())
         with contextlib.suppress(subprocess.TimeoutExpired):
-            status = child.wait(hook.timeout_s)
+            status = child.wait(left_after_end_of(child.pid, hook.timeout_s))
     finally:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, signal.SIGKILL)
