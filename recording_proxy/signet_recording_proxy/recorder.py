@@ -19,13 +19,15 @@ from signet_conformance.trace.reading import MAX_LINE_BYTES
 from signet_recording_proxy import faults
 from signet_recording_proxy.body import KeptBody, describe
 from signet_recording_proxy.faults import Fault
-from signet_recording_proxy.redaction.redactor import Redactor
+from signet_recording_proxy.redaction.redactor import Ready, Redactor
 from signet_recording_proxy.trace_file import TraceFile
 
 Headers = list[tuple[str, str]]
 # Of a head that no line could hold: what a server takes at most is a fraction of it.
 _LONGEST_KEPT = 8192
 _MOST_KEPT = 200
+_READY_MOST = 64 * 1024
+"""Of a larger body nothing is encoded ahead: its exchange would be held twice for as long as the daemon takes."""
 
 
 @dataclass(slots=True)
@@ -68,6 +70,7 @@ class Ongoing:
     fault: Fault | None = None
     faulted: bool = False
     done: bool = False
+    ready: Ready | None = None
 
     @property
     def path(self) -> str:
@@ -105,7 +108,8 @@ class Recorder:
         request = Sent(headers, KeptBody(self._body_limit))
         now = time.monotonic()
         exchange = Ongoing(self.file, self.file.begin_exchange(), conn, now, method, target, request)
-        exchange.fault = self._pick(method, exchange.path)
+        if self._faults:
+            exchange.fault = self._pick(method, exchange.path)
         self._ongoing[id(exchange)] = exchange
         self._quiet.clear()
         return exchange
@@ -130,8 +134,20 @@ class Recorder:
         if not self._ongoing:
             self._quiet.set()
 
+    def request_is_whole(self, exchange: Ongoing) -> None:
+        """All of a request has come and was passed on: its part of the line is made while the daemon works.
+
+        While others are in flight too there is more to do than to wait, and a line that is made at once costs less.
+        """
+        if len(self._ongoing) == 1 and not exchange.done and exchange.request.body.size <= _READY_MOST:
+            exchange.ready = self._redactor.request(_request(exchange))
+
     def _encoded(self, exchange: Ongoing, error: str | None, note: str, ended: float) -> bytes:
-        encoded = self._redactor.exchange(_line(exchange, error, note, ended))
+        ready, encoded = exchange.ready, None
+        if ready is not None:
+            encoded = self._redactor.completed(_frame(exchange, ended), ready, _rest(exchange, error, note, ended))
+        if encoded is None:
+            encoded = self._redactor.exchange(_line(exchange, error, note, ended))
         if len(encoded) <= MAX_LINE_BYTES:
             return encoded
         # Tokens may be longer than what they stand for, and heads have no bound of their own.
@@ -229,33 +245,48 @@ def _shortened(line: dict[str, Any], exchange: Ongoing) -> dict[str, Any]:
     return line
 
 
-def _line(exchange: Ongoing, error: str | None, note: str, ended: float) -> dict[str, Any]:
+def _request(exchange: Ongoing) -> dict[str, Any]:
     path, _, query = exchange.target.partition("?")
-    line: dict[str, Any] = {
+    return {
+        "method": exchange.method,
+        "path": path,
+        "query": parse_qsl(query, keep_blank_values=True) if query else [],
+        "headers": exchange.request.headers,
+        "body": exchange.request.body_json(),
+    }
+
+
+def _line(exchange: Ongoing, error: str | None, note: str, ended: float) -> dict[str, Any]:
+    rest = _rest(exchange, error, note, ended)
+    return {**_frame(exchange, ended), "request": _request(exchange), **rest}
+
+
+def _frame(exchange: Ongoing, ended: float) -> dict[str, Any]:
+    """What stands in a line before the request."""
+    seconds = exchange.file.seconds
+    return {
         "kind": "exchange",
         "seq": exchange.seq,
         "conn": exchange.conn,
-        "t0": exchange.file.seconds(exchange.begun),
-        "t1": exchange.file.seconds(ended),
-        "request": {
-            "method": exchange.method,
-            "path": path,
-            "query": parse_qsl(query, keep_blank_values=True) if query else [],
-            "headers": exchange.request.headers,
-            "body": exchange.request.body_json(),
-        },
-        "response": None,
+        "t0": seconds(exchange.begun),
+        "t1": seconds(ended),
     }
-    if exchange.response is not None:
-        line["response"] = {
+
+
+def _rest(exchange: Ongoing, error: str | None, note: str, ended: float) -> dict[str, Any]:
+    """What stands in a line after the request."""
+    rest: dict[str, Any] = {"response": None}
+    response = exchange.response
+    if response is not None:
+        rest["response"] = {
             "status": exchange.status,
-            "headers": exchange.response.headers,
-            "body": exchange.response.body_json(),
+            "headers": response.headers,
+            "body": response.body_json(),
         }
     if error == "client_closed":
-        line["error"] = {"kind": error, "t": line["t1"]}
+        rest["error"] = {"kind": error, "t": exchange.file.seconds(ended)}
     elif error is not None:
-        line["error"] = {"kind": error, "note": note}
+        rest["error"] = {"kind": error, "note": note}
     if exchange.fault is not None and exchange.faulted:
-        line["fault"] = dict(exchange.fault.spec)
-    return line
+        rest["fault"] = dict(exchange.fault.spec)
+    return rest

@@ -52,12 +52,15 @@ class KnownSecrets:
         self._needles: dict[str, _Needle] = {}
         self._by_gram: dict[bytes, list[_Needle]] = {}
         self._learned: dict[str, list[_Needle]] = {}
+        self.count = 0
+        """How many were ever added."""
 
     def __contains__(self, secret: str) -> bool:
         return secret in self._needles
 
     def add(self, secret: str, token: str, *, for_ever: bool = False) -> None:
         """Look for `secret`, which `token` replaces."""
+        self.count += 1
         new = [_Needle(form, token) for form in forms(secret) if form not in self._needles]
         for needle in new:
             self._needles[needle.form] = needle

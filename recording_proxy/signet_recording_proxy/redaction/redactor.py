@@ -13,9 +13,9 @@ import binascii
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -43,6 +43,16 @@ _LEARNED_SHORTEST = 8
 _LEARNED_ANYHOW = 16
 
 
+_MOST_PLAIN, _LONGEST_PLAIN = 4096, 256
+
+
+class Ready(NamedTuple):
+    """A request as it may stand in a line, and how many secrets were known by then."""
+
+    encoded: bytes
+    known: int
+
+
 class Redactor:
     """Gives out the tokens of one recorder process."""
 
@@ -53,6 +63,8 @@ class Redactor:
         self._tokens: dict[str, str] = {}
         self._known = KnownSecrets()
         self._numeric: list[tuple[str, str]] = []
+        self._plain_headers: set[tuple[str, str]] = set()
+        """Headers that their names do not give away: the same ones stand in one line after the other."""
         self._canary_tokens = {self._token(value): name for name, value in canaries.items()}
         for value in canaries.values():
             self._known.add(value, self._token(value), for_ever=True)
@@ -72,20 +84,56 @@ class Redactor:
 
     def exchange(self, line: dict[str, Any]) -> bytes:
         """The encoded line of an exchange, without its secrets. `line` may be changed."""
-        request, response = line["request"], line["response"]
-        request["path"] = self._path(request["path"])
+        credentials = self._take_from_request(line["request"])
+        if line["response"] is not None:
+            self._take_from(line["response"])
+        return self._searched(line, Cleaner.line, credentials) + b"\n"
+
+    def request(self, request: dict[str, Any]) -> Ready:
+        """The `request` member of an exchange's line, ahead of the others. `request` may be changed."""
+        credentials = self._take_from_request(request)
+        return Ready(self._searched(request, Cleaner.request, credentials), self._known.count)
+
+    def completed(self, frame: dict[str, Any], ready: Ready, rest: dict[str, Any]) -> bytes | None:
+        """As `exchange`, of what stands in a line before its request, that request, and what follows it.
+
+        `rest` may be changed. None where a secret was learned since the request was encoded, by the answer or by
+        another exchange: the request may hold it.
+        """
+        if rest["response"] is not None:
+            self._take_from(rest["response"])
+        if ready.known != self._known.count:
+            return None
+        return b'%b,"request":%b,%b\n' % (
+            _encoded(frame)[:-1], ready.encoded, self._searched(rest, Cleaner.rest)[1:]
+        )  # fmt: skip
+
+    def _take_from_request(self, request: dict[str, Any]) -> int:
+        """Take out what its place gives away; how many headers hold credentials."""
+        path = request["path"] = self._path(request["path"])
         request["query"] = [self._parameter(name, value) for name, value in request["query"]]
-        if request["path"].startswith("/api/secrets/"):
-            request["body"] = self._stored_secret(request["method"], request["path"], request["body"])
-        for message in (request, response) if response is not None else (request,):
-            message["headers"] = [self._header(name, value) for name, value in message["headers"]]
+        if path.startswith("/api/secrets/"):
+            request["body"] = self._stored_secret(request["method"], path, request["body"])
+        self._take_from(request)
+        return sum([name == "authorization" for name, _ in request["headers"]])
+
+    def _take_from(self, message: dict[str, Any]) -> None:
+        plain = self._plain_headers
+        message["headers"] = [pair if pair in plain else self._header(pair) for pair in message["headers"]]
+        if message["body"] is not None:
             message["body"] = self._opaque(message["body"])
-        encoded = _encoded(line)
-        # What is clean by now calls for no search of all the rest; the request's headers stand before both bodies.
-        count = sum(name == "authorization" for name, _ in request["headers"])
+
+    def _searched(
+        self, members: dict[str, Any], clean: Callable[[Cleaner, dict[str, Any]], dict[str, Any]], credentials: int = 0
+    ) -> bytes:
+        """A line or a part of one, encoded, after the search that it calls for; what is clean by now calls for none.
+
+        Of its headers, the first ones, so many hold credentials: they stand before a body that may say the same.
+        """
+        encoded = _encoded(members)
         looked_at = encoded.replace(_HARMLESS_HEADER, b'[""]')
-        suspected = self._suspects(looked_at.replace(_CLEAN_HEADER, b'["', count) if count else looked_at)
-        return encoded if suspected is None else _encoded(self._cleaner(suspected).line(line))
+        suspected = self._suspects(looked_at.replace(_CLEAN_HEADER, b'["', credentials) if credentials else looked_at)
+        return encoded if suspected is None else _encoded(clean(self._cleaner(suspected), members))
 
     def document(self, value: Any) -> Any:
         """Any JSON value, such as a mark's data, without its secrets."""
@@ -122,7 +170,8 @@ class Redactor:
 
     # ---- places that are secret by their name
 
-    def _header(self, name: str, value: str) -> tuple[str, str]:
+    def _header(self, pair: tuple[str, str]) -> tuple[str, str]:
+        name, value = pair
         if name.endswith("authorization"):
             scheme, *_ = value.split(None, 1) or [""]
             start = value.find(scheme) + len(scheme) if scheme.lower() in _SCHEMES else 0
@@ -136,7 +185,11 @@ class Redactor:
             return name, self._cookie(first) + mark + rest
         if is_secret_header(name, value):
             return name, self._learn(value.strip())
-        return name, value
+        if len(name) + len(value) <= _LONGEST_PLAIN:
+            if len(self._plain_headers) == _MOST_PLAIN:
+                self._plain_headers.clear()
+            self._plain_headers.add(pair)
+        return pair
 
     def _learn_password(self, credentials: str) -> None:
         try:
@@ -182,8 +235,8 @@ class Redactor:
 
     # ---- bodies that would hide a secret from a look at the line
 
-    def _opaque(self, body: dict[str, Any] | None) -> dict[str, Any] | None:
-        if body is None or "json" in body:
+    def _opaque(self, body: dict[str, Any]) -> dict[str, Any]:
+        if "json" in body:
             return body
         if "base64" in body:
             raw = base64.b64decode(body["base64"])
@@ -221,12 +274,12 @@ class Redactor:
         return text[: -len(match[0])] if (match := _UNFINISHED_WORD.search(text, max(0, len(text) - 4096))) else text
 
 
-def _encoded(line: dict[str, Any]) -> bytes:
-    """As `encode`, and faster. Bodies hold no NaN, which this encoder would write as null."""
+def _encoded(members: dict[str, Any]) -> bytes:
+    """As `encode` without the line's end, and faster. Bodies hold no NaN, which this encoder would write as null."""
     try:
-        return _ENCODER.encode(line) + b"\n"
+        return _ENCODER.encode(members)
     except UnicodeEncodeError:
-        return encode(line)
+        return encode(members)[:-1]
 
 
 def _plain(value: Any) -> str:

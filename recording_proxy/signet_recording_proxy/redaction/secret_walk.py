@@ -27,22 +27,25 @@ class Cleaner:
 
     def line(self, line: dict[str, Any]) -> dict[str, Any]:
         """An exchange's line."""
-        request, response = line["request"], line["response"]
-        cleaned = {
-            **line,
-            "request": {
-                **self._message(request),
-                "method": self.text(request["method"]),
-                "path": self.text(request["path"]),
-                "query": [[self.text(part) for part in pair] for pair in request["query"]],
-            },
+        rest = {name: member for name, member in line.items() if name in ("response", "error", "fault")}
+        return {**line, "request": self.request(line["request"]), **self.rest(rest)}
+
+    def request(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The `request` member of an exchange's line."""
+        return {
+            **self._message(request),
+            "method": self.text(request["method"]),
+            "path": self.text(request["path"]),
+            "query": [[self.text(part) for part in pair] for pair in request["query"]],
         }
-        if response is not None:
-            cleaned["response"] = self._message(response)
-        for member in ("error", "fault"):
-            if member in line:
-                cleaned[member] = self.value(line[member])
-        return cleaned
+
+    def rest(self, members: dict[str, Any]) -> dict[str, Any]:
+        """The members of such a line that follow its request: `response`, and others that it may have."""
+        response = members["response"]
+        return {
+            "response": None if response is None else self._message(response),
+            **{name: self.value(member) for name, member in members.items() if name != "response"},
+        }
 
     def _message(self, message: dict[str, Any]) -> dict[str, Any]:
         body = message["body"]

@@ -138,17 +138,17 @@ def _long_runs(raw: bytes, *, escaped: bool = False) -> list[bytes]:
 
     Where `escaped`, backslashes begin escapes, and the letters of those are no part of what follows them.
     """
-    marked, runs = raw.translate(_IN_RUN), []
-    start = marked.find(_LONG_RUN)
+    find, runs = raw.translate(_IN_RUN).find, []
+    start = find(_LONG_RUN)
     while start >= 0:
-        end = marked.find(b" ", start)
+        end = find(b" ", start + len(_LONG_RUN))
         if end < 0:
             end = len(raw)
         if escaped and start and raw[start - 1] == _BACKSLASH:
             start += _letters_of_escape(raw, start)
         if end - start >= len(_LONG_RUN):
             runs.append(raw[start:end])
-        start = marked.find(_LONG_RUN, end)
+        start = find(_LONG_RUN, end)
     return runs
 
 

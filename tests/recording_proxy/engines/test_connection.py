@@ -117,6 +117,16 @@ def test_codings_of_two_header_lines_are_undone(recorder: RecorderProcess, upstr
     assert exchange.response.body.value == {"plain": True}
 
 
+def test_a_request_shows_no_secret_that_its_answer_gives_away(recorder: RecorderProcess, upstream: Upstream) -> None:
+    """Though its part of the line may have been made before the answer came."""
+    secret = "a-session-0f1e2d3c4b5a"
+    upstream.handlers["/login"] = lambda call: call.answer(b"{}", f"x-session-token: {secret}")
+    recorder.request("POST", "/login", f'{{"note": "I am {secret}"}}'.encode())
+    (exchange,) = recorder.trace().exchanges
+    assert exchange.request.body is not None
+    assert secret not in str(exchange.request.body.value)
+
+
 def test_a_large_body_is_cut_in_the_trace_only(recorder: RecorderProcess, upstream: Upstream) -> None:
     """Over the limit the trace keeps size, SHA-256 and a beginning; the wire keeps everything."""
     large = b"word " * 100_000

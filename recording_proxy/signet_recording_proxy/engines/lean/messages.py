@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import httptools
 
@@ -38,29 +38,32 @@ class ComplaintError(Exception):
         self.complaint = complaint
 
 
-@dataclass(slots=True)
 class Incoming:
-    """One message as far as it has come. `pieces` is what has come of its body since the last `take`."""
+    """One message as far as it has come. `pieces` is what has come of its body since the last `take`.
 
-    fields: Fields = field(default_factory=list)
-    headers: Headers = field(default_factory=list)
-    pieces: list[bytes] = field(default_factory=list)
-    trailers: Fields = field(default_factory=list)
-    version: str = ""
-    chunked: bool = False
-    has_length: bool = False
-    hosts: int = 0
-    keeps_open: bool = True
-    """Whether the connection is of use after this message."""
-    has_head: bool = False
-    whole: bool = False
-    complaint: Complaint | None = None
-    method: str = ""
-    target: bytes = b""
-    status: int = 0
-    reason: bytes = b""
-    until_closed: bool = False
-    """Whether an answer ends with its connection."""
+    Attributes:
+        keeps_open: whether the connection is of use after this message.
+        until_closed: whether an answer ends with its connection.
+    """
+
+    __slots__ = (
+        *("chunked", "complaint", "fields", "has_head", "has_length", "headers", "hosts", "keeps_open", "method"),
+        *("pieces", "reason", "status", "target", "trailers", "until_closed", "version", "whole"),
+    )
+
+    def __init__(self, *, whole: bool = False) -> None:
+        # Two for every exchange: a data class takes twice the time.
+        self.fields: Fields = []
+        self.headers: Headers = []
+        self.pieces: list[bytes] = []
+        self.trailers: Fields = []
+        self.complaint: Complaint | None = None
+        self.version = self.method = ""
+        self.target = self.reason = b""
+        self.status = self.hosts = 0
+        self.keeps_open = True
+        self.whole = whole
+        self.chunked = self.has_length = self.has_head = self.until_closed = False
 
     def take(self) -> list[bytes]:
         """What has come of the body since the last time."""

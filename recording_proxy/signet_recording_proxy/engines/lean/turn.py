@@ -182,19 +182,21 @@ class Turn:
         held, self._held = self._held, []
         request = b"".join([self._head(), *self._framed(held)])
         daemon.ask(self, request, head_only=self.request.method == "HEAD")
+        if self.request.whole and self.exchange is not None:
+            self.client.listener.recorder.request_is_whole(self.exchange)
 
     def _head(self) -> bytes:
         request, listener = self.request, self.client.listener
-        fields = []
-        for field, (name, value) in zip(request.fields, request.headers, strict=True):
-            if name not in _NOT_AS_IT_CAME:
-                fields.append(field)
-            elif name == "host":
-                fields.append((field[0], listener.host_for(value).encode("utf-8", "surrogateescape")))
+        fields = request.fields.copy()
+        # From the last to the first, for what is left out moves those behind it.
+        for at in [at for at, (name, _) in enumerate(request.headers) if name in _NOT_AS_IT_CAME][::-1]:
+            name, value = request.headers[at]
+            if name == "host":
+                fields[at] = (fields[at][0], listener.host_for(value).encode("utf-8", "surrogateescape"))
             elif name == "origin":
-                fields.append((field[0], listener.origin_for(value).encode("utf-8", "surrogateescape")))
-            elif value.lower() != "100-continue":
-                fields.append(field)
+                fields[at] = (fields[at][0], listener.origin_for(value).encode("utf-8", "surrogateescape"))
+            elif value.lower() == "100-continue":
+                del fields[at]
         first = b"%b %b HTTP/%b" % (request.method.encode(), request.target, request.version.encode())
         return wire.head(first, fields)
 
