@@ -55,7 +55,7 @@ def test_nothing_of_it_is_left(command: str, group: bool, tmp_path: Path) -> Non
         process_group=0, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     with process, Watched([process.pid]):
-        wait_until((connector / "told").exists, "a connector")
+        wait_until((connector / "told").exists, "a connector", process)
         started = descendants(process.pid)
         programs = {name for pid in started for name in Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")}
         assert {"signet_conformance.daemon", "signet_recording_proxy"} < programs
@@ -86,7 +86,7 @@ def test_a_recorded_command_ends_with_the_recording(tmp_path: Path) -> None:
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     with process, Watched([process.pid]):
-        wait_until((tmp_path / "told").exists, "the command")
+        wait_until((tmp_path / "told").exists, "the command", process)
         with Watched(descendants(process.pid)) as watched:
             assert len(watched) >= 4
             process.kill()

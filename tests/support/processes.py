@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -48,10 +49,18 @@ def _has_ended(descriptor: int, deadline: float) -> bool:
     return bool(ended.poll(max(0.0, deadline - time.monotonic()) * 1000))
 
 
-def wait_until(condition: Callable[[], bool], what: str) -> None:
-    """Look until it is so; fail with `what` at a deadline far beyond what any machine needs."""
+def wait_until(condition: Callable[[], bool], what: str, by: subprocess.Popen[bytes] | None = None) -> None:
+    """Look until it is so; fail with `what` at a deadline far beyond what any machine needs.
+
+    It fails as soon as the process that brings it about, `by`, has ended without.
+    """
     deadline = time.monotonic() + PATIENCE_S
-    while not condition():
+    while True:
+        # Asked first: what it did before its end is seen.
+        status = None if by is None else by.poll()
+        if condition():
+            return
+        assert status is None, f"{what}: the program has ended with status {status}"
         assert time.monotonic() < deadline, what
         time.sleep(0.02)
 
