@@ -23,14 +23,16 @@ Npm = Callable[..., None]
 
 @pytest.fixture
 def npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Npm:
-    """Puts a client in front of the registry's own that says what it is given, and ends with a status."""
+    """Puts a client in front of the registry's own that says what it is given, ends with a status, installs nothing."""
 
     def put(said: Any, status: int = 0) -> None:
         folder = tmp_path / "bin"
         folder.mkdir(exist_ok=True)
         (folder / "said").write_text(said if isinstance(said, str) else json.dumps(said))
         client = folder / "npm"
-        client.write_text(f'#!/bin/sh\ncat "{folder}/said" >&{2 if status else 1}\nexit {status}\n')
+        client.write_text(
+            f'#!/bin/sh\n[ $1 = view ] || exit 9\ncat "{folder}/said" >&{2 if status else 1}\nexit {status}\n'
+        )
         client.chmod(client.stat().st_mode | stat.S_IXUSR)
         monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
 
@@ -81,6 +83,19 @@ def test_the_command_lists_them(npm: Npm, invoke: Invoke) -> None:
     assert refused.exit_code == 2
     assert "not an older and a newer release" in refused.stderr
     assert "needs --target" in invoke("hosts", "--bisect", "0.1.0", "0.2.0").stderr
+
+
+def test_a_release_that_cannot_be_driven_is_named_with_its_reason(
+    npm: Npm, invoke: Invoke, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The words are those of the run; where an end has no verdicts nothing is compared."""
+    monkeypatch.setenv("SIGNET_CONFORMANCE_PROGRAMS", str(tmp_path / "programs"))
+    npm(["0.1.0", "0.2.0"])
+    done = invoke("hosts", "--bisect", "0.1.0", "0.2.0", "--target", "pi")
+    assert done.exit_code == 3
+    told = " ".join(done.stdout.split())
+    assert "0.1.0: could not be driven: error: --install-harness: NOT-APPLICABLE: pi cannot be installed" in told
+    assert "nothing can be compared" in done.stderr
 
 
 RELEASES = [f"1.{number}" for number in range(32)]

@@ -24,6 +24,8 @@ from signet_conformance.targets.releases import numbers
 
 MOST_NAMED = 8
 """Releases that are named of a longer list."""
+_JUDGED = (0, 1)
+"""The statuses of a run that was judged whole."""
 _EPILOG = """\b
 Examples:
   signet-conformance hosts
@@ -117,7 +119,11 @@ def _bisect(name: str, old: str, new: str, only: Sequence[str]) -> int:
         )
 
     def outcome(release: str) -> Mapping[str, str] | None:
-        verdicts = _verdicts(name, release, only)
+        try:
+            verdicts = _verdicts(name, release, only)
+        except NothingTestedError as failure:
+            print(f"{release}: could not be driven: {printable(failure.message, 400)}", flush=True)
+            return None
         print(f"{release}: {_told(verdicts)}", flush=True)
         return verdicts
 
@@ -134,24 +140,26 @@ def _bisect(name: str, old: str, new: str, only: Sequence[str]) -> int:
     return 0
 
 
-def _verdicts(name: str, release: str, only: Sequence[str]) -> Mapping[str, str] | None:
-    """What the target breaches in a release, by requirement; None where it could not be driven there."""
+def _verdicts(name: str, release: str, only: Sequence[str]) -> Mapping[str, str]:
+    """What the target breaches in a release, by requirement.
+
+    Raises NothingTestedError, with the run's own words, where it could not be driven there to the end.
+    """
     with temporary_folder("signet-bisect-") as folder:
         report = Path(folder) / "report"
         words = [word for each in only for word in ("-k", each)]
         lane = ["--harness", "real", "--harness-version", release, "--install-harness", "--report", str(report)]
-        subprocess.run(
+        done = subprocess.run(
             [sys.executable, "-P", "-m", "signet_conformance.cli", "run", name, *lane, *words, "-q"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
         )  # fmt: skip
-        try:
-            told = json.loads((report / "report.json").read_bytes())["together"]
-        except (OSError, ValueError, KeyError):
-            return None
+        if done.returncode not in _JUDGED:
+            said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+            why = next((line for line in said if "error:" in line or "broke off" in line), " ".join(said[-1:]))
+            raise NothingTestedError(f"{why.strip()} (status {done.returncode})", where="--bisect")
+        told = json.loads((report / "report.json").read_bytes())["together"]
     return {each: row["verdict"] for each, row in told.items() if row["verdict"] in ("FAIL", "WARN", "ERROR")}
 
 
-def _told(verdicts: Mapping[str, str] | None) -> str:
-    if verdicts is None:
-        return "could not be driven"
+def _told(verdicts: Mapping[str, str]) -> str:
     return ", ".join(f"{verdict} {name}" for name, verdict in verdicts.items()) or "no breach"
