@@ -111,7 +111,7 @@ def mounts(base_url: str | None) -> dict[str, PlainTransport]:
     """How a vendor's HTTP client reaches a server that speaks plain HTTP, by address; what is not here it does itself.
 
     A model on this machine or beside it is asked so often, and answers so soon, that the transports which the packages
-    come with take a fourth of a turn's time.
+    come with take a third of what the processor works for a turn.
     """
     parts = urlsplit(base_url or "")
     # Without a port, an address would stand for every port of its host.
