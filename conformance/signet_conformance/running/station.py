@@ -47,6 +47,8 @@ MOST_STRAYS = 20
 IDLE_TIMEOUT_S = 20.0
 STEP_MARGIN_S = 60.0
 """What a step may take beyond the target's own bounds before the connector counts as hung."""
+REAL_STEP_S = 900.0
+"""What a step of a real program may take: longer than all that its driver waits for in one, which says what it was."""
 DEFAULT_AGENT = "default"
 COMPILE_CACHES = {"node": "NODE_COMPILE_CACHE", "bun": "BUN_RUNTIME_TRANSPILER_CACHE_PATH"}
 """The variable with which a runtime is told of its compile cache. Node reads it from 22.1 on."""
@@ -173,6 +175,8 @@ class Station:
             **env,
         }
         timeout_s = max(declared.bounds_s.values(), default=15.0) * 4 + STEP_MARGIN_S
+        if self.target.real is not None:
+            timeout_s = REAL_STEP_S
         home = self._home / "home"
         return launch(self.target, clean_environment(home, **extra), str(home), timeout_s, self._starting)
 

@@ -124,6 +124,10 @@ class ProgramDocument(Document):
     settle_s: Annotated[float, Field(ge=0, description="seconds that pass between its start and its first session")] = (
         0.0
     )
+    asks: Annotated[
+        dict[str, Text],
+        Field(description="Hosts that it asks for at a proxy whatever it is told, and why: it is refused there."),
+    ] = Field(default_factory=dict)
     tool_prefix: Annotated[str, Field(description="what it puts before the name of a tool of a memory server")] = ""
     cannot: Annotated[
         dict[StepName, Text],

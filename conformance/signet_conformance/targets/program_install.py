@@ -75,7 +75,9 @@ def _installed(program: Program, release: str | None) -> Installation:
 
 def _install_npm(made: Installation) -> None:
     profile = made.program.profile
-    package = profile.package + (f"@{made.release}" if made.release else "")
+    # npm prefers releases that its own node can run, and takes any old one for want of those; the program has its own.
+    release = made.release or (None if profile.node is None else "latest")
+    package = profile.package + (f"@{release}" if release else "")
     options = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefix", str(made.folder)]
     node = () if profile.node is None else (f"{_node_package()}@{profile.node}",)
     _run(["npm", "install", *options, package, *profile.beside, *node], made.folder)

@@ -111,6 +111,7 @@ def real_command_line(target: Target, installation: Installation) -> tuple[str, 
         "beside_the_talk": profile.beside_the_talk,
         "cannot": profile.cannot,
         "notes": profile.notes,
+        "asks": profile.asks,
     }
     return *python_host("real.harness"), json.dumps(given)
 

@@ -42,6 +42,8 @@ def bridge(session: str) -> None:
         request = json.loads(line)
         if request["method"] == "session/prompt":
             told(f"typed {request['params']['prompt'][0]['text']}")
+        if request["params"].get("prompt") == [{"type": "text", "text": "/new"}] and "STAND_IN_STAYS" in os.environ:
+            continue
         answer = {"jsonrpc": "2.0", "id": request["id"], "result": {"sessionId": "one"}}
         print(json.dumps(answer), flush=True)
     signal.pause()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.drivers.hosts.protocol import StepError
+from signet_conformance.drivers.hosts.real import openclaw_acp
 from signet_conformance.drivers.hosts.real.conversation import Launch, Refusal
 from signet_conformance.drivers.hosts.real.observed import Observed
 from signet_conformance.drivers.hosts.real.openclaw_acp import OpenclawAcp
@@ -96,6 +97,16 @@ def test_a_gateway_that_does_not_begin_is_told_with_its_words(home: Path) -> Non
     with pytest.raises(StepError, match="memorySearch"):
         session.open()
     assert session.refused == [Refusal("openclaw.json", 'agents.defaults: Unrecognized key: "memorySearch"')]
+    session.end()
+
+
+def test_a_new_session_that_does_not_begin_is_not_awaited_for_ever(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The step says how long it was awaited, and the session ends as usual."""
+    monkeypatch.setattr(openclaw_acp, "CLEAR_S", 0.2)
+    session = OpenclawAcp(_launch(home, STAND_IN_STAYS="1"))
+    session.open()
+    with pytest.raises(StepError, match=r"began no new session within 0\.2 s"):
+        session.clear()
     session.end()
 
 

@@ -84,3 +84,42 @@ def test_a_program_is_watched(tmp_path: Path) -> None:
     for name in ("a.signet.invalid", "b.signet.invalid"):
         subprocess.run([*command, name], check=True)
     assert {"a look-up of a.signet.invalid", "a look-up of b.signet.invalid"} <= set(watch.tries())
+
+
+def test_what_a_profile_expects_at_the_proxy_is_refused_and_is_no_attempt_to_leave() -> None:
+    """Of two hosts the one that is expected is told apart; neither gets an answer of its own."""
+    proxy = Proxy(frozenset({"plugins.example.org"}))
+    place = urlsplit(proxy.address)
+    for request in (
+        b"CONNECT plugins.example.org:443 HTTP/1.1\r\n\r\n",
+        b"GET http://plugins.example.org/feed HTTP/1.1\r\n\r\n",
+        b"CONNECT plugins.example.com:443 HTTP/1.1\r\n\r\n",
+    ):
+        with socket.create_connection((place.hostname, place.port)) as asking:
+            asking.sendall(request)
+            assert b"403" in asking.recv(1000)
+    assert proxy.refused == {"plugins.example.org"}
+    assert proxy.asked == ["a request for plugins.example.com:443 through a proxy"]
+    proxy.close()
+
+
+THREADS = """
+import socket, threading
+def look(): [open("/dev/null").close() for _ in range(200)]
+threads = [threading.Thread(target=look) for _ in range(8)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+"""
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_a_thread_is_stopped_at_its_start_only(tmp_path: Path) -> None:
+    """Until its first call that is traced strace stops a thread at each: every thread has one as it starts."""
+    watch = Watch(tmp_path / "calls")
+    subprocess.run(watch.watched([sys.executable, "-c", THREADS]), check=True)
+    watch.proxy.close()
+    (written,) = (tmp_path / "calls").iterdir()
+    lines = written.read_text("utf-8").splitlines()
+    starts = {line.split()[0] for line in lines if "set_robust_list(" in line or "rseq(" in line}
+    assert len(starts) >= 9
+    assert watch.tries() == []

@@ -10,7 +10,7 @@ from signet_conformance.drivers.hosts.real.conversation import Launch, Refusal
 from signet_conformance.drivers.hosts.real.json_rpc import JsonRpc
 from signet_conformance.drivers.hosts.real.process import ProgramProcess
 
-START_S = 90.0
+START_S = 200.0
 
 
 class AcpSession:

@@ -35,7 +35,7 @@ from signet_conformance.drivers.hosts.real.watch import Watch
 from signet_conformance.drivers.hosts.tools import keep_back, tool_calls
 from signet_conformance.drivers.model_process import CONTROL_VARIABLE, MODEL_VARIABLE
 
-TURN_S = 100.0
+TURN_S = 200.0
 _LOOK_S = 0.1
 _UNSEEN = "strace is not installed: what the program asks elsewhere is seen at a proxy only"
 _SUMMARY = "The user asked for the billing pipeline."
@@ -69,7 +69,9 @@ class RealHarness:
         if options["observer"] is not None:
             observe(home, options["observer"])
         # The home is the kit's, and removed with all in it, however the run ends.
-        self._watch = Watch(Path(tempfile.mkdtemp(prefix=".signet-conformance-watch-", dir=home)))
+        folder = Path(tempfile.mkdtemp(prefix=".signet-conformance-watch-", dir=home))
+        self._watch = Watch(folder, frozenset(options["asks"]))
+        self._refused: set[str] = set()
         self._known = {
             "home": str(home),
             "model": self._address,
@@ -98,6 +100,7 @@ class RealHarness:
         finally:
             if runs := self._observed.new_runs():
                 self._peer.tell_about({"observed": runs})
+            self._tell_refused()
 
     def _perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         kind, name = str(step.get("step")), str(step.get("session"))
@@ -226,6 +229,14 @@ class RealHarness:
 
     def _key(self, conversation: Conversation) -> Mapping[str, Any]:
         return {} if conversation.key is None else {"key": conversation.key}
+
+    def _tell_refused(self) -> None:
+        """Tell which of the hosts that its profile names the program asked for, at a proxy that sent nothing on."""
+        hosts = sorted(self._watch.proxy.refused - self._refused)
+        self._refused.update(hosts)
+        if hosts:
+            asks = self._options["asks"]
+            self._peer.tell_about({"remarks": [f"asked for {host} and was refused: {asks[host]}" for host in hosts]})
 
     def flush(self) -> None:
         """Nothing is left: a program has ended its turn, or has ended. Raises StepError when one tried to go out."""

@@ -10,7 +10,9 @@ from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real.acp_session import AcpSession
 from signet_conformance.drivers.hosts.real.conversation import Launch, Refusal
 from signet_conformance.drivers.hosts.real.openclaw_gateway import QUIT_S, Gateway, give_back, lease
+from signet_conformance.drivers.hosts.real.process import deadline_in
 
+CLEAR_S = 200.0
 _LOOK_S = 0.05
 
 
@@ -58,7 +60,10 @@ class OpenclawAcp(AcpSession):
     def clear(self) -> None:
         """Type its own command, which begins anew under the same key."""
         self.say("/new")
+        deadline = deadline_in(CLEAR_S)
         while not self.is_over():
+            if time.monotonic() > deadline:
+                raise StepError(f"OpenClaw began no new session within {CLEAR_S:g} s{self._running.process.told}")
             time.sleep(_LOOK_S)
 
     def end(self, *, for_good: bool = True) -> None:

@@ -12,7 +12,8 @@ from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real.conversation import Launch, Refusal
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
 
-START_S = 120.0
+START_S = 300.0
+"""It takes some twenty seconds of a processor, which it may have to share."""
 QUIT_S = 40.0
 _LOOK_S = 0.05
 _READY = re.compile(r"\[gateway\] ready$")
@@ -38,7 +39,9 @@ class Gateway:
         """Wait until it takes sessions. Raises StepError with its own words when it does not."""
         deadline = deadline_in(START_S)
         while not self._ready.wait(_LOOK_S):
-            if self.process.ended or time.monotonic() > deadline:
+            if self.process.ended:
+                raise StepError(f"the gateway of OpenClaw ended before it took a session{self.process.told}")
+            if time.monotonic() > deadline:
                 raise StepError(f"the gateway of OpenClaw took no session within {START_S:g} s{self.process.told}")
 
     def settle(self, settle_s: float) -> None:
