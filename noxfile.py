@@ -174,8 +174,12 @@ def killed_runs(session: nox.Session) -> None:
 
 @nox.session
 def real(session: nox.Session) -> None:
-    """Connectors in the programs that people run: `nox -s real -- pi codex`; all of them without, installed first."""
+    """Connectors in the programs that people run: all of them, or those named, which are installed first.
+
+    It drives the connectors of the folder in which it is called: `nox -f KIT/noxfile.py -s real -- pi codex`.
+    """
     session.install("-e", ".")
+    session.chdir(session.invoked_from)
     programs = Path(__file__).parent / "conformance" / "signet_conformance" / "targets" / "programs"
     for target in session.posargs or sorted(path.stem for path in programs.glob("*.json")):
         # A breach of the connector (1) and a program that cannot be installed here (3) are results, not failures.

@@ -5,11 +5,33 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+import pytest
+
 from signet_conformance.running.station import Station
 from signet_conformance.running.workers import Job, Workers
 from signet_conformance.targets import load
+from signet_conformance.targets.program import INSTALLED, PLACE_VARIABLE
+from signet_conformance.targets.real import HarnessChoice, with_harness
 
 PATIENCE_S = 180.0
+
+
+def test_a_program_that_settles_first_is_waited_for_in_all_scenarios_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four jobs are under way at the same time, on whatever number of processors."""
+    monkeypatch.setenv(PLACE_VARIABLE, str(tmp_path))
+    (tmp_path / "openclaw" / "2026.6.1").mkdir(parents=True)
+    (tmp_path / "openclaw" / "2026.6.1" / INSTALLED).touch()
+    target = with_harness(load("openclaw"), HarnessChoice("real"), "--harness")
+    meeting = threading.Barrier(4)
+
+    def waits(_station: Station) -> bool:
+        meeting.wait(PATIENCE_S)
+        return True
+
+    with Workers(target, tmp_path / "traces") as workers:
+        assert list(workers.work([waits] * 4)) == [True] * 4
 
 
 def test_jobs_that_wait_are_done_beside_the_others(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.scenarios.script import Scenario
 from signet_conformance.scenarios.steps import RestartDaemon
 from signet_conformance.targets import Target
+from signet_conformance.targets.real import settle_s
 
 T = TypeVar("T")
 Job = Callable[[Station], T]
@@ -61,7 +62,7 @@ class Workers:
         canary = f"canary-{secrets.token_hex(12)}"
         beside = MOST_WAITING if count is None and is_embedded(daemon) else 0
         if count is None:
-            count = _usual_count() if is_embedded(daemon) else 1
+            count = _usual_count(target) if is_embedded(daemon) else 1
         self._count = count
         compiled = home / "compiled"
         self.stations = [
@@ -179,10 +180,13 @@ class Workers:
             self.stopwatch.worked(ends)
 
 
-def _usual_count() -> int:
+def _usual_count(target: Target) -> int:
     """One more than processors, as far as there are several: a step is a chain of programs that wait for each other.
 
-    Many more would make the timeouts of connectors run out.
+    Many more would make the timeouts of connectors run out. Where a program is let settle before its first session
+    there are as many as there may be: that takes no processor, and each scenario waits for it.
     """
+    if target.real is not None and settle_s(target.real) > 0:
+        return MOST_WORKERS
     processors = os.cpu_count() or 1
     return min(MOST_WORKERS, processors + 1) if processors > 1 else 1
