@@ -111,11 +111,13 @@ class Request:
             tell(Noted(note))
 
     def played(self, option: str) -> str:
-        """The host release that is played, and the newer ones that the kit knows, in words.
+        """The host release that is played, and the newer ones that the kit knows, or the real one, in words.
 
-        Empty when no host is played. `option` chooses another one.
+        Empty when no host is played. `option` chooses another one to play.
         """
         target = self.target
+        if target is not None and target.real is not None:
+            return f"the real {target.real.program.name} {target.real.release}"
         return find_face(target).told(option) if target is not None and target.kind.has_face else ""
 
     def terms(self) -> Terms:
