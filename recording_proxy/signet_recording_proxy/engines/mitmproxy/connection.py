@@ -2,6 +2,10 @@
 
 Where the daemon gave no answer, the client gets none either: mitmproxy's own 502 never reaches it (its
 400 does, for what is not HTTP). A client that closes its sending side counts as one that left.
+
+mitmproxy passes a head on by itself, or waits for the whole body however long that takes; it cannot wait for a moment,
+as the lean engine does. So whether an answer was heard by a client that leaves once it has the head (`client_closed`)
+depends here on whether the body had come by then.
 """
 
 from __future__ import annotations
