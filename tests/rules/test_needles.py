@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from signet_conformance.rules.needles import Needles
+from signet_conformance.rules.needles import Distant, Distants, Needles
 
 # Few letters and short needles, so that needles overlap, contain each other and nearly occur.
 NEEDLE = st.text("ab", min_size=2, max_size=9)
@@ -71,3 +71,11 @@ def test_prose_is_found_where_a_plain_search_finds_it(
     number = Needles(needles).first_in(text, before)
     right = {since for needle, since in needles.items() if since < before and needle in text}
     assert (number in right) if right else number is None
+
+
+@given(st.lists(PROSE | NEEDLE, max_size=6))
+@example(["ab", "# Notes of the week\nThe staging host is called atlas\nx"])
+def test_distant_needles_come_out_of_columns_as_they_went_in(needles: list[str]) -> None:
+    """Columns give back place, hash, length, piece and text of each needle, with a piece and without one."""
+    distant = [Distant.of(needle, place) for place, needle in enumerate(needles)]
+    assert list(Distants(distant)) == distant

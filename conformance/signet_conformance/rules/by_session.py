@@ -10,6 +10,8 @@ A rule that is asked again looks at one exchange after the other, once it is kno
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from heapq import merge
+from operator import attrgetter
 from typing import NamedTuple
 
 from signet_conformance.facts import Recording
@@ -68,7 +70,7 @@ def remember(recording: Recording, pieces: Iterable[Noted]) -> None:
     answered.sort(key=lambda known: turn[str(known[0].key)])
     recording.memo[answered_before] = tuple(answered)
     firsts = [note.injected.since for note in notes if note.injected.since is not None]
-    texts = (text for note in notes for text in note.injected.texts)
+    texts = merge(*(note.injected.texts for note in notes), key=attrgetter("place"))
     recording.memo[injected.injects_of] = injected.injects_noted(recording, min(firsts, default=None), texts)
 
 

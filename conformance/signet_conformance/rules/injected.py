@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 from signet_conformance.contract import MUST, requirements
 from signet_conformance.facts import LIFECYCLE, SAVES, Call, Recording
-from signet_conformance.rules.needles import Distant, Needles, hashes_of_pieces
+from signet_conformance.rules.needles import Distant, Distants, Needles, hashes_of_pieces
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, warn
 
 SHORTEST_INJECT = 40
@@ -39,7 +39,7 @@ class Noted(NamedTuple):
     """
 
     since: int | None
-    texts: Sequence[Distant]
+    texts: Distants
     subjects: array[int]
     pieces: Mapping[str, array[int]]
 
@@ -123,7 +123,7 @@ def noted(piece: Recording) -> Noted:
                 if mark in text:
                     hashes.extend(hashes_of_pieces(text, mark))
     injecting = list(_injecting(piece))
-    return Noted(injecting[0][0] if injecting else None, list(_texts(injecting)), subjects, pieces)
+    return Noted(injecting[0][0] if injecting else None, Distants(_texts(injecting)), subjects, pieces)
 
 
 def _injecting(recording: Recording) -> Iterator[tuple[int, str]]:
@@ -139,7 +139,7 @@ def _texts(injecting: Iterable[tuple[int, str]]) -> Iterator[Distant]:
 
 
 def injects_noted(recording: Recording, since: int | None, texts: Iterable[Distant]) -> Injects | None:
-    """The same of a recording whose texts stand in its file."""
+    """The same of a recording whose `texts` stand in its file, given in the order of their places."""
     if since is None:
         return None
 
@@ -147,10 +147,16 @@ def injects_noted(recording: Recording, since: int | None, texts: Iterable[Dista
         seq, number = divmod(place, Needles.PLACES)
         return list(_recognisable(_inject(recording.by_seq[seq]) or ""))[number]
 
-    first_of: dict[int, Distant] = {}
-    for text in sorted(texts, key=lambda text: text.place):
-        first_of.setdefault(text.told, text)
-    return Injects(since, Needles({}, first_of.values(), fetch))
+    return Injects(since, Needles({}, _first_of_each(texts), fetch))
+
+
+def _first_of_each(texts: Iterable[Distant]) -> Iterator[Distant]:
+    """The texts without those that an earlier answer injected already."""
+    seen: set[int] = set()
+    for text in texts:
+        if text.told not in seen:
+            seen.add(text.told)
+            yield text
 
 
 def _recognisable(inject: str) -> Iterator[str]:

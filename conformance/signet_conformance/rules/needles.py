@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice, pairwise
@@ -31,6 +32,31 @@ class Distant(NamedTuple):
         """What is kept of a needle with a place."""
         piece = longest_piece(needle)
         return cls(place, hash(needle), len(needle), piece, needle if piece is None else None)
+
+
+class Distants:
+    """Distant needles in columns: some thirty bytes each, for a large recording has as many as answers that inject."""
+
+    def __init__(self, needles: Iterable[Distant]) -> None:
+        self._places, self._told, self._lengths = array("q"), array("q"), array("i")
+        self._marks = bytearray()
+        """By which of the marks each is taken to pieces; one more than the last where it has no piece."""
+        self._pieces = array("q")
+        self._texts: dict[int, str] = {}
+        for place, told, length, piece, text in needles:
+            self._places.append(place)
+            self._told.append(told)
+            self._lengths.append(length)
+            self._marks.append(len(_MARKS) if piece is None else _MARKS.index(piece[0]))
+            self._pieces.append(0 if piece is None else piece[1])
+            if text is not None:
+                self._texts[place] = text
+
+    def __iter__(self) -> Iterator[Distant]:
+        columns = zip(self._places, self._told, self._lengths, self._marks, self._pieces, strict=True)
+        for place, told, length, mark, piece in columns:
+            indexed = None if mark == len(_MARKS) else (_MARKS[mark], piece)
+            yield Distant(place, told, length, indexed, self._texts.get(place))
 
 
 def longest_piece(needle: str) -> tuple[str, int] | None:
