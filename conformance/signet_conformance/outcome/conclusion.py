@@ -79,13 +79,6 @@ class Judging:
         self._meter = Meter(terms.contract) if measured or terms.least_coverage is not None else None
         self._lines: dict[tuple[int, str], int] = {}
 
-    def judge(self, trace: Trace) -> Judged:
-        """Judge a trace, with what the terms declare in front of its header, and take it into account."""
-        declared = self.terms.declared.applied_to(trace)
-        judged = judge(declared, self.terms.only, self.terms.contract)
-        self.add(judged)
-        return judged
-
     def judged_alone(self, traces: Sequence[Trace], workers: int = 1) -> Sequence[Judged]:
         """Judge traces by the terms, and take nothing into account: another process may do that."""
         declared = [self.terms.declared.applied_to(trace) for trace in traces]
