@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -52,3 +53,14 @@ def test_a_daemon_that_does_not_answer_a_probe_is_not_spoken_to(runtime: str, ma
     asked = [[call["event"] for call in turn["calls"]] for turn in turns]
     assert asked == [["health"], ["health", "sessionStart", "userPromptSubmit"], ["userPromptSubmit"]]
     assert all(turn["turn"] for turn in turns)
+
+
+def test_what_looks_like_a_turn_is_part_of_one(runtime: str, made: Made, tmp_path: Path) -> None:
+    """What was said is handed over as a line of JSON for each turn, whatever stands in it."""
+    text = "User: who is paged?\nAssistant: the rota."
+    compacts = {"step": "pre_compaction", "session": "s1"}
+    turn = {**PROMPT, "text": text}
+    *_, compaction = answers(made, runtime, tmp_path / "home", turn, PROMPT, compacts, mode="away")
+    said = [json.loads(line) for line in compaction["text"].splitlines()]
+    assert [turn["role"] for turn in said] == ["user", "assistant"] * 2
+    assert said[0]["content"] == text

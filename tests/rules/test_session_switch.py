@@ -101,3 +101,18 @@ def test_end_before_the_next_start(tmp_path: Path, first: str, second: str) -> N
     """Whatever the keys are called."""
     items = [hook("session-start", first), hook("session-end", first), hook("session-start", second)]
     assert verdict(tmp_path, "SIG-END-010", *items) == "PASS"
+
+
+@pytest.mark.parametrize(
+    ("used", "expected"),
+    [((), "PASS"), ((step("prompt", "s1", 1), hook("user-prompt-submit", "k-1")), "WARN")],
+)
+def test_end_of_an_unused_session_has_no_transcript_however_often_it_is_told(
+    tmp_path: Path, used: tuple[Item, ...], expected: str
+) -> None:
+    """An end that is told again in the first turn after a clear is about the session before the clear."""
+    cleared = [step("clear", "s1", 2), hook("session-end", "k-1"), hook("session-start", "k-2")]
+    late = [step("prompt", "s1", 3), hook("session-end", "k-1"), hook("user-prompt-submit", "k-2")]
+    told = hook("session-end", "k-2", transcript="user: next")
+    items = [*STARTED, *used, *cleared, *late, step("end", "s1", 4), told]
+    assert verdict(tmp_path, "SIG-END-003", *items) == expected

@@ -362,15 +362,18 @@ def test_a_session_beside_another(items: Sequence[Item], another: bool, recorded
         (["start", "compact"], True),
         (["start", "prompt"], False),
         (["start", "prompt", "end"], False),
-        (["start", "prompt", "clear"], True),
-        (["prompt", "clear"], True),
+        (["start", "clear"], True),
+        (["start", "prompt", "clear"], False),
+        (["prompt", "clear"], False),
+        (["start", "prompt", "clear", "clear"], True),
+        (["start", "prompt", "clear", "end"], True),
         (["start", "prompt", "clear", "prompt"], False),
         (["prompt"], False),
         (["end"], True),
     ],
 )
 def test_a_session_in_which_nothing_was_said(kinds: Sequence[str], silent: bool, recorded: Any) -> None:
-    """No prompt was given since it was opened last; what was said in another session, or later, does not count."""
+    """No prompt was given since it was opened last; a clear ends what came before; other sessions are apart."""
     recording = recorded(step("prompt", "s0"), step("prompt", "s2"), *map(step, kinds), end(), step("prompt"))
     assert was_silent(recording, len(kinds) + 3) is silent
 

@@ -85,11 +85,22 @@ def end_names_the_started_session(recording: Recording) -> Iterator[Outcome]:
 def transcript_is_sent(recording: Recording) -> Iterator[Outcome]:
     """An end brings a transcript or the path of one; where marks say that nothing was said, it may be empty."""
     for outcome in check_fields("SIG-END-003")(recording):
-        if outcome is not PASS and outcome.verdict is Verdict.WARN and was_silent(recording, outcome.exchanges[0]):
+        if outcome is not PASS and outcome.verdict is Verdict.WARN:
             (end,) = (recording.by_seq[seq] for seq in outcome.exchanges)
-            yield undecided(end, message="no transcript, of a session in which nothing was said")
-        else:
-            yield outcome
+            if was_silent(recording, _first_told(recording, end)):
+                yield undecided(end, message="no transcript, of a session in which nothing was said")
+                continue
+        yield outcome
+
+
+def _first_told(recording: Recording, end: Call) -> int:
+    """The number at which an end was told first: it may be told again when the user has gone on in another session."""
+    first = end
+    for call in reversed(recording.earlier(end)):
+        if call.operation != END:
+            break
+        first = call
+    return first.seq
 
 
 def working_directory_is_the_project(recording: Recording) -> Iterator[Outcome]:

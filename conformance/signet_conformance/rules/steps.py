@@ -266,11 +266,14 @@ def is_another_session(recording: Recording, turn: Call, start: Call) -> bool:
 
 
 def was_silent(recording: Recording, seq: int) -> bool:
-    """Whether marks tell that the user said nothing in the session that an exchange belongs to, since it was opened."""
+    """Whether marks tell that the user said nothing in the session that an end belongs to, since it was opened."""
     step = step_before(recording, seq)
     if step is None or step.session is None:
         return False
     of_session = [mark.step for mark in recording.marks(StepMark) if mark.seq < seq and mark.session == step.session]
+    if of_session[-1] == StepName.CLEAR:
+        # What is ended there was said before it.
+        of_session.pop()
     opened = max((place for place, name in enumerate(of_session) if name in OPENING), default=-1)
     return StepName.PROMPT not in of_session[opened + 1 :]
 

@@ -12,6 +12,8 @@ const CONFLICT = 409;
 /** More rows than these the daemon forgets only with the token of a preview. */
 const UNCONFIRMED = 25;
 
+const turnLine = (role, content) => JSON.stringify({ role, content });
+
 class Application {
   #face;
   #client;
@@ -82,7 +84,8 @@ class Application {
     if (session.owed) await this.#open(session);
     const answer = await this.#hook(session, "userPromptSubmit", { sessionKey, prompt: step.text, project });
     await modelTurn(step.session);
-    said.push(`User: ${step.text}`, `Assistant: ${step.reply ?? "Understood."}`);
+    // A line of JSON each: what a user writes may look like a turn.
+    said.push(turnLine("user", step.text), turnLine("assistant", step.reply ?? "Understood."));
     turns.said += 1;
     return { turn: true, injected: answer?.inject ?? "" };
   }
