@@ -38,7 +38,7 @@ from mutation_trial import NO_PYTHON, SURVIVED, Trial
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "conformance" / "signet_conformance"
-MODULES = (*sorted((PACKAGE / "rules").glob("*.py")), *sorted((PACKAGE / "engine").glob("*.py")))
+MODULES = (*sorted((PACKAGE / "rules").rglob("*.py")), *sorted((PACKAGE / "engine").glob("*.py")))
 PAGE = ROOT / "docs" / "rule-mutation.md"
 EXPLAINED = Path(__file__).with_name("mutation_survivors.json")
 KEPT = ROOT / ".mutation-outcomes.jsonl"

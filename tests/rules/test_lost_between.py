@@ -84,7 +84,7 @@ def test_recall_of_a_session_whose_start_was_lost(tmp_path: Path, away: bool, ex
     assert judge(build(tmp_path / "trace.jsonl", items)).judgements["SIG-REC-004"].verdict == expected
 
 
-FAILING, MENDED = ({"mark": "fault", "data": {"kind": "status", "status": 500, "on": on}} for on in (True, False))
+FAILING, MEND = ({"mark": "fault", "data": {"kind": "status", "status": 500, "on": on}} for on in (True, False))
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_recall_of_a_session_that_could_not_be_opened(tmp_path: Path, switched: 
     """No key fits it better than its own, which may never have been sent before; that of an ended session does not."""
     ended = [step("start", 0, "s0"), hook("session-start", "k-0"), hook("session-end", "k-0")]
     opened = step("start", 2, "s2")
-    begun = [FAILING, opened, MENDED] if switched else [opened]
+    begun = [FAILING, opened, MEND] if switched else [opened]
     items = [*ended, step("start", 1), START, *begun, step("tool", 3, "s2"), recalled(key)]
     assert judge(build(tmp_path / "trace.jsonl", items)).judgements["SIG-REC-004"].verdict == expected
 
@@ -128,3 +128,30 @@ def test_second_submission_of_a_turn_is_not_the_next_prompt(tmp_path: Path, one_
     between = [] if one_turn else [step("prompt", 2)]
     items = [step("start", 0), step("prompt", 1), UNKNOWN, *between, PROMPT]
     assert judge(build(tmp_path / "trace.jsonl", items)).judgements["SIG-PROMPT-006"].verdict == expected
+
+
+STOPPED = {"mark": "handler", "data": {"index": 2, "event": "UserPromptSubmit", "outcome": "timed_out", "lost": False}}
+FAILED = {"mark": "handler", "data": {**STOPPED["data"], "outcome": "failed"}}
+OF_ANOTHER = {"mark": "handler", "data": {**STOPPED["data"], "index": 1}}
+
+
+@pytest.mark.parametrize(
+    ("handler", "slow", "ended_twice", "unsubmitted"),
+    [
+        (STOPPED, False, "PASS", "PASS"),
+        (FAILED, False, "WARN", "WARN"),
+        (OF_ANOTHER, False, "WARN", "WARN"),
+        (None, False, "WARN", "WARN"),
+        (STOPPED, True, "WARN", "PASS"),
+    ],
+)
+def test_hook_that_the_host_stopped_is_not_missed(
+    tmp_path: Path, handler: Item | None, slow: bool, ended_twice: str, unsubmitted: str
+) -> None:
+    """On a busy machine its time may be over before it has sent anything; where a fault held it up, it had."""
+    on, off = ({"mark": "fault", "data": {"kind": "delay", "delay_s": 9.0, "on": on}} for on in (True, False))
+    mended = [off] if slow else []
+    first = [step("start", 0), START, step("prompt", 1), PROMPT, END]
+    turn = [*([on] if slow else []), TURN, AGAIN, *([] if handler is None else [handler]), *mended]
+    judged = judge(build(tmp_path / "trace.jsonl", [*first, *turn, step("end", 3)], SPEAKS)).judgements
+    assert (judged["SIG-END-006"].verdict, judged["SIG-PROMPT-011"].verdict) == (ended_twice, unsubmitted)

@@ -26,6 +26,7 @@ from signet_conformance.rules.steps import (
     session_of,
     start_may_be_lost,
     step_before,
+    stopped_between,
     was_silent,
 )
 from signet_conformance.trace.marks import StepName
@@ -203,6 +204,8 @@ def end_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
                 continue
             if ended is not None and closed_between(recording, ended.seq, call.seq):
                 yield undecided(call, ended, message="nothing listened for a while between: a hook may be lost")
+            elif ended is not None and stopped_between(recording, ended.seq, call.seq):
+                yield undecided(call, ended, message="the host stopped a hook at its timeout between: it may be lost")
             elif ended is not None:
                 yield warn(
                     call,

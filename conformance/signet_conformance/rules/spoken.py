@@ -17,6 +17,7 @@ from signet_conformance.rules.steps import (
     prompt_steps,
     session_of,
     step_end,
+    stopped_between,
 )
 from signet_conformance.rules.turns import plain
 from signet_conformance.trace.marks import SkippedMark, StepMark, StepName
@@ -143,6 +144,8 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
             yield undecided(message=f"step {step.index}: a turn that the host may keep to itself")
         elif any(p.seq > step.seq and plain(p.text or "") == text for p in prompts):
             yield undecided(message=f"step {step.index}: its text is submitted later")
+        elif stopped_between(recording, step.seq, end):
+            yield undecided(message=f"step {step.index}: the host stopped a handler, which may be the machine's doing")
         elif not any_submitted:
             yield undecided(message="no prompt of the trace is submitted, which only a whole run can judge")
         else:

@@ -11,7 +11,9 @@ from typing import TypeGuard
 
 from signet_conformance.facts import END, HEALTH, PROMPT, START, Call, Recording, text_or_none
 from signet_conformance.trace.marks import (
+    TIMED_OUT,
     FaultMark,
+    HandlerMark,
     KitMark,
     ModelMark,
     OutageMark,
@@ -64,6 +66,24 @@ def closed_between(recording: Recording, low: int, high: int) -> bool:
                     return True
                 closed_at = None
     return closed_at is not None and closed_at < high
+
+
+def stopped_between(recording: Recording, low: float, high: float) -> bool:
+    """Whether the host stopped a handler at its timeout, somewhere between two numbers and with nothing in its way.
+
+    On a busy machine the time may be over before a program has sent anything.
+    """
+    for handler in recording.marks(HandlerMark):
+        step = step_before(recording, handler.seq) if handler.outcome == TIMED_OUT else None
+        if (
+            step is None
+            or handler.index not in (None, step.index)
+            or disturbed_between(recording, step.seq, handler.seq)
+        ):
+            continue
+        if step.seq < high and handler.seq > low:
+            return True
+    return False
 
 
 def session_of(recording: Recording, key: str | None) -> str | None:
