@@ -41,7 +41,10 @@ class Model:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self._http = httpx.Client(base_url=url, trust_env=False, timeout=_PATIENCE_S)
+        # The server lets go of a connection that was idle for 5 s, httpx as well by itself: whichever is first. So a
+        # prompt that came in that instant was sent into a connection that was closing.
+        limits = httpx.Limits(keepalive_expiry=1.0)
+        self._http = httpx.Client(base_url=url, trust_env=False, timeout=_PATIENCE_S, limits=limits)
         self._seen = self._last_number()
 
     def _last_number(self) -> int:
