@@ -42,14 +42,13 @@ class ToolUse:
 class Asked:
     """One request to the model.
 
-    `t0` and `t1` are in the time of the daemon's recording. A request is `whole` unless its body was cut by the
-    recorder's limit, or is in a coding that it does not read: then nothing but its times is known.
+    `t0`, when it was sent, is in the time of the daemon's recording. A request is `whole` unless its body was cut by
+    the recorder's limit, or is in a coding that it does not read: then nothing but its time is known.
     """
 
     exchange: Exchange
     api: str
     t0: float
-    t1: float
     whole: bool
     parts: tuple[Part, ...] = ()
     uses: tuple[ToolUse, ...] = ()
@@ -106,16 +105,15 @@ def asked(exchange: Exchange, shift: float) -> Asked | None:
     api = next((suffix for suffix in _READERS if path.endswith(suffix)), None)
     if api is None or request.method != "POST":
         return None
-    t0, t1 = exchange.t0 + shift, exchange.t1 + shift
+    t0 = exchange.t0 + shift
     document = _document(request.body)
     if document is None:
-        return Asked(exchange, api, t0, t1, whole=False)
+        return Asked(exchange, api, t0, whole=False)
     read = list(_READERS[api](document))
     return Asked(
         exchange,
         api,
         t0,
-        t1,
         whole=True,
         parts=tuple(each for each in read if isinstance(each, Part) and each.text.strip()),
         uses=tuple(each for each in read if isinstance(each, ToolUse)),

@@ -79,9 +79,9 @@ def _judged(call: Call, request: Asked, part: Part) -> Outcome:
         if says_failure:
             return PASS
         if _SUCCESS.search(text) or _NOTHING.search(text):
-            claim = "was done" if call.operation in _SAVES else "nothing is known"
+            claim = "it was done" if call.operation in _SAVES else "nothing is known"
             return _lie(
-                call, request, part, f"the daemon did not answer, and the model is told that it {claim}", "failure"
+                call, request, part, f"the daemon did not answer, and the model is told that {claim}", "failure"
             )
         return unclear(call, asked=[request], message="the tool's result tells neither success nor failure")
     if call.operation in _SAVES:
@@ -95,7 +95,8 @@ def _judged(call: Call, request: Asked, part: Part) -> Outcome:
     if any(any(says(line, said) for line in lines) for lines in contents):
         return PASS
     if says_failure or _NOTHING.search(text) or not text:
-        known = f"the daemon answered with {len(contents)} memories, and the model is told of none"
+        memories = "1 memory" if len(contents) == 1 else f"{len(contents)} memories"
+        known = f"the daemon answered with {memories}, and the model is told of none"
         return _lie(call, request, part, known, "memories")
     return unclear(call, asked=[request], message="the tool's result holds no line of the memories that were recalled")
 

@@ -1,0 +1,214 @@
+"""Facts about a request to a model: which exchanges are one, what is read of it, what people are shown of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from signet_conformance.rules.model.asked import Part, ToolUse
+from signet_conformance.rules.model.turns import model_requests
+from signet_conformance.rules.model.wording import marker_lines, padded, plain, presence, shortened, times
+
+from .model_requests import Item, model
+from .model_turns import recorded
+
+CHAT, RESPONSES = "/v1/chat/completions", "/v1/responses"
+
+
+def as_read(folder: Path, *items: Item) -> list[tuple[int, bool]]:
+    """The numbers of the requests that ask the model something, and whether each was read whole."""
+    return [(request.seq, request.whole) for request in model_requests(recorded(folder, items))]
+
+
+def test_only_what_is_posted_to_a_model_asks_it(tmp_path: Path) -> None:
+    """Other methods and other paths ask nothing; a body that cannot be read asks something unknown."""
+    body = {"messages": []}
+
+    def sent(method: str, path: str, **more: object) -> Item:
+        return {"side": "model", "request": {"method": method, "path": path, "body": body, **more}}
+
+    cut = {"cut": True, "size": 9, "sha256": "0" * 64}
+    assert as_read(
+        tmp_path,
+        sent("GET", "/v1/messages"), sent("PUT", "/v1/messages"), sent("POST", "/v1/messages/count_tokens"),
+        sent("POST", "/v1/messages"), sent("POST", "/anthropic/v1/messages/"), sent("POST", "/messages/batches"),
+        sent("POST", "/api/chat", raw_body=cut), sent("POST", "/api/generate", body=None),
+        sent("POST", CHAT, raw_body={"text": "no JSON", "media_type": "text/plain"}), sent("POST", RESPONSES),
+    ) == [(4, True), (5, True), (7, False), (8, False), (9, False), (10, True)]  # fmt: skip
+
+
+PARTS: list[tuple[str, object, str, list[Part]]] = [
+    (
+        "messages",
+        {"system": [{"type": "text", "text": "S1"}, {"type": "text", "text": "S2"}], "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "U"}, {"type": "image", "source": {}}]},
+            {"role": "assistant", "content": "A"},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "c1", "is_error": True, "content": [
+                    {"type": "text", "text": "R1"}, {"type": "text", "text": "R2"},
+                ]},
+                {"type": "tool_result", "tool_use_id": "c2", "content": "R"},
+            ]},
+        ]},
+        "/v1/messages",
+        [Part("system", "S1\nS2"), Part("user", "U"), Part("assistant", "A"), Part("result", "R1\nR2", "c1", True),
+         Part("result", "R", "c2")],
+    ),
+    (
+        "chat",
+        {"messages": [
+            {"role": "system", "content": "S"}, {"role": "developer", "content": "D"},
+            {"role": "user", "content": [{"type": "text", "text": "U1"}, {"type": "text", "text": "U2"}]},
+            {"role": "assistant", "content": None}, {"role": "function", "content": "F"},
+            {"role": "tool", "tool_call_id": "c1", "content": "R"}, {"role": "bystander", "content": "B"}, "odd",
+        ]},
+        CHAT,
+        [Part("system", "S"), Part("system", "D"), Part("user", "U1\nU2"), Part("result", "F"),
+         Part("result", "R", "c1"), Part("user", "B")],
+    ),
+    (
+        "responses",
+        {"instructions": "S", "input": [
+            {"role": "user", "content": [{"type": "input_text", "text": "U"}]},
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "A"}]},
+            {"type": "custom_tool_call_output", "call_id": "c1", "output": "R"}, {"type": "reasoning"},
+        ]},
+        RESPONSES,
+        [Part("system", "S"), Part("user", "U"), Part("assistant", "A"), Part("result", "R", "c1")],
+    ),
+    ("responses, bare", {"input": "U"}, RESPONSES, [Part("user", "U")]),
+    ("generate", {"system": "S", "prompt": "U"}, "/api/generate", [Part("system", "S"), Part("user", "U")]),
+    ("nothing", {}, "/api/generate", []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "path", "parts"), [row[1:] for row in PARTS], ids=[row[0] for row in PARTS])
+def test_who_says_what(body: object, path: str, parts: list[Part], tmp_path: Path) -> None:
+    """Each format's texts in order: the system's, the user's, the model's and results of tools with their calls."""
+    (request,) = model_requests(recorded(tmp_path, [model(body, path)]))
+    assert list(request.parts) == parts
+    assert not request.chained
+
+
+USES: list[tuple[str, object, str, list[ToolUse]]] = [
+    (
+        "messages",
+        {"messages": [{"role": "assistant", "content": [
+            {"type": "tool_use", "id": "c1", "name": "f", "input": {"query": "x"}},
+            {"type": "voice", "id": "c2", "name": "g", "input": {}},
+        ]}]},
+        "/v1/messages",
+        [ToolUse("c1", "f", '{"query": "x"}')],
+    ),
+    (
+        "chat",
+        {"messages": [{"role": "assistant", "tool_calls": [
+            {"id": "c1", "function": {"name": "f", "arguments": '{"query":"x"}'}},
+            {"function": {"name": "g", "arguments": {"query": "y"}}}, {"id": "c3"},
+        ]}]},
+        CHAT,
+        [ToolUse("c1", "f", '{"query":"x"}'), ToolUse(None, "g", '{"query": "y"}')],
+    ),
+    (
+        "responses",
+        {"input": [
+            {"type": "function_call", "call_id": "c1", "name": "f", "arguments": '{"query":"x"}'},
+            {"type": "custom_tool_call", "call_id": "c2", "name": "g", "input": "y"},
+        ]},
+        RESPONSES,
+        [ToolUse("c1", "f", '{"query":"x"}'), ToolUse("c2", "g", "y")],
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "path", "uses"), [row[1:] for row in USES], ids=[row[0] for row in USES])
+def test_which_tools_the_model_called(body: object, path: str, uses: list[ToolUse], tmp_path: Path) -> None:
+    """Each format's calls with the arguments as JSON text; without an id where the format has none."""
+    (request,) = model_requests(recorded(tmp_path, [model(body, path)]))
+    assert list(request.uses) == uses
+
+
+def test_which_tools_a_request_offers(tmp_path: Path) -> None:
+    """By the name of the function, the tool's own name, or the kind of one that the server runs."""
+    offered = [
+        {"type": "function", "function": {"name": "f"}},
+        {"name": "g", "type": "custom"},
+        {"type": "web_search"},
+        "odd",
+    ]
+    (request,) = model_requests(recorded(tmp_path, [model({"messages": [], "tools": offered}, CHAT)]))
+    assert request.tools == ("f", "g", "web_search")
+
+
+def test_people_are_shown_the_beginnings_of_the_last_four_texts(tmp_path: Path) -> None:
+    """Of a text of more than 120 characters 119 are shown; what the model said and tools returned is left out."""
+    messages = [{"role": "user", "content": "x" * size} for size in (3, 119, 120, 121, 122)]
+    messages += [{"role": "assistant", "content": "A"}, {"role": "tool", "content": "R"}]
+    (request,) = model_requests(recorded(tmp_path, [model({"messages": messages}, CHAT)]))
+    assert request.excerpt == " | ".join(["x" * 119, "x" * 120, "x" * 119 + "…", "x" * 119 + "…"])
+    (short,) = model_requests(recorded(tmp_path, [model({"messages": [{"role": "user", "content": " a\n b "}]}, CHAT)]))
+    assert short.excerpt == "a b"
+
+
+# -- wording
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Atlas\n  deploys", "atlas deploys"),
+        (r"Atlas\ndeploys\ton", "atlas deploys on"),
+        (r"caf\u00e9 \\u00e9t\\u00e9", "café été"),
+        ("it&#39;s &lt;b&gt;bold&lt;/b&gt;", "it s b bold b"),
+        ("<redacted:email 1>", "redacted email 1"),
+        ("a <redacted:token> b", "a b"),
+        ("snake_case", "snake case"),
+        ("STRASSE straße", "strasse strasse"),
+        ("…", ""),
+    ],
+)
+def test_the_words_of_a_text(text: str, words: str) -> None:
+    """Markup, escapes, signs and case are none of them."""
+    assert plain(text) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("aaaa bbbb cccc", ("aaaa bbbb cccc",)),
+        ("aaaa bbbb ccc", ()),
+        ("aaaaaaa bbbbbbbbbbb", ()),
+        ("a b c d e f g h", ("a b c d e f g h",)),
+        ("a b c d e f", ()),
+        ("Short words\nof two lines", ("short words of two lines",)),
+        ("Short words\nA line of many words\nA line of many words", ("a line of many words",)),
+        ("", ()),
+    ],
+)
+def test_the_lines_that_a_text_is_known_by(text: str, lines: tuple[str, ...]) -> None:
+    """Lines of three words and fourteen letters, blanks included; the whole text where no line is so long."""
+    assert marker_lines(text) == lines
+
+
+def test_how_much_of_a_text_stands_in_another() -> None:
+    """Whole words count; half of the lines are most of it, none never are, not even of none."""
+    lines = tuple(f"line number {word}" for word in ("one", "two", "three", "four", "five", "six", "seven", "eight"))
+    for present, mostly in ((0, False), (1, False), (3, False), (4, True), (8, True)):
+        here = presence(lines, padded(lines[:present]))
+        assert (here.present, here.total, here.absent, here.mostly) == (present, 8, present == 0, mostly)
+    assert presence(lines[:2], padded(lines[:1])).mostly
+    assert not presence((), padded(lines)).mostly
+    assert presence(lines[:1], padded(["line number oneness"])).absent
+
+
+def test_how_often_a_line_stands_in_a_text() -> None:
+    """Two that share a blank are two, and two texts are apart."""
+    assert times("a b", padded(["a b a b", "x a", "b a b"])) == 3
+
+
+@pytest.mark.parametrize("note", ["[truncated]", "output shortened", "12 more lines", "a...", "Cut off here", "…"])
+def test_a_text_may_say_that_something_was_left_out(note: str) -> None:
+    """In the words that programs use for it, in either case."""
+    assert shortened(["All of it.", note])
+    assert not shortened(["All of it.", "A trimming of the hedge"])
