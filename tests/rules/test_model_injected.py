@@ -227,6 +227,9 @@ COUNTED: Mapping[str, tuple[Sequence[Item], list[object]]] = {
     "twice": ([said(), hook(FACT), asks(TWICE)], [WARN]),
     "not at all": ([said(), hook(FACT), asks()], []),
     "twice, given twice": ([said(), hook(FACT), said(AGAIN), hook(FACT, AGAIN), asks(TWICE, AGAIN)], [PASS]),
+    "twice, given twice by a connector without keys": (
+        [said(), hook(FACT, key=None), said(AGAIN), hook(FACT, AGAIN, None), asks(TWICE, AGAIN)], [PASS]
+    ),
     "once, given twice": ([said(), hook(FACT), said(AGAIN), hook(FACT, AGAIN), asks(FACT, AGAIN)], [PASS]),
     "twice, given once more afterwards": ([said(), hook(FACT), asks(TWICE), said(AGAIN), hook(FACT, AGAIN)], [WARN]),
     "given as the model was asked": ([said(), hook(FACT, t0=2.0, t1=2.1), asks(FACT, t0=2.0)], [PASS]),

@@ -80,6 +80,10 @@ SAME: Mapping[str, tuple[Sequence[Item], list[object]]] = {
         [step("start"), start(), said("You know it."), hook(FACT, "You know it."), asks("", "You know it."), *MINE,
          asks(FACT, OTHER)], [WARN],
     ),
+    "words said before that sort before": (
+        [step("start"), start(), said("Do as ever."), hook(FACT, "Do as ever."), asks("", "Do as ever."), *MINE,
+         asks(FACT, OTHER)], [WARN],
+    ),
 }  # fmt: skip
 
 
@@ -118,19 +122,32 @@ AGENTS = [("atlas", "beacon"), ("beacon", "atlas")]
 @pytest.mark.parametrize(("mine", "theirs"), AGENTS)
 @pytest.mark.parametrize("what", ["agent", "project"])
 @pytest.mark.parametrize("named_by", ["marks", "starts"])
+@pytest.mark.parametrize("sessions", [("s1", "s2"), ("s2", "s1")])
 def test_another_agents_and_another_projects_text_is_of_the_other_requirement(
-    mine: str, theirs: str, what: str, named_by: str, tmp_path: Path
+    mine: str, theirs: str, what: str, named_by: str, sessions: tuple[str, str], tmp_path: Path
 ) -> None:
     """Agent and project are those of the marks, or else of the first start; where one of them differs, it is 005."""
     items: list[Item] = []
-    for session, key, name, text in (("s1", "k1", theirs, ASKED), ("s2", "k2", mine, OTHER)):
+    for session, key, name, text in ((sessions[0], "k1", theirs, ASKED), (sessions[1], "k2", mine, OTHER)):
         also = {"agentId": name} if what == "agent" else {"project": f"/srv/{name}"}
         marks = {} if named_by == "starts" else {what: name}
         sent = start(key=key, also=also if named_by == "starts" else {})
         items += [step("start", session, **marks), sent, said(text, session)]
         items += [hook(FACT if key == "k1" else "", text, key), asks(FACT, text)]
-    assert verdicts(tmp_path, 5, items) == [WARN]
+    finding = only(tmp_path, 5, items)
+    whose = (
+        f"agent {theirs}, " if what == "agent" else f"project {theirs if named_by == 'marks' else f'/srv/{theirs}'})"
+    )
+    assert (finding.verdict, whose in finding.expected) == (WARN, True)
     assert verdicts(tmp_path, 4, items) == []
+
+
+def test_a_session_is_of_the_agent_and_project_of_its_first_start(tmp_path: Path) -> None:
+    """What it is resumed with later is another matter."""
+    resumed = start("", also={"agentId": "beacon", "project": "/srv/ledger", "source": "resume"})
+    items = [*THEIRS[:2], step("resume"), resumed, *THEIRS[2:], *MINE, asks(FACT, OTHER)]
+    assert only(tmp_path, 4, items).expected == "nothing of session s1 (agent atlas-agent, project /srv/atlas)"
+    assert verdicts(tmp_path, 5, items) == []
 
 
 def test_texts_of_all_other_sessions_are_looked_for(tmp_path: Path) -> None:

@@ -21,6 +21,9 @@ def recall(query: str | None = QUERY, content: str = MEMORY, **more: Any) -> Ite
     return call("/api/memory/recall", {"query": query}, {"results": [{"content": content}]}, **more)
 
 
+TWO = call("/api/memory/recall", {"query": QUERY}, {"results": [{"content": MEMORY}, {"content": FACT}]})
+
+
 def save(content: str, **more: Any) -> Item:
     """A memory that is to be kept."""
     return call("/api/memory/remember", {"content": content}, {"id": "m-1"}, **more)
@@ -163,6 +166,8 @@ def test_a_result_that_tells_otherwise_is_told_in_words(tmp_path: Path) -> None:
     long = f"{NONE} " + "We looked everywhere for them. " * 12
     for asked_for, query, result, message, wanted in (
         (recall(), QUERY, long, "the daemon answered with 1 memory, and the model is told of none",
+         "memories of memory-recall"),
+        (TWO, QUERY, NONE, "the daemon answered with 2 memories, and the model is told of none",
          "memories of memory-recall"),
         (recall(**FAILED), QUERY, NONE, "the daemon did not answer, and the model is told that nothing is known",
          "failure of memory-recall"),
