@@ -18,7 +18,7 @@ from signet_conformance.drivers.hosts.real.one_process import OneProcess
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
 
 START_S = 90.0
-_AFTER_DELETION_S = 1.0
+_HEARD_S = 1.0
 _LISTENS = re.compile(r"listening on (http://\S+)")
 _MODEL = {"providerID": "scripted", "modelID": "scripted"}
 
@@ -76,9 +76,10 @@ class OpencodeServer(OneProcess):
             return
         try:
             if for_good:
-                # Its plugins hear of it after the answer: the server's own end waits for them.
                 self._running.delete(f"/session/{self._id}").raise_for_status()
-                time.sleep(_AFTER_DELETION_S)
+            # Its plugins hear of a deletion, and of the end of a turn, after the answer, and nothing tells when they are
+            # done. Nobody leaves in the instant in which the answer stands there: whether they had their say was chance.
+            time.sleep(_HEARD_S)
         finally:
             if self._http is not None:
                 self._http.close()
