@@ -65,6 +65,8 @@ async def _sessionless(host: SessionHost, step: Step) -> Result:
 
 
 async def _session_to_start(host: SessionHost, step: Step) -> Session:
+    # A start that is refused leaves no session behind, whose project the next one could not change.
+    _source(step)
     return host.session_for(
         _string(step, "session"),
         project=_optional_string(step, "project"),
@@ -74,15 +76,19 @@ async def _session_to_start(host: SessionHost, step: Step) -> Session:
 
 
 async def _start(host: SessionHost, session: Session, step: Step) -> Result:
-    source = step.get("source", "startup")
-    if source not in get_args(StartSource):
-        raise StepError(f"source {source!r} is not one of {', '.join(get_args(StartSource))}")
     parent = _optional_string(step, "parent")
     if parent is not None:
         session.parent, session.subagent = host.session(parent).identity.key, _optional_string(step, "subagent")
     replaced = _optional_string(step, "replaces")
-    opened = await host.start(session, cast(StartSource, source), host.session(replaced) if replaced else None)
+    opened = await host.start(session, _source(step), host.session(replaced) if replaced else None)
     return {"agent": session.identity.agent, "opened": opened}
+
+
+def _source(step: Step) -> StartSource:
+    source = step.get("source", "startup")
+    if source not in get_args(StartSource):
+        raise StepError(f"source {source!r} is not one of {', '.join(get_args(StartSource))}")
+    return cast(StartSource, source)
 
 
 async def _prompt(host: SessionHost, session: Session, step: Step) -> Result:

@@ -164,7 +164,7 @@ def test_prompt_tells_injection_failures_and_tools(daemon: RecordingDaemon, peer
         ('{"op": "step", "step": {"step": "start", "session": "s1"}}', "StepError"),
         ('{"op": "step", "step": {"step": "start", "session": "s1", "project": "/w", "source": "x"}}', "StepError"),
         ('{"op": "step", "step": {"step": "start", "session": "s1", "project": "/w", "source": []}}', "StepError"),
-        ('{"op": "step", "step": {"step": "start", "session": "s2", "project": "w"}}', "IdentityError"),
+        ('{"op": "step", "step": {"step": "start", "session": "s1", "project": "w"}}', "IdentityError"),
     ],
 )
 def test_bad_line_is_answered_and_the_next_one_served(serving: Peer, line: str, error: str) -> None:
@@ -174,6 +174,14 @@ def test_bad_line_is_answered_and_the_next_one_served(serving: Peer, line: str, 
     assert (answer["ok"], answer["error"]["type"]) == (False, error)
     assert "Traceback" not in answer["error"]["message"]
     assert serving.ask("hello")["ok"]
+
+
+def test_a_start_that_is_refused_leaves_no_session(peer: Begin) -> None:
+    """What is wrong with a step is told before its session is made: the next start may name another project."""
+    harness = peer()
+    refused = harness.ask("step", step={**START_STEP, "project": "/elsewhere", "source": "x"})
+    assert refused["error"]["type"] == "StepError"
+    assert harness.step(**START_STEP)["opened"] is True
 
 
 def test_step_of_a_closed_session_is_refused(peer: Begin) -> None:
