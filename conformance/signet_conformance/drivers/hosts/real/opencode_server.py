@@ -77,8 +77,8 @@ class OpencodeServer(OneProcess):
         try:
             if for_good:
                 self._running.delete(f"/session/{self._id}").raise_for_status()
-            # Its plugins hear of a deletion, and of the end of a turn, after the answer, and nothing tells when they are
-            # done. Nobody leaves in the instant in which the answer stands there: whether they had their say was chance.
+            # Its plugins hear of a deletion, and of the end of a turn, after the answer, and nothing tells when they
+            # are done. Nobody leaves in the instant of the answer: whether the plugins had their say was chance.
             time.sleep(_HEARD_S)
         finally:
             if self._http is not None:
