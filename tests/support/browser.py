@@ -130,16 +130,30 @@ class Browser:
         return answer
 
 
+def _driver() -> tuple[subprocess.Popen[str], int]:
+    """The driver's process and its port."""
+    for _attempt in range(50):
+        driver = subprocess.Popen([DRIVER, "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        assert driver.stdout is not None
+        said = []
+        for line in driver.stdout:
+            said.append(line)
+            if "successfully on port" in line:
+                return driver, int(line.rstrip(".\n").rsplit(" ", 1)[1])
+        driver.communicate()
+        # It takes a port that is free on ::1, and ends where something else listens on the same port of 127.0.0.1.
+        if not any("port not available" in line for line in said):
+            raise RuntimeError(f"{DRIVER} ended with {driver.returncode} before it listened: {''.join(said)}")
+    raise RuntimeError(f"{DRIVER} found no port that is free on ::1 and on 127.0.0.1: {''.join(said)}")
+
+
 @contextmanager
 def browser() -> Iterator[Browser]:
     """A browser in a process of its own, with a profile of its own; both are gone afterwards."""
     binary = next(filter(None, map(shutil.which, BROWSERS)))
     with tempfile.TemporaryDirectory(prefix="signet-browser-", ignore_cleanup_errors=True) as profile:
-        driver = subprocess.Popen([DRIVER, "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        driver, port = _driver()
         try:
-            assert driver.stdout is not None
-            told = next(line for line in driver.stdout if "successfully on port" in line)
-            port = int(told.rstrip(".\n").rsplit(" ", 1)[1])
             # --no-sandbox: containers run as root, and the pages are the tests' own.
             options = [
                 "--headless=new",
