@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from signet_conformance.errors import TargetError
 from signet_conformance.targets import Target
 from signet_conformance.targets.face import find_face
-from signet_conformance.targets.files import first_of, runtimes
+from signet_conformance.targets.files import installed_program, made, runtimes
 from signet_conformance.targets.needs import Need, missing, runtime_need
 
 __all__ = ["Need", "examine"]
@@ -31,14 +30,14 @@ def examine(target: Target) -> Iterator[Need]:
 
 def _installed(target: Target) -> Iterator[Need]:
     """The programs that the connector installs by name: those of the profile's places, or else of PATH."""
-    for name, places in target.profile.programs.items():
-        place = first_of(target, places) or shutil.which(name)
+    for name in target.profile.programs:
+        place = installed_program(target, name)
         what = f"the program {name}"
         if place is None and target.profile.config is not None:
             yield Need(what, "not on PATH; needed only where a hook of the file calls it", note=True)
         else:
-            made = "build the connector" if target.profile.build is None else target.profile.build
-            yield Need(what, None if place is None else str(place), f"{name} is neither built nor on PATH. {made}")
+            remedy = f"{name} is neither built nor on PATH. {made(target)}"
+            yield Need(what, None if place is None else str(place), remedy)
         if isinstance(place, Path) and runtimes(target, place) != target.profile.runtime:
             yield runtime_need(target, place)
 

@@ -60,11 +60,10 @@ def find_file(target: Target) -> Path:
     if not places:
         raise TargetError("no connector is named", where=target.where, remedy=target.kind.named)
     looked = ", ".join(f"{p.path} of package {p.package}" if p.package else p.path for p in places)
-    made = "build the connector" if profile.build is None else profile.build
     raise TargetError(
         f"the connector {target.name} is not found at or above {printable(target.root)}: looked for {looked}",
         where=f"--target {target.name}",
-        remedy=f"{made}; or set module in [tool.signet-conformance.targets.{target.name}]",
+        remedy=f"{made(target)}; or set module in [tool.signet-conformance.targets.{target.name}]",
     )
 
 
@@ -91,6 +90,16 @@ def find_program(target: Target) -> str:
             f"{printable(program)} {place}", where=target.where, remedy="install it, or mend the setting command"
         )
     return str(Path(path).absolute())
+
+
+def installed_program(target: Target, name: str) -> Path | str | None:
+    """Where a program is that the connector installs by name: a file that was built, a program of PATH, or nowhere."""
+    return first_of(target, target.profile.programs[name]) or shutil.which(name)
+
+
+def made(target: Target) -> str:
+    """How what a target needs is built, as an instruction."""
+    return "build the connector" if target.profile.build is None else target.profile.build
 
 
 def first_of(target: Target, places: Sequence[Place]) -> Path | None:

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from signet_conformance.targets.files import find_program, find_runtime, first_of
+from signet_conformance.errors import TargetError
+from signet_conformance.targets.files import find_program, find_runtime, installed_program, made
 from signet_conformance.targets.server import server_url
 
 if TYPE_CHECKING:
@@ -44,6 +45,21 @@ def served(target: Target) -> Mapping[str, Any]:
 
 
 def installed_programs(target: Target) -> Mapping[str, list[str]]:
-    """The connector's own programs by the name under which it installs them; those not found are taken from PATH."""
-    paths = {name: first_of(target, places) for name, places in target.profile.programs.items()}
-    return {name: [find_runtime(target, path), str(path)] for name, path in paths.items() if path is not None}
+    """The connector's own programs by the name under which it installs them; those of PATH are left out.
+
+    Raises TargetError when one is nowhere: each of its hooks would fail, and the connector be blamed for it. Where
+    settings name a connector's file or a file of hooks, it may call other programs or none.
+    """
+    is_own = target.profile.config is not None or target.profile.module is not None
+    commands: dict[str, list[str]] = {}
+    for name in target.profile.programs:
+        place = installed_program(target, name)
+        if isinstance(place, Path):
+            commands[name] = [find_runtime(target, place), str(place)]
+        elif place is None and not is_own:
+            raise TargetError(
+                f"{name}, which the connector calls by this name, is neither built nor on PATH",
+                where=f"--target {target.name}",
+                remedy=made(target),
+            )
+    return commands
