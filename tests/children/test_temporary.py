@@ -29,6 +29,8 @@ with temporary_folder(sys.argv[1], Path(sys.argv[2])) as folder:
     sys.stdin.read()
 """
 
+KEEPS = "from signet_conformance.children.temporary import kept_folder; print(kept_folder('signet-kept-'))"
+
 
 @contextmanager
 def owner(place: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
@@ -140,10 +142,10 @@ def test_what_belongs_to_another_user_stays(abandoned: Path, given: str, tmp_pat
 
 
 def test_a_kept_folder_outlives_its_owner_only_when_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a killed owner left is removed by the next one under its prefix; what was let go, or is held, stays."""
+    """What a killed owner without a watchdog left goes with the next one of its prefix; let go, or held, it stays."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    code = "from signet_conformance.children.temporary import kept_folder; print(kept_folder('signet-kept-'))"
-    killed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=_in(tmp_path))
+    environment = {**_in(tmp_path), VARIABLE: "another-run"}
+    killed = subprocess.run([sys.executable, "-c", KEEPS], capture_output=True, text=True, check=True, env=environment)
     assert Path(killed.stdout.strip()).is_dir()
     left, held = kept_folder("signet-kept-"), kept_folder("signet-kept-")
     let_go(left)
@@ -151,6 +153,13 @@ def test_a_kept_folder_outlives_its_owner_only_when_let_go(tmp_path: Path, monke
     assert not Path(killed.stdout.strip()).exists()
     assert list(left.iterdir()) == []
     assert held.is_dir()
+
+
+def test_a_kept_folder_goes_with_an_owner_who_does_not_let_it_go(tmp_path: Path) -> None:
+    """Its watchdog removes it, before the next one could."""
+    environment = {name: value for name, value in _in(tmp_path).items() if name != VARIABLE}
+    killed = subprocess.run([sys.executable, "-c", KEEPS], capture_output=True, text=True, check=True, env=environment)
+    assert not Path(killed.stdout.strip()).exists()
 
 
 def _in(folder: Path) -> dict[str, str]:

@@ -66,12 +66,15 @@ def _remove_whole(folder: Path) -> None:
 
 
 def kept_folder(prefix: str) -> Path:
-    """A new private folder that stays until its owner removes it or lets it go; one of a killed owner is left behind.
+    """A new private folder that stays until its owner removes it or lets it go; one of a killed owner is removed.
 
     What killed owners left under the same prefix is removed first. Raises OSError where none can be made.
     """
     remove_abandoned(prefix, Path(tempfile.gettempdir()))
-    folder = Path(tempfile.mkdtemp(prefix=prefix))
+    folder = Path(tempfile.gettempdir(), f"{prefix}{secrets.token_hex(8)}")
+    # Before it is there, as above.
+    watchdog.watch_folder(folder)
+    folder.mkdir(0o700)
     if (owner := _owned(folder)) is not None:
         _held[folder] = owner
     return folder
@@ -79,6 +82,7 @@ def kept_folder(prefix: str) -> Path:
 
 def let_go(folder: Path) -> None:
     """Leave a kept folder to the user: it is nobody's from now on, and no later run removes it."""
+    watchdog.forget_folder(folder)
     owner = _held.pop(folder, None)
     if owner is not None:
         with contextlib.suppress(OSError):

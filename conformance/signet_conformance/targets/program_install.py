@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from signet_conformance.children import watchdog
+from signet_conformance.children.temporary import OWNER, temporary_folder
 from signet_conformance.errors import NothingTestedError, printable
 from signet_conformance.targets.program import INSTALLED, Installation, Program, filled, programs_folder
 
@@ -51,8 +51,7 @@ class _RefusedError(Exception):
 def _installed(program: Program, release: str | None) -> Installation:
     folder = programs_folder() / program.name
     folder.mkdir(parents=True, exist_ok=True)
-    staging = Path(tempfile.mkdtemp(prefix=".installing-", dir=folder))
-    try:
+    with temporary_folder(".installing-", folder) as staging:
         made = Installation(program, release or "", staging)
         if program.profile.registry == "npm":
             _install_npm(made)
@@ -67,10 +66,9 @@ def _installed(program: Program, release: str | None) -> Installation:
             return Installation(program, version, place)
         shutil.rmtree(place, ignore_errors=True)
         staging.rename(place)
+        (place / OWNER).unlink(missing_ok=True)
         (place / INSTALLED).touch()
         return Installation(program, version, place)
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
 
 
 def _install_npm(made: Installation) -> None:
@@ -112,8 +110,8 @@ def _version(made: Installation) -> str:
 def _run(command: Sequence[str], folder: Path) -> str:
     try:
         done = subprocess.run(
-            [*command], cwd=folder, env=dict(os.environ), stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            errors="replace", timeout=_TIMEOUT_S, check=False,
+            [*command], cwd=folder, env=watchdog.marked_environment(None), stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, errors="replace", timeout=_TIMEOUT_S, check=False,
         )  # fmt: skip
     except OSError as failure:
         raise _RefusedError(f"{command[0]} cannot be started: {failure.strerror}") from None

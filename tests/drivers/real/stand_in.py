@@ -2,7 +2,9 @@
 
 What a program is told is where its profile puts it: the model's address in its settings or its environment. A user who
 types `die` sees it die in the middle of the turn, and one who types `out` has it ask a server elsewhere first. The
-variable STAND_IN holds what the program does from its start: `refuses` the connector's installation, or `hangs`.
+variable STAND_IN holds what the program does from its start: `refuses` the connector's installation, or `hangs`. It may
+also `stay` somewhere (`stay FILE start`, `stay FILE turn`, `stay FILE end`): it heeds no signal, and there it starts
+another program that leaves its group, and says in the file where both are.
 """
 
 from __future__ import annotations
@@ -12,8 +14,10 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -28,6 +32,27 @@ SETTINGS = {
 }
 MODE = os.environ.get("STAND_IN", "")
 WORDS = "this file has an unknown member: statusLine"
+APART = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint(flush=True)\nwhile True: signal.pause()"
+
+
+def stay(where: str) -> None:
+    """Stay for good, if that is where this program stays."""
+    does, _, told = MODE.partition(" ")
+    file, _, place = told.rpartition(" ")
+    if does != "stay" or place != where:
+        return
+    command = [sys.executable, "-ISc", APART]
+    other = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True)
+    assert other.stdout is not None
+    # It heeds nothing from here on.
+    other.stdout.readline()
+    draft = Path(f"{file}.{os.getpid()}")
+    draft.write_text(
+        json.dumps({"folders": [str(Path.home()), str(Path.cwd())], "processes": [os.getpid(), other.pid]})
+    )
+    draft.rename(file)
+    while True:
+        time.sleep(3600)
 
 
 def model() -> str:
@@ -40,6 +65,7 @@ def model() -> str:
 
 def turn(text: str) -> None:
     """What a turn comes to: the model is asked once."""
+    stay("turn")
     if text == "die":
         print("panic: the index is out of bounds", file=sys.stderr, flush=True)
         os._exit(7)
@@ -62,7 +88,9 @@ def heard() -> Iterator[dict[str, Any]]:
     """The lines that come."""
     if MODE == "hangs":
         signal.pause()
+    stay("start")
     yield from map(json.loads, sys.stdin)
+    stay("end")
 
 
 def pi() -> None:
@@ -175,6 +203,7 @@ class Server(BaseHTTPRequestHandler):
 
     def do_DELETE(self) -> None:
         """A session is deleted."""
+        stay("end")
         self._answer(True)
 
 
@@ -182,6 +211,7 @@ def opencode() -> None:
     """Serve until the end."""
     if MODE == "hangs":
         signal.pause()
+    stay("start")
     server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
     server.daemon_threads = True
     Server.events.put({"type": "server.connected", "properties": {}})
@@ -191,4 +221,7 @@ def opencode() -> None:
     signal.pause()
 
 
+if MODE.startswith("stay"):
+    for heedless in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(heedless, signal.SIG_IGN)
 {"pi": pi, "claude": claude, "codex": codex, "hermes": hermes, "opencode": opencode}[sys.argv[1]]()

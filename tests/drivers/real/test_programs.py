@@ -27,25 +27,13 @@ from signet_conformance.drivers.hosts.real.pi_rpc import PiRpc
 from signet_conformance.finding import Verdict
 from signet_conformance.running.station import Station
 from signet_conformance.scenarios.script import read_scenarios
-from signet_conformance.targets.program import INSTALLED, PLACE_VARIABLE
+from signet_conformance.targets.program import PLACE_VARIABLE
 from signet_conformance.targets.real import HarnessChoice, with_harness
 from signet_conformance.trace import Exchange, Trace
 from signet_conformance.trace.marks import LoadedMark, marks_of
 from tests.support.processes import Watched, descendants
+from tests.support.stand_ins import PROGRAMS, STAND_IN, install_stand_in, write_target
 
-STAND_IN = Path(__file__).with_name("stand_in.py")
-FIXTURES = Path(__file__).parents[1] / "fixtures"
-PROGRAMS = {
-    "claude-code": ("claude", "node_modules/.bin/claude"),
-    "codex": ("codex", "node_modules/.bin/codex"),
-    "hermes-agent": ("hermes", "venv/bin/python"),
-    "opencode": ("opencode", "node_modules/.bin/opencode"),
-    "pi": ("pi", "node_modules/.bin/node"),
-}
-"""Each program, with its name among the stand-ins and the file that is launched.
-
-OpenClaw has a stand-in of its own; oh-my-pi is pi to its driver.
-"""
 REFUSING = ("codex", "pi")
 """Those that say what they refuse; of the others only their silence at the daemon tells."""
 WORDS = "this file has an unknown member: statusLine"
@@ -76,34 +64,14 @@ def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Station]:
         made.close()
 
 
-def installed(name: str, place: Path, patch: pytest.MonkeyPatch) -> None:
-    """Have the kit find the stand-in as the program's installation."""
-    short, file = PROGRAMS[name]
-    program = place / name / "0.0.1" / file
-    program.parent.mkdir(parents=True)
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -S -E {STAND_IN} {short} "$@"\n')
-    program.chmod(0o755)
-    (place / name / "0.0.1" / INSTALLED).touch()
-    patch.setenv(PLACE_VARIABLE, str(place))
-
-
 @pytest.fixture
 def run(station: Station, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Has a program perform steps; what was recorded, and why it broke off."""
 
     def perform(name: str, steps: list[dict[str, Any]], mode: str = "") -> tuple[Trace, str | None]:
-        installed(name, tmp_path / "programs", monkeypatch)
-        module = FIXTURES / ("real_installer.mjs" if name in ("claude-code", "codex", "hermes-agent") else "tiny.mjs")
-        if name == "hermes-agent":
-            place = tmp_path / "integrations" / name / "connector" / "dist" / "index.js"
-            place.parent.mkdir(parents=True)
-            shutil.copy(module, place.with_suffix(".mjs"))
-            place.write_text('export * from "./index.mjs";\n')
-            module = FIXTURES / "hermes_conforming" / "__init__.py"
-        (tmp_path / "signet-conformance.toml").write_text(
-            f'[targets.{name}]\nmodule = "{module}"\nenv = {{STAND_IN = "{mode}"}}\n'
-        )
-        (tmp_path / ".git").mkdir()
+        install_stand_in(name, tmp_path / "programs")
+        monkeypatch.setenv(PLACE_VARIABLE, str(tmp_path / "programs"))
+        write_target(name, tmp_path, mode)
         station.target = with_harness(targets.load(name, tmp_path), HarnessChoice("real"), "--harness")
         shutil.rmtree(station.home, ignore_errors=True)
         out = tmp_path / "run.jsonl"

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from signet_conformance.children.watchdog import VARIABLE as RUN
 from signet_conformance.drivers.hosts.model_server import Asked, Model
 from signet_conformance.drivers.hosts.observing import observe
 from signet_conformance.drivers.hosts.places import Projects
@@ -37,6 +38,9 @@ from signet_conformance.drivers.model_process import CONTROL_VARIABLE, MODEL_VAR
 
 TURN_S = 200.0
 _LOOK_S = 0.1
+_OURS = "SIGNET_CONFORMANCE_"
+"""How the names of our own variables begin, of which a program is told one: the mark by which the watchdog of the run
+finds what left its group."""
 _UNSEEN = "strace is not installed: what the program asks elsewhere is seen at a proxy only"
 _SUMMARY = "The user asked for the billing pipeline."
 _HALVES = ("pre_compaction", "compaction_complete")
@@ -79,7 +83,7 @@ class RealHarness:
             "nowhere": self._watch.proxy.address,
         }
         self._env = {
-            **{name: value for name, value in os.environ.items() if not name.startswith("SIGNET_CONFORMANCE_")},
+            **{name: value for name, value in os.environ.items() if name == RUN or not name.startswith(_OURS)},
             **self._watch.proxy.variables,
             **filled(options["env"], self._known),
             "PATH": self._observed.programs(

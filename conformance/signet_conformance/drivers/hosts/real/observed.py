@@ -1,7 +1,8 @@
 """What a real program did with the connector's commands: each run of one leaves a folder.
 
 The facts are those of a host face: arguments, working folder, names of the environment, members of the JSON on standard
-input. Values of the environment are not kept. What it told its plugins is in a file that a plugin of the kit writes.
+input. Values of the environment are not kept, nor is the mark of our own run in it. What it told its plugins is in a
+file that a plugin of the kit writes.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from signet_conformance.children.watchdog import VARIABLE as RUN
 from signet_conformance.drivers.hosts.observing import FOLDER, Events
 
 _SCRIPT = """#!/bin/sh
@@ -92,7 +94,7 @@ def _run(path: Path) -> Mapping[str, Any]:
     run: dict[str, Any] = {
         "args": args,
         "cwd": _text(path / "cwd").strip(),
-        "env": sorted(set(_text(path / "env").split())),
+        "env": sorted(set(_text(path / "env").split()) - {RUN}),
     }
     try:
         given = json.loads(_text(path / "stdin"))
