@@ -19,6 +19,7 @@ MAX_JSON_DEPTH = 100
 MAX_ENCODED = 24 * 1024 * 1024
 """How many bytes of a trace line one body may take. A line holds two, and whoever reads it has bounds."""
 _SURELY_SHALLOW = 2 * MAX_JSON_DEPTH
+_AS_IT_STANDS = msgspec.json.Decoder(msgspec.Raw)
 _SURELY_SMALL = MAX_ENCODED // 24
 # No character takes more bytes in JSON than six, of which a NUL alone has need.
 _MOST_BYTES_A_CHARACTER = 6
@@ -93,6 +94,23 @@ def describe(body: KeptBody, media_type: str | None, content_encoding: str | Non
         "text": "" if content_encoding else text,
         "media_type": media_type,
     }
+
+
+def as_carried(body: KeptBody) -> dict[str, Any] | None:
+    """The same of a body in no content coding, as it was carried; None where somebody has to look at it closely.
+
+    JSON is checked and not decoded, so what was carried is not made anew. Its numbers may be beyond a float.
+    """
+    data = body.kept()
+    if body.cut or body.size > _SURELY_SMALL:
+        return None
+    if body.size > _SURELY_SHALLOW and data.count(b"[") + data.count(b"{") > MAX_JSON_DEPTH:
+        return None
+    try:
+        data.decode("utf-8")
+        return {"json": _AS_IT_STANDS.decode(data)}
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
 
 
 def _described(body: KeptBody, media_type: str | None, content_encoding: str | None) -> dict[str, Any]:

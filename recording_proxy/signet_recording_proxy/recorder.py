@@ -17,7 +17,7 @@ from signet_conformance.trace import Header
 from signet_conformance.trace.marks import FaultMark
 from signet_conformance.trace.reading import MAX_LINE_BYTES
 from signet_recording_proxy import faults
-from signet_recording_proxy.body import KeptBody, describe
+from signet_recording_proxy.body import KeptBody, as_carried, describe
 from signet_recording_proxy.faults import Fault
 from signet_recording_proxy.redaction.redactor import Ready, Redactor
 from signet_recording_proxy.trace_file import TraceFile
@@ -41,8 +41,8 @@ class Sent:
         """The first value of the header with this lower-case name."""
         return next((value for key, value in self.headers if key == name), None)
 
-    def body_json(self) -> dict[str, Any] | None:
-        """The `body` member of the trace line."""
+    def body_json(self, *, closely: bool) -> dict[str, Any] | None:
+        """The `body` member of the trace line; JSON as it was carried, unless somebody looks at it closely."""
         if not self.body.size:
             return None
         media_type, codings = None, []
@@ -51,6 +51,10 @@ class Sent:
                 media_type = value
             elif name == "content-encoding":
                 codings.append(value)
+        if not closely and not codings:
+            carried = as_carried(self.body)
+            if carried is not None:
+                return carried
         return describe(self.body, media_type, ",".join(codings))
 
 
@@ -140,12 +144,17 @@ class Recorder:
         While others are in flight too there is more to do than to wait, and a line that is made at once costs less.
         """
         if len(self._ongoing) == 1 and not exchange.done and exchange.request.body.size <= _READY_MOST:
-            exchange.ready = self._redactor.request(_request(exchange))
+            exchange.ready = self._redactor.request(_request(exchange, closely=False))
 
     def _encoded(self, exchange: Ongoing, error: str | None, note: str, ended: float) -> bytes:
         ready, encoded = exchange.ready, None
+        end = _rest(exchange, error, note, ended, closely=False)
         if ready is not None:
-            encoded = self._redactor.completed(_frame(exchange, ended), ready, _rest(exchange, error, note, ended))
+            encoded = self._redactor.completed(_frame(exchange, ended), ready, end)
+        else:
+            encoded = self._redactor.unsuspected(
+                {**_frame(exchange, ended), "request": _request(exchange, closely=False), **end}
+            )
         if encoded is None:
             encoded = self._redactor.exchange(_line(exchange, error, note, ended))
         if len(encoded) <= MAX_LINE_BYTES:
@@ -245,14 +254,14 @@ def _shortened(line: dict[str, Any], exchange: Ongoing) -> dict[str, Any]:
     return line
 
 
-def _request(exchange: Ongoing) -> dict[str, Any]:
+def _request(exchange: Ongoing, *, closely: bool = True) -> dict[str, Any]:
     path, _, query = exchange.target.partition("?")
     return {
         "method": exchange.method,
         "path": path,
         "query": parse_qsl(query, keep_blank_values=True) if query else [],
         "headers": exchange.request.headers,
-        "body": exchange.request.body_json(),
+        "body": exchange.request.body_json(closely=closely),
     }
 
 
@@ -273,7 +282,7 @@ def _frame(exchange: Ongoing, ended: float) -> dict[str, Any]:
     }
 
 
-def _rest(exchange: Ongoing, error: str | None, note: str, ended: float) -> dict[str, Any]:
+def _rest(exchange: Ongoing, error: str | None, note: str, ended: float, *, closely: bool = True) -> dict[str, Any]:
     """What stands in a line after the request."""
     rest: dict[str, Any] = {"response": None}
     response = exchange.response
@@ -281,7 +290,7 @@ def _rest(exchange: Ongoing, error: str | None, note: str, ended: float) -> dict
         rest["response"] = {
             "status": exchange.status,
             "headers": response.headers,
-            "body": response.body_json(),
+            "body": response.body_json(closely=closely),
         }
     if error == "client_closed":
         rest["error"] = {"kind": error, "t": exchange.file.seconds(ended)}

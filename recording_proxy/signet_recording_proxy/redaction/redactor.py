@@ -13,7 +13,7 @@ import binascii
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
@@ -27,7 +27,7 @@ from signet_recording_proxy.redaction.known_secrets import KnownSecrets
 from signet_recording_proxy.redaction.opaque_bytes import recoded
 from signet_recording_proxy.redaction.secret_names import is_secret_header, is_secret_parameter
 from signet_recording_proxy.redaction.secret_walk import Cleaner
-from signet_recording_proxy.redaction.suspects import Suspects, suspects
+from signet_recording_proxy.redaction.suspects import Suspects, is_plain, suspects
 
 _ENCODER = msgspec.json.Encoder()
 _SCHEMES = frozenset({"bearer", "basic", "digest", "token", "negotiate", "apikey"})
@@ -37,6 +37,7 @@ _HARMLESS_HEADER = b'["access-control-allow-credentials","true"]'
 _TOKEN = re.compile(r"<redacted:\d+>")
 _WORDS = re.compile(r"\S+")
 _UNFINISHED_WORD = re.compile(r"""[^\s"'<>,;]{1,4096}\Z""")
+_STORED_SECRETS = "/api/secrets/"
 _FORM_TYPE = "application/x-www-form-urlencoded"
 # A shorter secret, and a short one that is a plain word, may occur by chance.
 _LEARNED_SHORTEST = 8
@@ -87,32 +88,47 @@ class Redactor:
         credentials = self._take_from_request(line["request"])
         if line["response"] is not None:
             self._take_from(line["response"])
-        return self._searched(line, Cleaner.line, credentials) + b"\n"
+        return self._searched(line, credentials) + b"\n"
 
-    def request(self, request: dict[str, Any]) -> Ready:
-        """The `request` member of an exchange's line, ahead of the others. `request` may be changed."""
+    def unsuspected(self, line: dict[str, Any]) -> bytes | None:
+        """As `exchange`, of a line whose bodies of JSON stand in it as they were carried.
+
+        None where anything in it has to be looked at closely, which most lines spare us. `line` may be changed.
+        """
+        request, response = line["request"], line["response"]
+        if request["path"].startswith(_STORED_SECRETS):
+            return None
         credentials = self._take_from_request(request)
-        return Ready(self._searched(request, Cleaner.request, credentials), self._known.count)
+        if response is not None:
+            self._take_from(response)
+        encoded = self._plain(line, credentials)
+        return None if encoded is None else encoded + b"\n"
+
+    def request(self, request: dict[str, Any]) -> Ready | None:
+        """The `request` member of a line for `unsuspected`, ahead of the others. `request` may be changed."""
+        if request["path"].startswith(_STORED_SECRETS):
+            return None
+        encoded = self._plain(request, self._take_from_request(request))
+        return None if encoded is None else Ready(encoded, self._known.count)
 
     def completed(self, frame: dict[str, Any], ready: Ready, rest: dict[str, Any]) -> bytes | None:
-        """As `exchange`, of what stands in a line before its request, that request, and what follows it.
+        """As `unsuspected`, of what stands in a line before its request, that request, and what follows it.
 
-        `rest` may be changed. None where a secret was learned since the request was encoded, by the answer or by
+        `rest` may be changed. None also where a secret was learned since the request was encoded, by the answer or by
         another exchange: the request may hold it.
         """
         if rest["response"] is not None:
             self._take_from(rest["response"])
         if ready.known != self._known.count:
             return None
-        return b'%b,"request":%b,%b\n' % (
-            _encoded(frame)[:-1], ready.encoded, self._searched(rest, Cleaner.rest)[1:]
-        )  # fmt: skip
+        encoded = self._plain(rest)
+        return None if encoded is None else b'%b,"request":%b,%b\n' % (_encoded(frame)[:-1], ready.encoded, encoded[1:])
 
     def _take_from_request(self, request: dict[str, Any]) -> int:
         """Take out what its place gives away; how many headers hold credentials."""
         path = request["path"] = self._path(request["path"])
         request["query"] = [self._parameter(name, value) for name, value in request["query"]]
-        if path.startswith("/api/secrets/"):
+        if path.startswith(_STORED_SECRETS):
             request["body"] = self._stored_secret(request["method"], path, request["body"])
         self._take_from(request)
         return sum([name == "authorization" for name, _ in request["headers"]])
@@ -123,17 +139,19 @@ class Redactor:
         if message["body"] is not None:
             message["body"] = self._opaque(message["body"])
 
-    def _searched(
-        self, members: dict[str, Any], clean: Callable[[Cleaner, dict[str, Any]], dict[str, Any]], credentials: int = 0
-    ) -> bytes:
-        """A line or a part of one, encoded, after the search that it calls for; what is clean by now calls for none.
+    def _searched(self, line: dict[str, Any], credentials: int) -> bytes:
+        """A line, encoded, after the search that it calls for; what is clean by now calls for none."""
+        encoded = _encoded(line)
+        suspected = self._suspects(_looked_at(encoded, credentials))
+        return encoded if suspected is None else _encoded(self._cleaner(suspected).line(line))
 
-        Of its headers, the first ones, so many hold credentials: they stand before a body that may say the same.
-        """
-        encoded = _encoded(members)
-        looked_at = encoded.replace(_HARMLESS_HEADER, b'[""]')
-        suspected = self._suspects(looked_at.replace(_CLEAN_HEADER, b'["', credentials) if credentials else looked_at)
-        return encoded if suspected is None else _encoded(clean(self._cleaner(suspected), members))
+    def _plain(self, members: dict[str, Any], credentials: int = 0) -> bytes | None:
+        """A line or a part of one, encoded; None where it calls for a search."""
+        try:
+            encoded = _ENCODER.encode(members)
+        except UnicodeEncodeError:
+            return None
+        return encoded if not self._numeric and is_plain(_looked_at(encoded, credentials), self._known) else None
 
     def document(self, value: Any) -> Any:
         """Any JSON value, such as a mark's data, without its secrets."""
@@ -230,8 +248,8 @@ class Redactor:
             return {**kept, "text": self._token(body.get("text", body.get("base64", "")))}
         members = body["json"]
         if not isinstance(members, dict):
-            return {"json": self._token(_plain(members))}
-        return {"json": {**members, "value": self._token(_plain(members["value"]))}} if members.get("value") else body
+            return {"json": self._token(_as_text(members))}
+        return {"json": {**members, "value": self._token(_as_text(members["value"]))}} if members.get("value") else body
 
     # ---- bodies that would hide a secret from a look at the line
 
@@ -282,7 +300,16 @@ def _encoded(members: dict[str, Any]) -> bytes:
         return encode(members)[:-1]
 
 
-def _plain(value: Any) -> str:
+def _looked_at(encoded: bytes, credentials: int) -> bytes:
+    """A line as it is searched: without headers that look as if they held a secret, and hold none by now.
+
+    The first ones, so many hold credentials: they stand before a body that may say the same.
+    """
+    encoded = encoded.replace(_HARMLESS_HEADER, b'[""]')
+    return encoded.replace(_CLEAN_HEADER, b'["', credentials) if credentials else encoded
+
+
+def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 

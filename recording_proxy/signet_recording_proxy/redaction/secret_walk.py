@@ -27,24 +27,20 @@ class Cleaner:
 
     def line(self, line: dict[str, Any]) -> dict[str, Any]:
         """An exchange's line."""
-        rest = {name: member for name, member in line.items() if name in ("response", "error", "fault")}
-        return {**line, "request": self.request(line["request"]), **self.rest(rest)}
+        response = line["response"]
+        return {
+            **line,
+            "request": self._request(line["request"]),
+            "response": None if response is None else self._message(response),
+            **{name: self.value(line[name]) for name in ("error", "fault") if name in line},
+        }
 
-    def request(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The `request` member of an exchange's line."""
+    def _request(self, request: dict[str, Any]) -> dict[str, Any]:
         return {
             **self._message(request),
             "method": self.text(request["method"]),
             "path": self.text(request["path"]),
             "query": [[self.text(part) for part in pair] for pair in request["query"]],
-        }
-
-    def rest(self, members: dict[str, Any]) -> dict[str, Any]:
-        """The members of such a line that follow its request: `response`, and others that it may have."""
-        response = members["response"]
-        return {
-            "response": None if response is None else self._message(response),
-            **{name: self.value(member) for name, member in members.items() if name != "response"},
         }
 
     def _message(self, message: dict[str, Any]) -> dict[str, Any]:

@@ -93,6 +93,22 @@ def suspects(encoded: bytes, known: KnownSecrets) -> Suspects | None:
     return Suspects(patterns, forms) if patterns or forms or b"agentsdir" in lowered else None
 
 
+def is_plain(encoded: bytes, known: KnownSecrets) -> bool:
+    """Whether a JSON line may be written whose bodies stand in it as they were carried: it holds nothing secret.
+
+    The looks of `suspects` are made for what our encoder writes. JSON that spells a character otherwise may hide from
+    them, and so may blanks between members that end the line: neither is plain. Nor is a number beyond a float, which
+    nobody could read.
+    """
+    issued, hides = _in_runs(_long_runs(encoded, escaped=True))
+    if issued or hides or shows_escapes(encoded) or known.in_line(encoded):
+        return False
+    try:
+        return not _gate(as_carried=True).is_valid(encoded.decode())
+    except UnicodeDecodeError:
+        return False
+
+
 def may_name_or_show(encoded: bytes) -> bool:
     """Whether a line, or text, may hold what `_shapes`, `suspected` or `_assigned` finds; never False where it does."""
     try:
@@ -102,8 +118,12 @@ def may_name_or_show(encoded: bytes) -> bool:
     return bool(_gate().is_valid(text))
 
 
+_SPELLED_OTHERWISE = r"[\x00-\x1f]|\\[u/]"
+_BEYOND_A_FLOAT = r"[\[:,\s]-?(?:[0-9.]{200}|[0-9.]{1,200}e\+?[0-9]{3})"
+
+
 @cache
-def _gate() -> Any:
+def _gate(*, as_carried: bool = False) -> Any:
     """All that those looks search for, as one expression.
 
     A pattern of a JSON Schema is an expression of Rust's: it looks at a whole line in the time in which one of
@@ -124,6 +144,7 @@ def _gate() -> Any:
         "</|<input|form-data|agentsdir|-pass",
         # An option follows its program.
         rf"(?:{programs})(?s:.)*(?:\s|\\[nrtfv]|\\u[0-9a-f]{{4}}|[^\x00-\x7f])-[a-z-]",
+        *((_SPELLED_OTHERWISE, _BEYOND_A_FLOAT) if as_carried else ()),
     )
     schema = {"type": "string", "pattern": f"(?i)(?:{'|'.join(looks)})"}
     options = jsonschema_rs.RegexOptions(size_limit=_GATE_BYTES, dfa_size_limit=_GATE_BYTES)
