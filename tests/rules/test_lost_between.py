@@ -35,6 +35,11 @@ def hook(operation: str, key: str = "k-1", answer: Mapping[str, Any] | None = No
     return {"request": request, "response": {"status": 200, "body": told}}
 
 
+def stopped(index: int) -> Item:
+    """The host stopped a handler in a step at its timeout."""
+    return {"mark": "handler", "data": {"index": index, "event": "Hook", "outcome": "timed_out", "lost": False}}
+
+
 def recalled(key: str) -> Item:
     """A recall that carries a key."""
     request = {"method": "POST", "path": "/api/memory/recall", "body": {"query": "ledger", "sessionKey": key}}
@@ -43,7 +48,9 @@ def recalled(key: str) -> Item:
 
 START, PROMPT, END = hook("session-start"), hook("user-prompt-submit"), hook("session-end", reason="exit")
 PRE, COMPLETE = hook("pre-compaction"), hook("compaction-complete")
-UNKNOWN = hook("user-prompt-submit", answer={"inject": "", "memoryCount": 0, "sessionKnown": False})
+UNSTARTED = {"inject": "", "memoryCount": 0, "sessionKnown": False}
+UNKNOWN = hook("user-prompt-submit", answer=UNSTARTED)
+STUB = {"identity": {"name": "Agent"}, "memories": [], "inject": "[memory active | /remember | /recall]"}
 AGAIN = hook("session-end", answer={"memoriesSaved": 0, "queued": False, "skipped": True, "duplicateSessionEnd": True})
 CHECKPOINT = hook("session-checkpoint-extract", transcript="User: next")
 
@@ -63,16 +70,70 @@ CHECKPOINT = hook("session-checkpoint-extract", transcript="User: next")
         ("SIG-PROMPT-006", [UNKNOWN], "prompt", [PROMPT], "WARN"),
     ],
 )
-@pytest.mark.parametrize("away", [True, False])
+@pytest.mark.parametrize("how", ["away", "stopped", "stopped in another session", "heard"])
 def test_hook_that_met_nobody_is_not_missed(
-    tmp_path: Path, requirement: str, before: Sequence[Item], lost: str, after: Sequence[Item], breach: str, away: bool
+    tmp_path: Path, requirement: str, before: Sequence[Item], lost: str, after: Sequence[Item], breach: str, how: str
 ) -> None:
-    """What the kit kept from being sent is not held against the connector; what it did not is."""
-    between = [AWAY, step(lost, 1), BACK] if away else [step(lost, 1)]
+    """What the kit or the host kept from being sent is not held against the connector; what neither did is."""
+    between = {
+        "away": [AWAY, step(lost, 1), BACK],
+        "stopped": [step(lost, 1), stopped(1)],
+        "stopped in another session": [step(lost, 1), step("prompt", 3, "s2"), stopped(3)],
+        "heard": [step(lost, 1)],
+    }[how]
     later = [step("prompt", 2), *after] if after else []
     items = [step("start", 0), *before, *between, *later]
     verdict = judge(build(tmp_path / "trace.jsonl", items)).judgements[requirement].verdict
-    assert (verdict in ("INCONCLUSIVE", "PASS")) if away else (verdict == breach)
+    assert (verdict in ("INCONCLUSIVE", "PASS")) if how in ("away", "stopped") else (verdict == breach)
+
+
+SLOW, QUICK = ({"mark": "fault", "data": {"kind": "delay", "delay_s": 9.0, "on": on}} for on in (True, False))
+
+
+@pytest.mark.parametrize(
+    ("requirement", "after"),
+    [
+        ("SIG-START-004", [hook("user-prompt-submit", "k-2", UNSTARTED)]),
+        ("SIG-PROMPT-005", [hook("user-prompt-submit", "k-2", UNSTARTED)]),
+        ("SIG-END-002", [hook("session-end", "k-2")]),
+    ],
+)
+@pytest.mark.parametrize("how", ["away", "stopped", "stopped while it was slow", "stopped later", "heard"])
+def test_session_whose_start_was_lost(tmp_path: Path, requirement: str, after: Sequence[Item], how: str) -> None:
+    """A session that is not begun for the daemon is one that the connector began: no MUST is breached by going on."""
+    opened = step("start", 1, "s2")
+    begun = {
+        "away": [AWAY, opened, BACK],
+        "stopped": [opened, stopped(1)],
+        "stopped while it was slow": [SLOW, opened, stopped(1), QUICK],
+        "stopped later": [opened],
+        "heard": [opened],
+    }[how]
+    later = [stopped(2)] if how == "stopped later" else []
+    items = [step("start", 0), START, *begun, step("prompt", 2, "s2"), *after, *later]
+    verdict = judge(build(tmp_path / "trace.jsonl", items)).judgements[requirement].verdict
+    assert (verdict == "FAIL") is (how in ("stopped later", "heard"))
+
+
+@pytest.mark.parametrize(
+    ("requirement", "after"),
+    [
+        ("SIG-START-005", [step("resume", 2), hook("session-start", answer=STUB)]),
+        ("SIG-END-005", [step("start", 2, "s2"), hook("session-start", "k-2"), hook("session-end", "k-2")]),
+        ("SIG-END-010", [step("start", 2, "s2"), hook("session-start", "k-2"), hook("session-end", "k-2")]),
+    ],
+)
+@pytest.mark.parametrize("how", ["stopped", "slow", "heard"])
+def test_end_that_the_host_stopped(tmp_path: Path, requirement: str, after: Sequence[Item], how: str) -> None:
+    """Nobody can tell whether it would have been sent, unless a fault held it up."""
+    ended = {
+        "stopped": [step("end", 1), stopped(1)],
+        "slow": [SLOW, step("end", 1), stopped(1), QUICK],
+        "heard": [step("end", 1)],
+    }[how]
+    items = [step("start", 0), START, PROMPT, *ended, *after]
+    verdict = judge(build(tmp_path / "trace.jsonl", items)).judgements[requirement].verdict
+    assert (verdict != "WARN") is (how == "stopped")
 
 
 @pytest.mark.parametrize(("away", "expected"), [(True, "INCONCLUSIVE"), (False, "WARN")])
@@ -149,9 +210,8 @@ def test_hook_that_the_host_stopped_is_not_missed(
     tmp_path: Path, handler: Item | None, slow: bool, ended_twice: str, unsubmitted: str
 ) -> None:
     """On a busy machine its time may be over before it has sent anything; where a fault held it up, it had."""
-    on, off = ({"mark": "fault", "data": {"kind": "delay", "delay_s": 9.0, "on": on}} for on in (True, False))
-    mended = [off] if slow else []
+    mended = [QUICK] if slow else []
     first = [step("start", 0), START, step("prompt", 1), PROMPT, END]
-    turn = [*([on] if slow else []), TURN, AGAIN, *([] if handler is None else [handler]), *mended]
+    turn = [*([SLOW] if slow else []), TURN, AGAIN, *([] if handler is None else [handler]), *mended]
     judged = judge(build(tmp_path / "trace.jsonl", [*first, *turn, step("end", 3)], SPEAKS)).judgements
     assert (judged["SIG-END-006"].verdict, judged["SIG-PROMPT-011"].verdict) == (ended_twice, unsubmitted)

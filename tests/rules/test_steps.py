@@ -18,12 +18,12 @@ from signet_conformance.rules.steps import (
     is_another_session,
     is_disturbed,
     last_opening,
+    lost_start,
     marked_agent,
     of_another_step,
     outage_lasts,
     prompt_steps,
     session_of,
-    start_may_be_lost,
     start_was_disturbed,
     step_before,
     step_end,
@@ -160,7 +160,7 @@ def test_agent_of_a_call(items: Sequence[Item], agent: str | None, recorded: Any
 def test_a_start_that_may_be_lost(items: Sequence[Item], lost: bool, recorded: Any) -> None:
     """The session of the call was opened when nothing listened, and not again since."""
     recording = recorded(*items)
-    assert start_may_be_lost(recording, recording.calls[-1]) is lost
+    assert bool(lost_start(recording, recording.calls[-1])) is lost
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from signet_conformance.facts import CHECKPOINT, COMPLETE, END, PRE, PROMPT, STA
 from signet_conformance.rules.conversation import LONGEST_TEXT, words_of
 from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import closed_between, session_of, start_may_be_lost
+from signet_conformance.rules.steps import lost_between, lost_start, session_of
 from signet_conformance.trace.marks import StepMark
 
 
@@ -21,8 +21,8 @@ def complete_follows_pre(recording: Recording) -> Iterator[Outcome]:
             continue
         if call.key in prepared:
             yield PASS
-        elif closed_between(recording, _last_seq(recording, call), call.seq):
-            yield undecided(call, message="nothing listened for a while before: a pre-compaction may have been refused")
+        elif why := lost_between(recording, _last_seq(recording, call), call.seq, call.key):
+            yield undecided(call, message=f"{why}: a pre-compaction may be lost")
         else:
             yield warn(
                 call,
@@ -56,8 +56,8 @@ def one_complete_a_pre(recording: Recording) -> Iterator[Outcome]:
         earlier = stored.get(call.key)
         if earlier is None:
             yield PASS
-        elif closed_between(recording, earlier.seq, call.seq):
-            yield undecided(call, earlier, message="nothing listened for a while between: a pre-compaction may be lost")
+        elif why := lost_between(recording, earlier.seq, call.seq, call.key):
+            yield undecided(call, earlier, message=f"{why}: a pre-compaction may be lost")
         else:
             yield fail(
                 call,
@@ -78,8 +78,8 @@ def compaction_lies_inside_the_session(recording: Recording) -> Iterator[Outcome
             continue
         if recording.is_open(call.key, call.seq):
             yield PASS
-        elif start_may_be_lost(recording, call):
-            yield undecided(call, message="nothing listened when its session was opened: a start may have been refused")
+        elif why := lost_start(recording, call):
+            yield undecided(call, message=why)
         elif earlier := recording.earlier(call):
             yield warn(
                 call,
@@ -109,8 +109,8 @@ def pre_is_completed(recording: Recording) -> Iterator[Outcome]:
                 waiting = []
             elif call.operation in (PROMPT, END) or (call.operation == START and call.body.get("source") == "compact"):
                 for pre in waiting:
-                    if closed_between(recording, pre.seq, call.seq):
-                        yield undecided(pre, call, message="nothing listened for a while between: it may be lost")
+                    if why := lost_between(recording, pre.seq, call.seq, pre.key):
+                        yield undecided(pre, call, message=f"{why}: it may be lost")
                         continue
                     yield warn(
                         pre,
@@ -147,8 +147,8 @@ def checkpoint_is_whole(recording: Recording) -> Iterator[Outcome]:
                 expected="a non-blank transcript or transcriptPath",
                 received=body.get("transcript"),
             )
-        elif not recording.is_open(call.key, call.seq) and start_may_be_lost(recording, call):
-            yield undecided(call, message="nothing listened when its session was opened: a start may have been refused")
+        elif not recording.is_open(call.key, call.seq) and (why := lost_start(recording, call)):
+            yield undecided(call, message=why)
         elif not recording.is_open(call.key, call.seq):
             yield warn(
                 call,

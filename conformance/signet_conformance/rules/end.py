@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 from signet_conformance.facts import (
     END,
@@ -21,10 +22,11 @@ from signet_conformance.rules.steps import (
     end_is_owed,
     end_may_be_lost,
     is_sessionless,
+    lost_between,
+    lost_start,
     outage_lasts,
     project_of_session,
     session_of,
-    start_may_be_lost,
     step_before,
     stopped_between,
     was_silent,
@@ -69,8 +71,8 @@ def end_names_the_started_session(recording: Recording) -> Iterator[Outcome]:
                 )
         elif recording.earlier(call):
             yield PASS
-        elif start_may_be_lost(recording, call):
-            yield undecided(call, message="nothing listened when its session began: a start may have been refused")
+        elif why := lost_start(recording, call):
+            yield undecided(call, message=why)
         elif recording.abandoned_since < call.seq:
             yield fail(
                 call,
@@ -191,6 +193,8 @@ def _excuse(recording: Recording, start: Call, *, ended: bool) -> str | None:
         return "the daemon was away until the recording's end"
     if end_may_be_lost(recording, str(start.key)):
         return "nothing listened when the user ended it, nor was anything sent later"
+    if stopped_between(recording, recording.hooks_of[str(start.key)][-1].seq, inf, start.key):
+        return "the host stopped a hook of it at its timeout, after the last that was sent"
     return "the scenario was broken off" if broken_off(recording) else None
 
 
@@ -202,10 +206,8 @@ def end_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
             if call.operation != END:
                 ended = None
                 continue
-            if ended is not None and closed_between(recording, ended.seq, call.seq):
-                yield undecided(call, ended, message="nothing listened for a while between: a hook may be lost")
-            elif ended is not None and stopped_between(recording, ended.seq, call.seq):
-                yield undecided(call, ended, message="the host stopped a hook at its timeout between: it may be lost")
+            if ended is not None and (why := lost_between(recording, ended.seq, call.seq, call.key)):
+                yield undecided(call, ended, message=f"{why}: it may be lost")
             elif ended is not None:
                 yield warn(
                     call,
@@ -233,14 +235,13 @@ def nothing_but_a_turn_follows_the_last_end(recording: Recording) -> Iterator[Ou
             if call.operation in (START, PROMPT):
                 break
             stray.append(call)
-        if stray and closed_between(recording, hooks[last_end].seq, stray[0].seq):
-            yield undecided(
-                stray[0], hooks[last_end], message="nothing listened for a while between: a start may be lost"
-            )
+        last = hooks[last_end]
+        if stray and (why := lost_between(recording, last.seq, stray[0].seq, last.key)):
+            yield undecided(stray[0], last, message=f"{why}: a start may be lost")
         elif stray:
             yield warn(
                 *stray[:20],
-                hooks[last_end],
+                last,
                 message=f"{stray[0].operation} after the last end claims an ended session again",
                 pointer="/request/path",
                 expected="only a start or a prompt after the end",
@@ -298,9 +299,9 @@ def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
         elif (
             following is not None
             and following.operation != START
-            and closed_between(recording, call.seq, following.seq)
+            and (why := lost_between(recording, call.seq, following.seq, call.key))
         ):
-            yield undecided(call, following, message="nothing listened meanwhile: a start may be lost")
+            yield undecided(call, following, message=f"{why}: a start may be lost")
         elif following is not None and following.operation != START:
             yield fail(
                 call,

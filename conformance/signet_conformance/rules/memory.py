@@ -29,8 +29,8 @@ from signet_conformance.facts import (
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.rules.steps import (
     another_session,
+    lost_start,
     session_of,
-    start_may_be_lost,
     start_was_disturbed,
     step_before,
 )
@@ -85,8 +85,8 @@ def recall_carries_the_open_key(recording: Recording) -> Iterator[Outcome]:
                 received=call.key,
                 fold="foreign",
             )
-        elif call.key is not None and start_may_be_lost(recording, call):
-            yield undecided(call, message="nothing listened when its session was opened: a start may have been refused")
+        elif call.key is not None and (why := lost_start(recording, call)):
+            yield undecided(call, message=why)
         elif call.key is not None and _could_not_be_opened(recording, call):
             yield undecided(call, message="its session could not be opened undisturbed: there is no better key to send")
         else:

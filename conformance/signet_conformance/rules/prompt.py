@@ -10,11 +10,11 @@ from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.rules.steps import (
     PromptStep,
-    closed_between,
     is_of_one_turn,
     is_sessionless,
+    lost_between,
+    lost_start,
     prompt_steps,
-    start_may_be_lost,
 )
 from signet_conformance.rules.transcripts import pairs_of
 from signet_conformance.rules.turns import plain
@@ -157,8 +157,8 @@ def prompt_uses_a_started_key(recording: Recording) -> Iterator[Outcome]:
                 yield PASS
             elif call.accepted and call.answer is not None and call.answer.get("sessionKnown") is True:
                 yield undecided(call, message="the daemon knew the session: it began before the recording")
-            elif start_may_be_lost(recording, call):
-                yield undecided(call, message="nothing listened when its session began: a start may have been refused")
+            elif why := lost_start(recording, call):
+                yield undecided(call, message=why)
             else:
                 yield fail(
                     call,
@@ -175,8 +175,8 @@ def _keyless(recording: Recording, call: Call, any_started: bool, first_keyless:
     elif first_keyless is not None and first_keyless < call.seq:
         if any_started:
             yield undecided(call, message="without a key, after a start without one: whose it is cannot be seen")
-    elif recording.any_open(call.seq) and start_may_be_lost(recording, call):
-        yield undecided(call, message="without a key, and a start without one may have met nobody listening")
+    elif recording.any_open(call.seq) and (why := lost_start(recording, call)):
+        yield undecided(call, message=f"without a key; {why}")
     elif recording.any_open(call.seq):
         yield fail(
             call,
@@ -197,10 +197,8 @@ def unknown_session_is_started(recording: Recording) -> Iterator[Outcome]:
             if pending is not None and call.operation in (START, PROMPT):
                 if call.operation == START:
                     yield PASS
-                elif closed_between(recording, pending.seq, call.seq):
-                    yield undecided(
-                        pending, call, message="nothing listened for a while between: a start may have been refused"
-                    )
+                elif why := lost_between(recording, pending.seq, call.seq, call.key):
+                    yield undecided(pending, call, message=f"{why}: a start may be lost")
                 else:
                     yield warn(
                         pending,

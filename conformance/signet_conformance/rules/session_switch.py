@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from signet_conformance.facts import END, PROMPT, START, Call, Recording
 from signet_conformance.rules.outcome import PASS, Outcome, undecided, warn
-from signet_conformance.rules.steps import closed_between, is_another_session
+from signet_conformance.rules.steps import is_another_session, lost_between
 from signet_conformance.trace.marks import StepMark
 
 
@@ -59,16 +59,15 @@ def _switches(recording: Recording) -> Iterator[Outcome]:
                     yield undecided(turn, call, message="the old session is not ended yet: the recording still grows")
                 elif first_end is None:
                     # An end that met nobody listening was never recorded: that it is not made up for is SIG-END-005's.
-                    yield (
-                        _lost(turn, call) if closed_between(recording, turn.seq, call.seq) else _never_ended(turn, call)
-                    )
+                    why = lost_between(recording, turn.seq, call.seq, old)
+                    yield _never_ended(turn, call) if why is None else _lost(turn, call, why)
                     # Never seen again: each later start would say the same of it.
                     del open_turns[old]
                 elif (
                     _any_between(uses[key], call.seq + 1, first_end.seq)
                     and not _any_between(troubled, turn.seq, first_end.seq + 1)
                     # An end that met nobody listening was never recorded; the one that follows makes up for it.
-                    and not closed_between(recording, turn.seq, call.seq)
+                    and lost_between(recording, turn.seq, call.seq, old) is None
                 ):
                     yield _ended_late(first_end, call)
                 else:
@@ -92,10 +91,8 @@ def _any_between(seqs: Sequence[int], low: int, high: int) -> bool:
     return at < len(seqs) and seqs[at] < high
 
 
-def _lost(turn: Call, start: Call) -> Outcome:
-    return undecided(
-        turn, start, message="nothing listened for a while before the new start: an end may have been lost"
-    )
+def _lost(turn: Call, start: Call, why: str) -> Outcome:
+    return undecided(turn, start, message=f"{why}, before the new start: an end may have been lost")
 
 
 def _never_ended(turn: Call, start: Call) -> Outcome:

@@ -20,10 +20,10 @@ from signet_conformance.finding import Verdict
 from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.rules.steps import (
-    closed_between,
     end_is_owed,
     is_sessionless,
-    start_may_be_lost,
+    lost_between,
+    lost_start,
     step_before,
 )
 from signet_conformance.trace.marks import StepName
@@ -37,8 +37,8 @@ def start_comes_first(recording: Recording) -> Iterator[Outcome]:
             yield PASS
         elif first.operation == END:
             yield undecided(first, message="a lone end: its session may have begun before the recording")
-        elif start_may_be_lost(recording, first):
-            yield undecided(first, message="nothing listened when its session began: a start may have been refused")
+        elif why := lost_start(recording, first):
+            yield undecided(first, message=why)
         elif first.operation != PROMPT:
             yield fail(
                 first,
@@ -103,8 +103,8 @@ def start_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
                     and dedupe_key(last) == dedupe_key(call)
                 ):
                     said = "started again inside an open session: answered with the stub instead of context"
-                    if closed_between(recording, last.seq, call.seq):
-                        yield undecided(call, last, message=f"{said}; its end may have met a closed listener")
+                    if why := lost_between(recording, last.seq, call.seq, call.key):
+                        yield undecided(call, last, message=f"{said}; {why}, and its end may be lost")
                         last, reset = call, False
                         continue
                     yield warn(

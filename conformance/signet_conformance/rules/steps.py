@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from math import inf
 from typing import TypeGuard
 
 from signet_conformance.facts import END, HEALTH, PROMPT, START, Call, Recording, text_or_none
+from signet_conformance.trace.fault_kinds import FAULT_KINDS
 from signet_conformance.trace.marks import (
     TIMED_OUT,
     FaultMark,
@@ -68,22 +69,40 @@ def closed_between(recording: Recording, low: int, high: int) -> bool:
     return closed_at is not None and closed_at < high
 
 
-def stopped_between(recording: Recording, low: float, high: float) -> bool:
-    """Whether the host stopped a handler at its timeout, somewhere between two numbers and with nothing in its way.
+def stopped_between(recording: Recording, low: float, high: float, key: str | None = None) -> bool:
+    """Whether the host stopped a handler at its timeout, somewhere between two numbers, and answers came at once.
 
-    On a busy machine the time may be over before a program has sent anything.
+    On a busy machine the time may be over before a program has sent anything. With `key` only handlers count of the
+    session that marks name for it.
     """
-    for handler in recording.marks(HandlerMark):
-        step = step_before(recording, handler.seq) if handler.outcome == TIMED_OUT else None
-        if (
-            step is None
-            or handler.index not in (None, step.index)
-            or disturbed_between(recording, step.seq, handler.seq)
-        ):
-            continue
-        if step.seq < high and handler.seq > low:
-            return True
-    return False
+    session = session_of(recording, key)
+    return any(
+        step.seq < high and handler.seq > low and not _held_up_between(recording, step.seq, handler.seq)
+        for step, handler in _stopped(recording)
+        if session is None or step.session in (None, session)
+    )
+
+
+def _stopped(recording: Recording) -> list[tuple[StepMark, HandlerMark]]:
+    """The handlers that the host stopped at their timeout, each with its step."""
+    stopped: list[tuple[StepMark, HandlerMark]] | None = recording.memo.get(_stopped)
+    if stopped is None:
+        stopped = []
+        for handler in recording.marks(HandlerMark):
+            step = step_before(recording, handler.seq) if handler.outcome == TIMED_OUT else None
+            if step is not None and handler.index in (None, step.index):
+                stopped.append((step, handler))
+        recording.memo[_stopped] = stopped
+    return stopped
+
+
+def lost_between(recording: Recording, low: int, high: int, key: str | None) -> str | None:
+    """Why a hook of a key may have been sent, or was about to be, and is not in the recording; None where none may."""
+    if closed_between(recording, low, high):
+        return "nothing listened for a while between"
+    if stopped_between(recording, low, high, key):
+        return "the host stopped a hook at its timeout between"
+    return None
 
 
 def session_of(recording: Recording, key: str | None) -> str | None:
@@ -153,11 +172,21 @@ def another_session(recording: Recording, call: Call) -> str | None:
     return None if parents.get(owner) == step.session or parents.get(step.session) == owner else owner
 
 
-def start_may_be_lost(recording: Recording, call: Call) -> bool:
-    """Whether the start step of the call's session fell into a time when nothing listened, and no later one did not."""
+def lost_start(recording: Recording, call: Call) -> str | None:
+    """Why the start of the call's session may be lost; None where it would have been recorded.
+
+    The last step that opened the session counts: nothing listened then, or the host stopped a handler, whatever was
+    in its way.
+    """
     step = step_before(recording, call.seq)
     opened = None if step is None else last_opening(recording, step)
-    return opened is not None and closed_between(recording, *opened)
+    if opened is None:
+        return None
+    if closed_between(recording, *opened):
+        return "nothing listened when its session was opened: a start may have been refused"
+    if any(opened[0] == stopped.seq for stopped, _ in _stopped(recording)):
+        return "the host stopped a hook when its session was opened: its start may be lost"
+    return None
 
 
 def end_may_be_lost(recording: Recording, key: str) -> bool:
@@ -247,27 +276,44 @@ def disturbed_between(recording: Recording, low: float, high: float) -> bool:
     return any(since < high and until > low for since, until in _disturbed_times(recording))
 
 
+def _held_up_between(recording: Recording, low: float, high: float) -> bool:
+    """Whether marks say that answers came slowly, or not at all, somewhere between two numbers."""
+    times: list[tuple[int, float]] | None = recording.memo.get(_held_up_between)
+    if times is None:
+        times = recording.memo[_held_up_between] = list(_times(recording, _is_slow))
+    return any(since < high and until > low for since, until in times)
+
+
+def _is_slow(mark: Switch) -> bool:
+    kind = FAULT_KINDS.get(mark.kind or "") if isinstance(mark, FaultMark) else None
+    return kind is not None and kind.slow
+
+
 def _disturbed_times(recording: Recording) -> list[tuple[int, float]]:
     """The numbers between which a fault, an outage, a restart or the bypass was on, in order."""
     times: list[tuple[int, float]] | None = recording.memo.get(_disturbed_times)
     if times is None:
-        times, since = [], 0
-        on: set[str] = set()
-        for mark in recording.kit_marks:
-            if not isinstance(mark, Switch):
-                continue
-            identity = mark.identity if isinstance(mark, FaultMark) else mark.NAME
-            if mark.is_on:
-                since = since if on else mark.seq
-                on.add(identity)
-            elif identity in on:
-                on.discard(identity)
-                if not on:
-                    times.append((since, mark.seq))
-        if on:
-            times.append((since, inf))
-        recording.memo[_disturbed_times] = times
+        times = recording.memo[_disturbed_times] = list(_times(recording, lambda _: True))
     return times
+
+
+def _times(recording: Recording, counts: Callable[[Switch], bool]) -> Iterator[tuple[int, float]]:
+    """The numbers between which something was on that counts, in order."""
+    since = 0
+    on: set[str] = set()
+    for mark in recording.kit_marks:
+        if not isinstance(mark, Switch):
+            continue
+        identity = mark.identity if isinstance(mark, FaultMark) else mark.NAME
+        if mark.is_on and counts(mark):
+            since = since if on else mark.seq
+            on.add(identity)
+        elif not mark.is_on and identity in on:
+            on.discard(identity)
+            if not on:
+                yield since, mark.seq
+    if on:
+        yield since, inf
 
 
 def broken_off(recording: Recording) -> bool:
