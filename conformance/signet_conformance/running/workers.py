@@ -26,7 +26,6 @@ from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.scenarios.script import Scenario
 from signet_conformance.scenarios.steps import RestartDaemon
 from signet_conformance.targets import Target
-from signet_conformance.targets.real import settle_s
 
 T = TypeVar("T")
 Job = Callable[[Station], T]
@@ -186,7 +185,7 @@ def _usual_count(target: Target) -> int:
     Many more would make the timeouts of connectors run out. Where a program is let settle before its first session
     there are as many as there may be: that takes no processor, and each scenario waits for it.
     """
-    if target.real is not None and settle_s(target.real) > 0:
+    if target.real is not None and target.real.program.profile.settles is not None:
         return MOST_WORKERS
     processors = os.cpu_count() or 1
     return min(MOST_WORKERS, processors + 1) if processors > 1 else 1

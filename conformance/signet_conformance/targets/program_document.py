@@ -60,6 +60,17 @@ class Observer(Part):
     ] = ()
 
 
+class Settles(Part):
+    """What the connector says in the program's log when its daemon did not answer it, and when it does again.
+
+    Where it lacks a daemon that listens, its first session waits until it has it.
+    """
+
+    lacks: Text
+    has: Text
+    at_most_s: Annotated[float, Field(ge=0, description="seconds after which the session waits no longer")]
+
+
 class Variation(Part):
     """What only some releases need: those from `since` on, and before `before`."""
 
@@ -68,9 +79,6 @@ class Variation(Part):
     settings: Annotated[
         dict[str, dict[str, Any]], Field(description="JSON files below the home, and what is merged into each.")
     ] = Field(default_factory=dict)
-    settle_s: Annotated[float, Field(ge=0, description="seconds that pass between its start and its first session")] = (
-        0.0
-    )
 
     def holds_for(self, release: str) -> bool:
         """Whether it is said of a release."""
@@ -121,9 +129,10 @@ class ProgramDocument(Document):
         Items[dict[str, Any]],
         Field(description="Rules of the scripted model for what it asks beside the talk."),
     ] = ()
-    settle_s: Annotated[float, Field(ge=0, description="seconds that pass between its start and its first session")] = (
-        0.0
-    )
+    settles: Annotated[
+        Maybe[Settles],
+        Field(description="what tells in a program that serves when the connector has its daemon"),
+    ] = None
     asks: Annotated[
         dict[str, Text],
         Field(description="Hosts that it asks for at a proxy whatever it is told, and why: it is refused there."),

@@ -104,7 +104,7 @@ def real_command_line(target: Target, installation: Installation) -> tuple[str, 
         "place": profile.connector.place,
         "observer": None if profile.observer is None else profile.observer.model_dump(mode="json"),
         "module": str(module),
-        "settle_s": settle_s(installation),
+        "settles": None if profile.settles is None else profile.settles.model_dump(mode="json"),
         "programs": installed_programs(target),
         "tools": target.profile.tools,
         "tool_prefix": profile.tool_prefix,
@@ -129,11 +129,6 @@ def for_each_agent(value: Any, agents: Sequence[str]) -> Any:
         else:
             rows.append(for_each_agent(each, agents))
     return rows
-
-
-def settle_s(installation: Installation) -> float:
-    """Seconds that pass between the start of a program and its first session."""
-    return max(installation.program.profile.settle_s, *(row.settle_s for row in _variations(installation)), 0.0)
 
 
 def _settings(installation: Installation) -> Mapping[str, Any]:

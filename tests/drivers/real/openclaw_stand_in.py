@@ -1,4 +1,4 @@
-"""A stand-in for OpenClaw: `gateway run --port N` and `acp --session KEY`, which write down what they are told."""
+"""A stand-in for OpenClaw: `gateway run --port N` and `acp --url ADDRESS`, which write down what they are told."""
 
 from __future__ import annotations
 
@@ -32,24 +32,38 @@ def gateway() -> None:
 
     signal.signal(signal.SIGTERM, end)
     print("2026-11-23T03:29:53.913+00:00 [gateway] ready", flush=True)
+    if found := os.environ.get("STAND_IN_FINDS"):
+        # The daemon is there again: as soon as somebody has looked whether it is.
+        while not (Path.home() / "looked").exists() and not ended.wait(0.01):
+            pass
+        print(found, flush=True)
+        told("gateway found the daemon")
     ended.wait()
 
 
-def bridge(session: str) -> None:
+def bridge() -> None:
     """Answer every request, and stay when the input ends, as the program does."""
-    told(f"bridge of {session}")
+    told("bridge begins")
     for line in sys.stdin:
         request = json.loads(line)
+        params = request["params"]
+        result: dict[str, object] = {}
+        if request["method"] == "initialize" and "STAND_IN_IS_OLD" not in os.environ:
+            result = {"agentCapabilities": {"sessionCapabilities": {"close": {}}}}
+        if request["method"] == "session/new":
+            told(f"session {params['_meta']['sessionKey']}")
+            result = {"sessionId": f"{request['id']}"}
+        if request["method"] == "session/close":
+            told("session closed")
         if request["method"] == "session/prompt":
-            told(f"typed {request['params']['prompt'][0]['text']}")
-        if request["params"].get("prompt") == [{"type": "text", "text": "/new"}] and "STAND_IN_STAYS" in os.environ:
+            told(f"typed {params['prompt'][0]['text']}")
+        if params.get("prompt") == [{"type": "text", "text": "/new"}] and "STAND_IN_STAYS" in os.environ:
             continue
-        answer = {"jsonrpc": "2.0", "id": request["id"], "result": {"sessionId": "one"}}
-        print(json.dumps(answer), flush=True)
+        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
     signal.pause()
 
 
 if sys.argv[1] == "gateway":
     gateway()
 else:
-    bridge(sys.argv[sys.argv.index("--session") + 1])
+    bridge()

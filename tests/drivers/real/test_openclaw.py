@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from signet_conformance.drivers.hosts.protocol import StepError
-from signet_conformance.drivers.hosts.real import openclaw_acp
-from signet_conformance.drivers.hosts.real.conversation import Launch, Refusal
+from signet_conformance.drivers.hosts.real import openclaw_acp, openclaw_gateway
+from signet_conformance.drivers.hosts.real.conversation import Launch, Refusal, Services
 from signet_conformance.drivers.hosts.real.observed import Observed
 from signet_conformance.drivers.hosts.real.openclaw_acp import OpenclawAcp
 from signet_conformance.drivers.hosts.real.openclaw_gateway import refusal_in
 
 STAND_IN = Path(__file__).with_name("openclaw_stand_in.py")
+SETTLES = {"lacks": "hooks are off", "has": "daemon is back", "at_most_s": 600.0}
 LOG = "2026-11-23T03:29:53.785+00:00 [gateway] [plugins] "
 
 
@@ -29,10 +32,21 @@ def home() -> Iterator[Path]:
         yield folder
 
 
-def _launch(home: Path, **env: str) -> Launch:
+@pytest.fixture
+def services() -> Iterator[Services]:
+    """What the test starts; it ends with the test."""
+    services = Services()
+    yield services
+    services.end()
+
+
+def _launch(home: Path, services: Services, **env: str) -> Launch:
     command = [sys.executable, str(STAND_IN)]
     known = {"PATH": os.environ["PATH"], "HOME": str(home), "SIGNET_AGENT_ID": "atlas-agent", **env}
-    return Launch(command, known, home, "http://127.0.0.1:9", Observed(home))
+    return Launch(
+        command, known, home, "http://127.0.0.1:9", Observed(home), SETTLES if "SIGNET_DAEMON_URL" in env else None,
+        services,
+    )  # fmt: skip
 
 
 def _told(home: Path) -> list[str]:
@@ -44,9 +58,9 @@ def _until_over(session: OpenclawAcp) -> None:
         pass
 
 
-def test_a_session_is_a_bridge_to_the_gateway_in_the_name_of_its_agent(home: Path) -> None:
-    """Its key names the agent; prompt, compaction and a new session are typed, and the gateway ends with the last."""
-    session = OpenclawAcp(_launch(home))
+def test_a_session_is_one_of_the_bridge_in_the_name_of_its_agent(home: Path, services: Services) -> None:
+    """Its key names the agent; prompt, compaction and a new session are typed, and it is closed as editors do."""
+    session = OpenclawAcp(_launch(home, services))
     session.open()
     assert session.key is not None
     assert session.key.startswith("agent:atlas-agent:")
@@ -56,54 +70,111 @@ def test_a_session_is_a_bridge_to_the_gateway_in_the_name_of_its_agent(home: Pat
     _until_over(session)
     session.clear()
     session.end()
+    services.end()
     assert _told(home) == [
         "gateway begins",
-        f"bridge of {session.key}",
+        "bridge begins",
+        f"session {session.key}",
         "typed Which database?",
         "typed /compact",
         "typed /new",
+        "session closed",
         "gateway was asked to end",
     ]
 
 
-def test_sessions_at_a_time_share_a_gateway(home: Path) -> None:
-    """It goes on until the last of them has ended, and for one that is resumed later."""
-    first, second = OpenclawAcp(_launch(home)), OpenclawAcp(_launch(home))
+def test_sessions_share_a_gateway_and_a_bridge(home: Path, services: Services) -> None:
+    """Both go on when the last session has ended, for the next one and for one that is resumed, and end once asked."""
+    first, second, third = (OpenclawAcp(_launch(home, services)) for _ in range(3))
     first.open()
     second.open()
+    services.end(idle=True)
+    second.say("To the second")
+    _until_over(second)
     second.end()
     first.end(for_good=False)
     first.resume()
+    first.say("To the first")
+    _until_over(first)
     first.end()
-    told = [line for line in _told(home) if line.startswith("gateway")]
-    assert told == ["gateway begins", "gateway was asked to end"]
-    assert first.key != second.key
+    third.open()
+    third.end()
+    services.end(idle=True)
+    began = [line for line in _told(home) if not line.startswith(("session", "typed"))]
+    assert began == ["gateway begins", "bridge begins", "gateway was asked to end"]
+    opened = [line.removeprefix("session ") for line in _told(home) if line.startswith("session agent:")]
+    assert opened == [first.key, second.key, first.key, third.key]
+    assert len({first.key, second.key, third.key}) == 3
 
 
-def test_what_the_gateway_refuses_is_told_with_its_words(home: Path) -> None:
+def test_a_bridge_that_knows_no_close_is_not_asked_for_it(home: Path, services: Services) -> None:
+    """Its session is left as it stands."""
+    session = OpenclawAcp(_launch(home, services, STAND_IN_IS_OLD="1"))
+    session.open()
+    session.end()
+    assert "session closed" not in _told(home)
+
+
+def test_the_first_session_waits_until_the_connector_has_its_daemon(
+    home: Path, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it says that it lacks one that listens."""
+    monkeypatch.setattr(openclaw_gateway, "DECIDED_S", 0.0)
+    with socket.create_server(("127.0.0.1", 0)) as daemon:
+        address = f"http://127.0.0.1:{daemon.getsockname()[1]}"
+        env = {"SIGNET_DAEMON_URL": address, "STAND_IN_SAYS": "hooks are off", "STAND_IN_FINDS": "daemon is back"}
+        session = OpenclawAcp(_launch(home, services, **env))
+
+        def look() -> None:
+            daemon.accept()[0].close()
+            (home / "looked").touch()
+
+        threading.Thread(target=look, daemon=True).start()
+        session.open()
+        assert "gateway found the daemon" in _told(home)
+        session.end()
+
+
+def test_a_daemon_that_does_not_listen_is_not_waited_for(
+    home: Path, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connector is right to say that it lacks it."""
+    monkeypatch.setattr(openclaw_gateway, "DECIDED_S", 0.0)
+    with socket.create_server(("127.0.0.1", 0)) as daemon:
+        address = f"http://127.0.0.1:{daemon.getsockname()[1]}"
+    env = {"SIGNET_DAEMON_URL": address, "STAND_IN_SAYS": "hooks are off", "STAND_IN_FINDS": "daemon is back"}
+    session = OpenclawAcp(_launch(home, services, **env))
+    session.open()
+    session.end()
+    assert "gateway found the daemon" not in _told(home)
+
+
+def test_what_the_gateway_refuses_is_told_with_its_words(home: Path, services: Services) -> None:
     """A tool that the manifest does not name, each refusal once; a session opens all the same."""
     session = OpenclawAcp(
-        _launch(home, STAND_IN_SAYS=f"{LOG}plugin must declare contracts.tools (plugin=signet, source=/x)")
+        _launch(home, services, STAND_IN_SAYS=f"{LOG}plugin must declare contracts.tools (plugin=signet, source=/x)")
     )
     session.open()
     assert session.refused == [Refusal("openclaw.plugin.json", "plugin must declare contracts.tools")]
     session.end()
 
 
-def test_a_gateway_that_does_not_begin_is_told_with_its_words(home: Path) -> None:
+def test_a_gateway_that_does_not_begin_is_told_with_its_words(home: Path, services: Services) -> None:
     """A configuration that it refuses is a refusal too."""
     said = '\N{MULTIPLICATION SIGN} openclaw.json:46 — agents.defaults: Unrecognized key: "memorySearch"'
-    session = OpenclawAcp(_launch(home, STAND_IN_SAYS=said, STAND_IN_ENDS="1"))
+    session = OpenclawAcp(_launch(home, services, STAND_IN_SAYS=said, STAND_IN_ENDS="1"))
     with pytest.raises(StepError, match="memorySearch"):
         session.open()
     assert session.refused == [Refusal("openclaw.json", 'agents.defaults: Unrecognized key: "memorySearch"')]
     session.end()
 
 
-def test_a_new_session_that_does_not_begin_is_not_awaited_for_ever(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_session_that_does_not_begin_is_not_awaited_for_ever(
+    home: Path, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The step says how long it was awaited, and the session ends as usual."""
     monkeypatch.setattr(openclaw_acp, "CLEAR_S", 0.2)
-    session = OpenclawAcp(_launch(home, STAND_IN_STAYS="1"))
+    session = OpenclawAcp(_launch(home, services, STAND_IN_STAYS="1"))
     session.open()
     with pytest.raises(StepError, match=r"began no new session within 0\.2 s"):
         session.clear()

@@ -3,11 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from signet_conformance.drivers.hosts.real.observed import Observed
+
+
+class Service(Protocol):
+    """What serves the sessions of a home, one after the other and several at a time."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether it serves none now."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended."""
+
+    def end(self) -> None:
+        """Have it end. Raises StepError when it does not."""
+
+
+class Services:
+    """What goes on when a session has ended, as people leave it running: the services of one home."""
+
+    def __init__(self) -> None:
+        self._running: list[Service] = []
+
+    def lease(self, start: Callable[[], Service]) -> Service:
+        """The service that runs, else a new one."""
+        for service in self._running:
+            if not service.ended:
+                return service
+        service = start()
+        self._running.append(service)
+        return service
+
+    def end(self, *, idle: bool = False) -> None:
+        """End all of them; with `idle` those that serve no session. Raises StepError when one does not end."""
+        for service in [each for each in self._running if each.idle or not idle]:
+            self._running.remove(service)
+            service.end()
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +58,10 @@ class Launch:
     """The address of its model."""
     observed: Observed
     """The runs of the connector's commands."""
-    settle_s: float = 0.0
-    """Seconds that pass between the start of a program that serves sessions and the first of them."""
+    settles: Mapping[str, Any] | None = None
+    """The words with which the connector says that it lacks its daemon and that it has it again, and how long that is
+    waited for."""
+    services: Services = field(default_factory=Services)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from signet_conformance.drivers.hosts.places import Projects
 from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
 from signet_conformance.drivers.hosts.real.claude_stream import ClaudeStream
 from signet_conformance.drivers.hosts.real.codex_app_server import CodexAppServer
-from signet_conformance.drivers.hosts.real.conversation import Conversation, Launch, Open, Refusal
+from signet_conformance.drivers.hosts.real.conversation import Conversation, Launch, Open, Refusal, Services
 from signet_conformance.drivers.hosts.real.hermes_acp import HermesAcp
 from signet_conformance.drivers.hosts.real.observed import Observed
 from signet_conformance.drivers.hosts.real.openclaw_acp import OpenclawAcp
@@ -65,6 +65,7 @@ class RealHarness:
         self._asked: dict[str, Asked] = {}
         self._replies: dict[str, str] = {}
         self._told: list[Refusal] = []
+        self._services = Services()
         self._address = os.environ[MODEL_VARIABLE]
         self._model = Model(os.environ[CONTROL_VARIABLE])
         self._model.play(options["beside_the_talk"])
@@ -145,8 +146,11 @@ class RealHarness:
         command = self._watch.watched(filled(self._options["command"], self._known))
         make = _CONVERSATIONS[self._options["speaks"]]
         return make(
-            Launch(command, {**env, "PWD": str(cwd)}, cwd, self._address, self._observed, self._options["settle_s"])
-        )
+            Launch(
+                command, {**env, "PWD": str(cwd)}, cwd, self._address, self._observed, self._options["settles"],
+                self._services,
+            )
+        )  # fmt: skip
 
     def _opened(self, name: str, open_it: Callable[[], None]) -> Mapping[str, Any]:
         try:
@@ -243,7 +247,11 @@ class RealHarness:
             self._peer.tell_about({"remarks": [f"asked for {host} and was refused: {asks[host]}" for host in hosts]})
 
     def flush(self) -> None:
-        """Nothing is left: a program has ended its turn, or has ended. Raises StepError when one tried to go out."""
+        """End what serves no session any more; a program has ended its turn, or has ended.
+
+        Raises StepError when one tried to go out.
+        """
+        self._services.end(idle=True)
         tries = self._watch.tries()
         if tries:
             shown = ", ".join(tries[:10]) + (", ..." if len(tries) > 10 else "")
@@ -258,6 +266,10 @@ class RealHarness:
             except StepError as failure:
                 sys.stderr.write(f"{failure}\n")
         self._sessions.clear()
+        try:
+            self._services.end()
+        except StepError as failure:
+            sys.stderr.write(f"{failure}\n")
         self._model.close()
         self._watch.proxy.close()
 

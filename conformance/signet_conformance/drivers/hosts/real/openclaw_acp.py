@@ -1,15 +1,16 @@
-"""OpenClaw: a gateway for all sessions, and `openclaw acp` for each, as an editor speaks with it."""
+"""OpenClaw: a gateway for all sessions, and `openclaw acp` beside it, with which an editor speaks to it."""
 
 from __future__ import annotations
 
 import time
 import uuid
 from collections.abc import Sequence
+from typing import cast
 
 from signet_conformance.drivers.hosts.protocol import StepError
-from signet_conformance.drivers.hosts.real.acp_session import AcpSession
+from signet_conformance.drivers.hosts.real.acp_session import START_S, AcpSession
 from signet_conformance.drivers.hosts.real.conversation import Launch, Refusal
-from signet_conformance.drivers.hosts.real.openclaw_gateway import QUIT_S, Gateway, give_back, lease
+from signet_conformance.drivers.hosts.real.openclaw_gateway import Gateway
 from signet_conformance.drivers.hosts.real.process import deadline_in
 
 CLEAR_S = 200.0
@@ -46,15 +47,17 @@ class OpenclawAcp(AcpSession):
         return self._told
 
     def open(self) -> None:
-        """Start the gateway, unless it runs, and a bridge to it in a session of its own."""
-        self._gateway = gateway = lease(self._launch)
-        gateway.await_ready()
-        address = f"ws://127.0.0.1:{gateway.port}"
-        self._id = self._begin(self._start("acp", "--no-prefix-cwd", "--url", address, "--session", self._session))
-        gateway.settle(self._launch.settle_s)
+        """Start the gateway and the bridge, unless they run, and tell the bridge the key of the session."""
+        # The only service of this program's.
+        self._gateway = gateway = cast("Gateway", self._launch.services.lease(lambda: Gateway(self._launch)))
+        self._rpc = rpc = gateway.join(self._hear)
+        gateway.decide()
+        params = {"cwd": str(self._launch.cwd), "mcpServers": [], "_meta": {"sessionKey": self._session}}
+        self._id = str(rpc.ask("session/new", params, START_S).get("sessionId"))
+        gateway.settle()
 
     def resume(self) -> None:
-        """Start them with the key of the session."""
+        """Tell the bridge the key of the session again."""
         self.open()
 
     def clear(self) -> None:
@@ -67,16 +70,8 @@ class OpenclawAcp(AcpSession):
             time.sleep(_LOOK_S)
 
     def end(self, *, for_good: bool = True) -> None:
-        """End the bridge as an editor does, and the gateway with the last session; the session stays in a file."""
+        """Close it in the bridge, as an editor does; the session stays in a file, and the gateway goes on."""
+        del for_good
         gateway, self._gateway = self._gateway, None
-        rpc = self._leave()
-        try:
-            # The end of its input does not end it.
-            if rpc is not None and not rpc.process.terminate(QUIT_S):
-                told = rpc.process.told
-                raise StepError(f"the bridge of OpenClaw did not end within {QUIT_S:g} s after it was asked to{told}")
-        finally:
-            if rpc is not None:
-                rpc.process.kill()
-            if gateway is not None:
-                give_back(self._launch, gateway, resumed=not for_good)
+        if self._leave() is not None and gateway is not None:
+            gateway.leave(self._hear, self._id)

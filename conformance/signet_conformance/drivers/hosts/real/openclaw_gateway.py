@@ -1,4 +1,4 @@
-"""The gateway of OpenClaw: one process for all sessions of a home, from the first that opens to the last that ends."""
+"""The gateway of OpenClaw and a bridge to it: two processes for all sessions of a home."""
 
 from __future__ import annotations
 
@@ -6,37 +6,122 @@ import re
 import socket
 import threading
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real.conversation import Launch, Refusal
+from signet_conformance.drivers.hosts.real.json_rpc import JsonRpc
+from signet_conformance.drivers.hosts.real.openclaw_locks import LockFiles
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
 
 START_S = 300.0
-"""It takes some twenty seconds of a processor, which it may have to share."""
-QUIT_S = 40.0
+"""It takes some ten seconds of a processor, which it may have to share."""
+QUIT_S = 200.0
+DECIDED_S = 3.0
+"""After so long the gateway has told what became of a plugin's first look for its daemon, once it answers a request."""
 _LOOK_S = 0.05
+_LOOK_AGAIN_S = 0.5
 _READY = re.compile(r"\[gateway\] ready$")
 _PLUGIN = re.compile(r"\[plugins\] (?P<words>.*?) \(plugin=(?P<plugin>[^,)]+), source=")
 _INVALID = re.compile(r"^\W (?P<file>\S+\.json)\S* — (?P<words>.*)")
 _REFUSES = ("must declare", "blocked because", "ignored", "failed", "invalid", "missing")
-_gateways: dict[Path, Gateway] = {}
+
+Heard = Callable[[Mapping[str, Any]], None]
 
 
 class Gateway:
-    """A running gateway; `refused` is what it said of the connector's installation so far."""
+    """A running gateway with its bridge; `refused` is what it said of the connector's installation so far.
+
+    It serves the sessions that have joined, and goes on without any: people leave it running.
+    """
 
     def __init__(self, launch: Launch) -> None:
-        self.port = _free_port()
-        self.sessions = 0
+        self._launch = launch
+        self._port = _free_port()
+        self._sessions: list[Heard] = []
+        self._bridge: JsonRpc | None = None
+        self._closes = False
         self._since = time.monotonic()
         self.refused: list[Refusal] = []
         self._ready = threading.Event()
-        command = [*launch.command, "gateway", "run", "--port", str(self.port)]
-        self.process = ProgramProcess(command, launch.env, launch.cwd, self._hear)
+        self._lacks = False
+        self._settled = False
+        self._locks = LockFiles(Path(launch.env["HOME"], ".openclaw"))
+        self.process = ProgramProcess(
+            [*launch.command, "gateway", "run", "--port", str(self._port)], launch.env, launch.cwd, self._hear
+        )
 
-    def await_ready(self) -> None:
-        """Wait until it takes sessions. Raises StepError with its own words when it does not."""
+    @property
+    def idle(self) -> bool:
+        """Whether it serves no session."""
+        return not self._sessions
+
+    @property
+    def ended(self) -> bool:
+        """Whether one of its processes has ended."""
+        return self.process.ended or (self._bridge is not None and self._bridge.process.ended)
+
+    def join(self, heard: Heard) -> JsonRpc:
+        """Serve one session more, which hears what the bridge says; the bridge, once gateway and bridge are ready.
+
+        Raises StepError with their own words when they do not come so far.
+        """
+        self._await_ready()
+        if self._bridge is None:
+            address = f"ws://127.0.0.1:{self._port}"
+            command = [*self._launch.command, "acp", "--no-prefix-cwd", "--url", address]
+            process = ProgramProcess(command, self._launch.env, self._launch.cwd)
+            self._bridge = JsonRpc("OpenClaw", process, self._tell)
+            can = self._bridge.ask("initialize", {"protocolVersion": 1, "clientCapabilities": {}}, START_S)
+            sessions = can.get("agentCapabilities", {}).get("sessionCapabilities", {})
+            self._closes = isinstance(sessions, dict) and "close" in sessions
+        self._sessions.append(heard)
+        return self._bridge
+
+    def leave(self, heard: Heard, name: str | None) -> None:
+        """Close a session, as an editor does. Raises StepError when the bridge refuses that."""
+        self._sessions.remove(heard)
+        if self._closes and name is not None and self._bridge is not None and not self.ended:
+            self._bridge.ask("session/close", {"sessionId": name}, START_S)
+
+    def decide(self) -> None:
+        """Wait until the connector's first look for its daemon is over, but for a request that the gateway answers."""
+        if self._launch.settles is not None:
+            time.sleep(max(0.0, self._since + DECIDED_S - time.monotonic()))
+
+    def settle(self) -> None:
+        """Wait while the connector says that it lacks a daemon that listens, for as long as the profile says.
+
+        Once, before the first session: what later becomes of the daemon is what its users meet too.
+        """
+        if self._settled:
+            return
+        self._settled = True
+        settles = self._launch.settles
+        deadline = deadline_in(0.0 if settles is None else settles["at_most_s"])
+        while self._lacks and not self.ended and time.monotonic() < deadline and self._daemon_listens():
+            time.sleep(_LOOK_AGAIN_S)
+
+    def end(self) -> None:
+        """Ask both to end, as who supervises a service does. Raises StepError when one does not."""
+        bridge, self._bridge = self._bridge, None
+        processes = {"gateway": self.process, **({} if bridge is None else {"bridge": bridge.process})}
+        try:
+            for name in reversed(processes):
+                if not processes[name].terminate(QUIT_S):
+                    told = processes[name].told
+                    raise StepError(
+                        f"the {name} of OpenClaw did not end within {QUIT_S:g} s after it was asked to{told}"
+                    )
+        finally:
+            for process in processes.values():
+                process.kill()
+            self._locks.remove()
+
+    def _await_ready(self) -> None:
         deadline = deadline_in(START_S)
         while not self._ready.wait(_LOOK_S):
             if self.process.ended:
@@ -44,15 +129,27 @@ class Gateway:
             if time.monotonic() > deadline:
                 raise StepError(f"the gateway of OpenClaw took no session within {START_S:g} s{self.process.told}")
 
-    def settle(self, settle_s: float) -> None:
-        """Wait until it has taken sessions for that time: of what it goes on loading meanwhile it says nothing."""
-        time.sleep(max(0.0, self._since + settle_s - time.monotonic()))
+    def _daemon_listens(self) -> bool:
+        """Whether a connection to the daemon is accepted; nothing is asked in it."""
+        place = urlsplit(self._launch.env.get("SIGNET_DAEMON_URL", ""))
+        try:
+            with socket.create_connection((place.hostname or "", place.port or 80), 1.0):
+                return True
+        except OSError:
+            return False
+
+    def _tell(self, said: Mapping[str, Any]) -> None:
+        for heard in self._sessions:
+            heard(said)
 
     def _hear(self, word: str) -> None:
         """Called by the threads that read it."""
         if _READY.search(word):
             self._since = time.monotonic()
             self._ready.set()
+        settles = self._launch.settles
+        if settles is not None and (settles["lacks"] in word or settles["has"] in word):
+            self._lacks = settles["lacks"] in word
         refusal = refusal_in(word)
         if refusal is not None and refusal not in self.refused:
             self.refused.append(refusal)
@@ -67,32 +164,6 @@ def refusal_in(word: str) -> Refusal | None:
         return None
     manifest = "contracts." in told["words"]
     return Refusal("openclaw.plugin.json" if manifest else "openclaw.json", told["words"])
-
-
-def lease(launch: Launch) -> Gateway:
-    """The gateway of the launch's home, started unless it runs, for one session more."""
-    home = Path(launch.env["HOME"])
-    gateway = _gateways.get(home)
-    if gateway is None or gateway.process.ended:
-        gateway = _gateways[home] = Gateway(launch)
-    gateway.sessions += 1
-    return gateway
-
-
-def give_back(launch: Launch, gateway: Gateway, *, resumed: bool) -> None:
-    """One session of the gateway's has ended; with the last one it is asked to end, as a service is.
-
-    It goes on for a session that is `resumed` later. Raises StepError when it does not end.
-    """
-    gateway.sessions -= 1
-    if gateway.sessions > 0 or resumed:
-        return
-    _gateways.pop(Path(launch.env["HOME"]), None)
-    if not gateway.process.terminate(QUIT_S):
-        told = gateway.process.told
-        gateway.process.kill()
-        raise StepError(f"the gateway of OpenClaw did not end within {QUIT_S:g} s after it was asked to{told}")
-    gateway.process.kill()
 
 
 def _free_port() -> int:
