@@ -104,6 +104,29 @@ def test_it_ends_with_a_process_that_ends_by_itself(tmp_path: Path) -> None:
     assert list(tmp_path.glob("signet-test-*")) == []
 
 
+def test_a_folder_that_is_made_anew_after_its_removal_goes_too(tmp_path: Path) -> None:
+    """By what left the group of its child and writes on: that is ended first, and the folder looked for after it."""
+    place = repr(str(tmp_path))
+    writes = f"""
+import contextlib, os, signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+(folder,) = (name for name in os.listdir({place}) if name.startswith('signet-test-'))
+while True:
+    # It is being removed meanwhile.
+    with contextlib.suppress(OSError):
+        os.makedirs(os.path.join({place}, folder, 'anew'))
+    open(PLACE, 'w').close()
+"""
+    what = "while not Path(sys.argv[1], 'ready-apart').exists(): time.sleep(0.02)\n    child.close()"
+    process = kit(tmp_path, with_one_apart(writes), what)
+    with process:
+        wait_until((tmp_path / "ready-apart").exists, "what left the group", process)
+        with Watched(descendants(process.pid) | carrying_mark_of(process.pid)) as started:
+            assert process.wait(60) == 0
+            assert started.left(60.0) == []
+    assert list(tmp_path.glob("signet-test-*")) == []
+
+
 def carrying_mark_of(pid: int) -> set[int]:
     """The processes in whose environment a mark stands that a child of `pid` carries; of none where it has ended."""
     marks = {mark for child in descendants(pid) if (mark := _mark(child))}

@@ -35,22 +35,20 @@ def temporary_folder(prefix: str, base: Path | None = None) -> Iterator[Path]:
         _searched.add((place, prefix))
         remove_abandoned(prefix, Path(place))
     folder = Path(place, f"{prefix}{secrets.token_hex(8)}")
-    # Before it is there: we may be killed at any moment. Nobody else makes a folder of that name.
+    # Before it is there: we may be killed at any moment. Nobody else makes a folder of that name. The watchdog looks
+    # for it after our end too: what is being ended may write into it still, and so make it anew.
     watchdog.watch_folder(folder)
+    folder.mkdir(0o700)
     try:
-        folder.mkdir(0o700)
+        owner = _owned(folder)
         try:
-            owner = _owned(folder)
-            try:
-                yield folder
-            finally:
-                # It is removed right after this, and may be the watchdog's for that long.
-                if owner is not None:
-                    os.close(owner)
+            yield folder
         finally:
-            _remove_whole(folder)
+            # It is removed right after this, and may be the watchdog's for that long.
+            if owner is not None:
+                os.close(owner)
     finally:
-        watchdog.forget_folder(folder)
+        _remove_whole(folder)
 
 
 def _remove_whole(folder: Path) -> None:

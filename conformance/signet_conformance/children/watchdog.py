@@ -51,7 +51,7 @@ def watch_folder(folder: Path) -> None:
 
 
 def forget_folder(folder: Path) -> None:
-    """It has been removed."""
+    """It is no longer ours to remove."""
     _tell(f"ended folder {os.fsencode(folder).hex()}")
 
 

@@ -92,7 +92,9 @@ def main() -> None:
     parent, mark = int(sys.argv[1]), sys.argv[2].encode("ascii")
     started = _listen(parent)
     _end([int(name) for kind, name in started if kind == "group"], mark)
-    folders = [os.fsdecode(bytes.fromhex(name)) for kind, name in started if kind == "folder"]
+    watched = [os.fsdecode(bytes.fromhex(name)) for kind, name in started if kind == "folder"]
+    # Most of them are gone: whoever made them has removed them.
+    folders = [folder for folder in watched if os.path.lexists(folder)]
     if folders:
         import shutil  # Rarely needed, and slow to import.
 

@@ -164,6 +164,7 @@ class Server(BaseHTTPRequestHandler):
     """OpenCode: `serve`, with its events beside."""
 
     sessions = 0
+    late: threading.Timer | None = None
     events: SimpleQueue[Mapping[str, Any]] = SimpleQueue()
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is that of the library
@@ -196,15 +197,26 @@ class Server(BaseHTTPRequestHandler):
         if self.path.endswith("/summarize"):
             turn("Summarize.")
             self._answer(True)
+            # Told beside the answer, and sometimes long after it.
+            Server.late = threading.Timer(2.0, self._tell_idle)
+            Server.late.start()
             return
         self._answer(None)
+        if Server.late is not None and Server.late.is_alive():
+            Server.late.cancel()
+            self._tell_idle()
+            time.sleep(0.5)
         turn(body["parts"][0]["text"])
+        self._tell_idle()
+
+    def _tell_idle(self) -> None:
         self.events.put({"type": "session.idle", "properties": {"sessionID": self.path.split("/")[2]}})
 
     def do_DELETE(self) -> None:
         """A session is deleted."""
         stay("end")
         self._answer(True)
+        self.events.put({"type": "session.deleted", "properties": {}})
 
 
 def opencode() -> None:

@@ -107,6 +107,14 @@ def test_a_program_is_talked_with_to_its_end(name: str, run: Run) -> None:
     assert (WORDS if refuses else "asked its model") in told
 
 
+@needs_node
+def test_what_ends_a_compaction_ends_no_turn_after_it(run: Run) -> None:
+    """OpenCode tells that a session is idle after it has answered: the turn that follows is one all the same."""
+    recorded, error = run("opencode", say("Which database?", "/compact", "And then?"))
+    assert error is None
+    assert [mark.name for mark in recorded.marks if mark.name == "model"] == ["model", "model"]
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [

@@ -15,7 +15,7 @@ from signet_conformance.drivers.hosts.real.observed import await_hook
 from signet_conformance.drivers.hosts.real.one_process import OneProcess
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
 
-START_S = 60.0
+START_S = 200.0
 HOOK_S = 25.0
 """More than a hook for the start takes that waits for a daemon without an answer."""
 UNOBSERVED_S = 3.0

@@ -86,6 +86,7 @@ class RealHarness:
         self._env = {
             **{name: value for name, value in os.environ.items() if name == RUN or not name.startswith(_OURS)},
             **self._watch.proxy.variables,
+            "TMPDIR": str(_temporary(home)),
             **filled(options["env"], self._known),
             "PATH": self._observed.programs(
                 options["programs"], home / ".signet-conformance-bin", self._known["daemon"]
@@ -272,6 +273,13 @@ class RealHarness:
             sys.stderr.write(f"{failure}\n")
         self._model.close()
         self._watch.proxy.close()
+
+
+def _temporary(home: Path) -> Path:
+    """A folder for what programs leave in the temporary folder of their user, which is much: it goes with the home."""
+    folder = home / ".tmp"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 def _last(conversation: Conversation) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
 
-ANSWER_S = 60.0
+ANSWER_S = 200.0
 
 
 class JsonRpc:

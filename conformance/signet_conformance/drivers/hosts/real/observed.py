@@ -1,8 +1,8 @@
 """What a real program did with the connector's commands: each run of one leaves a folder.
 
 The facts are those of a host face: arguments, working folder, names of the environment, members of the JSON on standard
-input. Values of the environment are not kept, nor is the mark of our own run in it. What it told its plugins is in a
-file that a plugin of the kit writes.
+input. Values of the environment are not kept, nor are the names that the kit adds to each. What it told its plugins is
+in a file that a plugin of the kit writes.
 """
 
 from __future__ import annotations
@@ -40,6 +40,9 @@ SIGNET_DAEMON_URL="${SIGNET_DAEMON_URL:-{daemon}}" exec {command} "$@"
 A program may start a server without the variables of its user, Codex for one. It is told the daemon's address all the
 same, once it is written down that it was not: else what it says would reach the daemon's default port, or nobody.
 """
+
+_OURS = {RUN, "TMPDIR"}
+"""What the kit itself adds to the environment of every program."""
 
 
 class Observed:
@@ -94,7 +97,7 @@ def _run(path: Path) -> Mapping[str, Any]:
     run: dict[str, Any] = {
         "args": args,
         "cwd": _text(path / "cwd").strip(),
-        "env": sorted(set(_text(path / "env").split()) - {RUN}),
+        "env": sorted(set(_text(path / "env").split()) - _OURS),
     }
     try:
         given = json.loads(_text(path / "stdin"))

@@ -17,7 +17,9 @@ from signet_conformance.drivers.hosts.real.conversation import Launch
 from signet_conformance.drivers.hosts.real.one_process import OneProcess
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
 
-START_S = 90.0
+START_S = 200.0
+IDLE_S = 60.0
+"""Within which OpenCode tells that a session is idle whose compaction has ended, or that it is deleted."""
 _HEARD_S = 1.0
 _LISTENS = re.compile(r"listening on (http://\S+)")
 _MODEL = {"providerID": "scripted", "modelID": "scripted"}
@@ -31,7 +33,10 @@ class OpencodeServer(OneProcess):
         self._http: httpx.Client | None = None
         self._over = threading.Event()
         self._over.set()
+        self._summarized = threading.Event()
+        self._summarized.set()
         self._heard = threading.Event()
+        self._deleted = threading.Event()
 
     def open(self) -> None:
         """Start the server, and make a session."""
@@ -48,20 +53,27 @@ class OpencodeServer(OneProcess):
         self._running.post(f"/session/{self._id}/prompt_async", json=body).raise_for_status()
 
     def is_over(self) -> bool:
-        """Whether it was told to be idle, or its compaction has ended."""
+        """Whether it was told to be idle; a compaction is answered besides, before that or after it."""
         if self._process is not None and self._process.ended and not self._over.is_set():
             raise StepError(f"OpenCode has ended{self._process.told}")
-        return self._over.is_set()
+        return self._over.is_set() and self._summarized.is_set()
 
     def compact(self) -> None:
-        """Have the session summarized, in a thread: the answer comes when that is done."""
+        """Have the session summarized, in a thread: the answer comes when that is done.
+
+        That the session is idle is told beside it. Told later than the answer, it would end the turn that follows.
+        """
         http = self._running
         self._over.clear()
+        self._summarized.clear()
 
         def summarize() -> None:
+            done = False
             with contextlib.suppress(httpx.HTTPError):
-                http.post(f"/session/{self._id}/summarize", json=_MODEL, timeout=120)
-            self._over.set()
+                done = http.post(f"/session/{self._id}/summarize", json=_MODEL, timeout=120).is_success
+            if not (done and self._over.wait(IDLE_S)):
+                self._over.set()
+            self._summarized.set()
 
         threading.Thread(target=summarize, daemon=True).start()
 
@@ -75,11 +87,14 @@ class OpencodeServer(OneProcess):
         if process is None:
             return
         try:
+            began = time.monotonic()
             if for_good:
                 self._running.delete(f"/session/{self._id}").raise_for_status()
+                self._deleted.wait(IDLE_S)
             # Its plugins hear of a deletion, and of the end of a turn, after the answer, and nothing tells when they
-            # are done. Nobody leaves in the instant of the answer: whether the plugins had their say was chance.
-            time.sleep(_HEARD_S)
+            # are done. Nobody leaves in the instant of the answer: whether the plugins had their say was chance. Where
+            # the machine is so busy that the program needed longer than that, its plugins get that long too.
+            time.sleep(max(_HEARD_S, time.monotonic() - began))
         finally:
             if self._http is not None:
                 self._http.close()
@@ -128,5 +143,7 @@ class OpencodeServer(OneProcess):
                 self._heard.set()
             case "session.idle" if about.get("sessionID") == self._id:
                 self._over.set()
+            case "session.deleted":
+                self._deleted.set()
             case "session.error":
                 self._words.append(str(about.get("error"))[:300])

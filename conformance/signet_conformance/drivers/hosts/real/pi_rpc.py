@@ -11,7 +11,7 @@ from signet_conformance.drivers.hosts.real.conversation import Launch, Refusal
 from signet_conformance.drivers.hosts.real.one_process import OneProcess
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
 
-START_S = 60.0
+START_S = 200.0
 QUIT_S = 40.0
 
 
