@@ -57,6 +57,15 @@ def test_silence_after_the_fault_was_over_is_a_breach(requirement: str, tmp_path
     assert verdict(tmp_path, requirement, items) == BREACH[requirement]
 
 
+@pytest.mark.parametrize("requirement", FAULTS)
+@pytest.mark.parametrize(("outcome", "spared"), [("timed_out", True), ("failed", False)])
+def test_who_was_stopped_did_not_fall_silent(requirement: str, outcome: str, spared: bool, tmp_path: Path) -> None:
+    """A handler that the host stopped at its timeout may have been about to speak; one that failed was not."""
+    handler = mark("handler", index=2, event="UserPromptSubmit", outcome=outcome, lost=False)
+    items = [*START, ON, step("prompt", 1), FAULTS[requirement], OFF, step("prompt", 2), handler, step("end", 3)]
+    assert verdict(tmp_path, requirement, items) == ("INCONCLUSIVE" if spared else BREACH[requirement])
+
+
 def test_an_unreadable_answer_counts_like_a_failed_one(tmp_path: Path) -> None:
     """HTML instead of JSON is no reason to stop either."""
     assert verdict(tmp_path, "SIG-FAIL-003", [*START, ON, step("prompt", 1), HTML, OFF, *GOES_ON]) == "FAIL"

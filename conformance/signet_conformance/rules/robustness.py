@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import inf
 
 from signet_conformance.facts import LIFECYCLE, PROMPT, START, Call, Recording
 from signet_conformance.finding import Finding
 from signet_conformance.rules.handlers import lost_turns, turn_was_lost
 from signet_conformance.rules.outcome import PASS, Outcome, fail, no_subject, undecided, warn
-from signet_conformance.rules.steps import broken_off
+from signet_conformance.rules.steps import broken_off, stopped_between
 from signet_conformance.trace import fault_kinds
 from signet_conformance.trace.marks import BypassMark, FaultMark, SkippedMark, StepMark, StepName
 
@@ -45,7 +46,7 @@ def _silence_after(recording: Recording, seq: int) -> _Silence | None:
             steps.setdefault(mark.session, []).append(mark.step)
     hooks = [c for c in recording.calls if c.operation in LIFECYCLE]
     went_on = any({StepName.PROMPT, StepName.END} <= set(names) for names in steps.values())
-    if not went_on or any(c.seq > over for c in hooks):
+    if not went_on or any(c.seq > over for c in hooks) or stopped_between(recording, over, inf):
         return None
     # Who said nothing in the last turn before the fault had fallen silent already.
     turns = [mark.seq for mark in performed if mark.step == StepName.PROMPT and mark.seq < seq]
