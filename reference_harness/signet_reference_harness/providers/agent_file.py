@@ -131,11 +131,18 @@ def _parse(path: Path, data: bytes) -> Any:
         raise ConfigError(f"{path} cannot be read without the package 'pyyaml'", remedy=remedy) from None
     try:
         return yaml.safe_load(data)
+    except yaml.reader.ReaderError as error:
+        # Bytes are counted where they could not be decoded, characters where one is allowed nowhere.
+        decoded = error.encoding == "unicode"
+        before = data.decode(errors="replace")[: error.position].encode() if decoded else data[: error.position]
+        line = before.count(b"\n") + 1
+        problem = f"character {error.character:#04x}: {error.reason}"
+        raise ConfigError(f"{path}:{line}: is not YAML: {problem}", remedy="write the file in UTF-8") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f":{mark.line + 1}:{mark.column + 1}" if mark is not None else ""
         # Without what the file holds there, which may be a key.
-        told = str(getattr(error, "problem", None) or "wrong characters")
+        told = str(getattr(error, "problem", None) or type(error).__name__)
         problem = re.sub(r"(['\"]).*\1", "...", told, flags=re.DOTALL)
         raise ConfigError(f"{path}{place}: is not YAML: {problem}", remedy="mend that line") from None
     except (RecursionError, ValueError) as error:

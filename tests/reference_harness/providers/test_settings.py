@@ -19,9 +19,9 @@ from signet_reference_harness.providers.settings import ProviderSettings, load, 
 KEY = "sk-planted-71d0"
 
 
-def write(folder: Path, text: str, name: str = "agent.yaml") -> Path:
+def write(folder: Path, text: str | bytes, name: str = "agent.yaml") -> Path:
     """An agent's file in its workspace."""
-    (folder / name).write_text(text)
+    (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     return folder
 
 
@@ -162,7 +162,9 @@ def test_what_cannot_be_used_is_told(flags: dict[str, str | None], message: str,
     [
         (f"runtime: {{api_key: '{KEY}'\n", ":2:1: is not YAML"),
         (f"runtime: {{api_key: *{KEY}}}\n", "is not YAML: found undefined alias"),
-        ("\x00", "is not YAML"),
+        ("\x00", ":1: is not YAML: character 0x00"),
+        ("ä: \U0001f600\nruntime: \x07\n", ":2: is not YAML: character 0x07"),
+        (b"runtime:\n  model: caf\xe9\n", ":2: is not YAML: character 0xe9"),
         ("- a\n", "holds no mapping"),
         ("runtime: ollama\n", "/runtime: is not a mapping"),
         ("runtime: {model: 3}\n", "/runtime: /model: is 3"),
@@ -174,7 +176,7 @@ def test_what_cannot_be_used_is_told(flags: dict[str, str | None], message: str,
         (f"runtime: !!python/object/apply:os.system ['{KEY}']\n", "is not YAML"),
     ],
 )
-def test_a_malformed_file_is_told(tmp_path: Path, text: str, message: str) -> None:
+def test_a_malformed_file_is_told(tmp_path: Path, text: str | bytes, message: str) -> None:
     """The error names the file and the place in it, and shows no key."""
     error = refusal({"provider": "ollama", "model": "m"}, {}, write(tmp_path, text))
     assert str(tmp_path / "agent.yaml") in error.message
