@@ -71,6 +71,9 @@ class Interruption:
     def cancels(self, task: asyncio.Task[Any] | None) -> Iterator[None]:
         """While this lasts an interruption cancels the task; after it, none does anything."""
         self._task = task
+        if task is not None and self.status is not None:
+            # It was raised in a callback of the interpreter's own, such as a weak reference's, and went no further.
+            task.cancel()
         try:
             yield
         finally:
