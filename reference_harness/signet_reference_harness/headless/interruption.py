@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
+import socket
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -75,7 +76,8 @@ class Interruption:
             # It was raised in a callback of the interpreter's own, such as a weak reference's, and went no further.
             task.cancel()
         try:
-            yield
+            with _wakes(asyncio.get_running_loop()):
+                yield
         finally:
             self.settle()
 
@@ -112,3 +114,22 @@ class Interruption:
         # Once: a second signal does not cut short what the first one has set going.
         if task is self._task and not task.cancelling():
             task.cancel()
+
+
+@contextlib.contextmanager
+def _wakes(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+    """While this lasts a signal wakes the loop, also one that comes in the instant before the loop begins to wait.
+
+    Python notes such a signal and runs its handler only when the loop goes on, which may be when the model answers.
+    """
+    woken, wakes = socket.socketpair()
+    with woken, wakes:
+        woken.setblocking(False)
+        wakes.setblocking(False)
+        loop.add_reader(woken, woken.recv, 4096)
+        before = signal.set_wakeup_fd(wakes.fileno(), warn_on_full_buffer=False)
+        try:
+            yield
+        finally:
+            signal.set_wakeup_fd(before)
+            loop.remove_reader(woken)

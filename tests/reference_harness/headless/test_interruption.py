@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -143,3 +144,19 @@ def test_an_interruption_that_python_swallows_still_cancels_the_turn() -> None:
             signal.raise_signal(signal.SIGTERM)
         with pytest.raises(asyncio.CancelledError):
             asyncio.run(turn())
+
+
+def test_a_signal_that_another_thread_gets_wakes_the_turn() -> None:
+    """The system may hand it to any thread, and nothing else disturbs a turn that waits for its model."""
+    interruption = Interruption(None)
+    disturbed: list[bool] = []
+
+    async def turn() -> None:
+        asyncio.get_running_loop().call_later(30, disturbed.append, True)
+        with interruption.cancels(asyncio.current_task()):
+            threading.Timer(0.1, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGTERM)).start()
+            await asyncio.Event().wait()
+
+    with interruption.heeded(), pytest.raises(asyncio.CancelledError):
+        asyncio.run(turn())
+    assert not disturbed
