@@ -9,18 +9,21 @@ import socket
 from collections.abc import Iterator
 from typing import Any, Literal
 
+AGAIN_S = 1.0
+"""After what time an interruption that was raised is raised again, should it have gone unheard."""
+
 
 class Interruption:
     """Heeds signals and the time limit in the main thread, as fits what the task is at.
 
-    Before its turn is under way an interruption raises KeyboardInterrupt. A turn is cancelled. After that the session
-    is being ended, within bounds of its own, and no signal stops that.
+    From `begin` until its turn is under way an interruption raises KeyboardInterrupt. A turn is cancelled. After that
+    the session is being ended, within bounds of its own, and no signal stops that.
     """
 
     def __init__(self, limit_ms: int | None) -> None:
         self._limit_ms = limit_ms
         self._task: asyncio.Task[Any] | None = None
-        self._raises, self._settles = True, False
+        self._raises, self._settles = False, False
         self.signal: int | None = None
         """The first signal that came."""
         self.is_late = False
@@ -57,23 +60,28 @@ class Interruption:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
+    def begin(self) -> None:
+        """From here on an interruption is raised, and so is one that came before."""
+        self._raises = True
+        if self.status is not None:
+            raise KeyboardInterrupt
+
     @contextlib.contextmanager
     def deferred(self) -> Iterator[None]:
         """While this lasts nothing is raised; what came meanwhile is raised at its end."""
         self._raises = False
         try:
             yield
-        finally:
+        except BaseException:
             self._raises = True
-        if self.status is not None:
-            raise KeyboardInterrupt
+            raise
+        self.begin()
 
     @contextlib.contextmanager
     def cancels(self, task: asyncio.Task[Any] | None) -> Iterator[None]:
         """While this lasts an interruption cancels the task; after it, none does anything."""
         self._task = task
         if task is not None and self.status is not None:
-            # It was raised in a callback of the interpreter's own, such as a weak reference's, and went no further.
             task.cancel()
         try:
             with _wakes(asyncio.get_running_loop()):
@@ -106,6 +114,9 @@ class Interruption:
             self.signal = None if self.is_late else number
         if self._task is None:
             if self._raises:
+                if not self._settles:
+                    # Raised in a callback of the interpreter's own, such as a weak reference's, it goes no further.
+                    signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
                 raise KeyboardInterrupt
             return
         self._task.get_loop().call_soon_threadsafe(self._cancel, self._task)

@@ -72,6 +72,7 @@ def perform(options: Options, tell: Tell) -> int:
     task = _Task(options)
     with task.interruption.heeded():
         try:
+            task.interruption.begin()
             task.prepare(os.environ)
             asyncio.run(task.work())
         except (Exception, KeyboardInterrupt) as failure:

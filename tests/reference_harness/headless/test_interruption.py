@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -140,10 +141,32 @@ def test_an_interruption_that_python_swallows_still_cancels_the_turn() -> None:
             await asyncio.sleep(0)
 
     with interruption.heeded():
+        interruption.begin()
         with contextlib.suppress(KeyboardInterrupt):
             signal.raise_signal(signal.SIGTERM)
         with pytest.raises(asyncio.CancelledError):
             asyncio.run(turn())
+
+
+def test_an_interruption_that_python_swallows_is_raised_again() -> None:
+    """Else a task that waits for its prompt would wait for ever."""
+    interruption = Interruption(None)
+    with interruption.heeded():
+        interruption.begin()
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(KeyboardInterrupt):
+            time.sleep(30)
+    assert interruption.status == "cancelled"
+
+
+def test_an_interruption_before_the_beginning_is_raised_at_it() -> None:
+    """However slow the machine is, it never comes where nobody is prepared for it."""
+    interruption = Interruption(None)
+    with interruption.heeded():
+        signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(KeyboardInterrupt):
+            interruption.begin()
 
 
 def test_a_signal_that_another_thread_gets_wakes_the_turn() -> None:
