@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 
 from signet_recording_proxy.faults import Fault
 from signet_recording_proxy.recorder import Ongoing, Recorder
@@ -35,6 +36,14 @@ class Client:
             for task in waiting:
                 task.cancel()
         return not self._gone.is_set()
+
+    def hears_the_end(self, exchange: Ongoing, then: Callable[[], None]) -> None:
+        """Write the exchange's line, as `finish` does, and call `then`, which lets the client hear the end."""
+        if self.left_at is None:
+            self._recorder.answered(exchange, then)
+        else:
+            self.finish(exchange)
+            then()
 
     def finish(self, exchange: Ongoing) -> None:
         """Write the exchange's line: answered, or cut off by the client at the instant at which it left."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
@@ -26,6 +26,8 @@ Headers = list[tuple[str, str]]
 # Of a head that no line could hold: what a server takes at most is a fraction of it.
 _LONGEST_KEPT = 8192
 _MOST_KEPT = 200
+_MOST_TOGETHER, _LARGE = 64, 64 * 1024
+"""So many lines wait for each other at most, and none for a larger one: they are held in memory meanwhile."""
 _READY_MOST = 64 * 1024
 """Of a larger body nothing is encoded ahead: its exchange would be held twice for as long as the daemon takes."""
 
@@ -99,6 +101,7 @@ class Recorder:
         self._ongoing: dict[int, Ongoing] = {}
         self._quiet = asyncio.Event()
         self._quiet.set()
+        self._waiting: list[tuple[TraceFile, Callable[[], None]]] = []
         self._faults: dict[int, Fault] = {}
         self._fault_count = 0
 
@@ -123,20 +126,58 @@ class Recorder:
 
         `error` is one of the trace format's kinds, `at` the instant at which it happened.
         """
-        if exchange.done:
+        line = self._ended(exchange, error, note, at)
+        if line is not None:
+            exchange.file.end_exchange(line)
+            self._write(exchange.file)
+            self._look_whether_quiet()
+
+    def answered(self, exchange: Ongoing, then: Callable[[], None]) -> None:
+        """As `finish` of one that went well; `then` lets the client hear the end, and is called once the line is there.
+
+        Lines of exchanges that end in the same turn of the loop are written at once.
+        """
+        line = self._ended(exchange, None, "", None)
+        if line is None:
+            then()
             return
+        exchange.file.end_exchange(line)
+        self._waiting.append((exchange.file, then))
+        if not self._ongoing or len(self._waiting) == _MOST_TOGETHER or len(line) > _LARGE:
+            self._write_waiting()
+        elif len(self._waiting) == 1:
+            asyncio.get_running_loop().call_soon(self._write_waiting)
+        self._look_whether_quiet()
+
+    def _write_waiting(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for file in dict.fromkeys([file for file, _ in waiting]):
+            self._write(file)
+        for _, then in waiting:
+            then()
+
+    def _write(self, file: TraceFile) -> None:
+        try:
+            file.write_waiting()
+        except KitError as failure:
+            self.fail(failure)
+
+    def _look_whether_quiet(self) -> None:
+        if not self._ongoing:
+            self._quiet.set()
+
+    def _ended(self, exchange: Ongoing, error: str | None, note: str, at: float | None) -> bytes | None:
+        """The line of an exchange that ends now; None when it has ended before."""
+        if exchange.done:
+            return None
         exchange.done = True
         ended = time.monotonic() if at is None else max(at, exchange.begun)
         del self._ongoing[id(exchange)]
-        try:
-            exchange.file.end_exchange(self._encoded(exchange, error, note, ended))
-        except KitError as failure:
-            self.fail(failure)
+        line = self._encoded(exchange, error, note, ended)
         exchange.request.body.forget()
         if exchange.response is not None:
             exchange.response.body.forget()
-        if not self._ongoing:
-            self._quiet.set()
+        return line
 
     def request_is_whole(self, exchange: Ongoing) -> None:
         """All of a request has come and was passed on: its part of the line is made while the daemon works.
@@ -190,6 +231,7 @@ class Recorder:
 
     def abandon(self, note: str) -> None:
         """Write what is in flight as cut off: the recorder ends."""
+        self._write_waiting()
         for exchange in list(self._ongoing.values()):
             self.finish(exchange, "upstream_reset", note=note)
 

@@ -1,4 +1,4 @@
-"""A trace file that only ever grows: one write a line, and never over an existing file."""
+"""A trace file that only ever grows: by whole lines, and never over an existing file."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ class TraceFile:
         self.open_exchanges = 0
         self._seq = 0
         self._superseded = False
+        self._waiting: list[bytes] = []
         self._fd = _create(path)
         self._zero = time.monotonic()
         created = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         self.header = replace(header, created=created, clock_s=round(self._zero, 6))
-        self._append(encode(self.header.to_json()))
+        self._write(encode(self.header.to_json()))
 
     def number(self) -> int:
         """The next number, from 1; exchanges and marks share the count."""
@@ -49,33 +50,40 @@ class TraceFile:
         return self.number()
 
     def end_exchange(self, line: bytes) -> None:
-        """Write the line of an exchange that `begin_exchange` announced."""
+        """Take the line of an exchange that `begin_exchange` announced; it waits for `write_waiting`."""
         self.open_exchanges -= 1
-        self.written += 1
-        self._append(line)
+        self._waiting.append(line)
+
+    def write_waiting(self) -> None:
+        """Write the lines that wait, at once."""
+        if self._waiting:
+            lines, self._waiting = self._waiting, []
+            self.written += len(lines)
+            self._write(b"".join(lines))
         self._close_when_done()
 
     def mark(self, name: str, data: Mapping[str, Any]) -> int:
         """Write a mark, return its number."""
         seq = self.number()
-        self._append(encode({"kind": "mark", "seq": seq, "t": self.seconds(), "name": name, "data": data}))
+        self.write_waiting()
+        self._write(encode({"kind": "mark", "seq": seq, "t": self.seconds(), "name": name, "data": data}))
         return seq
 
     def supersede(self) -> None:
         """Another file follows: close this one as soon as its open exchanges have their lines."""
         self._superseded = True
-        self._close_when_done()
+        self.write_waiting()
 
     def _close_when_done(self) -> None:
         if self._superseded and not self.open_exchanges and self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
-    def _append(self, line: bytes) -> None:
+    def _write(self, lines: bytes) -> None:
         try:
-            written = os.write(self._fd, line)
-            while written < len(line):  # only a full disk or a signal cuts a write to a file short
-                written += os.write(self._fd, line[written:])
+            written = os.write(self._fd, lines)
+            while written < len(lines):  # only a full disk or a signal cuts a write to a file short
+                written += os.write(self._fd, lines[written:])
         except OSError as failure:
             raise KitError(
                 f"the trace cannot be written: {failure.strerror or failure}",

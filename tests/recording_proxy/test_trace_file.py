@@ -30,6 +30,7 @@ def test_it_can_be_read_at_any_time(tmp_path: Path) -> None:
     first = file.begin_exchange()
     assert file.mark("step", {"a": 1}) == 2
     file.end_exchange(line(first))
+    file.write_waiting()
     read = trace.read(tmp_path / "t")
     assert ([e.seq for e in read.exchanges], [m.seq for m in read.marks]) == ([1], [2])
 
@@ -57,5 +58,6 @@ def test_a_superseded_file_closes_after_its_last_exchange(tmp_path: Path) -> Non
     file.supersede()
     assert len(open_files() - before) == 1
     file.end_exchange(line(seq))
+    file.write_waiting()
     assert len(trace.read(tmp_path / "t").exchanges) == 1
     assert open_files() == before

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Coroutine
+from functools import partial
 from typing import Any, Final, Protocol
 
 from signet_recording_proxy.client import Client
@@ -43,6 +44,9 @@ class Asked(Protocol):
 
     def answer_is_out(self, *, keeps_open: bool) -> None:
         """The client was sent the whole answer."""
+
+    def crashed(self, bug: Exception) -> None:
+        """Sending raised this."""
 
 
 class AnswerWay:
@@ -157,9 +161,17 @@ class AnswerWay:
         if self._chunked:
             out.append(wire.last_chunk(answer.trailers))
         # Who has heard the end finds the line on disk: it is written before the last bytes go out.
-        self._asked.presence.finish(self._exchange)
-        self._asked.write(b"".join(out))
-        self._asked.answer_is_out(keeps_open=answer.keeps_open and self._chunked is answer.chunked)
+        self._asked.presence.hears_the_end(self._exchange, partial(self._let_hear, b"".join(out)))
+
+    def _let_hear(self, end: bytes) -> None:
+        if self._asked.over:
+            return  # the client left, or was reset, in the turn of the loop in which the answer ended
+        try:
+            self._asked.write(end)
+            answer = self._answer
+            self._asked.answer_is_out(keeps_open=answer.keeps_open and self._chunked is answer.chunked)
+        except Exception as bug:  # noqa: BLE001 - a bug costs this exchange, and none of those that end with it
+            self._asked.crashed(bug)
 
     def _release(self) -> None:
         """Pass on what was kept back, and from now on whatever comes."""
