@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -53,6 +54,19 @@ def test_a_long_needle_is_found_at_any_place(needles: set[str], data: st.DataObj
     text = data.draw(st.text("wxyz", max_size=90), label="before") + chosen + data.draw(st.text("wxyz"), label="after")
     assert Needles(dict.fromkeys(ordered, 3)).first_in(text, 4) == 3
     assert Needles(dict.fromkeys(ordered, 3)).first_in(text, 3) is None
+
+
+@pytest.mark.parametrize("length", [4, 5, 47, 48, 49, 80])
+@pytest.mark.parametrize("shared", [0, 1, 23, 24, 25, 46, 47, 79])
+def test_needle_is_found_wherever_it_differs_from_the_others(length: int, shared: int) -> None:
+    """At the beginning of a text, at its end and at each place between, whatever the needles have in common."""
+    shared = min(shared, length - 1)
+    needles = [("a" * shared + letter).ljust(length, "q") for letter in "bcdfghijklmnop"]
+    known = Needles({needle: seq for seq, needle in enumerate(needles, start=1)})
+    for before in range(50):
+        for after in (0, 1, 24, 49):
+            assert known.first_in("z" * before + needles[9] + "z" * after, 20) == 10
+            assert known.first_in("z" * before + needles[9] + "z" * after, 10) is None
 
 
 @given(
