@@ -65,3 +65,52 @@ def test_a_token_in_the_path_is_told_once(tmp_path: Path) -> None:
     """Percent-encoded or not."""
     for path in (f"/api/hooks/{TOKEN}", f"/api/hooks/{TOKEN.replace('_', '%5F')}"):
         assert len(token_judgement(tmp_path, path=path).findings) == 1
+
+
+LONG = "n" * 30 + "-" + "m" * 60
+
+
+@pytest.mark.parametrize(
+    ("request_", "place"),
+    [
+        ({"query": {LONG: TOKEN}}, f"the query parameter {LONG[:40]}"),
+        ({"headers": {LONG.upper(): TOKEN}}, f"the header {LONG[:40]}"),
+        ({"body": {LONG: TOKEN}}, f"/{LONG[:79]} of the body"),
+    ],
+    ids=["query", "header", "body"],
+)
+def test_beginning_of_a_token_and_of_its_place_is_shown(request_: Any, place: str, tmp_path: Path) -> None:
+    """Of the token twelve characters, of the name of its place as many as a line holds."""
+    (finding,) = token_judgement(tmp_path, **request_).findings
+    assert finding.received == "sig_sk_01234…"
+    assert finding.message == f"a token stands outside the Authorization header, in {place}"
+    assert finding.fold == place
+
+
+@pytest.mark.parametrize(
+    ("authorization", "shown"),
+    [("Basic dXNlcjpwYXNz", "Basic …"), (f"{LONG} x", f"{LONG[:20]} …"), ("Bearer  two", "Bearer …"), ("", " …")],
+)
+def test_kind_of_an_authorization_is_shown_alone(authorization: str, shown: str, tmp_path: Path) -> None:
+    """What follows it may be a password."""
+    (finding,) = token_judgement(tmp_path, {}, headers={"authorization": authorization}).findings
+    assert (finding.message, finding.received) == ("Authorization is not `Bearer <token>`", shown)
+
+
+@pytest.mark.parametrize(
+    ("headers", "verdict"),
+    [
+        ([["authorization", "Bearer abc"]], Verdict.PASS),
+        ([["authorization", "Bearer abc"], ["authorization", "abc"]], Verdict.FAIL),
+        ([["authorization", "abc"], ["authorization", "Bearer abc"]], Verdict.FAIL),
+        ([["cookie", "<redacted:1>"]], Verdict.NOT_APPLICABLE),
+        ([["x-signet-agent-id", "<redacted:1>"]], Verdict.FAIL),
+        ([["X-API-Key", "<redacted:1>"]], Verdict.FAIL),
+        ([["cookie", "<redacted:1>"], ["authorization", "Bearer <redacted:1>"]], Verdict.FAIL),
+        ([["cookie", "<redacted:1>"], ["authorization", "Bearer <redacted:2>"]], Verdict.PASS),
+        ([["cookie", TOKEN]], Verdict.FAIL),
+    ],
+)
+def test_token_in_a_header(headers: list[list[str]], verdict: Verdict, tmp_path: Path) -> None:
+    """Authorization is its place; a redacted secret elsewhere is the token where it tells who calls, or is the same."""
+    assert token_judgement(tmp_path, {}, headers=headers).verdict is verdict
