@@ -82,6 +82,7 @@ class Trial:
         self._items = [item for item in session.items if isinstance(item, pytest.Function)]
         self._numbers = {item.nodeid: number for number, item in enumerate(self._items)}
         self._see_what_is_reached()
+        gc.unfreeze()  # what the tests' own collection froze, no search would find
         self._functions = self._living_functions()
         self._compiled = {module: _compiled(module, module.read_text("utf-8")) for module in self.modules}
         self._names = {module.__file__: module for module in self._loaded()}

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from signet_conformance.engine import judge
+from tests.engine.test_large_recordings import nothing_is_held
+from tests.support.case_traces import build
+
 from .test_conversation import AWAY, Item, hook, judgement, step, verdict
 
 LONG = ",".join(f"{n}-invoices" for n in range(100))
@@ -46,12 +50,13 @@ MINE, OTHER = "Invoices were told.", "Flowerpots were counted."
         ([*compacted(OTHER, OTHER, "s2", "k-2"), *compacted(MINE, OTHER)], OTHER),
         ([*compacted(OTHER, OTHER, "s2", "k-2"), step("start"), hook("session-start"), hook("pre-compaction"),
           hook("compaction-complete", summary=MINE)], None),
+        ([*compacted(OTHER, OTHER, "s0", "k-0"), *compacted(MINE, OTHER)], OTHER),
         ([*compacted(MINE, OTHER), *compacted(OTHER, OTHER)[2:]], OTHER),
         ([*compacted(MINE, MINE), *compacted(MINE, OTHER, "s2", "k-2")], OTHER),
         ([*compacted(MINE, MINE), *compacted(OTHER, MINE)[2:]], None),
         ([step("compact", summary=OTHER), hook("compaction-complete", "k-9", summary=MINE)], MINE),
     ],
-    ids=["of another session", "only another is told", "left later", "the second", "left before", "a key's first use"],
+    ids=["of another session", "only another is told", "of one that sorts before", "left later", "the second", "left before", "a key's first use"],
 )  # fmt: skip
 def test_summary_is_that_of_its_own_session(tmp_path: Path, items: Sequence[Item], received: str | None) -> None:
     """What was left of this session, up to this complete, is the measure."""
@@ -72,9 +77,10 @@ COMPLETE = hook("compaction-complete", summary=MINE)
         ([*AWAY, hook("session-start"), COMPLETE], "WARN"),
         ([AWAY_ON, hook("session-start"), hook("session-start", "k-2"), AWAY_OFF, COMPLETE], "INCONCLUSIVE"),
         ([hook("session-start"), hook("user-prompt-submit"), COMPLETE, *AWAY], "WARN"),
+        ([hook("session-start"), *AWAY, hook("user-prompt-submit"), COMPLETE], "WARN"),
         ([*AWAY, hook("session-start"), hook("user-prompt-submit"), COMPLETE], "WARN"),
     ],
-    ids=["first", "meanwhile", "between", "before all", "over the last", "afterwards", "before both"],
+    ids=["first", "meanwhile", "between", "before all", "over the last", "afterwards", "before the last", "before both"],
 )
 def test_pre_compaction_may_have_met_nobody(tmp_path: Path, items: Sequence[Item], expected: str) -> None:
     """Where nothing listened since the key's last hook, a pre-compaction may be lost; where it did, it was not sent."""
@@ -87,3 +93,42 @@ def test_second_complete_is_judged_by_what_went_before(tmp_path: Path) -> None:
     for first, expected in ((refused, "PASS"), (COMPLETE, "WARN")):
         items = [hook("session-start"), hook("pre-compaction"), first, COMPLETE]
         assert verdict(tmp_path, items, "SIG-CMP-003") == expected
+
+
+def test_summary_that_was_cut_ends_no_look_at_the_next(tmp_path: Path) -> None:
+    """Each complete is held against what was left."""
+    items = [*compacted(LONG, LONG[:200] + " and so on"), *compacted(MINE, OTHER, "s2", "k-2")]
+    (finding,) = judgement(tmp_path, items, "SIG-CMP-002").findings
+    assert finding.received == OTHER
+
+
+def test_each_pre_compaction_is_judged_by_what_came_after_it(tmp_path: Path) -> None:
+    """One may have been completed while nothing listened; the next was not."""
+    pre = hook("pre-compaction")
+    items = [hook("session-start"), pre, *AWAY, pre, hook("user-prompt-submit")]
+    (finding,) = judgement(tmp_path, items, "SIG-CMP-008").findings
+    assert finding.exchanges == (5, 6)
+
+
+KEYLESS_PRE, KEYLESS_COMPLETE = (
+    hook(name, "", summary=MINE, harness="pi") for name in ("pre-compaction", "compaction-complete")
+)
+
+
+@pytest.mark.parametrize("requirement", ["SIG-CMP-003", "SIG-CMP-004"])
+@pytest.mark.parametrize(
+    "items",
+    [
+        [KEYLESS_PRE, hook("session-start"), KEYLESS_COMPLETE],
+        [KEYLESS_PRE, KEYLESS_COMPLETE, hook("session-start"), KEYLESS_COMPLETE],
+        [KEYLESS_PRE, hook("pre-compaction"), KEYLESS_COMPLETE, COMPLETE, hook("pre-compaction"), KEYLESS_COMPLETE],
+        [hook("session-start"), hook("pre-compaction"), COMPLETE, COMPLETE],
+    ],
+    ids=["prepared", "twice", "beside a session", "of a session"],
+)
+def test_hooks_without_a_key_count_as_one_key(tmp_path: Path, items: Sequence[Item], requirement: str) -> None:
+    """In a recording too large to be held too, where they lie in pieces far from each other."""
+    file, only = tmp_path / "trace.jsonl", frozenset({requirement})
+    held = judge(build(file, items), only).judgements[requirement]
+    with nothing_is_held():
+        assert judge(build(file, items), only).judgements[requirement] == held
