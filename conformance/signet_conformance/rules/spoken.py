@@ -22,7 +22,6 @@ from signet_conformance.rules.steps import (
 from signet_conformance.rules.turns import plain
 from signet_conformance.trace.marks import SkippedMark, StepMark, StepName
 
-"""Unicode's category Cc, without the tab and the line feed."""
 _REDACTION = "<redacted:"
 _REFUSED = (401, 403, 409)
 
