@@ -18,6 +18,7 @@ FIRST, SECOND = (
     ("What is due in the ledger?", "Three invoices are."),
     ("Who wrote them, and when?", "Nobody knows it yet."),
 )
+THIRD = ("Shall it be told to the owner?", "It was told already.")
 FOREIGN = ("Where is the spare key kept?", "Under the third flowerpot.")
 
 
@@ -58,7 +59,7 @@ def judgement(folder: Path, items: Sequence[Item], requirement: str) -> Judgemen
         is_step = item.get("mark") == "step"
         numbered.append({**item, "data": {"index": steps, **item["data"]}} if is_step else item)
         steps += is_step
-    return judge(build(folder / "trace.jsonl", numbered)).judgements[requirement]
+    return judge(build(folder / "trace.jsonl", numbered, shared=False), frozenset({requirement})).judgements[requirement]
 
 
 def verdict(folder: Path, items: Sequence[Item], requirement: str = "SIG-END-012") -> str:
@@ -108,6 +109,8 @@ AWAY = [
     ("before", "spared"),
     [
         ([said(FIRST), step("compact")], True),
+        ([said(FIRST), said(THIRD), step("compact")], True),
+        ([said(("/status " + FIRST[0], FIRST[1])), said(THIRD)], False),
         ([said(FIRST), step("end"), hook("session-end"), step("resume"), hook("session-start")], True),
         ([AWAY[0], said(FIRST), AWAY[1]], True),
         ([step("prompt", text=FIRST[0])], True),
@@ -118,7 +121,7 @@ AWAY = [
         ([said((f"Question number {n}?", f"Answer number {n}.")) for n in range(11)], False),
         ([said(FIRST), {"mark": "skipped", "data": {"index": 1, "reason": "the host keeps it"}}], True),
     ],
-    ids=["compacted", "resumed", "away", "unanswered", "command", "reply", "long", "many", "not so many", "skipped"],
+    ids=["compacted", "two compacted", "after a command", "resumed", "away", "unanswered", "command", "reply", "long", "many", "not so many", "skipped"],
 )
 def test_turn_that_may_be_left_out(tmp_path: Path, before: list[Item], spared: bool) -> None:
     """What a compaction took, a resumed session had before, an outage met, or a limit cuts need not be told."""
@@ -282,9 +285,10 @@ def told_before(**more: Any) -> Item:
     [
         ([said(FIRST), told_before(), said(SECOND)], "PASS"),
         ([said(FIRST), told_before(key="k-9"), said(SECOND)], "WARN"),
+        ([said(FIRST), told_before(key="k-0"), said(SECOND)], "WARN"),
         ([said(FIRST), said(SECOND)], "WARN"),
     ],
-    ids=["told before", "told of another key", "never told"],
+    ids=["told before", "told of another key", "of one that sorts before", "never told"],
 )
 def test_transcript_may_tell_what_is_new_alone(tmp_path: Path, between: list[Item], expected: str) -> None:
     """What an earlier transcript of the key has told need not be told again."""
@@ -303,6 +307,9 @@ def test_later_transcript_does_not_make_up_for_an_end(tmp_path: Path) -> None:
     "items",
     [
         ended(transcript((FIRST[0], "It is <redacted:1>.")), said(FIRST), said(SECOND)),
+        [*ended("", said(FIRST), said(SECOND))[:-2], told_before(), told_before(), step("tool"), told_before()],
+        [hook("session-start"), said(FIRST), said(SECOND), said(THIRD), *ended(transcript(FIRST))[2:]],
+        ended(transcript(FIRST)),
         [
             *ended(transcript(FIRST), said(FIRST))[:-2],
             hook("session-checkpoint-extract", transcript=transcript(SECOND)),
@@ -319,7 +326,7 @@ def test_later_transcript_does_not_make_up_for_an_end(tmp_path: Path) -> None:
         [AWAY[0], step("start"), AWAY[1], *ended(transcript(SECOND), said(FIRST))[1:]],
         ended(transcript(("Which?", FIRST[1])), said(("Which <redacted:1>?", FIRST[1]))),
     ],
-    ids=["redacted", "a checkpoint", "not opened", "latest step", "of another session", "began away", "redacted step"],
+    ids=["redacted", "checkpoints", "never opened", "nothing said", "a checkpoint", "not opened", "latest step", "of another session", "began away", "redacted step"],
 )
 def test_what_need_not_be_told(tmp_path: Path, items: list[Item]) -> None:
     """Nobody can tell whether it was left out, or it was not to be told yet."""
@@ -337,3 +344,34 @@ def test_turns_before_the_latest_opening_are_told_already(tmp_path: Path) -> Non
     for forgets in ("pre_compaction", "compaction_complete", "clear"):
         assert verdict(tmp_path, ended(transcript(SECOND), said(FIRST), step(forgets), said(SECOND))) == "PASS"
         assert verdict(tmp_path, ended(transcript(FIRST), said(FIRST), step(forgets), said(SECOND))) == "WARN"
+
+
+LEFT = ended(transcript(SECOND), said(FIRST), said(SECOND))
+"""A session whose end leaves its first turn out."""
+AGAIN = [step("resume"), hook("session-start"), said(THIRD)]
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [{"mark": "step", "data": {"step": "tool"}}, *LEFT],
+        [*LEFT, *AGAIN],
+        [step("start", "s0"), hook("session-start", "k-0"), *LEFT[:2], step("clear", "s0"), *LEFT[2:]],
+        [*LEFT[:3], step("clear", "s0"), hook("session-end", "k-0"), *LEFT[3:]],
+        ended(transcript(SECOND), said(FIRST), *[step("tool")] * 13, said(SECOND)),
+        ended(transcript(SECOND), said(FIRST), *[step("checkpoint")] * 13, said(SECOND)),
+        [AWAY[0], step("start"), AWAY[1], said(THIRD), step("end"), *AGAIN[:2], *LEFT[2:]],
+    ],
+    ids=["no session's", "goes on", "beside", "another is cleared", "tools", "checkpoints", "opened again"],
+)
+def test_what_takes_nothing_from_an_end(tmp_path: Path, items: list[Item]) -> None:
+    """Steps of other sessions or kinds, later ones, and an outage before the session was opened again."""
+    (finding,) = judgement(tmp_path, items, "SIG-END-012").findings
+    assert (finding.message, finding.expected) == (f"{LEFT_OUT} user said", FIRST[0])
+
+
+def test_text_of_another_step_is_no_turn(tmp_path: Path) -> None:
+    """What a tool was told may stand in the transcript as often as it likes."""
+    tool = step("tool", text="Look it up in the ledger.", reply="It was looked up there.")
+    told = transcript(FIRST, ("Look it up in the ledger.", ""), ("Look it up in the ledger.", ""))
+    assert verdict(tmp_path, ended(told, said(FIRST), tool)) == "PASS"
