@@ -48,6 +48,7 @@ LOST: Mapping[str, tuple[Sequence[Item], list[tuple[int, list[str], bool, list[i
     "of another step": ([step(0), handler(1)], []),
     "without a step": ([handler(0)], []),
     "in a step that is no prompt": ([step(0, "start"), handler(0)], []),
+    "in a step that ends": ([step(0, "end"), handler(0)], []),
     "in a step of an unknown kind": ([step(0, "undo"), handler(0)], []),
     "twice in a step": ([step(0), handler(0), handler(0)], [(0, [], False, [])]),
     "twice in a step, beside one that is caught": (
@@ -163,3 +164,71 @@ def test_silence_with_a_reason(items: Sequence[Item], tmp_path: Path) -> None:
     """Who spoke, was told not to, could not, or was perhaps never asked to, is not blamed for silence."""
     judged = judge(build(tmp_path / "trace.jsonl", items, shared=False), frozenset({"SIG-LOAD-002"}))
     assert not judged.judgements["SIG-LOAD-002"].findings
+
+
+@pytest.mark.parametrize(
+    ("end", "message"),
+    [
+        ({"outcome": "blocked"}, "step 4: the daemon was unreachable, and before_prompt blocked the user's turn"),
+        (
+            {"outcome": "thrown", "lost": True},
+            "step 4: the daemon was unreachable, and the user's turn was lost in before_prompt",
+        ),
+    ],
+)
+def test_how_a_turn_was_lost_is_told(end: Mapping[str, Any], message: str, tmp_path: Path) -> None:
+    """A handler may block a turn, or take it along when it fails."""
+    items = [fault("reset"), step(4), CALL, handler(4, **end)]
+    judged = judge(build(tmp_path / "trace.jsonl", items, shared=False), frozenset({"SIG-FAIL-001"}))
+    (finding,) = judged.judgements["SIG-FAIL-001"].findings
+    assert (finding.message, finding.exchanges) == (message, (3,))
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"accepted": None}, "whether its host takes what was installed is not known"),
+        (
+            {"accepted": None, "file": "hooks.json", "host": "codex", "release": "0.169.0"},
+            "whether codex 0.169.0 takes hooks.json is not known",
+        ),
+        ({"accepted": False}, "its host does not accept what was installed"),
+        ({"accepted": False, "file": "hooks.json", "words": "no"}, "its host does not accept hooks.json: no"),
+    ],
+)
+def test_what_is_told_of_an_installed_file(data: Mapping[str, Any], message: str, tmp_path: Path) -> None:
+    """Which file, which host, and what that said."""
+    items = [mark("installed", **data)]
+    judged = judge(build(tmp_path / "trace.jsonl", items, shared=False), frozenset({"SIG-LOAD-002"}))
+    assert judged.judgements["SIG-LOAD-002"].message == message
+
+
+ELSEWHERE = "not to the daemon address that the connector was given"
+
+
+@pytest.mark.parametrize(
+    ("items", "message"),
+    [
+        (
+            [step(0), CALL, mark("stray", method="POST", path="/api/hooks/session-end", address="[::1]:3850")],
+            f"POST /api/hooks/session-end went to [::1]:3850, {ELSEWHERE}",
+        ),
+        ([mark("stray")], f"a request  went to the default port, {ELSEWHERE}"),
+        ([step(0), CALL, CALL, CALL], "3 subjects"),
+        ([CALL, CALL], "nothing in the trace is subject to it"),
+        ([step(0)], "nothing in the trace is subject to it"),
+    ],
+    ids=["away", "away without a word", "all came", "nobody watched", "nothing came"],
+)
+def test_where_requests_went(items: Sequence[Item], message: str, tmp_path: Path) -> None:
+    """Each request that came counts where the kit drove, and each that went elsewhere is told."""
+    judged = judge(build(tmp_path / "trace.jsonl", items, shared=False), frozenset({"SIG-LOAD-003"}))
+    assert judged.judgements["SIG-LOAD-003"].message == message
+
+
+def test_few_exchanges_are_named_beside_a_handler(tmp_path: Path) -> None:
+    """The first twenty of its step; of requests that went elsewhere, twenty are told."""
+    (finding,) = loads(tmp_path, CALL, step(0), *[CALL] * 30, handler(0)).findings
+    assert finding.exchanges == tuple(range(3, 23))
+    strays = build(tmp_path / "strays.jsonl", [mark("stray")] * 30, shared=False)
+    assert len(judge(strays, frozenset({"SIG-LOAD-003"})).judgements["SIG-LOAD-003"].findings) == 20

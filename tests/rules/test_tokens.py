@@ -114,3 +114,52 @@ def test_kind_of_an_authorization_is_shown_alone(authorization: str, shown: str,
 def test_token_in_a_header(headers: list[list[str]], verdict: Verdict, tmp_path: Path) -> None:
     """Authorization is its place; a redacted secret elsewhere is the token where it tells who calls, or is the same."""
     assert token_judgement(tmp_path, {}, headers=headers).verdict is verdict
+
+
+CUT = {"cut": True, "size": 90, "sha256": "0" * 64, "text": f"at {TOKEN}", "media_type": "text/plain"}
+
+
+@pytest.mark.parametrize(
+    ("request_", "pointer"),
+    [
+        ({"body": {"project": TOKEN}}, "/request/body/json/project"),
+        ({"raw_body": {"text": TOKEN, "media_type": "text/plain"}}, "/request/body/text"),
+        ({"raw_body": CUT}, "/request/body/text"),
+        ({"path": f"/api/hooks/{TOKEN}"}, "/request/path"),
+        ({"query": {"project": TOKEN}}, "/request/query"),
+        ({"headers": {"accept": TOKEN}}, "/request/headers"),
+    ],
+)
+def test_finding_points_at_the_token(request_: Any, pointer: str, tmp_path: Path) -> None:
+    """At the member of the line that holds it."""
+    (finding,) = token_judgement(tmp_path, **request_).findings
+    assert finding.pointer == pointer
+
+
+def test_web_token_is_shown_from_its_beginning(tmp_path: Path) -> None:
+    """So that a reader knows it again."""
+    (finding,) = token_judgement(tmp_path, {"project": f"at {JWT}"}).findings
+    assert finding.received == "eyJhbGciOiJI…"
+
+
+def test_other_headers_are_no_authorization(tmp_path: Path) -> None:
+    """Whatever they hold, and wherever they sort."""
+    headers = [["accept", "*/*"], ["authorization", "Bearer abc"], ["x-note", "abc"]]
+    assert token_judgement(tmp_path, {}, headers=headers).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict"),
+    [
+        ({"text": "hello"}, Verdict.FAIL),
+        ({"text": TOKEN}, Verdict.INCONCLUSIVE),
+        ({"reply": f"It is {TOKEN}."}, Verdict.INCONCLUSIVE),
+        ({"input": {"command": [TOKEN]}}, Verdict.INCONCLUSIVE),
+    ],
+)
+def test_token_that_nobody_said(said: Any, verdict: Verdict, tmp_path: Path) -> None:
+    """Where marks tell what was said, in a text, a reply or what a tool was given, a token in a prompt is a leak."""
+    step = {"mark": "step", "data": {"step": "prompt", "session": "s1", **said}}
+    sent = {"method": "POST", "path": "/api/hooks/user-prompt-submit", "body": {"userMessage": TOKEN}}
+    trace = build(tmp_path / "trace.jsonl", [step, {"request": sent}], shared=False)
+    assert judge(trace, frozenset({"SIG-HTTP-009"})).judgements["SIG-HTTP-009"].verdict is verdict
