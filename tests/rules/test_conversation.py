@@ -308,7 +308,7 @@ def test_later_transcript_does_not_make_up_for_an_end(tmp_path: Path) -> None:
     [
         ended(transcript((FIRST[0], "It is <redacted:1>.")), said(FIRST), said(SECOND)),
         [*ended("", said(FIRST), said(SECOND))[:-2], told_before(), told_before(), step("tool"), told_before()],
-        [hook("session-start"), said(FIRST), said(SECOND), said(THIRD), *ended(transcript(FIRST))[2:]],
+        [said(FIRST), hook("session-start"), said(SECOND), said(THIRD), *ended(transcript(FIRST))[2:]],
         ended(transcript(FIRST)),
         [
             *ended(transcript(FIRST), said(FIRST))[:-2],
@@ -330,7 +330,7 @@ def test_later_transcript_does_not_make_up_for_an_end(tmp_path: Path) -> None:
 )
 def test_what_need_not_be_told(tmp_path: Path, items: list[Item]) -> None:
     """Nobody can tell whether it was left out, or it was not to be told yet."""
-    assert verdict(tmp_path, items) != "WARN"
+    assert verdict(tmp_path, items) not in ("WARN", "ERROR")
 
 
 def test_parent_may_tell_what_its_sub_agent_said(tmp_path: Path) -> None:
