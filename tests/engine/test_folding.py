@@ -14,7 +14,7 @@ from signet_conformance.errors import UsageError
 from signet_conformance.facts import Recording
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
 from signet_conformance.rules import rule_for
-from signet_conformance.rules.outcome import PASS, Outcome
+from signet_conformance.rules.outcome import PASS, Outcome, no_subject
 from tests.support.trace_parts import exchange, trace
 
 OWN = "ACME-RULE-001"
@@ -66,6 +66,21 @@ def test_no_finding_is_not_applicable() -> None:
     assert (judgement.verdict, judgement.reason, judgement.subjects) == (Verdict.NOT_APPLICABLE, Reason.NO_SUBJECT, 0)
 
 
+def test_why_nothing_is_subject_to_it_is_told() -> None:
+    """Where a rule knows why, the first reason stands in place of the usual words."""
+    _register(no_subject("the application owns it"), no_subject("nobody owns it"))
+    judgement = _own()
+    assert (judgement.verdict, judgement.reason) == (Verdict.NOT_APPLICABLE, Reason.NO_SUBJECT)
+    assert (judgement.message, judgement.findings) == ("the application owns it", ())
+
+
+@pytest.mark.parametrize(("count", "words"), [(1, "1 subject"), (2, "2 subjects"), (3, "3 subjects")])
+def test_subjects_that_conform_are_counted(count: int, words: str) -> None:
+    """One is told in the singular."""
+    _register(*[PASS] * count)
+    assert _own().message == words
+
+
 @pytest.mark.parametrize(
     ("verdict", "reason"),
     [("FAIL", Reason.BREACH), ("WARN", Reason.BREACH), ("PASS", Reason.CONFORMING), ("INCONCLUSIVE", Reason.UNDECIDED)],
@@ -84,11 +99,11 @@ def test_one_pass_outweighs_any_number_of_undecided() -> None:
 
 def test_findings_beyond_the_bound_name_their_exchanges_alone() -> None:
     """Findings beyond the bound are kept without what was sent, so that each broken exchange is marked and counted."""
-    _register(*[_found("FAIL", n) for n in range(1, MAX_FINDINGS + 51)])
+    _register(*[Finding(Verdict.FAIL, (n,), "no", received=n) for n in range(1, MAX_FINDINGS + 51)])
     judgement = _own()
     assert {finding.exchanges for finding in judgement.findings} == {(n,) for n in range(1, MAX_FINDINGS + 51)}
     assert judgement.subjects == MAX_FINDINGS + 50
-    assert all(finding.received is None for finding in judgement.findings[MAX_FINDINGS:])
+    assert [finding.received for finding in judgement.findings] == [*range(1, MAX_FINDINGS + 1), *[None] * 50]
 
 
 def test_a_breach_after_many_findings_is_kept() -> None:

@@ -24,6 +24,15 @@ def test_another_trace_has_a_recording_of_its_own() -> None:
     assert [call.seq for call in bare.recording.calls] == [1]
 
 
+def test_what_was_judged_twice_is_equal() -> None:
+    """By its trace and its judgements: the recording is how they came about, and no part of what is shown."""
+    given = trace(exchange(1, harness="openclaw"))
+    judged = judge(given)
+    assert judged == judge(given)
+    assert "_recording" not in repr(judged)
+    assert judged.verdicts["SIG-START-001"] is judged.judgements["SIG-START-001"].verdict
+
+
 def test_a_body_is_parsed_once() -> None:
     """The object in a text body is the same one whenever it is asked for."""
     body = Body(text='{"harness": "openclaw"}')
