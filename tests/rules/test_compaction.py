@@ -80,7 +80,16 @@ COMPLETE = hook("compaction-complete", summary=MINE)
         ([hook("session-start"), *AWAY, hook("user-prompt-submit"), COMPLETE], "WARN"),
         ([*AWAY, hook("session-start"), hook("user-prompt-submit"), COMPLETE], "WARN"),
     ],
-    ids=["first", "meanwhile", "between", "before all", "over the last", "afterwards", "before the last", "before both"],
+    ids=[
+        "first",
+        "meanwhile",
+        "between",
+        "before all",
+        "over the last",
+        "afterwards",
+        "before the last",
+        "before both",
+    ],
 )
 def test_pre_compaction_may_have_met_nobody(tmp_path: Path, items: Sequence[Item], expected: str) -> None:
     """Where nothing listened since the key's last hook, a pre-compaction may be lost; where it did, it was not sent."""

@@ -59,7 +59,9 @@ def judgement(folder: Path, items: Sequence[Item], requirement: str) -> Judgemen
         is_step = item.get("mark") == "step"
         numbered.append({**item, "data": {"index": steps, **item["data"]}} if is_step else item)
         steps += is_step
-    return judge(build(folder / "trace.jsonl", numbered, shared=False), frozenset({requirement})).judgements[requirement]
+    return judge(build(folder / "trace.jsonl", numbered, shared=False), frozenset({requirement})).judgements[
+        requirement
+    ]
 
 
 def verdict(folder: Path, items: Sequence[Item], requirement: str = "SIG-END-012") -> str:
@@ -121,7 +123,20 @@ AWAY = [
         ([said((f"Question number {n}?", f"Answer number {n}.")) for n in range(11)], False),
         ([said(FIRST), {"mark": "skipped", "data": {"index": 1, "reason": "the host keeps it"}}], True),
     ],
-    ids=["compacted", "two compacted", "after a command", "resumed", "away", "unanswered", "command", "reply", "long", "many", "not so many", "skipped"],
+    ids=[
+        "compacted",
+        "two compacted",
+        "after a command",
+        "resumed",
+        "away",
+        "unanswered",
+        "command",
+        "reply",
+        "long",
+        "many",
+        "not so many",
+        "skipped",
+    ],
 )
 def test_turn_that_may_be_left_out(tmp_path: Path, before: list[Item], spared: bool) -> None:
     """What a compaction took, a resumed session had before, an outage met, or a limit cuts need not be told."""
@@ -326,7 +341,18 @@ def test_later_transcript_does_not_make_up_for_an_end(tmp_path: Path) -> None:
         [AWAY[0], step("start"), AWAY[1], *ended(transcript(SECOND), said(FIRST))[1:]],
         ended(transcript(("Which?", FIRST[1])), said(("Which <redacted:1>?", FIRST[1]))),
     ],
-    ids=["redacted", "checkpoints", "never opened", "nothing said", "a checkpoint", "not opened", "latest step", "of another session", "began away", "redacted step"],
+    ids=[
+        "redacted",
+        "checkpoints",
+        "never opened",
+        "nothing said",
+        "a checkpoint",
+        "not opened",
+        "latest step",
+        "of another session",
+        "began away",
+        "redacted step",
+    ],
 )
 def test_what_need_not_be_told(tmp_path: Path, items: list[Item]) -> None:
     """Nobody can tell whether it was left out, or it was not to be told yet."""
