@@ -56,7 +56,8 @@ MINE, OTHER = "Invoices were told.", "Flowerpots were counted."
         ([*compacted(MINE, MINE), *compacted(OTHER, MINE)[2:]], None),
         ([step("compact", summary=OTHER), hook("compaction-complete", "k-9", summary=MINE)], MINE),
     ],
-    ids=["of another session", "only another is told", "of one that sorts before", "left later", "the second", "left before", "a key's first use"],
+    ids=["of another session", "only another is told", "of one that sorts before", "left later", "the second",
+         "left before", "a key's first use"],
 )  # fmt: skip
 def test_summary_is_that_of_its_own_session(tmp_path: Path, items: Sequence[Item], received: str | None) -> None:
     """What was left of this session, up to this complete, is the measure."""
