@@ -171,11 +171,11 @@ def test_recording_that_is_shared_is_not_held(tmp_path: Path, monkeypatch: pytes
     name.write_bytes(
         HEADER + b'{"kind":"exchange","seq":1,"t0":0,"t1":1,"request":{"method":"GET","path":"/health"}}\n'
     )
-    assert isinstance(read(name, shared=True).exchanges, Shelf)
+    assert isinstance(read(name, workers=2).exchanges, Shelf)
     assert isinstance(read(name).exchanges, tuple)
     with name.open("ab") as stream:
         stream.write(b'{"kind":"mark","seq":2,"t":1,"name":"step"}\n')
-    assert isinstance(read(name, shared=True).exchanges, tuple)
+    assert isinstance(read(name, workers=2).exchanges, tuple)
 
 
 def test_session_that_is_too_large_leaves_no_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

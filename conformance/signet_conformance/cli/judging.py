@@ -77,7 +77,7 @@ class Files:
 
     def _attempts(self, batch: _Batch, workers: int) -> Sequence[Outcome]:
         """The files of a batch judged, or why they cannot be."""
-        read = [_read(file, shared=workers > 1 and sys.platform == "linux") for file in batch.files]
+        read = [_read(file, workers if sys.platform == "linux" else 1) for file in batch.files]
         try:
             traces = [trace for trace in read if isinstance(trace, Trace)]
             judged = iter(self.judging.judged_alone(traces, workers))
@@ -147,8 +147,8 @@ def _batches(files: Sequence[str]) -> Sequence[_Batch]:
     return batches
 
 
-def _read(file: str, *, shared: bool) -> Trace | SignetConformanceError:
+def _read(file: str, workers: int) -> Trace | SignetConformanceError:
     try:
-        return read_recording(file, shared=shared)
+        return read_recording(file, workers=workers)
     except SignetConformanceError as failure:
         return failure

@@ -33,13 +33,13 @@ class Other:
     remedy: str
 
 
-def read_recording(path: str, *, shared: bool = False) -> Trace:
-    """Read a trace that a command line names, for several processes where it is `shared`; `-` is standard input.
+def read_recording(path: str, *, workers: int = 1) -> Trace:
+    """Read a trace that a command line names, which so many `workers` are to judge; `-` is standard input.
 
     Raises TraceError when it cannot be read; the message says what the file is instead, if that is known.
     """
     if path == STDIN:
-        return replace(read(_STDIN_FILE, shared=shared), path=STDIN)
+        return replace(read(_STDIN_FILE, workers=workers), path=STDIN)
     if is_special(path):
         raise TraceError(
             "is not a plain file: the program that writes into it may never end",
@@ -53,7 +53,7 @@ def read_recording(path: str, *, shared: bool = False) -> Trace:
             remedy=f"name the daemon's side, both are read: {printable(daemon_side(path), 400)}",
         )
     try:
-        return read(path, shared=shared)
+        return read(path, workers=workers)
     except TraceError as failure:
         other = recognised(path)
         if other is None:

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import IO
 
 from signet_conformance.errors import TraceError, printable
 from signet_conformance.trace.glance import MOST_NUMBER, Glance, glance, glance_at
+from signet_conformance.trace.glancing import LEAST_BYTES, glanced
 from signet_conformance.trace.lines import BrokenLineError, Lines, parsed
 from signet_conformance.trace.model import FORMAT, RELEASES, Declared, Exchange, Header, Mark, Trace, is_seconds
-from signet_conformance.trace.opening import opened
+from signet_conformance.trace.opening import Opened, opened
 from signet_conformance.trace.parsing import JSONValue
 from signet_conformance.trace.shelf import Shelf
 from signet_conformance.trace.sides import MODEL, model_side
@@ -71,18 +71,19 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def read(path: str | os.PathLike[str], *, shared: bool = False) -> Trace:
+def read(path: str | os.PathLike[str], *, workers: int = 1) -> Trace:
     """Read a trace file, and the model's side where NAME.model.jsonl stands beside NAME.jsonl.
 
-    Of a recording that several processes are to judge, `shared`, the exchanges are not held where it is SHARED_BYTES
-    or more: each process reads those that it judges.
+    Of a recording that several `workers` are to judge, the exchanges are not held where it is SHARED_BYTES or more:
+    each process reads those that it judges. So many forks of this process glance at the lines of a large one; it may
+    have no other thread then.
 
     Raises TraceError when a file cannot be opened, is not signet-trace/1, or is damaged before its
     last line, and when the two sides have no clock in common. A torn last line (a recorder that was killed) is
     named in `Trace.warnings` instead.
     """
     name = os.fspath(path)
-    whole = _read_file(name, SHARED_BYTES if shared else HELD_BYTES)
+    whole = _read_file(name, SHARED_BYTES if workers > 1 else HELD_BYTES, workers)
     beside = model_side(name)
     if beside is None or not Path(beside).is_file():
         return whole
@@ -96,7 +97,7 @@ def read(path: str | os.PathLike[str], *, shared: bool = False) -> Trace:
     return replace(whole, model=model, warnings=whole.warnings + model.warnings)
 
 
-def _read_file(name: str, held_bytes: int) -> Trace:
+def _read_file(name: str, held_bytes: int, workers: int = 1) -> Trace:
     try:
         with opened(name, beyond=held_bytes) as recording, _collector_paused():
             if recording.cut_short is not None and not recording.size:
@@ -106,7 +107,7 @@ def _read_file(name: str, held_bytes: int) -> Trace:
                     remedy="copy the file again from where it was made",
                 )
             shelf = Shelf(recording.stream, name) if recording.size > held_bytes else None
-            whole = _read(recording.stream, name, shelf)
+            whole = _read(recording, name, shelf, workers)
             if whole.marks and recording.size <= HELD_BYTES:
                 # What marks tell has to be known of the whole recording, whoever judges it.
                 whole = replace(whole, exchanges=tuple(whole.exchanges))
@@ -127,18 +128,16 @@ def _read_file(name: str, held_bytes: int) -> Trace:
     return replace(whole, warnings=(cut,))
 
 
-def _read(stream: IO[bytes], name: str, shelf: Shelf | None) -> Trace:
-    """Read a stream to its end; with a shelf, of the exchanges only where they are."""
+def _read(recording: Opened, name: str, shelf: Shelf | None, workers: int) -> Trace:
+    """Read a file to its end; with a shelf, of the exchanges only where they are."""
     exchanges: list[Exchange] = []
     marks: list[Mark] = []
     header: Header | None = None
     warnings: list[str] = []
-    seen = _Numbers()
-    lines = Lines()
+    seen, lines = _Numbers(), Lines()
     number = offset = 0
-    while raw := stream.readline(MAX_LINE_BYTES + 1):
-        number += 1
-        begins, offset = offset, offset + len(raw)
+    while raw := recording.stream.readline(MAX_LINE_BYTES + 1):
+        number, begins, offset = number + 1, offset, offset + len(raw)
         if number == 1:
             # Some editors put one in front of what they save; no line of a trace begins with it.
             raw = raw.removeprefix(codecs.BOM_UTF8)
@@ -154,6 +153,8 @@ def _read(stream: IO[bytes], name: str, shelf: Shelf | None) -> Trace:
         try:
             if header is None:
                 header = _header(parsed(raw), _place(name, number))
+                if shelf is not None and workers > 1 and recording.size >= LEAST_BYTES:
+                    number, offset = _by_several(recording, shelf, seen, workers, number, offset)
                 continue
             entry: Exchange | Mark | Glance = (lines if shelf is None else Lines()).entry(raw, number)
             if shelf is not None and isinstance(entry, Exchange):
@@ -179,11 +180,28 @@ def _read(stream: IO[bytes], name: str, shelf: Shelf | None) -> Trace:
             "the file is empty, a trace begins with a header line", where=_place(name, 1), remedy=_REMEDY_RECORD
         )
     marks.sort(key=lambda m: m.seq)
+    exchanges.sort(key=lambda e: e.seq)
     if shelf is not None:
         shelf.sort()
-        return Trace(header, shelf, tuple(marks), name, tuple(warnings))
-    exchanges.sort(key=lambda e: e.seq)
-    return Trace(header, tuple(exchanges), tuple(marks), name, tuple(warnings))
+    return Trace(header, tuple(exchanges) if shelf is None else shelf, tuple(marks), name, tuple(warnings))
+
+
+def _by_several(
+    recording: Opened, shelf: Shelf, seen: _Numbers, workers: int, number: int, offset: int
+) -> tuple[int, int]:
+    """Have several processes glance at what comes after a line; the line up to which that did, and where it ends."""
+    told = glanced(recording.stream, offset, recording.size, workers, MAX_LINE_BYTES)
+    numbers = [each for glances in told for each in glances.numbers]
+    if len(set(numbers)) < len(numbers):
+        # Whoever reads line by line says which number occurs twice, and where.
+        return number, offset
+    for each in numbers:
+        seen.add(each)
+    for glances in told:
+        shelf.put_all(glances, number + 1)
+        number, offset = number + len(glances.numbers), glances.ends
+    recording.stream.seek(offset)
+    return number, offset
 
 
 def _demand_short(raw: bytes, name: str, line: int) -> None:

@@ -28,6 +28,15 @@ class Sessions:
             self._above[max(one, another)] = min(one, another)
         self.groups.append(first)
 
+    def put_all(self, later: Sessions) -> None:
+        """Take in the keys that the next exchanges name, which were put in there."""
+        known = array("l", [self._group(name) for name in later._named])
+        for name, above in enumerate(later._above):
+            if name != above:
+                one, another = self._top(known[name]), self._top(known[above])
+                self._above[max(one, another)] = min(one, another)
+        self.groups.extend([group if group < 0 else known[group] for group in later.groups])
+
     def settle(self) -> None:
         """Say of each exchange which group it is in at last, now that all were put in."""
         self.groups[:] = array("l", [group if group < 0 else self._top(group) for group in self.groups])

@@ -7,10 +7,12 @@ import weakref
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from itertools import accumulate, islice
 from typing import IO, overload
 
 from signet_conformance.errors import TraceError, printable
 from signet_conformance.trace.glance import Glance
+from signet_conformance.trace.glancing import Glances
 from signet_conformance.trace.lines import BrokenLineError, Lines
 from signet_conformance.trace.model import Exchange
 from signet_conformance.trace.sessions import Sessions
@@ -54,6 +56,15 @@ class Shelf(Sequence[Exchange]):
         self._offsets.append(offset)
         self._lengths.append(length)
         self._lines.append(line)
+
+    def put_all(self, glances: Glances, line: int) -> None:
+        """Take in what glances at neighbouring lines told, the first of which is that line of the file."""
+        self._sessions.put_all(glances.sessions)
+        self.troubled += glances.troubled
+        self.numbers.extend(glances.numbers)
+        self._offsets.extend(islice(accumulate(glances.lengths, initial=glances.begins), len(glances.lengths)))
+        self._lengths.extend(glances.lengths)
+        self._lines.extend(range(line, line + len(glances.numbers)))
 
     def sort(self) -> None:
         """Put what was taken in into the order of the numbers; a line is written when its exchange has ended."""

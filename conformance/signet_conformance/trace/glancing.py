@@ -1,0 +1,81 @@
+"""Glances at the lines of a large recording by several processes, each at a part of its file."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+from signet_conformance.children.spread import spread
+from signet_conformance.trace.glance import Glance, glance
+from signet_conformance.trace.sessions import Sessions
+
+LEAST_BYTES = 32 * 1024 * 1024
+"""At less than this one process has glanced before others have begun."""
+_BUFFER_BYTES = 256 * 1024
+
+
+@dataclass(slots=True)
+class Glances:
+    """What glances at neighbouring lines told, as another process can be told it.
+
+    `begins` is where the first line begins, `ends` where the line begins that comes next: of the following part, or
+    one that somebody has to look at closely.
+    """
+
+    begins: int
+    ends: int
+    numbers: array[int] = field(default_factory=lambda: array("q"))
+    lengths: array[int] = field(default_factory=lambda: array("i"))
+    sessions: Sessions = field(default_factory=Sessions)
+    troubled: list[int] = field(default_factory=list)
+
+    def put(self, told: Glance, length: int) -> None:
+        """Take in what the next line tells."""
+        self.sessions.put(told.names)
+        if told.troubled:
+            self.troubled.append(told.seq)
+        self.numbers.append(told.seq)
+        self.lengths.append(length)
+        self.ends += length
+
+
+def glanced(stream: IO[bytes], begins: int, size: int, workers: int, longest: int) -> Sequence[Glances]:
+    """What glances at the lines of a file tell, from the one that begins there on, in order and without a gap.
+
+    They end before the first line that is longer than `longest` or that somebody has to look at closely. The position
+    of the stream stays as it is. Linux alone has what this needs.
+    """
+    step = (size - begins) // workers + 1
+    parts = [(first, min(first + step, size)) for first in range(begins, size, step)]
+    told: list[Glances] = []
+    at = begins
+    for glances in spread(partial(_part, Path(f"/proc/self/fd/{stream.fileno()}"), begins, longest), parts, workers):
+        if glances.begins != at:
+            break
+        told.append(glances)
+        at = glances.ends
+    return told
+
+
+def _part(file: Path, foremost: int, longest: int, part: tuple[int, int]) -> Glances:
+    """What the lines tell that begin in a part of the file, which is opened anew: forks share a stream's position."""
+    first, beyond = part
+    with file.open("rb", _BUFFER_BYTES) as lines:
+        if first > foremost:
+            # The line that begins before the part is another's.
+            lines.seek(first - 1)
+            first += len(lines.readline(longest + 1)) - 1
+        else:
+            lines.seek(first)
+        glances = Glances(first, first)
+        while glances.ends < beyond:
+            raw = lines.readline(longest + 1)
+            told = glance(raw) if len(raw) <= longest else None
+            if told is None:
+                break
+            glances.put(told, len(raw))
+    return glances

@@ -1,0 +1,126 @@
+"""Several processes that glance at the parts of a file see what one that reads it line by line sees."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from signet_conformance.errors import TraceError
+from signet_conformance.trace import glancing, reading
+from signet_conformance.trace.glancing import glanced
+from signet_conformance.trace.shelf import Shelf
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks are made on Linux alone")
+HEADER = json.dumps({"kind": "header", "format": "signet-trace/1"})
+KEYS = ("", "s-1", "s-2", "session:s-1", "ä")
+
+
+def exchange(seq: int, *, key: str = "", other: str = "", status: int = 200, blanks: int = 0) -> str:
+    """The line of an exchange that names one key, or two."""
+    body = {"json": {"sessionKey": key, "sessionId": other}}
+    request = {"method": "POST", "path": "/x", "query": [], "headers": [], "body": body}
+    answer = {"status": status, "headers": [], "body": None}
+    line = {"kind": "exchange", "seq": seq, "t0": seq, "t1": seq, "request": request, "response": answer}
+    return json.dumps({**line, "said": " " * blanks}, ensure_ascii=False)
+
+
+ODD = st.sampled_from(
+    [
+        "", "  ", "{}", "[", json.dumps({"kind": "mark", "seq": 900, "t": 0, "name": "x", "data": {}}),
+        exchange(901).replace("/x", "\\ud83d"), exchange(1), exchange(-5), exchange(2**70),
+    ]
+)  # fmt: skip
+LINES = st.lists(
+    st.builds(
+        lambda key, other, status, blanks: {"key": key, "other": other, "status": status, "blanks": blanks},
+        st.sampled_from(KEYS), st.sampled_from(KEYS), st.sampled_from([200, 200, 500]), st.integers(0, 90),
+    ),
+    max_size=40,
+)  # fmt: skip
+
+
+@pytest.fixture
+def shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However small it is, a recording is read by several."""
+    monkeypatch.setattr(reading, "SHARED_BYTES", 0)
+    monkeypatch.setattr(reading, "HELD_BYTES", 0)
+    monkeypatch.setattr(reading, "LEAST_BYTES", 0)
+
+
+def seen(path: Path, workers: int) -> Any:
+    """All that reading a file tells, or why it cannot be read."""
+    try:
+        trace = reading.read(path, workers=workers)
+    except TraceError as failure:
+        return str(failure)
+    shelf = trace.exchanges
+    if not isinstance(shelf, Shelf):
+        return shelf, trace.marks, trace.warnings
+    columns = (shelf.numbers, shelf._offsets, shelf._lengths, shelf._lines, shelf._sessions.groups)
+    return [list(column) for column in columns], shelf.troubled, trace.marks, trace.warnings
+
+
+@pytest.mark.usefixtures("shared")
+@given(
+    lines=LINES, odd=st.lists(st.tuples(st.integers(0, 40), ODD), max_size=2), torn=st.booleans(),
+    workers=st.integers(2, 5), turned=st.booleans(),
+)  # fmt: skip
+@settings(max_examples=250, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_they_see_the_same(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    lines: list[dict[str, Any]],
+    odd: list[tuple[int, str]],
+    torn: bool,
+    workers: int,
+    turned: bool,
+) -> None:
+    """Wherever a line stands that has to be looked at closely, and in whatever order the numbers are."""
+    monkeypatch.setattr(glancing, "spread", lambda work, items, _: map(work, items))
+    numbers = range(len(lines), 0, -1) if turned else range(1, len(lines) + 1)
+    written = [exchange(number, **line) for number, line in zip(numbers, lines, strict=True)]
+    for place, line in odd:
+        written.insert(place, line)
+    path = tmp_path / "trace.jsonl"
+    path.write_text("\n".join([HEADER, *written]) + ("" if torn else "\n"))
+    assert seen(path, workers) == seen(path, 1)
+
+
+@pytest.mark.usefixtures("shared")
+def test_forks_do_it(tmp_path: Path) -> None:
+    """What they tell crosses the border between processes."""
+    path = tmp_path / "trace.jsonl"
+    lines = [
+        exchange(n, key=f"s-{n // 6}", other="s-0" if n == 50 else "", status=500 if n == 7 else 200)
+        for n in range(200)
+    ]
+    path.write_text("\n".join([HEADER, *lines, ""]))
+    assert seen(path, 3) == seen(path, 1)
+
+
+def test_parts_follow_each_other_without_a_gap(tmp_path: Path) -> None:
+    """Each is read by one process alone, and the position of the stream stays."""
+    path = tmp_path / "trace.jsonl"
+    lines = [exchange(number, blanks=number % 50) + "\n" for number in range(300)]
+    path.write_text("".join(lines))
+    with path.open("rb") as stream:
+        told = glanced(stream, 0, path.stat().st_size, 4, 10_000)
+        assert stream.tell() == 0
+    assert [number for glances in told for number in glances.numbers] == list(range(300))
+    assert min(len(glances.numbers) for glances in told) > 50
+    assert [glances.begins for glances in told[1:]] == [glances.ends for glances in told[:-1]]
+
+
+def test_a_line_that_is_too_long_is_left_to_who_reads_line_by_line(tmp_path: Path) -> None:
+    """With all that comes after it; what comes before it is seen."""
+    path = tmp_path / "trace.jsonl"
+    path.write_text("".join(exchange(number, blanks=3000 * (number == 70)) + "\n" for number in range(100)))
+    with path.open("rb") as stream:
+        told = glanced(stream, 0, path.stat().st_size, 3, 1000)
+    assert [number for glances in told for number in glances.numbers] == list(range(70))
