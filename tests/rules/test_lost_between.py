@@ -115,6 +115,15 @@ def test_session_whose_start_was_lost(tmp_path: Path, requirement: str, after: S
     assert (verdict == "FAIL") is (how in ("stopped later", "heard"))
 
 
+@pytest.mark.parametrize(("away", "expected"), [(True, "INCONCLUSIVE"), (False, "FAIL")])
+def test_end_at_a_clear_is_of_the_session_before_it(tmp_path: Path, away: bool, expected: str) -> None:
+    """What is ended there was opened when nothing listened; that something listens at the clear says nothing of it."""
+    opened = [step("start", 1, "s2"), step("prompt", 2, "s2")]
+    begun = [AWAY, *opened, BACK] if away else opened
+    items = [step("start", 0), START, *begun, step("clear", 3, "s2"), hook("session-end", "k-2")]
+    assert judge(build(tmp_path / "trace.jsonl", items)).judgements["SIG-END-002"].verdict == expected
+
+
 @pytest.mark.parametrize(
     ("requirement", "after"),
     [

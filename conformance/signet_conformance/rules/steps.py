@@ -179,12 +179,15 @@ def lost_start(recording: Recording, call: Call) -> str | None:
     in its way.
     """
     step = step_before(recording, call.seq)
-    opened = None if step is None else last_opening(recording, step)
-    if opened is None:
+    opened = [] if step is None else openings(recording, step)
+    if call.operation == END and opened[-1:] == [step]:
+        # What is ended by a clear was opened before it.
+        opened.pop()
+    if not opened:
         return None
-    if closed_between(recording, *opened):
+    if closed_between(recording, opened[-1].seq, step_end(recording, opened[-1])):
         return "nothing listened when its session was opened: a start may have been refused"
-    if any(opened[0] == stopped.seq for stopped, _ in _stopped(recording)):
+    if any(stopped == opened[-1] for stopped, _ in _stopped(recording)):
         return "the host stopped a hook when its session was opened: its start may be lost"
     return None
 

@@ -30,7 +30,7 @@ from signet_conformance.facts import (
     Recording,
 )
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import closed_between, is_disturbed, of_another_step
+from signet_conformance.rules.steps import closed_between, is_disturbed, of_another_step, stopped_between
 
 RETRYABLE_4XX = frozenset({408, 425, 429})
 FIRST_CALLS = LIFECYCLE | CLAIM_CHECKING | {
@@ -299,6 +299,9 @@ def health_comes_first(recording: Recording) -> Iterator[Outcome]:
         yield undecided(
             first, message="the listener was closed for a while before: a GET /health may have been refused"
         )
+        return
+    if stopped_between(recording, -1, first.seq):
+        yield undecided(first, message="the host stopped a hook at its timeout before: its GET /health may be lost")
         return
     before = [p for p in probes if p.t1 <= first.t0]
     spoilt = next((p.fault for p in before if p.fault is not None), None)
