@@ -15,7 +15,7 @@ from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real.conversation import Launch, Refusal
 from signet_conformance.drivers.hosts.real.json_rpc import JsonRpc
 from signet_conformance.drivers.hosts.real.openclaw_locks import LockFiles
-from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
+from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in, remove_at_the_end
 
 START_S = 300.0
 """It takes some ten seconds of a processor, which it may have to share."""
@@ -50,6 +50,7 @@ class Gateway:
         self._lacks = False
         self._settled = False
         self._locks = LockFiles(Path(launch.env["HOME"], ".openclaw"))
+        remove_at_the_end(self._locks.remove)
         self.process = ProgramProcess(
             [*launch.command, "gateway", "run", "--port", str(self._port)], launch.env, launch.cwd, self._hear
         )

@@ -20,6 +20,7 @@ from signet_conformance.drivers.hosts.protocol import StepError
 
 _TAIL_LINES = 30
 _running: set[ProgramProcess] = set()
+_left: list[Callable[[], None]] = []
 
 
 class ProgramProcess:
@@ -151,9 +152,17 @@ def end_with_us() -> None:
     def end(_number: int, _frame: FrameType | None) -> None:
         for process in [*_running]:
             process.kill()
+        for leave in [*_left]:
+            with contextlib.suppress(OSError):
+                leave()
         os._exit(143)
 
     signal.signal(signal.SIGTERM, end)
+
+
+def remove_at_the_end(remove: Callable[[], None]) -> None:
+    """Have what programs leave elsewhere removed also when this process is ended before it could."""
+    _left.append(remove)
 
 
 def run_to_end(command: Sequence[str], env: Mapping[str, str], cwd: Path, timeout_s: float) -> tuple[int | None, str]:
