@@ -26,7 +26,12 @@ from signet_conformance.trace import Mark
         ("sent", {"index": 1, "requests": [["POST", "/api/x", "a.ts:3"]]}, "sent /api/x by a.ts:3"),
         ("loaded", {"ok": True, "host": "pi", "release": "1.2"}, "the connector is loaded by pi 1.2"),
         ("loaded", {"ok": False, "words": "no such module"}, "the connector cannot be loaded: no such module"),
-        ("stray", {"method": "GET", "path": "/", "address": "a:1"}, "GET / went to the default port, not to a:1"),
+        (
+            "stray",
+            {"method": "GET", "path": "/", "address": "a:1"},
+            "GET / went to a:1, not to the address that the connector was given",
+        ),
+        ("unheard_port", {"words": "who holds it"}, "the default port is not heard: who holds it"),
         ("remark", {"text": "loaded twice"}, "loaded twice"),
         ("bypass", {"on": True}, "the user switches Signet off"),
         ("outage", {"on": True}, "the daemon is away"),

@@ -42,6 +42,13 @@ def handler(index: int, outcome: str = "thrown", **more: Any) -> Given:
     return "handler", {"index": index, "event": "before_prompt_build", "outcome": outcome, **more}
 
 
+def test_who_holds_the_default_port_is_told_once() -> None:
+    """In two scenarios of a run; why a requirement is not decided stands in every report then."""
+    words = "another run of the kit (process 4711) holds 127.0.0.1:3850"
+    held = [recording(name, ("unheard_port", {"words": words})) for name in ("one", "two")]
+    assert remarks(held) == [f"SIG-LOAD-003 is not decided: {words}"]
+
+
 def test_trouble_of_one_kind_is_one_line() -> None:
     """Steps and scenarios are counted, however often the handler was called in each; the first place is told."""
     plain = recording("plain", step(0, "start"), step(1), handler(1, text=BOOM), handler(1, text="again"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import http.server
 import os
 import socket
@@ -14,8 +15,12 @@ from pathlib import Path
 
 import pytest
 
+from signet_conformance import engine, targets, trace
 from signet_conformance.errors import UsageError
+from signet_conformance.finding import Verdict
+from signet_conformance.running import workers
 from signet_conformance.running.default_port import DefaultPort, demand_free
+from signet_conformance.scenarios.script import scripted
 
 CALL = """
 import sys, urllib.error, urllib.request
@@ -76,9 +81,34 @@ def test_second_run_goes_on_with_a_note(port: int) -> None:
     assert demand_free(allowed=False, option="--allow-default-port", port=port) is None
     with DefaultPort(lambda *_: None, port) as first, DefaultPort(lambda *_: None, port) as second:
         assert (first.is_held, second.is_held) == (True, False)
+        assert first.unheard is None
+        assert second.unheard == f"another run of the kit (process {os.getpid()}) holds 127.0.0.1:{port}"
         note = demand_free(allowed=False, option="--allow-default-port", port=port)
     assert note is not None
-    assert "another run of the kit" in note
+    assert f"another run of the kit (process {os.getpid()}) holds 127.0.0.1:{port}" in note
+    assert "SIG-LOAD-003" in note
+
+
+@needs_proc
+def test_two_runs_side_by_side_do_not_take_each_other_at_their_word(
+    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the second's connector sends to the port is nobody's breach; the first passes, the second is not decided."""
+    monkeypatch.setattr(workers, "DefaultPort", functools.partial(DefaultPort, port=port))
+    target, (scenario, *_) = targets.load("reference"), scripted()
+    with (
+        workers.Workers(target, tmp_path / "first", count=1) as first,
+        workers.Workers(target, tmp_path / "second", count=1) as second,
+    ):
+        judgements = []
+        for run in (first, second):
+            (station,) = run.stations
+            driver = station.launch({})
+            assert call(port, HOME=second.stations[0].home, SIGNET_DAEMON_URL="http://127.0.0.1:1") == "503"
+            assert station.perform(scenario, driver, run.folder / "run.jsonl") is None
+            judgements.append(engine.judge(trace.read(run.folder / "run.jsonl")).judgements["SIG-LOAD-003"])
+    assert [judgement.verdict for judgement in judgements] == [Verdict.PASS, Verdict.NOT_APPLICABLE]
+    assert f"process {os.getpid()}" in str(judgements[1].message)
 
 
 @pytest.fixture

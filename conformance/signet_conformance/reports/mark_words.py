@@ -22,6 +22,7 @@ from signet_conformance.trace.marks import (
     SkippedMark,
     StepMark,
     StrayMark,
+    UnheardPortMark,
     read_mark,
 )
 
@@ -86,7 +87,12 @@ def _loaded(mark: LoadedMark) -> str | None:
 
 
 def _stray(mark: StrayMark) -> str:
-    return f"{mark.method} {mark.path} went to the default port, not to {mark.address}"
+    where = mark.address or "the default port"
+    return f"{mark.method} {mark.path} went to {where}, not to the address that the connector was given"
+
+
+def _unheard_port(mark: UnheardPortMark) -> str:
+    return f"the default port is not heard{f': {mark.words}' if mark.words else ''}"
 
 
 def _remark(mark: RemarkMark) -> str | None:
@@ -121,6 +127,7 @@ _WORDS: Mapping[type[KitMark], Callable[..., str | None]] = {
     SentMark: _sent,
     LoadedMark: _loaded,
     StrayMark: _stray,
+    UnheardPortMark: _unheard_port,
     RemarkMark: _remark,
     BypassMark: _bypass,
     OutageMark: _outage,

@@ -1,4 +1,4 @@
-"""Notes beside the verdicts: on the installation, on steps left out, on how the connector's handlers fared."""
+"""Notes beside the verdicts: on installation and default port, on steps left out, on how handlers fared."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from signet_conformance.trace.marks import (
     RemarkMark,
     ScenarioMark,
     StepMark,
+    UnheardPortMark,
     kit_marks,
     marks_of,
 )
@@ -50,12 +51,18 @@ class _Trouble:
 
 
 def remarks(traces: Iterable[Trace]) -> Sequence[str]:
-    """The notes on some traces, each once: on the installation, on steps left out, on each kind of trouble."""
+    """The notes on some traces, each once: on installation, default port, steps left out, each kind of trouble."""
     given = list(traces)
     installed = dict.fromkeys(
         mark.text for trace in given for mark in marks_of(trace, RemarkMark) if mark.text is not None
     )
-    return [*installed, *unperformed(given), *_handlers(given)]
+    return [*installed, *_unheard(given), *unperformed(given), *_handlers(given)]
+
+
+def _unheard(traces: Iterable[Trace]) -> list[str]:
+    """Who holds the default port, where the kit could not: what connectors send there is not seen."""
+    told = dict.fromkeys(mark.words for trace in traces for mark in marks_of(trace, UnheardPortMark))
+    return [f"SIG-LOAD-003 is not decided: {words or 'the kit did not hold the default port'}" for words in told]
 
 
 def _handlers(traces: Iterable[Trace]) -> list[str]:

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from signet_conformance.facts import Call, Recording
 from signet_conformance.finding import Finding
-from signet_conformance.rules.outcome import PASS, Outcome, fail, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, fail, no_subject, undecided, warn
 from signet_conformance.trace import fault_kinds
 from signet_conformance.trace.marks import (
     FAILED,
@@ -23,6 +23,7 @@ from signet_conformance.trace.marks import (
     StepMark,
     StepName,
     StrayMark,
+    UnheardPortMark,
 )
 
 _HOOK_PATHS = ("/api/hooks/user-prompt-submit", "/api/hooks/session-start")
@@ -194,5 +195,10 @@ def address_is_the_given_one(recording: Recording) -> Iterator[Outcome]:
             received=f"{mark.method} {mark.path}",
             fold="stray",
         )
-    if not strays and recording.calls and recording.marks(StepMark):
+    unheard = next(iter(recording.marks(UnheardPortMark)), None)
+    if unheard is not None and not strays:
+        yield no_subject(
+            f"requests to the default port could not be heard: {unheard.words or 'the kit did not hold it'}"
+        )
+    elif not strays and recording.calls and recording.marks(StepMark):
         yield from [PASS] * len(recording.calls)

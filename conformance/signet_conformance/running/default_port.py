@@ -8,6 +8,8 @@ that sent it was started for it; anybody else's is answered and forgotten.
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -15,13 +17,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Self
 
-from signet_conformance.errors import UsageError
+from signet_conformance.errors import UsageError, printable
 from signet_conformance.running.daemon import ask_directly
 
 PORT = 3850
 _MARK = "x-signet-conformance-holds"
+"""The header of an answer of the kit's: the process that holds the port."""
+_KIT = "another run of the kit"
 _HOSTS = (("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6))
 _PROC = Path("/proc")
+_TABLE = _PROC / "net" / "tcp"
 _DEEPEST = 32
 
 Heard = Callable[[str, str, str, str], None]
@@ -35,15 +40,24 @@ class DefaultPort:
         self._heard = heard
         self._port = port
         self._servers: list[ThreadingHTTPServer] = []
+        self.unheard: str | None = None
+        """Why not all that connectors send there is heard, once it was tried; None where it is."""
 
     def __enter__(self) -> Self:
         for host, family in _HOSTS:
-            with contextlib.suppress(OSError):
+            try:
                 server = _server(host, family, self._port, self._heard)
+            except OSError as failure:
+                # Where there is no such address nobody is heard there, and nobody speaks.
+                if failure.errno == errno.EADDRINUSE and self.unheard is None:
+                    self.unheard = holder(self._port, host) or f"another program holds port {self._port}"
+            else:
                 threading.Thread(
                     target=server.serve_forever, args=(0.1,), name="signet default port", daemon=True
                 ).start()
                 self._servers.append(server)
+        if self.unheard is None and not _TABLE.exists():
+            self.unheard = "this system does not tell whose a connection is"
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -62,16 +76,11 @@ def demand_free(*, allowed: bool, option: str, port: int = PORT) -> str | None:
 
     Raises UsageError where a daemon listens there and `option` does not allow to drive all the same.
     """
-    try:
-        with ask_directly(f"http://127.0.0.1:{port}/health", timeout_s=2) as answer:
-            served = int(answer.status) == 200
-    except OSError as failure:
-        headers = getattr(failure, "headers", None)
-        if headers is not None and headers.get(_MARK):
-            return f"another run of the kit holds 127.0.0.1:{port}: what this one's connector sends there is not seen"
-        served = False
-    if not served:
+    held = holder(port)
+    if held is None:
         return None
+    if held.startswith(_KIT):
+        return f"{held}: what this one's connector sends there is not seen, and SIG-LOAD-003 is not decided"
     if not allowed:
         raise UsageError(
             f"a daemon listens at 127.0.0.1:{port}, Signet's default port: a connector that ignores the address it is "
@@ -79,7 +88,23 @@ def demand_free(*, allowed: bool, option: str, port: int = PORT) -> str | None:
             where="the default port",
             remedy=f"stop that daemon while the kit drives, or allow it: {option}",
         )
-    return f"a daemon listens at 127.0.0.1:{port}: what a connector sends there instead of here is not seen"
+    return f"{held}: what a connector sends there instead of here is not seen, and SIG-LOAD-003 is not decided"
+
+
+def holder(port: int = PORT, host: str = "127.0.0.1") -> str | None:
+    """Who answers at the port, in words: another run of the kit, or a daemon; None where neither does."""
+    place = _place(host, port)
+    try:
+        with ask_directly(f"http://{place}/health", timeout_s=2) as answer:
+            return f"a daemon listens at {place}" if int(answer.status) == 200 else None
+    except OSError as failure:
+        headers = getattr(failure, "headers", None)
+        process = None if headers is None else headers.get(_MARK)
+        return None if process is None else f"{_KIT} (process {printable(process, 20)}) holds {place}"
+
+
+def _place(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _server(host: str, family: socket.AddressFamily, port: int, heard: Heard) -> ThreadingHTTPServer:
@@ -95,11 +120,10 @@ def _server(host: str, family: socket.AddressFamily, port: int, heard: Heard) ->
         def _answer(self) -> None:
             home = _home_of_peer(self.client_address[1], port)
             if home is not None:
-                address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-                heard(home, self.command, self.path.partition("?")[0][:500], address)
+                heard(home, self.command, self.path.partition("?")[0][:500], _place(host, port))
             body = b'{"error": "no daemon: the address of the daemon under test is in SIGNET_DAEMON_URL"}'
             self.send_response(503)
-            self.send_header(_MARK, "1")
+            self.send_header(_MARK, str(os.getpid()))
             self.send_header("retry-after", "60")
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(body)))

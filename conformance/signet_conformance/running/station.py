@@ -40,6 +40,7 @@ from signet_conformance.trace.marks import (
     ScenarioEndMark,
     ScenarioMark,
     StrayMark,
+    UnheardPortMark,
 )
 
 MOST_STRAYS = 20
@@ -88,6 +89,8 @@ class Station:
         self._model: ModelRecorder | None = None
         self._model_variables: Mapping[str, str] = {}
         self._between = 0
+        self.unheard_port: str | None = None
+        """Why it is not heard what connectors send to the daemon's default port; None where it is."""
         self._strays: collections.deque[StrayMark] = collections.deque(maxlen=MOST_STRAYS)
 
     def start(self) -> None:
@@ -219,6 +222,7 @@ class Station:
         self._recorder.ask(
             {"op": "trace", "out": str(out), "header": header},
             mark(ScenarioMark(name=scenario.name, title=scenario.title)),
+            *([] if self.unheard_port is None else [mark(UnheardPortMark(words=self.unheard_port))]),
             *([mark(BypassMark(on=True))] if scenario.env.get("SIGNET_BYPASS") == "1" else []),
         )
         error: str | None = None

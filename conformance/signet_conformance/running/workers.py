@@ -76,7 +76,9 @@ class Workers:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._stack.enter_context(forks.held())
             self._stack.callback(self._close_stations)
-            self._stack.enter_context(DefaultPort(self._heard_elsewhere))
+            default_port = self._stack.enter_context(DefaultPort(self._heard_elsewhere))
+            for station in self.stations:
+                station.unheard_port = default_port.unheard
         except BaseException:
             self._stack.close()
             raise

@@ -227,13 +227,21 @@ class ObservedMark(KitMark, frozen=True, kw_only=True):
 
 
 class StrayMark(KitMark, frozen=True, kw_only=True):
-    """A request that the connector made to the daemon's default port and not to the `address` that it was given."""
+    """A request that the connector made to the daemon's default port, at `address`, and not where it was told to."""
 
     NAME = "stray"
 
     method: str | None
     path: str | None
     address: str | None = None
+
+
+class UnheardPortMark(KitMark, frozen=True, kw_only=True):
+    """What the connector sends to the daemon's default port is not heard; `words` say why, such as who holds it."""
+
+    NAME = "unheard_port"
+
+    words: str | None = None
 
 
 class RemarkMark(KitMark, frozen=True, kw_only=True):
@@ -320,6 +328,7 @@ KINDS: Mapping[str, type[KitMark]] = {
         InstalledMark,
         ObservedMark,
         StrayMark,
+        UnheardPortMark,
         RefusedMark,
         RemarkMark,
         BypassMark,
