@@ -32,6 +32,7 @@ SETTINGS = {
 }
 MODE = os.environ.get("STAND_IN", "")
 WORDS = "this file has an unknown member: statusLine"
+TITLE = "Generate a short, descriptive title (3-7 words) for a conversation."
 APART = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint(flush=True)\nwhile True: signal.pause()"
 
 
@@ -63,7 +64,7 @@ def model() -> str:
     return found[1]
 
 
-def turn(text: str) -> None:
+def turn(text: str, system: str = "") -> None:
     """What a turn comes to: the model is asked once."""
     stay("turn")
     if text == "die":
@@ -73,7 +74,7 @@ def turn(text: str) -> None:
         proxy = http.client.HTTPConnection(os.environ["HTTP_PROXY"].removeprefix("http://"), timeout=30)
         proxy.request("GET", "http://telemetry.example.org/")
         proxy.getresponse().read()
-    asked = {"model": "scripted", "max_tokens": 100, "messages": [{"role": "user", "content": text}]}
+    asked = {"model": "scripted", "max_tokens": 100, "system": system, "messages": [{"role": "user", "content": text}]}
     connection = http.client.HTTPConnection(model(), timeout=60)
     connection.request("POST", "/v1/messages", json.dumps(asked), {"content-type": "application/json"})
     assert connection.getresponse().status == 200
@@ -114,11 +115,16 @@ def pi() -> None:
 
 def claude() -> None:
     """Claude Code: JSON on both streams."""
-    session = sys.argv[-1]
+    session, servers = sys.argv[-1], 0
     for asked in heard():
         if asked["type"] == "control_request":
-            say(type="control_response", response={"subtype": "success"})
+            about = asked["request"]["subtype"] == "mcp_status"
+            # The server of the connector is there when it is asked for the second time.
+            statuses = [{"name": "signet", "status": "connected" if servers else "pending"}]
+            servers += about
+            say(type="control_response", response={"subtype": "success", "response": {"mcpServers": statuses}})
             continue
+        assert servers > 1, "a turn before the server of the connector is there"
         text = asked["message"]["content"]
         if text == "/clear":
             session = "cleared"
@@ -158,6 +164,9 @@ def hermes() -> None:
         if method == "session/prompt":
             turn(asked["params"]["prompt"][0]["text"])
         say(jsonrpc="2.0", id=asked["id"], result=result)
+        if method == "session/prompt" and MODE == "titles":
+            # Beside the talk: the next turn does not wait for it, and comes after it to the model.
+            turn("User: Which database?", TITLE)
 
 
 class Server(BaseHTTPRequestHandler):

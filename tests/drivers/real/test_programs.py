@@ -108,6 +108,16 @@ def test_a_program_is_talked_with_to_its_end(name: str, run: Run) -> None:
 
 
 @needs_node
+def test_a_title_that_hermes_asks_for_is_no_turn(run: Run) -> None:
+    """It is answered beside the talk: the words of a turn are an answer to that turn."""
+    recorded, error = run("hermes-agent", say("Which database?", "And then?"), "titles")
+    assert error is None
+    model = trace.read(Path(recorded.path).with_suffix(".model.jsonl"))
+    answers = [(_asked(exchange), "Billing" in str(exchange.response)) for exchange in model.exchanges]
+    assert answers[:3] == [("Which database?", False), ("User: Which database?", True), ("And then?", False)]
+
+
+@needs_node
 def test_what_ends_a_compaction_ends_no_turn_after_it(run: Run) -> None:
     """OpenCode tells that a session is idle after it has answered: the turn that follows is one all the same."""
     recorded, error = run("opencode", say("Which database?", "/compact", "And then?"))

@@ -22,6 +22,8 @@ UNOBSERVED_S = 3.0
 QUIT_S = 40.0
 _OPTIONS = ("-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose")
 _INITIALIZE = {"type": "control_request", "request_id": "begin", "request": {"subtype": "initialize", "hooks": {}}}
+_SERVERS = {"type": "control_request", "request_id": "servers", "request": {"subtype": "mcp_status"}}
+_LOOK_S = 0.1
 
 
 class ClaudeStream(OneProcess):
@@ -94,6 +96,7 @@ class ClaudeStream(OneProcess):
             if said is not None and said.get("type") == "control_response":
                 # It tells of a hook for the start with the first turn only. A user types after it.
                 self._await_start(hooks_before)
+                self._await_servers(deadline)
                 return
         raise StepError(f"Claude Code did not begin its session{self._process.told}")
 
@@ -109,6 +112,25 @@ class ClaudeStream(OneProcess):
             await_hook(self._launch.observed, hooks_before, HOOK_S)
         elif commands:
             time.sleep(UNOBSERVED_S)
+
+    def _await_servers(self, deadline: float) -> None:
+        """Wait until no memory server is still starting: in a turn before that the model has no tools of theirs."""
+        self._running.send(_SERVERS)
+        while time.monotonic() < deadline and not self._running.ended:
+            said = self._running.receive(_LOOK_S)
+            if said is None:
+                continue
+            if said.get("type") != "control_response":
+                self._take(said)
+                continue
+            answer = said.get("response")
+            told = answer.get("response") if isinstance(answer, dict) else None
+            servers = told.get("mcpServers") if isinstance(told, dict) else None
+            # A release that does not know the question refuses it.
+            if not any(server.get("status") == "pending" for server in servers or ()):
+                return
+            time.sleep(_LOOK_S)
+            self._running.send(_SERVERS)
 
     def _take(self, said: Mapping[str, Any]) -> None:
         session = said.get("session_id")
