@@ -33,6 +33,7 @@ class OpencodeServer(OneProcess):
         self._http: httpx.Client | None = None
         self._over = threading.Event()
         self._over.set()
+        self._idle_at = -_HEARD_S
         self._summarized = threading.Event()
         self._summarized.set()
         self._heard = threading.Event()
@@ -47,7 +48,12 @@ class OpencodeServer(OneProcess):
         self._start().get(f"/session/{self._id}").raise_for_status()
 
     def say(self, text: str) -> None:
-        """Prompt it."""
+        """Prompt it.
+
+        Its plugins hear of the end of a turn after the client does: typed in that instant, a prompt may reach them
+        before it, by chance. A person reads the answer first.
+        """
+        time.sleep(max(0.0, self._idle_at + _HEARD_S - time.monotonic()))
         self._over.clear()
         body = {"model": _MODEL, "parts": [{"type": "text", "text": text}]}
         self._running.post(f"/session/{self._id}/prompt_async", json=body).raise_for_status()
@@ -142,6 +148,7 @@ class OpencodeServer(OneProcess):
             case "server.connected":
                 self._heard.set()
             case "session.idle" if about.get("sessionID") == self._id:
+                self._idle_at = time.monotonic()
                 self._over.set()
             case "session.deleted":
                 self._deleted.set()
