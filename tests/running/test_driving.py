@@ -42,6 +42,8 @@ def test_driven_run_performs_its_scenario_once_and_leaves_nothing_running(drive:
     report = drive.folder / "report"
     assert [file.name for file in report.glob("*.jsonl")] == ["plain.jsonl"]
     marks = [mark.name for mark in trace.read(report / "plain.jsonl").marks]
+    # Whether it stands there is for the machine to say: another test's run may hold the daemon's default port.
+    marks = [name for name in marks if name != "unheard_port"]
     assert marks == ["scenario", "loaded", "step", "step", "model", "step", "scenario_end"]
     written = json.loads((report / "report.json").read_bytes())
     jsonschema.Draft202012Validator(document("report/signet-report-1.schema.json")).validate(written)
