@@ -63,7 +63,7 @@ def test_one_key_stands_for_one_content(tmp_path: Path, items: Sequence[Item], t
 
 
 def test_requests_without_an_id_end_no_look_at_the_next(tmp_path: Path) -> None:
-    """A job, a history and another route stand beside an id that is none."""
+    """What follows the route and is no id: a job, a history, another route."""
     paths = ["/api/memory/jobs/j-1", "/api/memory/m-1/history", "/api/memory/search", "/api/memory/undefined"]
     (finding,) = judgement(tmp_path, [memory("GET", path) for path in paths], "SIG-MEM-001").findings
     assert finding.exchanges == (4,)

@@ -48,7 +48,7 @@ class DefaultPort:
             try:
                 server = _server(host, family, self._port, self._heard)
             except OSError as failure:
-                # Where there is no such address nobody is heard there, and nobody speaks.
+                # A machine without that address has no connector that could call it there.
                 if failure.errno == errno.EADDRINUSE and self.unheard is None:
                     self.unheard = holder(self._port, host) or f"another program holds port {self._port}"
             else:
