@@ -301,6 +301,26 @@ def test_child_of_a_thread_that_the_interpreter_does_not_wait_for() -> None:
             assert watched.left() == []
 
 
+def test_children_that_nobody_has_closed_are_told_before_one_is_waited_for(tmp_path: Path) -> None:
+    """Each ends of itself once all were told; one that was waited for alone would have longer than this test."""
+    waits = (
+        "import os, pathlib, sys, time; place = pathlib.Path(sys.argv[1]); sys.stdin.read()\n"
+        "(place / f'told-{os.getpid()}').touch()\n"
+        "while len(list(place.glob('told-*'))) < 3: time.sleep(0.02)\n"
+        "(place / f'left-{os.getpid()}').touch()"
+    )
+    code = (
+        "import sys\nfrom signet_conformance.children import processes\n"
+        f"processes._GRACE_S = {10 * LONG_S}\n"
+        "command = [sys.executable, '-ISc', *sys.argv[1:]]\n"
+        "started = [processes.LineProcess('a child', command, env={}) for _ in range(3)]"
+    )
+    subprocess.run(
+        [sys.executable, "-c", code, waits, str(tmp_path)], timeout=LONG_S, check=True, stdin=subprocess.DEVNULL
+    )
+    assert len(list(tmp_path.glob("left-*"))) == 3
+
+
 def test_closing_twice_is_closing_once() -> None:
     """A second close does nothing, and what is asked afterwards is told that the child has ended."""
     process = child(ECHO)

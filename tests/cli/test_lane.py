@@ -154,7 +154,7 @@ def test_a_cancelled_lane_leaves_nothing_running(workspace: Path, number: signal
     connector = workspace / "connector" / "driver.py"
     connector.write_text(
         "import os, pathlib, time\n"
-        "pathlib.Path(__file__).with_name('pid').write_text(f'{os.getpid()}.')\n"
+        "pathlib.Path(__file__).with_name(f'started-{os.getpid()}').touch()\n"
         "time.sleep(3600)\n"
     )
     process = subprocess.Popen(
@@ -162,11 +162,11 @@ def test_a_cancelled_lane_leaves_nothing_running(workspace: Path, number: signal
         env=environment(workspace, target="example-python", working_directory="connector"),
     )  # fmt: skip
     try:
-        written = connector.with_name("pid")
-        until(lambda: written.exists() and written.read_text().endswith("."))
+        until(lambda: any(connector.parent.glob("started-*")))
         process.send_signal(number)
         assert process.wait(60) == 130
-        until(lambda: not is_alive(int(written.read_text().rstrip("."))))
+        started = [int(path.name.partition("-")[2]) for path in connector.parent.glob("started-*")]
+        until(lambda: not any(map(is_alive, started)))
     finally:
         process.kill()
         process.wait()

@@ -75,10 +75,15 @@ class LineProcess:
         self._output_ended = False
         self._receiving = threading.Lock()
         self.stderr: deque[str] = deque(maxlen=KEPT_STDERR_LINES)
+        self._closing = False
+        self._moment_ends = 0.0
+        self._cpu_noted = False
         try:
             with _starting:
                 marked = watchdog.marked_environment(env)
                 self._process = forks.start(self._command, marked, cwd) or _started(self._command, marked, cwd)
+                # Both kinds were given three pipes, so none of the streams is None.
+                self._stdin = cast("IO[bytes]", self._process.stdin)
                 _running.add(self)
                 watchdog.watch_group(self._process.pid)
         except OSError as failure:
@@ -87,11 +92,7 @@ class LineProcess:
                 where=printable(failure.filename or command[0]),
                 remedy="check that the program is installed and on PATH",
             ) from None
-        # Both kinds were given three pipes, so none of the streams is None.
-        self._stdin = cast("IO[bytes]", self._process.stdin)
         os.set_blocking(self._stdin.fileno(), False)
-        self._closing = False
-        self._cpu_noted = False
         self._wake_read, self._wake_write = os.pipe()
         self._stdout = cast("IO[bytes]", self._process.stdout)
         pipes = (cast("IO[bytes]", self._process.stderr), [self._stdout] if unasked else [])
@@ -165,11 +166,10 @@ class LineProcess:
             return
         self._closing = True
         try:
-            with contextlib.suppress(OSError):
-                self._stdin.close()
-            if not self._has_ended(_GRACE_S):
-                self._signal(signal.SIGTERM)
-                self._has_ended(_GRACE_S)
+            self.ask_to_end()
+            self.await_end()
+            self.urge_to_end()
+            self.await_end()
         finally:
             if not self._has_ended():
                 if not isinstance(self._process, forks.Forked):
@@ -183,6 +183,23 @@ class LineProcess:
             with self._receiving:
                 self._output_ended = True
                 self._stdout.close()
+
+    def ask_to_end(self) -> None:
+        """Close the child's stdin; a moment for its end begins."""
+        if not self._stdin.closed:
+            self._moment_ends = time.monotonic() + _GRACE_S
+            with contextlib.suppress(OSError):
+                self._stdin.close()
+
+    def urge_to_end(self) -> None:
+        """Send SIGTERM to a child that is still there; another moment for its end begins."""
+        if not self._has_ended():
+            self._moment_ends = time.monotonic() + _GRACE_S
+            self._signal(signal.SIGTERM)
+
+    def await_end(self) -> None:
+        """Return when the child has ended, or when its moment has."""
+        self._has_ended(max(0.0, self._moment_ends - time.monotonic()))
 
     def _has_ended(self, timeout_s: float = 0.0) -> bool:
         """Whether the child ends within `timeout_s`; then all that it started in its group ends too."""
@@ -333,7 +350,14 @@ def _end_running() -> None:
     # An interrupted run leaves threads behind that end with the interpreter, before they close their children.
     # The lock is kept: such a thread must start no further child meanwhile.
     _starting.acquire()
-    for child in list(_running):
+    children = list(_running)
+    # They share their moments: who stops a run from outside soon kills it, and would find it waiting for the first.
+    for tell in (LineProcess.ask_to_end, LineProcess.urge_to_end):
+        for child in children:
+            tell(child)
+        for child in children:
+            child.await_end()
+    for child in children:
         child.end()
 
 
