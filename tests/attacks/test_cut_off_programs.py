@@ -31,15 +31,11 @@ pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="node is no
     ("name", "instant", "number"),
     [
         ("claude-code", "start", signal.SIGINT),
-        ("opencode", "start", signal.SIGTERM),
         ("pi", "start", signal.SIGKILL),
-        ("codex", "turn", signal.SIGINT),
-        ("claude-code", "turn", signal.SIGTERM),
-        ("opencode", "turn", signal.SIGKILL),
-        ("opencode", "end", signal.SIGINT),
-        ("pi", "end", signal.SIGTERM),
-        ("claude-code", "end", signal.SIGKILL),
+        ("codex", "turn", signal.SIGTERM),
         ("hermes-agent", "turn", signal.SIGKILL),
+        ("opencode", "end", signal.SIGINT),
+        ("claude-code", "end", signal.SIGKILL),
     ],
 )
 def test_nothing_is_left(name: str, instant: str, number: signal.Signals, tmp_path: Path) -> None:

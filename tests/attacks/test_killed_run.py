@@ -17,17 +17,17 @@ from tests.support.processes import Watched, descendants, wait_until
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "driver-python"
 
-SPINS = """
-import json, os, pathlib, signal, subprocess, sys
+CLINGS = """
+import json, os, pathlib, signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 line = json.loads(sys.stdin.readline())
-apart = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\\nwhile True: pass"
+apart = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)\\nwhile True: time.sleep(60)"
 other = subprocess.Popen([sys.executable, "-ISc", apart], start_new_session=True)
 told = pathlib.Path(__file__).with_name("told")
 draft = told.with_name(f"told-{os.getpid()}")
 draft.write_text(json.dumps(dict(os.environ)))
 draft.rename(told)
-while True: pass
+while True: time.sleep(60)
 """
 """A connector that never looks at its input again, and has started another that left its session.
 
@@ -43,11 +43,11 @@ COMMANDS = {
 @pytest.mark.parametrize("group", [False, True], ids=["alone", "with its group"])
 @pytest.mark.parametrize("command", ["run", "lane"])
 def test_nothing_of_it_is_left(command: str, group: bool, tmp_path: Path) -> None:
-    """Neither daemon nor recorder, nor a connector that spins, nor what that started, nor a temporary folder."""
+    """Neither daemon nor recorder, nor a connector that is deaf, nor what that started, nor a temporary folder."""
     connector, temporary = tmp_path / "connector", tmp_path / "temporary"
     shutil.copytree(EXAMPLE, connector)
     temporary.mkdir()
-    (connector / "driver.py").write_text(SPINS)
+    (connector / "driver.py").write_text(CLINGS)
     environment = {name: value for name, value in os.environ.items() if name not in (VARIABLE, "GITHUB_ACTIONS")}
     environment |= {"TMPDIR": str(temporary), "SIGNET_LANE_TARGET": "example-python", "SIGNET_LANE_SCENARIOS": "0"}
     process = subprocess.Popen(

@@ -108,7 +108,7 @@ def test_a_folder_that_is_made_anew_after_its_removal_goes_too(tmp_path: Path) -
     """By what left the group of its child and writes on: that is ended first, and the folder looked for after it."""
     place = repr(str(tmp_path))
     writes = f"""
-import contextlib, os, signal
+import contextlib, os, signal, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 (folder,) = (name for name in os.listdir({place}) if name.startswith('signet-test-'))
 while True:
@@ -116,6 +116,7 @@ while True:
     with contextlib.suppress(OSError):
         os.makedirs(os.path.join({place}, folder, 'anew'))
     open(PLACE, 'w').close()
+    time.sleep(0.001)
 """
     what = "while not Path(sys.argv[1], 'ready-apart').exists(): time.sleep(0.02)\n    child.close()"
     process = kit(tmp_path, with_one_apart(writes), what)
