@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -32,6 +32,8 @@ the address sees what is recorded. A file that is not there yet is waited for.
 Exit status: 0, whatever was found; 2 wrong usage.
 """
 
+_TURN_S = 0.5
+
 
 @click.command(
     "watch",
@@ -51,7 +53,9 @@ def command(*, traces: tuple[str, ...], port: int, contract: str | None, target:
     with watched(traces, terms, port):
         print("Ctrl-C ends it", file=sys.stderr)
         try:
-            threading.Event().wait()
+            # In turns: an interrupt that comes right before a wait is noticed at its end.
+            while True:
+                time.sleep(_TURN_S)
         except KeyboardInterrupt:
             print(file=sys.stderr)
     return 0
@@ -60,9 +64,12 @@ def command(*, traces: tuple[str, ...], port: int, contract: str | None, target:
 @contextmanager
 def watched(names: Sequence[str], terms: Terms, port: int = 0) -> Iterator[None]:
     """Within it, the recordings are served as a page, whose address and findings are told on stderr."""
-    with Growing(names, terms, _tell) as growing, PageServer(growing, port) as server:
+    growing = Growing(names, terms, _tell)
+    with PageServer(growing, port) as server:
+        # First of all: who waits for it would take what is told before for its absence.
         print(f"watch it: {server.url}", file=sys.stderr, flush=True)
-        yield
+        with growing:
+            yield
 
 
 def _tell(what: Seen | str) -> None:
