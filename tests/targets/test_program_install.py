@@ -20,6 +20,9 @@ echo "$@" > "{folder}/asked"
 while [ "$1" != --prefix ]; do shift; done
 mkdir -p "$2/node_modules/{package}"
 echo '{{"version": "{release}"}}' > "$2/node_modules/{package}/package.json"
+mkdir -p "$2/node_modules/.bin"
+printf '#!/bin/sh\\necho "$@" > "{folder}/finished"\\n' > "$2/node_modules/.bin/node"
+chmod +x "$2/node_modules/.bin/node"
 """
 
 STUCK = """#!/bin/sh
@@ -47,6 +50,8 @@ def test_a_program_with_a_node_of_its_own_is_not_chosen_by_that_of_this_machine(
     made = install(find_program_profile(name, release))
     assert made.release == (release or "9.9.9")
     assert (asked or profile.package) in (tmp_path / "asked").read_text().split()
+    # What its package would do at the first start is done: several starts at once would be in each other's way.
+    assert (tmp_path / "finished").exists() is (name == "openclaw")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
