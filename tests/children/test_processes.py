@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -319,6 +320,24 @@ def test_children_that_nobody_has_closed_are_told_before_one_is_waited_for(tmp_p
         [sys.executable, "-c", code, waits, str(tmp_path)], timeout=LONG_S, check=True, stdin=subprocess.DEVNULL
     )
     assert len(list(tmp_path.glob("left-*"))) == 3
+
+
+def test_child_that_was_urged_is_urged_no_more() -> None:
+    """SIGTERM comes once: whoever closes a deaf child that was told with all others has not to wait for it again."""
+    code = READY + (
+        "heard = []\n"
+        "signal.signal(signal.SIGTERM, lambda *_: heard.append(1))\n"
+        "signal.signal(signal.SIGCONT, lambda *_: os.write(1, b'{\"heard\": %d}\\n' % len(heard)))\n"
+        "print('{}', flush=True)\n"
+        "while True: time.sleep(0.02)"
+    )
+    with child(code) as process:
+        pid = process.receive(LONG_S)["pid"]
+        assert process.receive(LONG_S) == {}
+        for _ in range(2):
+            process.urge_to_end()
+            os.kill(pid, signal.SIGCONT)
+            assert process.receive(LONG_S) == {"heard": 1}
 
 
 def test_closing_twice_is_closing_once() -> None:

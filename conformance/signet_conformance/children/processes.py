@@ -76,6 +76,7 @@ class LineProcess:
         self._receiving = threading.Lock()
         self.stderr: deque[str] = deque(maxlen=KEPT_STDERR_LINES)
         self._closing = False
+        self._urged = False
         self._moment_ends = 0.0
         self._cpu_noted = False
         try:
@@ -192,8 +193,9 @@ class LineProcess:
                 self._stdin.close()
 
     def urge_to_end(self) -> None:
-        """Send SIGTERM to a child that is still there; another moment for its end begins."""
-        if not self._has_ended():
+        """Send SIGTERM, once, to a child that is still there; another moment for its end begins."""
+        if not self._urged and not self._has_ended():
+            self._urged = True
             self._moment_ends = time.monotonic() + _GRACE_S
             self._signal(signal.SIGTERM)
 
