@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from queue import SimpleQueue
@@ -16,6 +18,7 @@ import pytest
 
 from signet_conformance.cli.live.growing import Growing, Seen
 from signet_conformance.cli.live.server import PageServer
+from signet_conformance.cli.watch import watched
 from signet_conformance.errors import UsageError
 from signet_conformance.outcome.conclusion import Terms
 from tests.support.browser import Browser, browser, missing
@@ -144,6 +147,22 @@ def _told(window: Browser) -> list[object]:
             document.querySelector("#breaches").textContent.includes("SIG-AGENT-002")];
     """)
     return told
+
+
+def test_the_address_is_told_before_anybody_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No finding can come first: when the address is told, the thread that tells findings has not begun."""
+    looking: dict[str, bool] = {}
+
+    class Heard(io.StringIO):
+        def write(self, text: str) -> int:
+            looking[text.partition(":")[0]] = any(thread.name == "signet watch" for thread in threading.enumerate())
+            return len(text)
+
+    monkeypatch.setattr(sys, "stderr", Heard())
+    with watched([str(write(tmp_path / "run.jsonl", BREACHING))], Terms()):
+        pass
+    assert looking["watch it"] is False
+    assert any("SIG-AGENT-002" in told for told in looking)
 
 
 def test_the_command_ends_on_an_interrupt(tmp_path: Path) -> None:
