@@ -116,6 +116,7 @@ while True:
     with contextlib.suppress(OSError):
         os.makedirs(os.path.join({place}, folder, 'anew'))
     open(PLACE, 'w').close()
+    # Often enough to meet every removal, without a processor of its own.
     time.sleep(0.001)
 """
     what = "while not Path(sys.argv[1], 'ready-apart').exists(): time.sleep(0.02)\n    child.close()"
