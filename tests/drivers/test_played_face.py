@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from signet_conformance.targets.program import program_names
 from tests.support.command_line import Invoke, invoke
 
 __all__ = ["invoke"]
@@ -20,7 +21,7 @@ needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is no
 @pytest.mark.parametrize("file", sorted(RECORDINGS.glob("*.gz")), ids=lambda file: file.name.partition(".jsonl")[0])
 def test_a_played_host_tells_plugins_what_the_program_does(file: Path, invoke: Invoke) -> None:
     """Each release that a face plays: the same events, in the same order, with the same members."""
-    name = "oh-my-pi" if file.name.startswith("oh") else file.name.partition("-")[0]
+    name = next(name for name in program_names() if file.name.startswith(f"{name}-"))
     done = invoke("face", "check", name, str(file))
     assert (done.exit_code, done.stdout.splitlines()[-1]) == (0, "no drift"), done.stdout
 

@@ -45,7 +45,7 @@ def check(name: str, recordings: tuple[str, ...]) -> int:
     """Print the differences; the exit status says whether there are any."""
     face, release, traces = _read(name, recordings)
     differences = _differences(face, traces)
-    observed = "events of a plugin" if face.data.code else "runs of hooks"
+    observed = "events of a plugin" if face.data.tells_plugins else "runs of hooks"
     told = [f"{face.name} beside {face.data.harness} {release}: {len(hooks_observed(traces))} {observed}"]
     if unseen := not_compared(face.data, traces):
         told.append(f"not compared, for no run shows them: {', '.join(unseen)}")
@@ -67,7 +67,7 @@ def update(name: str, recordings: tuple[str, ...], output: str, force: bool) -> 
     """Write the face; what it still differs in is told."""
     face, release, traces = _read(name, recordings)
     data = json.loads(face.path.read_bytes())
-    if face.data.code is None:
+    if not face.data.tells_plugins:
         document = updated(data, traces, release)
     else:
         document = updated_plugin_face(data, traces, [played(face, trace) for trace in traces], release)
@@ -80,7 +80,7 @@ def update(name: str, recordings: tuple[str, ...], output: str, force: bool) -> 
 
 def _differences(face: Face, traces: Sequence[Trace]) -> Sequence[str]:
     """Where the program did otherwise than the face, each difference once."""
-    if face.data.code is None:
+    if not face.data.tells_plugins:
         told = drifts(face.data, traces)
     else:
         told = plugin_drifts(face.data, traces, [played(face, trace) for trace in traces])

@@ -12,6 +12,7 @@ from signet_conformance.children.temporary import temporary_folder
 from signet_conformance.drivers.hosts.observing import OBSERVERS, Events, ask
 from signet_conformance.drivers.launch import launch
 from signet_conformance.targets import Target, load
+from signet_conformance.targets.drift import hooks_observed
 from signet_conformance.targets.face import Face
 from signet_conformance.targets.program import find_program_profile
 from signet_conformance.trace import Trace
@@ -27,15 +28,17 @@ def played(face: Face, trace: Trace) -> Sequence[ObservedMark]:
 
     A step that the real program skipped is left out. Raises TargetError when the machine lacks what runs the host.
     """
-    steps = list(_steps(trace))
     observer = find_program_profile(face.data.harness).profile.observer
     if observer is None:
         return ()
+    steps = _steps(trace, observer.performed_as)
     with temporary_folder("face") as home:
         target = _observing(face, home, str(OBSERVERS / observer.module))
         tools = {str(step["tool"]) for step in steps if isinstance(step.get("tool"), str)}
         own = target.profile.tools
-        ask(home, {**observer.model_dump(mode="json"), "tools": sorted({own.get(tool, tool) for tool in tools})})
+        recorded = [(mark.event, mark.args) for mark in hooks_observed([trace])]
+        more = {"tools": sorted({own.get(tool, tool) for tool in tools}), "recorded": recorded}
+        ask(home, {**observer.model_dump(mode="json"), **more})
         events = Events(home)
         driver = launch(target, clean_environment(home, SIGNET_DAEMON_URL=_NOWHERE), str(home), _STEP_S)
         try:
@@ -55,13 +58,14 @@ def _observing(face: Face, root: Path, module: str) -> Target:
     return dataclasses.replace(target, profile=profile)
 
 
-def _steps(trace: Trace) -> Sequence[Mapping[str, Any]]:
-    """The steps of a recording as a driver is given them, but for those that the program skipped."""
+def _steps(trace: Trace, performed_as: Mapping[Any, str | None]) -> Sequence[Mapping[str, Any]]:
+    """The steps of a recording as a driver is given them, as the program performed them, without those it skipped."""
     skipped = {mark.index for mark in marks_of(trace, SkippedMark)}
     steps: list[dict[str, Any]] = []
     for mark in marks_of(trace, StepMark):
-        if mark.index not in skipped:
-            steps.append({name: value for name, value in mark.data.items() if name != "index"})
+        kind = performed_as.get(mark.step, mark.step)
+        if kind is not None and mark.index not in skipped:
+            steps.append({**{name: value for name, value in mark.data.items() if name != "index"}, "step": kind})
         elif steps and not mark.other.get("more"):
             # The turn, which was to go on with the step that was skipped, has ended with it.
             steps[-1].pop("more", None)

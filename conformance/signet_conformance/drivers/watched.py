@@ -90,6 +90,9 @@ class Watched:
         own = target.kind.own_program
         if broken.how is Broken.GARBLED:
             fault = "the driver program, which breaks the protocol" if own else _KIT
+        elif target.real is not None:
+            title = target.real.program.profile.title
+            fault = f"{title}, as its words tell, or how the kit drives it; else the connector in it"
         else:
             fault = "the driver program, or the connector in it" if own else "the connector, else the kit's host for it"
         return BrokenOff(scenario.name, self._place(scenario), broken.message, broken.tail, fault, replay)

@@ -227,6 +227,11 @@ class FaceDocument(Document):
     ] = Field(default_factory=dict)
     turn_end: Annotated[Items[Action], Field(description="What the harness does when a turn has ended.")] = ()
 
+    @property
+    def tells_plugins(self) -> bool:
+        """Whether the harness calls what it has loaded, and runs no commands."""
+        return self.code is not None or self.calls is not None
+
     @model_validator(mode="after")
     def _whole_with_settings(self) -> Self:
         lacking = [name for name in _WITH_SETTINGS if name not in self.model_fields_set]

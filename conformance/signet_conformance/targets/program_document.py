@@ -47,8 +47,12 @@ class Connector(Part):
 class Observer(Part):
     """What writes down in the program what its plugins are told: a plugin of the kit's own, beside the connector."""
 
-    module: Annotated[Text, Field(pattern=r"^[a-z_]+\.mjs$", description="its file in drivers/hosts/observers")]
+    module: Annotated[Text, Field(pattern=r"^[a-z_]+\.(mjs|py)$", description="its file in drivers/hosts/observers")]
     place: Annotated[Text, Field(description="a path in the home: where the program loads it from")]
+    beside: Annotated[
+        dict[str, Any],
+        Field(description="Files below the home without which the program loads none: a JSON value, or a text."),
+    ] = Field(default_factory=dict)
     events: Annotated[Items[Text], Field(description="The events, or hooks, that it takes part in.")]
     rows: Annotated[
         Items[Text],
@@ -58,6 +62,10 @@ class Observer(Part):
         Items[Text],
         Field(description='Members whose value tells one kind of an event from another, such as "reason".'),
     ] = ()
+    performed_as: Annotated[
+        dict[StepName, StepName | None],
+        Field(description="Steps that the program performs as another one in the way it is driven, or as none: null."),
+    ] = Field(default_factory=dict)
 
 
 class Settles(Part):

@@ -65,8 +65,10 @@ def model() -> str:
 
 
 def turn(text: str, system: str = "") -> None:
-    """What a turn comes to: the model is asked once."""
+    """What a turn comes to: the model is asked once, unless the text says otherwise."""
     stay("turn")
+    if text == "silent":
+        return
     if text == "die":
         print("panic: the index is out of bounds", file=sys.stderr, flush=True)
         os._exit(7)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -16,7 +17,9 @@ import pytest
 
 from signet_conformance import engine, targets, trace
 from signet_conformance.children import forks
+from signet_conformance.drivers.hosts.observing import FOLDER
 from signet_conformance.drivers.hosts.protocol import StepError
+from signet_conformance.drivers.hosts.real.acp_session import AcpSession
 from signet_conformance.drivers.hosts.real.claude_stream import ClaudeStream
 from signet_conformance.drivers.hosts.real.codex_app_server import CodexAppServer
 from signet_conformance.drivers.hosts.real.conversation import Conversation, Launch, Open
@@ -24,6 +27,7 @@ from signet_conformance.drivers.hosts.real.hermes_acp import HermesAcp
 from signet_conformance.drivers.hosts.real.observed import Observed
 from signet_conformance.drivers.hosts.real.opencode_server import OpencodeServer
 from signet_conformance.drivers.hosts.real.pi_rpc import PiRpc
+from signet_conformance.drivers.watched import Watched
 from signet_conformance.finding import Verdict
 from signet_conformance.running.station import Station
 from signet_conformance.scenarios.script import read_scenarios
@@ -31,7 +35,8 @@ from signet_conformance.targets.program import PLACE_VARIABLE
 from signet_conformance.targets.real import HarnessChoice, with_harness
 from signet_conformance.trace import Exchange, Trace
 from signet_conformance.trace.marks import LoadedMark, marks_of
-from tests.support.processes import Watched, descendants
+from tests.support.processes import Watched as WatchedProcesses
+from tests.support.processes import descendants
 from tests.support.stand_ins import PROGRAMS, STAND_IN, install_stand_in, write_target
 
 REFUSING = ("codex", "pi")
@@ -65,7 +70,13 @@ def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Station]:
 
 
 @pytest.fixture
-def run(station: Station, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def blamed() -> list[str]:
+    """Who is named as most likely at fault for each scenario that was performed, as if it had broken off."""
+    return []
+
+
+@pytest.fixture
+def run(station: Station, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blamed: list[str]) -> Run:
     """Has a program perform steps; what was recorded, and why it broke off."""
 
     def perform(name: str, steps: list[dict[str, Any]], mode: str = "") -> tuple[Trace, str | None]:
@@ -79,7 +90,9 @@ def run(station: Station, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ru
         (scenario,) = read_scenarios(tmp_path / "talk.json")
         station.start()
         Path(station.home).mkdir(exist_ok=True)
-        error = station.perform(scenario, station.launch({}), out)
+        driver = Watched(station.launch({}))
+        error = station.perform(scenario, driver, out)
+        blamed.append(driver.told(scenario, error or "", station.target, "").fault)
         assert _left() == []
         return trace.read(out), error
 
@@ -132,11 +145,17 @@ def test_what_ends_a_compaction_ends_no_turn_after_it(run: Run) -> None:
         ("out", "pi tried to leave this machine: a request for http://telemetry.example.org/ through a proxy"),
     ],
 )
-def test_a_program_that_dies_or_goes_elsewhere_breaks_its_scenario_off(text: str, why: str, run: Run) -> None:
-    """The reason is told, in the program's own words with its status; nothing of it is left, and nothing was sent."""
+def test_a_program_that_dies_or_goes_elsewhere_breaks_its_scenario_off(
+    text: str, why: str, run: Run, blamed: list[str]
+) -> None:
+    """The reason is told, in the program's own words with its status; nothing of it is left, and nothing was sent.
+
+    The program is named before its connector, whose author would look in the wrong place.
+    """
     _, error = run("pi", say(text))
     assert error is not None
     assert why in error
+    assert blamed == ["pi, as its words tell, or how the kit drives it; else the connector in it"]
 
 
 DRIVERS: dict[str, Open] = {
@@ -183,6 +202,22 @@ def test_a_program_that_dies_is_told_with_its_words(name: str, tmp_path: Path) -
     assert _left() == []
 
 
+def test_a_turn_of_hermes_ends_when_its_provider_has_come_to_rest(tmp_path: Path) -> None:
+    """The answer is out before: what the daemon is brought to next would meet the provider's requests, or not."""
+    session = _session("hermes-agent", tmp_path)
+    assert isinstance(session, HermesAcp)
+    session.open()
+    lock = os.open(tmp_path / FOLDER / "busy", os.O_RDWR | os.O_CREAT)
+    fcntl.flock(lock, fcntl.LOCK_SH)
+    session.say("silent")
+    while not AcpSession.is_over(session):
+        pass
+    assert not session.is_over()
+    os.close(lock)
+    assert session.is_over()
+    session.end()
+
+
 def _asked(exchange: Exchange) -> Any:
     """What the user, or the program, said to the model."""
     assert exchange.request.body is not None
@@ -204,7 +239,7 @@ def _await_end(session: Conversation) -> None:
 
 def _left() -> list[int]:
     """The stand-ins that have not ended."""
-    with Watched(pid for pid in descendants(os.getpid()) if STAND_IN.name in _command(pid)) as left:
+    with WatchedProcesses(pid for pid in descendants(os.getpid()) if STAND_IN.name in _command(pid)) as left:
         return left.left()
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,13 +12,23 @@ from typing import Any
 FOLDER = ".signet-conformance-observed"
 """Below the home, as `observers/written.mjs` has it."""
 OBSERVERS = Path(__file__).parent / "observers"
+_LEADS = {
+    ".mjs": "export { default } from {module};\n",
+    ".py": """from importlib.util import module_from_spec, spec_from_file_location
+
+_spec = spec_from_file_location("signet_conformance_observer", {module})
+_observer = module_from_spec(_spec)
+_spec.loader.exec_module(_observer)
+register = _observer.register
+""",
+}
 
 
 def ask(home: Path, observer: Mapping[str, Any]) -> None:
     """Tell the observer of a program in this home what is asked of it."""
     folder = home / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    asked = {name: observer.get(name, []) for name in ("events", "rows", "kinds", "tools")}
+    asked = {name: observer.get(name, []) for name in ("events", "rows", "kinds", "tools", "recorded")}
     (folder / "asked.json").write_text(json.dumps(asked), "utf-8")
 
 
@@ -25,9 +37,27 @@ def observe(home: Path, observer: Mapping[str, Any]) -> None:
     ask(home, observer)
     place = home / observer["place"]
     place.parent.mkdir(parents=True, exist_ok=True)
-    # Of one line: a program takes every file of that folder for a plugin, also what a plugin imports.
-    module = json.dumps(str(OBSERVERS / observer["module"]))
-    place.write_text(f"export {{ default }} from {module};\n", "utf-8")
+    # A word that leads to it: a program takes every file of that folder for a plugin, also what a plugin imports.
+    module = OBSERVERS / observer["module"]
+    place.write_text(_LEADS[module.suffix].replace("{module}", json.dumps(str(module))), "utf-8")
+    for path, content in observer["beside"].items():
+        (home / path).parent.mkdir(parents=True, exist_ok=True)
+        (home / path).write_text(content if isinstance(content, str) else json.dumps(content, indent=2), "utf-8")
+
+
+def is_busy(home: Path) -> bool:
+    """Whether a plugin of this home is said to be at work beside the talk, as `observers/hermes.py` has it."""
+    try:
+        lock = os.open(home / FOLDER / "busy", os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
 
 
 class Events:

@@ -10,6 +10,12 @@ import { modelTurn, NotLoaded } from "./protocol.mjs";
 import { Calls, compaction, keepBack, performerOf, pick, Sessions, useTool } from "./turns.mjs";
 
 const MODEL = { provider: "scripted", model: "scripted-model" };
+const ANSWERED = {
+  resolvedRef: `${MODEL.provider}/${MODEL.model}`,
+  contextTokenBudget: 200_000,
+  contextWindowSource: "model",
+  usage: { input: 1000, output: 10 },
+};
 
 class Gateway {
   #face;
@@ -219,7 +225,7 @@ class Gateway {
     this.#say(session, answer);
     const ended = { messages: structuredClone(session.messages), success: true, runId };
     await this.#fire("agent_end", { ...ended, durationMs: Math.round(performance.now() - began) }, ctx);
-    const output = { ...input, assistantTexts: [reply], lastAssistant: answer, harnessId: "openclaw" };
+    const output = { ...input, ...ANSWERED, assistantTexts: [reply], lastAssistant: answer, harnessId: "openclaw" };
     await this.#fire("llm_output", output, ctx);
   }
 

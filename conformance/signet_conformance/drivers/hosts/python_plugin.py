@@ -81,6 +81,8 @@ class Program:
         self._calls: list[dict[str, Any]] = []
         self._projects = Projects()
         self._session = ""
+        self._is_there = False
+        self._known: dict[str, Any] = {}
         self._messages: list[dict[str, str]] = []
         self._kept, self._compacting = 0, False
         self._turns = 0
@@ -109,9 +111,13 @@ class Program:
         return {"session": step.get("session"), "key": self._session, **result, **told}
 
     def _call(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """Call the provider as the manager does: what it lacks is left out, what it raises is noted."""
+        """Call the provider as the manager does: what it lacks is left out, what it raises is noted.
+
+        A provider that was not there when its session began is not called in it again.
+        """
         method: Callable[..., Any] | None = getattr(self._provider, name, None)
-        if method is None or name not in self._face["calls"]:
+        called = self._is_there or name == "is_available"
+        if method is None or not called or name not in self._face["calls"]:
             return None
         began = time.perf_counter()
         noted: dict[str, Any] = {"event": name}
@@ -134,17 +140,22 @@ class Program:
         os.chdir(self._projects.folder(step.get("project")))
         home = Path.home() / ".hermes"
         home.mkdir(exist_ok=True)
-        opened = bool(self._call("is_available"))
-        if opened:
-            said = {
-                "platform": "cli",
-                "hermes_home": str(home),
-                "agent_context": "primary",
-                "agent_identity": "default",
-            }
-            self._call("initialize", self._session, **said)
-        block = self._call("system_prompt_block")
-        return {"opened": opened, "injected": block or ""}
+        self._is_there = bool(self._call("is_available"))
+        self._call("get_tool_schemas")
+        said = {
+            "session_id": self._session,
+            "platform": "cli",
+            "hermes_home": str(home),
+            "agent_context": "primary",
+            "agent_identity": "default",
+            "agent_workspace": "hermes",
+        }
+        self._call("initialize", **said)
+        schemas = self._call("get_tool_schemas") or ()
+        self._known = {str(each.get("name")): each.get("parameters") for each in schemas if isinstance(each, Mapping)}
+        # What the harness told its model at the beginning it keeps, and builds no second time.
+        block = None if step["step"] == "resume" else self._call("system_prompt_block")
+        return {"opened": self._is_there, "injected": block or ""}
 
     def _prompt(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         text = str(step.get("text"))
@@ -176,15 +187,12 @@ class Program:
         worker.join()
 
     def _tool(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
-        schemas = self._call("get_tool_schemas") or ()
-        known = {str(schema.get("name")): schema.get("parameters") for schema in schemas if isinstance(schema, Mapping)}
-
         def run(name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
-            given = {**required_arguments(known[name], arguments), **arguments}
+            given = {**required_arguments(self._known[name], arguments), **arguments}
             text = self._call("handle_tool_call", name, given)
             return str(text or ""), text is None
 
-        return use_tool(step, known, self._names, run)
+        return use_tool(step, self._known, self._names, run)
 
     def _pre_compaction(self, _step: Mapping[str, Any]) -> Mapping[str, Any]:
         if len(self._messages) <= self._kept:
@@ -219,6 +227,7 @@ class Program:
         key, self._session = self._session, ""
         self._call("on_session_end", list(self._messages))
         self._call("shutdown")
+        self._is_there = False
         return {"key": key, "ended": True}
 
     def _settle(self, limit_s: float) -> None:

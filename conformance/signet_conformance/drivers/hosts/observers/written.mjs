@@ -27,5 +27,5 @@ export function write(event, given, output, cwd) {
     const value = path.split(".").reduce((bag, name) => bag?.[name], given);
     return value === undefined || typeof value === "object" ? [] : [`${path}=${value}`];
   });
-  appendFileSync(join(folder, "events.jsonl"), `${JSON.stringify({ event, members, args, cwd })}\n`);
+  appendFileSync(join(folder, "events.jsonl"), `${JSON.stringify({ event, members, args, cwd: cwd ?? null })}\n`);
 }

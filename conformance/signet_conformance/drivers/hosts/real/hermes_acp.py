@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real.acp_session import START_S, AcpSession
 
 QUIT_S = 40.0
+BUSY_S = 60.0
+"""For so long a provider's own work is waited for when a turn's answer is out: a user who reads does that too."""
 
 
 class HermesAcp(AcpSession):
     """A session of Hermes."""
 
     title = "Hermes"
+    _answered_at: float | None = None
 
     def open(self) -> None:
         """Start it with a new session."""
         self._id = self._begin(self._start("acp"))
+
+    def is_over(self) -> bool:
+        """Whether the prompt was answered, and the provider has stored the turn and asked for the next one's memory.
+
+        The program leaves that to threads. What the daemon is brought to next would else meet it or not, by chance.
+        """
+        if not super().is_over():
+            self._answered_at = None
+            return False
+        if self._answered_at is None:
+            self._answered_at = time.monotonic()
+        return not self._launch.observed.busy or time.monotonic() > self._answered_at + BUSY_S
 
     def resume(self) -> None:
         """Start it with the session that was left."""

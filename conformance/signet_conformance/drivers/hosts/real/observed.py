@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.children.watchdog import VARIABLE as RUN
-from signet_conformance.drivers.hosts.observing import FOLDER, Events
+from signet_conformance.drivers.hosts.observing import FOLDER, Events, is_busy
 
 _SCRIPT = """#!/bin/sh
 d=$(mktemp -d {folder}/run-XXXXXXXX) || exec {command} "$@"
@@ -51,6 +51,7 @@ class Observed:
     def __init__(self, home: Path) -> None:
         self._folder = home / FOLDER
         self._folder.mkdir(parents=True, exist_ok=True)
+        self._home = home
         self._events = Events(home)
         self.names: frozenset[str] = frozenset()
         """The programs of the connector that are observed."""
@@ -69,6 +70,11 @@ class Observed:
             program.write_text(script.replace("{command}", shlex.join(command)))
             program.chmod(0o755)
         return os.pathsep.join([str(folder), os.environ.get("PATH", os.defpath)])
+
+    @property
+    def busy(self) -> bool:
+        """Whether the connector is still at work for a turn whose answer is out, as far as the observer can tell."""
+        return is_busy(self._home)
 
     def hooks_ended(self) -> int:
         """How many hooks have run to their end in this home."""

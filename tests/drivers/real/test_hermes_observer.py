@@ -1,0 +1,134 @@
+"""The observer inside Hermes: what the memory manager tells a provider, and whether the provider is still at work."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from signet_conformance.drivers.hosts.observing import FOLDER, Events, is_busy, observe
+from signet_conformance.targets.program import find_program_profile
+
+OBSERVER = find_program_profile("hermes-agent").profile.observer
+TOLD_S = 20.0
+
+
+class Manager:
+    """What the observer meets of the program's memory manager: a worker for what comes after an answer."""
+
+    def __init__(self, provider: Any) -> None:
+        self._provider = provider
+        self._worker = ThreadPoolExecutor(1)
+
+    def queue_prefetch_all(self, query: str) -> None:
+        """Leave it to the worker."""
+        self._worker.submit(self._provider.queue_prefetch, query, session_id="h1")
+
+    def flush_pending(self) -> None:
+        """Wait for what was left to the worker."""
+        self._worker.submit(lambda: None).result()
+
+
+class Provider:
+    """A provider that asks in a thread of its own, as Signet's does."""
+
+    def __init__(self) -> None:
+        self.may_ask = threading.Event()
+        self.may_answer = threading.Event()
+
+    def is_available(self) -> bool:
+        """It is there."""
+        return True
+
+    def queue_prefetch(self, query: str, *, session_id: str = "") -> None:
+        """Ask once the test lets it."""
+        del query, session_id
+        self.may_ask.wait(TOLD_S)
+
+        def run() -> None:
+            self.may_answer.wait(TOLD_S)
+
+        threading.Thread(target=run, daemon=True).start()
+
+
+@pytest.fixture
+def observed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Provider], Manager]:
+    """Loads the observer as the program does, from its place in a home, and makes a manager with a provider."""
+    assert OBSERVER is not None
+    monkeypatch.setenv("HOME", str(tmp_path))
+    observe(tmp_path, OBSERVER.model_dump(mode="json"))
+    given: list[Provider] = []
+    manager = type("MemoryManager", (Manager,), {})
+    modules: dict[str, dict[str, Any]] = {
+        "plugins": {},
+        "plugins.memory": {"load_memory_provider": lambda _name: given[0] if given else None},
+        "agent": {},
+        "agent.memory_manager": {"MemoryManager": manager},
+    }
+    for name, members in modules.items():
+        module = ModuleType(name)
+        module.__dict__.update(members)
+        monkeypatch.setitem(sys.modules, name, module)
+    runpy.run_path(str(tmp_path / OBSERVER.place))["register"](SimpleNamespace())
+    load = sys.modules["plugins.memory"].__dict__["load_memory_provider"]
+    assert load("none") is None
+
+    def make(provider: Provider) -> Manager:
+        given.append(provider)
+        made: Manager = manager(load("signet"))
+        return made
+
+    return make
+
+
+def test_a_provider_is_at_work_until_its_own_thread_has_ended(
+    observed: Callable[[Provider], Manager], tmp_path: Path
+) -> None:
+    """From the instant that the manager hands it over, while the worker has it, while the provider's thread runs."""
+    provider = Provider()
+    manager = observed(provider)
+    assert not is_busy(tmp_path)
+    manager.queue_prefetch_all("Which database?")
+    assert is_busy(tmp_path)
+    provider.may_ask.set()
+    manager.flush_pending()
+    assert is_busy(tmp_path)
+    provider.may_answer.set()
+    deadline = time.monotonic() + TOLD_S
+    while is_busy(tmp_path):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_what_a_provider_is_told_is_written_down(observed: Callable[[Provider], Manager], tmp_path: Path) -> None:
+    """The call, the names of its arguments, and a yes or no of its own; never a value of the talk."""
+    events = Events(tmp_path)
+    provider = Provider()
+    provider.may_ask.set()
+    provider.may_answer.set()
+    manager = observed(provider)
+    assert provider.is_available()
+    manager.queue_prefetch_all("Which database?")
+    manager.flush_pending()
+    told = events.new()
+    assert [(row["event"], row["members"], row["args"]) for row in told] == [
+        ("is_available", [], ["True"]),
+        ("queue_prefetch", ["argument 1", "session_id"], []),
+    ]
+    assert "database" not in json.dumps(told)
+
+
+def test_a_home_without_that_observer_is_at_rest(tmp_path: Path) -> None:
+    """Nothing was ever told there."""
+    assert not is_busy(tmp_path)
+    (tmp_path / FOLDER).mkdir()
+    assert not is_busy(tmp_path)
