@@ -26,6 +26,15 @@ DAEMONS = ("0.58.0", "0.145.7", "0.205.0")
 EITHER = {"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}
 DEEP = {"anyOf": [{"oneOf": [{"properties": {"a": {"type": "string"}}}, {"required": ["c"]}]}, {"required": ["b"]}]}
 
+TWICE_EITHER = {
+    "anyOf": [
+        {"oneOf": [{"required": ["z"]}, {"properties": {"a": {"type": "string"}}}]},
+        {"oneOf": [{"required": ["y"]}, {"properties": {"a": {"type": "null"}}}]},
+    ]
+}
+OBJECT_OR_TEXT = {"anyOf": [{"type": "object", "required": ["q"]}, {"type": "string", "minLength": 5}]}
+TEXT, ONE = {"type": "string"}, {"enum": [1]}
+
 
 @pytest.mark.parametrize(
     ("schema", "document", "path", "why", "received"),
@@ -39,13 +48,23 @@ DEEP = {"anyOf": [{"oneOf": [{"properties": {"a": {"type": "string"}}}, {"requir
         ({"properties": {"x": EITHER}}, {"x": {}}, ("x", "a"), "absent", None),
         (DEEP, {"a": 7}, ("a",), '7 is not of type "string"', 7),
         ({"oneOf": [{"type": "object"}, {"required": ["a"]}]}, {"a": 1}, (), None, {"a": 1}),
+        ({"anyOf": [{"required": ["a"]}]}, {}, ("a",), "absent", None),
+        (TWICE_EITHER, {"a": 7}, ("z",), "absent", None),
+        (OBJECT_OR_TEXT, "ab", (), '"ab" is shorter than 5 characters', "ab"),
+        ({"properties": {"A": ONE, "a": {"properties": {"b": TEXT}}}}, {"A": 7, "a": {"b": 7}}, ("A",), None, 7),
+        ({"properties": {"A": TEXT, "a": {"properties": {"b": ONE}}}}, {"A": 7, "a": {"b": 7}}, ("A",), None, 7),
+        ({"properties": {"a": {"properties": {"b": False}}, "z": TEXT}}, {"a": {"b": 1}, "z": 7}, ("z",), None, 7),
+        ({"properties": {"a": {"type": "integer"}}}, {"a": "\ud83d"}, ("a",), None, "\ud83d"),
         ({}, {}, (), "it does not match the schema", None),
     ],
 )
 def test_why_a_document_breaks_a_schema(
     schema: Mapping[str, Any], document: Any, path: tuple[str | int, ...], why: str | None, received: Any
 ) -> None:
-    """Where, by what, and what stands there; of alternatives the first requirement of the first."""
+    """Where, by what, and what stands there: the highest place, and the last of several as high.
+
+    Of alternatives the nearest miss, and where they miss alike the first requirement of the first.
+    """
     told = explain(schema, document)
     assert (told[0], told[2]) == (path, received)
     assert why is None or told[1] == why

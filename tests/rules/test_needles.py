@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from signet_conformance.rules.needles import Distant, Distants, Needles
+from signet_conformance.rules.needles import Distant, Distants, Needles, hashes_of_pieces
 
 # Few letters and short needles, so that needles overlap, contain each other and nearly occur.
 NEEDLE = st.text("ab", min_size=2, max_size=9)
@@ -93,3 +93,26 @@ def test_distant_needles_come_out_of_columns_as_they_went_in(needles: list[str])
     """Columns give back place, hash, length, piece and text of each needle, with a piece and without one."""
     distant = [Distant.of(needle, place) for place, needle in enumerate(needles)]
     assert list(Distants(distant)) == distant
+
+
+@given(
+    needles=st.lists(PROSE, min_size=1, max_size=30, unique=True),
+    pieces=st.lists(PROSE | PIECE, max_size=4),
+    before=st.integers(0, 40),
+    chosen=st.integers(0, 29),
+)
+@example([f"A line that is long enough, number {number}\n" * 3 for number in range(25)], [], 40, 24)
+@example([f"{number:40}" for number in range(25)], ["no mark"], 40, 24)
+def test_distant_needles_are_found_as_those_at_hand(
+    needles: list[str], pieces: list[str], before: int, chosen: int
+) -> None:
+    """However many there are: by what is kept of them, and by the text where that says that one may occur."""
+    text = "".join([*pieces[:2], needles[chosen % len(needles)], *pieces[2:]])
+    places = {needle: (seq + 1) * Needles.PLACES + seq % Needles.PLACES for seq, needle in enumerate(needles)}
+    at = {place: needle for needle, place in places.items()}
+    known = Needles({}, Distants(Distant.of(needle, place) for needle, place in places.items()), at.__getitem__)
+    number = known.first_in(text, before)
+    right = {place // Needles.PLACES for needle, place in places.items() if needle in text}
+    assert (number in right) if any(each < before for each in right) else number is None
+    hashes = {mark: hashes_of_pieces(text, mark) for mark in ("\n", ".", "x")}
+    assert known.may_occur(hashes)

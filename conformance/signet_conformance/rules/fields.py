@@ -58,11 +58,13 @@ def _whole(value: Any) -> Any:
 def explain(schema: Mapping[str, Any], document: object) -> tuple[tuple[str | int, ...], str, object]:
     """Where a document breaks a schema, the keyword's message, and the value found there."""
     decider = _decider(schema)
+    taken = document
     try:
         errors = list(decider.iter_errors(document))
     except UnicodeEncodeError:
-        errors = list(decider.iter_errors(_whole_characters(document)))
-    error = _best(errors, schema, document)
+        taken = _whole_characters(document)
+        errors = list(decider.iter_errors(taken))
+    error = _best(errors, schema, taken)
     if error is None:
         # Another engine may have decided that it is broken: a few characters are white space to one of them only.
         return (), "it does not match the schema", None
