@@ -110,6 +110,34 @@ def test_more_breaches_than_are_explained(tmp_path: Path) -> None:
         assert told(judge(build(tmp_path / "trace.jsonl", [bad] * 450))) == held
 
 
+@pytest.mark.parametrize("lines", ["\n", ". ", " ox "], ids=["lines", "sentences", "letters"])
+def test_a_repeated_inject_is_found_among_many(lines: str, tmp_path: Path) -> None:
+    """Whichever answer it came with; what was said before anything was injected repeats nothing."""
+
+    def hook(name: str, session: int, said: str, inject: str = "") -> Any:
+        body = {"harness": "openclaw", "sessionKey": f"s-{session}", "userMessage": said}
+        request = {"method": "POST", "path": f"/api/hooks/{name}", "body": body}
+        return {"request": request, "response": {"status": 200, "body": {"sessionKnown": True, "inject": inject}}}
+
+    injects = [
+        lines.join(["Notes of the week", f"The staging host of team {number} is called atlas", "Ask before a change"])
+        for number in range(30)
+    ]
+    items = [hook("user-prompt-submit", 30, injects[4]), hook("user-prompt-submit", 0, "Which host?", injects[0])]
+    items += [hook("session-start", number, "", inject) for number, inject in enumerate(injects)]
+    items += [
+        hook("user-prompt-submit", 28, f"It says: {injects[4]}. Why?"),
+        hook("user-prompt-submit", 29, "And now?"),
+    ]
+    held = told(judge(build(tmp_path / "trace.jsonl", items)))
+    with nothing_is_held(piece_bytes=400):
+        judged = judge(build(tmp_path / "trace.jsonl", items))
+    assert told(judged) == held
+    judgement = judged.judgements["SIG-PROMPT-007"]
+    assert [finding.exchanges for finding in judgement.findings] == [(33, 7)]
+    assert judgement.subjects == 32
+
+
 def test_damage_within_a_large_recording_is_told_with_its_line(tmp_path: Path) -> None:
     """A line whose end is broken is found when its exchange is judged, and named."""
     name = tmp_path / "a.jsonl"
