@@ -20,9 +20,10 @@ echo "$@" > "{folder}/asked"
 while [ "$1" != --prefix ]; do shift; done
 mkdir -p "$2/node_modules/{package}"
 echo '{{"version": "{release}"}}' > "$2/node_modules/{package}/package.json"
+node="$2/node_modules/.bin/node"
 mkdir -p "$2/node_modules/.bin"
-printf '#!/bin/sh\\necho "$@" > "{folder}/finished"\\n' > "$2/node_modules/.bin/node"
-chmod +x "$2/node_modules/.bin/node"
+printf '#!/bin/sh\\necho "$@" > "{folder}/finished"; touch "$HOME/.touched" "$TMPDIR/touched"\\n' > "$node"
+chmod +x "$node"
 """
 
 STUCK = """#!/bin/sh
@@ -47,11 +48,17 @@ def test_a_program_with_a_node_of_its_own_is_not_chosen_by_that_of_this_machine(
     client.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv(PLACE_VARIABLE, str(tmp_path / "programs"))
+    for variable in ("HOME", "TMPDIR"):
+        (tmp_path / variable).mkdir()
+        monkeypatch.setenv(variable, str(tmp_path / variable))
     made = install(find_program_profile(name, release))
     assert made.release == (release or "9.9.9")
     assert (asked or profile.package) in (tmp_path / "asked").read_text().split()
     # What its package would do at the first start is done: several starts at once would be in each other's way.
     assert (tmp_path / "finished").exists() is (name == "openclaw")
+    # Whatever it writes down for its user meanwhile, it does not write into a home that is somebody's.
+    assert [*(tmp_path / "HOME").iterdir(), *(tmp_path / "TMPDIR").iterdir()] == []
+    assert not [*made.folder.glob(".home-*")]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from signet_conformance.children import watchdog
@@ -58,8 +59,8 @@ def _installed(program: Program, release: str | None) -> Installation:
         else:
             _install_pypi(made)
         version = _version(made)
-        for words in program.profile.after_install:
-            _run(filled(words, made.known()), staging)
+        if program.profile.after_install:
+            _finish(made)
         place = folder / version
         if (place / INSTALLED).exists():
             # Another run may be driving it.
@@ -107,10 +108,19 @@ def _version(made: Installation) -> str:
     return _run([str(made.folder / "venv" / "bin" / "python"), "-c", code, profile.package], made.folder).strip()
 
 
-def _run(command: Sequence[str], folder: Path) -> str:
+def _finish(made: Installation) -> None:
+    """Have the program make itself ready, which may write into its user's home: it has one that is removed then."""
+    with temporary_folder(".home-", made.folder) as home:
+        npm = {"npm_config_userconfig": str(Path.home() / ".npmrc"), **os.environ}
+        env = {name: value for name, value in npm.items() if not name.startswith("XDG_")}
+        for words in made.program.profile.after_install:
+            _run(filled(words, made.known()), made.folder, {**env, "HOME": str(home), "TMPDIR": str(home)})
+
+
+def _run(command: Sequence[str], folder: Path, env: Mapping[str, str] | None = None) -> str:
     try:
         done = subprocess.run(
-            [*command], cwd=folder, env=watchdog.marked_environment(None), stdin=subprocess.DEVNULL,
+            [*command], cwd=folder, env=watchdog.marked_environment(env), stdin=subprocess.DEVNULL,
             capture_output=True, text=True, errors="replace", timeout=_TIMEOUT_S, check=False,
         )  # fmt: skip
     except OSError as failure:
