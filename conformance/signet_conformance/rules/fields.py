@@ -42,7 +42,7 @@ def _valid(decider: Any, document: object) -> bool:
 
 
 def _whole_characters(document: object) -> Any:
-    return json.loads(json.dumps(document), object_pairs_hook=_mended)
+    return _whole(json.loads(json.dumps(document), object_pairs_hook=_mended))
 
 
 def _mended(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -71,7 +71,8 @@ def explain(schema: Mapping[str, Any], document: object) -> tuple[tuple[str | in
     path = tuple(error.instance_path)
     if error.kind.name == "required":
         return (*path, error.kind.as_dict()["property"]), "absent", None
-    return path, error.message, _at(document, path)
+    received = _at(document, path)
+    return path, error.message, _at(taken, path) if received is None else received
 
 
 def _best(errors: Sequence[Any], schema: Mapping[str, Any], document: object) -> Any:

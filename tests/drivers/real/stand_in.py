@@ -67,7 +67,7 @@ def model() -> str:
 def turn(text: str, system: str = "") -> None:
     """What a turn comes to: the model is asked once, unless the text says otherwise."""
     stay("turn")
-    if text == "silent":
+    if text == "silent" or (MODE == "too-short" and text == "/compact"):
         return
     if text == "die":
         print("panic: the index is out of bounds", file=sys.stderr, flush=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import runpy
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -70,7 +71,7 @@ def observed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Provi
     manager = type("MemoryManager", (Manager,), {})
     modules: dict[str, dict[str, Any]] = {
         "plugins": {},
-        "plugins.memory": {"load_memory_provider": lambda _name: given[0] if given else None},
+        "plugins.memory": {"load_memory_provider": lambda _name: given[-1] if given else None},
         "agent": {},
         "agent.memory_manager": {"MemoryManager": manager},
     }
@@ -103,8 +104,112 @@ def test_a_provider_is_at_work_until_its_own_thread_has_ended(
     manager.flush_pending()
     assert is_busy(tmp_path)
     provider.may_answer.set()
+    _await(lambda: not is_busy(tmp_path))
+
+
+class Asking(threading.Thread):
+    """A thread of a kind of its own."""
+
+    def __init__(self, may_answer: threading.Event) -> None:
+        super().__init__(daemon=True)
+        self._may_answer = may_answer
+
+    def run(self) -> None:
+        """Wait until the test lets it end."""
+        self._may_answer.wait(TOLD_S)
+
+
+class Elsewhere(Provider):
+    """A provider that asks in each of its calls in another way."""
+
+    def prefetch(self, _query: str) -> str:
+        """Ask in the thread of whoever calls."""
+        self.may_answer.wait(TOLD_S)
+        return ""
+
+    def sync_turn(self, _user: str) -> None:
+        """Ask in a kind of thread of its own."""
+        Asking(self.may_answer).start()
+
+    def on_memory_write(self, _what: str) -> None:
+        """Ask in a thread that runs a part of a function."""
+        threading.Thread(target=functools.partial(_ask, self.may_answer), daemon=True).start()
+
+
+def _ask(may_answer: threading.Event) -> None:
+    may_answer.wait(TOLD_S)
+
+
+@pytest.mark.parametrize("name", ["prefetch", "sync_turn", "on_memory_write"])
+def test_a_provider_is_at_work_in_whatever_thread_it_asks(
+    name: str, observed: Callable[[Provider], Manager], tmp_path: Path
+) -> None:
+    """In one that the manager leaves behind when it takes too long, in one of a class or of a part of a function."""
+    provider = Elsewhere()
+    observed(provider)
+    caller = threading.Thread(target=getattr(provider, name), args=("Which database?",), daemon=True)
+    caller.start()
+    if name != "prefetch":
+        caller.join(TOLD_S)
+    _await(lambda: is_busy(tmp_path))
+    provider.may_answer.set()
+    _await(lambda: not is_busy(tmp_path))
+
+
+class Fixed:
+    """A provider that takes no attributes, and fails."""
+
+    __slots__ = ()
+
+    def is_available(self) -> bool:
+        """It cannot tell."""
+        raise LookupError("no answer")
+
+
+class Failing(Provider):
+    """A provider that fails, and calls itself."""
+
+    def on_session_end(self, messages: Sequence[str]) -> None:
+        """Fail on the way."""
+        self.on_pre_compress(messages)
+        raise LookupError("no answer")
+
+    def on_pre_compress(self, messages: Sequence[str]) -> None:
+        """Have nothing to say."""
+
+
+def test_a_failure_is_the_providers_own(observed: Callable[[Any], Manager], tmp_path: Path) -> None:
+    """It comes out as it went in, the call is written down, and what the provider calls of itself is not."""
+    events = Events(tmp_path)
+    failing = Failing()
+    observed(failing)
+    with pytest.raises(LookupError):
+        failing.on_session_end(["one"])
+    assert not is_busy(tmp_path)
+    fixed = Fixed()
+    load = sys.modules["plugins.memory"].__dict__["load_memory_provider"]
+    observed(fixed)
+    assert load("signet") is not None
+    with pytest.raises(LookupError):
+        fixed.is_available()
+    assert [row["event"] for row in events.new()] == ["on_session_end"]
+
+
+def test_a_call_is_written_down_before_it_returns(observed: Callable[[Provider], Manager], tmp_path: Path) -> None:
+    """One that the program is ended in was a call all the same, and stands before what came meanwhile."""
+    provider = Elsewhere()
+    observed(provider)
+    events = Events(tmp_path)
+    threading.Thread(target=provider.prefetch, args=("Which database?",), daemon=True).start()
+    _await(lambda: is_busy(tmp_path))
+    provider.sync_turn("Which database?")
+    assert [row["event"] for row in events.new()] == ["prefetch", "sync_turn"]
+    provider.may_answer.set()
+
+
+def _await(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + TOLD_S
-    while is_busy(tmp_path):
+    while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
 

@@ -19,6 +19,7 @@ from signet_conformance import engine, targets, trace
 from signet_conformance.children import forks
 from signet_conformance.drivers.hosts.observing import FOLDER
 from signet_conformance.drivers.hosts.protocol import StepError
+from signet_conformance.drivers.hosts.real import hermes_acp
 from signet_conformance.drivers.hosts.real.acp_session import AcpSession
 from signet_conformance.drivers.hosts.real.claude_stream import ClaudeStream
 from signet_conformance.drivers.hosts.real.codex_app_server import CodexAppServer
@@ -34,9 +35,9 @@ from signet_conformance.scenarios.script import read_scenarios
 from signet_conformance.targets.program import PLACE_VARIABLE
 from signet_conformance.targets.real import HarnessChoice, with_harness
 from signet_conformance.trace import Exchange, Trace
-from signet_conformance.trace.marks import LoadedMark, marks_of
+from signet_conformance.trace.marks import LoadedMark, SkippedMark, marks_of
 from tests.support.processes import Watched as WatchedProcesses
-from tests.support.processes import descendants
+from tests.support.processes import descendants, wait_until
 from tests.support.stand_ins import PROGRAMS, STAND_IN, install_stand_in, write_target
 
 REFUSING = ("codex", "pi")
@@ -202,7 +203,18 @@ def test_a_program_that_dies_is_told_with_its_words(name: str, tmp_path: Path) -
     assert _left() == []
 
 
-def test_a_turn_of_hermes_ends_when_its_provider_has_come_to_rest(tmp_path: Path) -> None:
+@needs_node
+def test_a_compaction_without_a_summary_is_none(run: Run) -> None:
+    """A session may be too short for it: the program says it compacts, and asks its model nothing."""
+    recorded, error = run("hermes-agent", say("Which database?", "/compact", "And then?"), "too-short")
+    assert error is None
+    (skipped,) = marks_of(recorded, SkippedMark)
+    assert "asked its model for no summary: it compacted nothing" in str(skipped.reason)
+
+
+def test_a_turn_of_hermes_ends_when_its_provider_has_come_to_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The answer is out before: what the daemon is brought to next would meet the provider's requests, or not."""
     session = _session("hermes-agent", tmp_path)
     assert isinstance(session, HermesAcp)
@@ -210,8 +222,13 @@ def test_a_turn_of_hermes_ends_when_its_provider_has_come_to_rest(tmp_path: Path
     lock = os.open(tmp_path / FOLDER / "busy", os.O_RDWR | os.O_CREAT)
     fcntl.flock(lock, fcntl.LOCK_SH)
     session.say("silent")
-    while not AcpSession.is_over(session):
-        pass
+    wait_until(lambda: AcpSession.is_over(session), "its answer is out")
+    assert not session.is_over()
+    monkeypatch.setattr(hermes_acp, "BUSY_S", 0.0)
+    wait_until(session.is_over, "it is waited for no longer")
+    monkeypatch.undo()
+    session.say("silent")
+    wait_until(lambda: AcpSession.is_over(session), "its answer is out")
     assert not session.is_over()
     os.close(lock)
     assert session.is_over()

@@ -37,7 +37,7 @@ def observe(home: Path, observer: Mapping[str, Any]) -> None:
     ask(home, observer)
     place = home / observer["place"]
     place.parent.mkdir(parents=True, exist_ok=True)
-    # A word that leads to it: a program takes every file of that folder for a plugin, also what a plugin imports.
+    # A file that imports it: a program takes every file of that folder for a plugin, also what a plugin imports.
     module = OBSERVERS / observer["module"]
     place.write_text(_LEADS[module.suffix].replace("{module}", json.dumps(str(module))), "utf-8")
     for path, content in observer["beside"].items():
@@ -46,7 +46,7 @@ def observe(home: Path, observer: Mapping[str, Any]) -> None:
 
 
 def is_busy(home: Path) -> bool:
-    """Whether a plugin of this home is said to be at work beside the talk, as `observers/hermes.py` has it."""
+    """Whether the observer of this home holds its lock, as `observers/hermes.py` does while a provider is at work."""
     try:
         lock = os.open(home / FOLDER / "busy", os.O_RDWR)
     except FileNotFoundError:

@@ -213,8 +213,12 @@ class RealHarness:
     def _compact(self, name: str, conversation: Conversation, summary: str) -> Mapping[str, Any]:
         self._end_turn(name, conversation)
         conversation.compact()
+        asked = 0
         while self._next(conversation) is not None:
+            asked += 1
             self._model.say(summary)
+        if not asked:
+            raise Skipped(f"{self._options['program']} asked its model for no summary: it compacted nothing")
         return {"compacted": True}
 
     def _next(self, conversation: Conversation) -> Asked | None:

@@ -23,13 +23,17 @@ class HermesAcp(AcpSession):
         """Start it with a new session."""
         self._id = self._begin(self._start("acp"))
 
+    def say(self, text: str) -> None:
+        """Begin a turn."""
+        self._answered_at = None
+        super().say(text)
+
     def is_over(self) -> bool:
         """Whether the prompt was answered, and the provider has stored the turn and asked for the next one's memory.
 
         The program leaves that to threads. What the daemon is brought to next would else meet it or not, by chance.
         """
         if not super().is_over():
-            self._answered_at = None
             return False
         if self._answered_at is None:
             self._answered_at = time.monotonic()
