@@ -74,6 +74,7 @@ def recall(key: str) -> Item:
 
 PRE = hook("pre-compaction")
 PROBE = {"request": {"method": "GET", "path": "/health"}}
+POLICY = {"request": {"method": "GET", "path": "/api/marketplace/mcp/policy"}}
 UNHEARD = {**prompt(), "response": None}
 CLOSED, OPENED = mark("fault", kind="refuse", on=True), mark("fault", kind="refuse", on=False)
 RESET_ON, RESET_OFF = mark("fault", kind="reset", on=True), mark("fault", kind="reset", on=False)
@@ -263,6 +264,9 @@ def test_last_opening_of_a_session(recorded: Any) -> None:
         ([step("start"), start(), step("resume"), start()], True),
         ([step("resume"), start(), step("clear"), start()], True),
         ([step("clear"), PROBE, step("start"), PROBE], True),
+        ([step("start"), POLICY, step("resume"), POLICY], True),
+        ([step("start"), POLICY, POLICY], False),
+        ([step("start"), POLICY, step("tool"), POLICY], False),
         ([step("start"), PROBE, step("prompt"), PROBE], False),
         ([step("end"), start(), step("clear"), start()], False),
         ([step("start"), end(), step("clear"), end()], False),

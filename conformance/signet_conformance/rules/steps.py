@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from math import inf
 from typing import TypeGuard
 
-from signet_conformance.facts import END, HEALTH, PROMPT, START, Call, Recording, text_or_none
+from signet_conformance.facts import END, LIFECYCLE, PROMPT, START, Call, Recording, text_or_none
 from signet_conformance.trace.fault_kinds import FAULT_KINDS
 from signet_conformance.trace.marks import (
     TIMED_OUT,
@@ -26,12 +26,6 @@ from signet_conformance.trace.marks import (
 
 OPENING = frozenset({StepName.START, StepName.RESUME, StepName.CLEAR})
 _OUTAGES = frozenset({"refuse", "reset", "hang"})
-_ASKED_FOR_BY: Mapping[str | None, AbstractSet[str]] = {
-    HEALTH: OPENING,
-    START: OPENING,
-    END: {StepName.CLEAR, StepName.END},
-}
-"""The steps of other kinds that ask for the same: who clears a session ends it, and opens it anew."""
 
 
 def step_before(recording: Recording, seq: int) -> StepMark | None:
@@ -256,7 +250,17 @@ def of_another_step(recording: Recording, earlier: Call, call: Call) -> bool:
     before, after = (step_before(recording, each.seq) for each in (earlier, call))
     if before is None or after is None or before.seq == after.seq:
         return False
-    return before.step == after.step or {before.step, after.step} <= _ASKED_FOR_BY.get(call.operation, frozenset())
+    return before.step == after.step or {before.step, after.step} <= _asking_for(call)
+
+
+def _asking_for(call: Call) -> AbstractSet[str]:
+    """The steps of several kinds that ask for the same: who clears a session ends it, and opens it anew.
+
+    What is no hook is looked up where a session is opened, as a memory server asks for its tools when it comes up.
+    """
+    if call.operation == END:
+        return {StepName.CLEAR, StepName.END}
+    return OPENING if call.operation == START or call.operation not in LIFECYCLE else frozenset()
 
 
 def is_of_one_turn(recording: Recording, earlier: Call, call: Call) -> bool:
