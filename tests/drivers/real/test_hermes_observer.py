@@ -7,7 +7,6 @@ import json
 import runpy
 import sys
 import threading
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 
 from signet_conformance.drivers.hosts.observing import FOLDER, Events, is_busy, observe
 from signet_conformance.targets.program import find_program_profile
+from tests.support.processes import wait_until
 
 OBSERVER = find_program_profile("hermes-agent").profile.observer
 TOLD_S = 20.0
@@ -104,7 +104,7 @@ def test_a_provider_is_at_work_until_its_own_thread_has_ended(
     manager.flush_pending()
     assert is_busy(tmp_path)
     provider.may_answer.set()
-    _await(lambda: not is_busy(tmp_path))
+    wait_until(lambda: not is_busy(tmp_path), "the provider has come to rest")
 
 
 class Asking(threading.Thread):
@@ -151,9 +151,9 @@ def test_a_provider_is_at_work_in_whatever_thread_it_asks(
     caller.start()
     if name != "prefetch":
         caller.join(TOLD_S)
-    _await(lambda: is_busy(tmp_path))
+    wait_until(lambda: is_busy(tmp_path), "the provider is at work")
     provider.may_answer.set()
-    _await(lambda: not is_busy(tmp_path))
+    wait_until(lambda: not is_busy(tmp_path), "the provider has come to rest")
 
 
 class Fixed:
@@ -201,17 +201,10 @@ def test_a_call_is_written_down_before_it_returns(observed: Callable[[Provider],
     observed(provider)
     events = Events(tmp_path)
     threading.Thread(target=provider.prefetch, args=("Which database?",), daemon=True).start()
-    _await(lambda: is_busy(tmp_path))
+    wait_until(lambda: is_busy(tmp_path), "the provider is at work")
     provider.sync_turn("Which database?")
     assert [row["event"] for row in events.new()] == ["prefetch", "sync_turn"]
     provider.may_answer.set()
-
-
-def _await(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + TOLD_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_what_a_provider_is_told_is_written_down(observed: Callable[[Provider], Manager], tmp_path: Path) -> None:

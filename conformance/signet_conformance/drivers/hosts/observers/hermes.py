@@ -92,7 +92,7 @@ def _told(name: str, method: Callable[..., Any], package: str) -> Callable[..., 
     @functools.wraps(method)
     def told(*args: Any, **kwargs: Any) -> Any:
         if getattr(_within, "provider", False):
-            # What a provider calls of itself is no call of the manager's.
+            # The provider called one of its own methods: the manager did not.
             return method(*args, **kwargs)
         members = [*(f"argument {place}" for place, _ in enumerate(args, 1)), *kwargs]
         if name != _ANSWERED:
