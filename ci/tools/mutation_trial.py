@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from math import inf
 from pathlib import Path
@@ -167,8 +167,8 @@ class Trial:
         """Tests that reach the statement of a change.
 
         Of the many tests that judge by every rule, some are enough: those that reach least, and those that reach most
-        of the module, beside those of a file or folder with its name. Tests that draw their input are slow: they count
-        for the module that they are the test file of.
+        of the module, one case of each test before the second, beside those of a file or folder with its name. Tests
+        that draw their input are slow: they count for the module that they are the test file of.
         """
         lines = statement_lines(change.module, change.position)
         known = self._known_reaching.get((change.module, lines))
@@ -180,12 +180,22 @@ class Trial:
         within = self._within.get(change.module)
         if within is None:
             within = self._within[change.module] = Counter(n for numbers in by_line.values() for n in numbers)
-        narrow = sorted(reaching, key=lambda n: self._breadth[n])[:most]
-        here = sorted(reaching, key=lambda n: -within[n] / self._breadth[n])[:most]
+        narrow = self._one_of_each(reaching, lambda n: self._breadth[n])[:most]
+        here = self._one_of_each(reaching, lambda n: -within[n] / self._breadth[n])[:most]
         named = (n for n in reaching if _is_named_after(self._items[n], change.module))
         drawing = (n for n, item in enumerate(self._items) if _is_twin(item, change.module) and _draws(item))
         chosen = self._known_reaching[change.module, lines] = sorted({*narrow, *here, *named, *drawing})
         return chosen
+
+    def _one_of_each(self, numbers: Iterable[int], key: Callable[[int], float]) -> list[int]:
+        """Tests by their key, the best case of each function first, then the second of each: cases are much alike."""
+        met: Counter[Any] = Counter()
+        turns: list[tuple[int, int]] = []
+        for number in sorted(numbers, key=key):
+            function = self._items[number].obj
+            turns.append((met[function], number))
+            met[function] += 1
+        return [number for _, number in sorted(turns, key=lambda turn: turn[0])]
 
     def _try_all(self) -> None:
         running: dict[int, list[int]] = {}
