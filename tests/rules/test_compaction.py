@@ -42,6 +42,10 @@ def test_summary_may_be_cut(tmp_path: Path, told: str, sent: str, expected: str)
 
 
 MINE, OTHER = "Invoices were told.", "Flowerpots were counted."
+COUNTED = compacted(OTHER, OTHER, "s2", "k-2")
+EARLIER = compacted(OTHER, OTHER, "s0", "k-0")
+REFUSED = {**hook("compaction-complete", summary=MINE), "response": {"status": 500, "body": {"error": "busy"}}}
+"""A complete that the daemon did not take: it may be told again."""
 
 
 @pytest.mark.parametrize(
@@ -53,11 +57,17 @@ MINE, OTHER = "Invoices were told.", "Flowerpots were counted."
         ([*compacted(OTHER, OTHER, "s0", "k-0"), *compacted(MINE, OTHER)], OTHER),
         ([*compacted(MINE, OTHER), *compacted(OTHER, OTHER)[2:]], OTHER),
         ([*compacted(MINE, MINE), *compacted(MINE, OTHER, "s2", "k-2")], OTHER),
-        ([*compacted(MINE, MINE), *compacted(OTHER, MINE)[2:]], None),
+        ([*compacted(MINE, MINE), *compacted(OTHER, MINE)[2:]], MINE),
+        ([*compacted(MINE, MINE)[:-1], *compacted(OTHER, MINE)[2:]], None),
+        ([*compacted(MINE, MINE)[:-1], REFUSED, *compacted(OTHER, MINE)[2:]], None),
+        ([*COUNTED[:-1], *compacted(MINE, MINE), *COUNTED[2:]], None),
+        ([*EARLIER[:-1], *compacted(MINE, MINE), *EARLIER[2:]], None),
+        ([*compacted(MINE, MINE), hook("session-start", "k-3"), *compacted(OTHER, MINE, key="k-3")[2:]], MINE),
         ([step("compact", summary=OTHER), hook("compaction-complete", "k-9", summary=MINE)], MINE),
     ],
     ids=["of another session", "only another is told", "of one that sorts before", "left later", "the second",
-         "left before", "a key's first use"],
+         "told before", "not told before", "refused before", "told of another", "told of one before",
+         "told under another key", "a key's first use"],
 )  # fmt: skip
 def test_summary_is_that_of_its_own_session(tmp_path: Path, items: Sequence[Item], received: str | None) -> None:
     """What was left of this session, up to this complete, is the measure."""

@@ -80,7 +80,16 @@ ITEMS: Mapping[str, tuple[str, Sequence[Item]]] = {
         "WARN", [{"mark": "skipped", "data": {"index": 7}}, step("start"), start(), said("b", index=7), said("c")],
     ),
     "a slash command": ("PASS", [step("start"), start(), said("/help")]),
-    "a turn that is submitted late": ("PASS", [step("start"), start(), said("b"), step("end"), prompt("b")]),
+    "a turn that is submitted late": (
+        "PASS", [step("start"), start(), said("b"), step("end"), hook("user-prompt-submit", "k1", userMessage="b")],
+    ),
+    "one that is never, and whose text another session says later": (
+        "WARN", [step("start"), start(), said("b"), step("end"), said("b", "s0"), prompt("b")],
+    ),
+    "a turn under the key of another session": ("WARN", [step("start"), start(), said("b"), prompt("b"), step("end")]),
+    "a sub-agent's turn under its parent's key": (
+        "PASS", [step("start", parent="s0"), start(), said("b"), prompt("b"), step("end")],
+    ),
 }  # fmt: skip
 
 
@@ -96,6 +105,14 @@ def test_what_was_to_be_submitted_is_told(tmp_path: Path) -> None:
     """With the exchange that came before the next step."""
     finding = judged(tmp_path, [*SUBMITTED, step("start"), start(), said("b"), step("end")]).findings[0]
     assert (finding.expected, finding.exchanges) == ("user-prompt-submit with 'b'", (6,))
+
+
+def test_key_of_another_session_is_named(tmp_path: Path) -> None:
+    """A turn that is told in the wrong session is lost to its own, and the reader is led to the request."""
+    items = [*SUBMITTED, step("start"), start(), said("b"), prompt("c"), prompt("b"), step("end")]
+    finding = judged(tmp_path, items).findings[0]
+    assert finding.message == "step 9: the user's turn is submitted under the key of another session"
+    assert (finding.received, finding.exchanges, finding.pointer) == ("k0", (9,), "/request/body/json/sessionKey")
 
 
 def test_steps_that_are_no_prompts_are_no_subjects(tmp_path: Path) -> None:

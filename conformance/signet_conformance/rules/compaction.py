@@ -163,16 +163,19 @@ def checkpoint_is_whole(recording: Recording) -> Iterator[Outcome]:
 
 def summary_is_what_is_left(recording: Recording) -> Iterator[Outcome]:
     """A complete names its harness and brings a summary; where marks tell what was left, it is that summary."""
-    steps = recording.marks(StepMark)
+    steps, completes = recording.marks(StepMark), recording.of(COMPLETE)
     yield from check_fields("SIG-CMP-002")(recording)
-    for call in recording.of(COMPLETE):
+    for call in completes:
         sent = words_of(text_or_none(call.body.get("summary")))
         session = session_of(recording, call.key)
+        # What an accepted complete has told is told: the summary of a compaction before is not that of this one.
+        earlier = (c for c in completes if c.seq < call.seq and session_of(recording, c.key) == session)
+        since = max((c.seq for c in earlier if c.accepted), default=-1)
         wanted = {
             words
             for mark in steps
             if mark.session == session is not None
-            and mark.seq < call.seq
+            and since < mark.seq < call.seq
             and isinstance(told := mark.other.get("summary"), str)
             and (words := words_of(told))
         }

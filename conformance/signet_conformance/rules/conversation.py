@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from signet_conformance.facts import END, Recording
 from signet_conformance.rules.steps import (
     OPENING,
+    are_related,
     disturbed_between,
     session_of,
     start_was_disturbed,
@@ -47,44 +48,39 @@ class Conversations:
         self._steps = recording.marks(StepMark)
         self._skipped = {mark.index for mark in recording.marks(SkippedMark)}
         self._said: dict[str, Counter[Turn]] = {}
-        self._parents: dict[str, str] = {}
         for mark in self._steps:
             if mark.session is None:
                 continue
-            if isinstance(parent := mark.other.get("parent"), str):
-                self._parents[mark.session] = parent
             said = self._said.setdefault(mark.session, Counter())
             for role, text in (("user", mark.text), ("assistant", mark.reply)):
                 if (words := words_of(text)) and mark.step in (StepName.PROMPT, StepName.SESSIONLESS_PROMPT):
                     said[role, words] += 1
 
-    def difference(self, transcript: Transcript) -> Difference | None:
-        """The first thing that a transcript tells otherwise; None where it does not, or nobody can tell."""
+    def differences(self, transcript: Transcript) -> Sequence[Difference]:
+        """What a transcript tells otherwise, the first of each kind; nothing where nobody can tell."""
         session = session_of(self._recording, transcript.call.key)
         if session is None or session not in self._said or not transcript.turns:
-            return None
+            return []
         told = [(role, words_of(text)) for role, text in transcript.turns]
         own: Counter[Turn] = Counter()
         for name, said in self._said.items():
-            if self._related(name, session):
+            if are_related(self._recording, name, session):
                 own.update(said)
-        return (
-            self._foreign(told, own, session)
-            or _of_the_other_role(told, own)
-            or _twice(told, own)
-            or self._left_out(transcript, told, session)
+        found = (
+            self._foreign(told, own, session),
+            # A turn that is told of the other speaker is not told of its own: one mistake.
+            _of_the_other_role(told, own) or self._left_out(transcript, told, session),
+            _twice(told, own),
+            self._cleared(transcript, told, session),
         )
-
-    def _related(self, name: str, session: str) -> bool:
-        """Whether one of two sessions is the other, or its sub-agent works in it."""
-        return name == session or self._parents.get(name) == session or self._parents.get(session) == name
+        return [difference for difference in found if difference is not None]
 
     def _foreign(self, told: Sequence[Turn], own: Counter[Turn], session: str) -> Difference | None:
         known = {words for _, words in own}
         others = {
             words: name
             for name, said in self._said.items()
-            if not self._related(name, session)
+            if not are_related(self._recording, name, session)
             for _, words in said
             if words not in known and len(words) >= _SHORTEST_TEXT
         }
@@ -104,6 +100,37 @@ class Conversations:
                     f"the transcript leaves out or changes what the {whose} said", words, None, "left out"
                 )
         return None
+
+    def _cleared(self, transcript: Transcript, told: Sequence[Turn], session: str) -> Difference | None:
+        """What was said before the user cleared the session, was told at its end, and is told under another key too.
+
+        Only where something was said since: an end that comes late is that of the conversation before. Under one key a
+        transcript may be that of a file in which both stand.
+        """
+        now = step_before(self._recording, transcript.call.seq)
+        steps = [mark for mark in self._steps if mark.session == session and mark.seq < transcript.call.seq]
+        # What is told in the step of a clear is the conversation that ends there.
+        cleared = next((mark for mark in reversed(steps) if mark.step == StepName.CLEAR and mark is not now), None)
+        if cleared is None:
+            return None
+        since = {words_of(text) for mark in steps if mark.seq > cleared.seq for text in (mark.text, mark.reply)}
+        ended = {
+            (role, words_of(text))
+            for earlier in transcripts_of(self._recording)
+            if cleared.seq < earlier.call.seq < transcript.call.seq
+            and earlier.call.operation == END
+            and earlier.call.accepted
+            and earlier.call.key != transcript.call.key
+            and session_of(self._recording, earlier.call.key) == session
+            for role, text in earlier.turns
+        }
+        turn = next((each for each in told if len(each[1]) >= _SHORTEST_TEXT and each in ended), None)
+        if turn is None or turn[1] in since or not any(since):
+            return None
+        return Difference(
+            "the transcript tells again what was cleared, and was told when it was",
+            "what was said since the session was cleared", turn[1], "cleared",
+        )  # fmt: skip
 
     def _told_so_far(self, transcript: Transcript) -> Mapping[str, str]:
         """All that was said by each speaker, as the transcripts of a key up to one of them tell it.

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from signet_conformance.facts import PROMPT, START, Call, Recording, text_or_none
+from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
 from signet_conformance.rules.prompt import answered_before, is_in_its_turn
 from signet_conformance.rules.steps import (
     PromptStep,
+    are_related,
     disturbed_between,
     last_opening,
     openings,
@@ -23,6 +26,8 @@ from signet_conformance.rules.turns import plain
 from signet_conformance.trace.marks import SkippedMark, StepMark, StepName
 
 _REDACTION = "<redacted:"
+_SHORTEST_TEXT = 12
+"""A shorter text says nothing of which turn it is of."""
 _REFUSED = (401, 403, 409)
 
 
@@ -89,6 +94,8 @@ def _another_text(call: Call, given: str, others: set[str], *, beside: bool) -> 
         message, fold = "the text of another turn", "stale"
     elif wanted in text:
         message, fold = "the prompt in the host's envelope", "envelope"
+    elif any(other in text for other in others if len(other) >= _SHORTEST_TEXT):
+        message, fold = "the text of another turn, in the host's envelope", "stale"
     elif beside:
         return undecided(call, message="a text that no step gave, beside the one that was given")
     else:
@@ -112,9 +119,20 @@ def _damage(text: str, wanted: str) -> str:
         return f"only the first {len(text)} of {len(wanted)} characters of the prompt arrive"
     if text.casefold() == wanted.casefold():
         return "the prompt arrives in another case"
-    if "\ufffd" in text or "?" in text.replace("?", "", wanted.count("?")):
+    if _is_replaced(text, wanted):
         return "the prompt arrives with characters replaced"
     return "the prompt does not arrive as it was given"
+
+
+def _is_replaced(text: str, wanted: str) -> bool:
+    """Whether a text is another one in which characters gave way to question marks, or to U+FFFD."""
+    kept = [piece for piece in re.split("[?\ufffd]+", text) if piece]
+    at = 0
+    for piece in kept:
+        if (at := wanted.find(piece, at)) < 0:
+            return False
+        at += len(piece)
+    return bool(kept) and text != wanted and ("?" in text or "\ufffd" in text)
 
 
 def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
@@ -141,21 +159,55 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
             yield PASS
         elif not text or text.startswith("/") or again:
             yield undecided(message=f"step {step.index}: a turn that the host may keep to itself")
-        elif any(p.seq > step.seq and plain(p.text or "") == text for p in prompts):
+        elif _under_a_related_key(recording, prompts, step, end):
+            yield undecided(message=f"step {step.index}: submitted under the key of a session that it belongs to")
+        elif _is_submitted_later(recording, prompts, step, end):
             yield undecided(message=f"step {step.index}: its text is submitted later")
         elif stopped_between(recording, step.seq, end):
             yield undecided(message=f"step {step.index}: the host stopped a handler, which may be the machine's doing")
         elif not any_submitted:
             yield undecided(message="no prompt of the trace is submitted, which only a whole run can judge")
         else:
-            before = next((c for c in reversed(recording.calls) if c.seq < end), None)
-            yield warn(
-                *(() if before is None else (before,)),
-                message=f"step {step.index}: the user's turn is never submitted",
-                expected=f"user-prompt-submit with {(step.text or '')[:200]!r}",
-                received=None,
-                fold="never submitted",
-            )
+            yield _never_submitted(recording, prompts, step, end)
+
+
+def _never_submitted(recording: Recording, prompts: Sequence[Call], step: StepMark, end: float) -> Finding:
+    """The finding for a turn that no prompt of its session tells; one of another session may hold its text."""
+    expected = f"user-prompt-submit with {(step.text or '')[:200]!r}"
+    text = plain(step.text or "")
+    elsewhere = next((p for p in prompts if step.seq < p.seq < end and plain(p.text or "") == text), None)
+    if elsewhere is not None:
+        return warn(
+            elsewhere,
+            message=f"step {step.index}: the user's turn is submitted under the key of another session",
+            pointer=in_body("sessionKey"),
+            expected=f"{expected} in session {step.session}",
+            received=elsewhere.key,
+            fold="another session",
+        )
+    before = next((c for c in reversed(recording.calls) if c.seq < end), None)
+    return warn(
+        *(() if before is None else (before,)),
+        message=f"step {step.index}: the user's turn is never submitted",
+        expected=expected,
+        received=None,
+        fold="never submitted",
+    )
+
+
+def _under_a_related_key(recording: Recording, prompts: Sequence[Call], step: StepMark, end: float) -> bool:
+    """Whether a sub-agent's turn is told as its parent's, or the other way round."""
+    inside = (p for p in prompts if step.seq < p.seq < end)
+    return any(are_related(recording, session_of(recording, p.key), step.session) for p in inside)
+
+
+def _is_submitted_later(recording: Recording, prompts: Sequence[Call], step: StepMark, end: float) -> bool:
+    """Whether a later step shows a prompt with the text of a step, which may be of its session."""
+    text = plain(step.text or "")
+    return any(
+        p.seq > end and plain(p.text or "") == text and session_of(recording, p.key) in (None, step.session)
+        for p in prompts
+    )
 
 
 def _prompts_given(steps: Sequence[StepMark]) -> Iterator[tuple[StepMark, float]]:
@@ -176,7 +228,7 @@ def _turn_end(recording: Recording, steps: Sequence[StepMark], step: StepMark) -
     return step_end(recording, last)
 
 
-def _window_has_prompt(recording: Recording, prompts: list[Call], step: StepMark, end: float) -> bool:
+def _window_has_prompt(recording: Recording, prompts: Sequence[Call], step: StepMark, end: float) -> bool:
     """Whether a prompt was sent in a step that may be of its session."""
     return any(step.seq < p.seq < end and session_of(recording, p.key) in (None, step.session) for p in prompts)
 

@@ -162,8 +162,17 @@ def another_session(recording: Recording, call: Call) -> str | None:
     owner = session_of(recording, call.key)
     if step is None or step.step != StepName.TOOL or owner is None or owner == step.session:
         return None
-    parents = {mark.session: mark.other.get("parent") for mark in recording.marks(StepMark) if mark.other.get("parent")}
-    return None if parents.get(owner) == step.session or parents.get(step.session) == owner else owner
+    return None if are_related(recording, owner, step.session) else owner
+
+
+def are_related(recording: Recording, one: str | None, other: str | None) -> bool:
+    """Whether one of two sessions is the other, or its sub-agent works in it."""
+    works_in: set[tuple[str | None, str]] | None = recording.memo.get(are_related)
+    if works_in is None:
+        marks = recording.marks(StepMark)
+        works_in = {(mark.session, parent) for mark in marks if isinstance(parent := mark.other.get("parent"), str)}
+        recording.memo[are_related] = works_in
+    return one == other or (one, other) in works_in or (other, one) in works_in
 
 
 def lost_start(recording: Recording, call: Call) -> str | None:

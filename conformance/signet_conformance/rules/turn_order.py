@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from signet_conformance.facts import Call, Recording, text_or_none
+from signet_conformance.finding import Finding
 from signet_conformance.rules.conversation import Conversations
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
 from signet_conformance.rules.transcripts import Transcript, pairs_of, transcripts_of
@@ -15,45 +16,55 @@ from signet_conformance.trace.marks import StepMark
 
 
 def turns_stand_in_order(recording: Recording) -> Iterator[Outcome]:
-    """The turns of a transcript stand in the order of the conversation."""
+    """The turns of a transcript stand in the order of the conversation, and are those that took place."""
     marked, conversations = _MarkedOrder(recording), Conversations(recording)
     for transcript in transcripts_of(recording):
-        call = transcript.call
-        told = conversations.difference(transcript)
-        if len(transcript.turns) < 2 and told is None:
+        told_otherwise = conversations.differences(transcript)
+        if len(transcript.turns) < 2 and not told_otherwise:
             continue
-        clash = _reversed_elsewhere(recording, transcript)
-        if clash is not None:
-            yield warn(
-                call,
-                clash,
-                message="two transcripts of one session show the same two turns in opposite order",
-                pointer=in_body("transcript"),
-                expected="turns in the order of the conversation",
-                fold="opposite order",
-            )
-        elif (wrong := marked.out_of_order(transcript)) is not None:
-            yield warn(
-                call,
-                message="the transcript shows turns in another order than they took place",
-                pointer=in_body("transcript"),
-                expected=f"{wrong[0][1][:80]!r} before {wrong[1][1][:80]!r}",
-                received="the other way round",
-                fold="opposite order",
-            )
-        elif told is not None:
-            yield warn(
-                call,
+        found = [*_in_opposite_order(recording, marked, transcript)]
+        found += [
+            warn(
+                transcript.call,
                 message=told.message,
                 pointer=in_body("transcript"),
                 expected=told.expected,
                 received=told.received,
                 fold=told.fold,
             )
+            for told in told_otherwise
+        ]
+        if found:
+            yield from found
         elif not marked.turns and _may_be_reversed(transcript.turns):
-            yield undecided(call, message="assistant first and user last throughout: the pairs may be reversed")
+            why = "assistant first and user last throughout: the pairs may be reversed"
+            yield undecided(transcript.call, message=why)
         else:
             yield PASS
+
+
+def _in_opposite_order(recording: Recording, marked: _MarkedOrder, transcript: Transcript) -> Iterator[Finding]:
+    """What another transcript of the key, or else the marks, show the other way round."""
+    call = transcript.call
+    clash = _reversed_elsewhere(recording, transcript)
+    if clash is not None:
+        yield warn(
+            call,
+            clash,
+            message="two transcripts of one session show the same two turns in opposite order",
+            pointer=in_body("transcript"),
+            expected="turns in the order of the conversation",
+            fold="opposite order",
+        )
+    elif (wrong := marked.out_of_order(transcript)) is not None:
+        yield warn(
+            call,
+            message="the transcript shows turns in another order than they took place",
+            pointer=in_body("transcript"),
+            expected=f"{wrong[0][1][:80]!r} before {wrong[1][1][:80]!r}",
+            received="the other way round",
+            fold="opposite order",
+        )
 
 
 def _reversed_elsewhere(recording: Recording, transcript: Transcript) -> Call | None:
