@@ -215,6 +215,47 @@ def test_provider_that_throws_stops_no_turn(made: Made, tmp_path: Path) -> None:
     assert re.fullmatch(r"LookupError\('no recall'\) at .*__init__\.py:\d+", told.text or "")
 
 
+WRITES = """import json
+from pathlib import Path
+
+
+class Provider:
+    def is_available(self):
+        return True
+
+    def initialize(self, session_id, **_):
+        pass
+
+    def sync_turn(self, user, assistant, {takes}):
+        (Path.home() / "taken").write_text(json.dumps({tells}))
+
+
+def register(context):
+    context.register_memory_provider(Provider())
+"""
+
+
+@pytest.mark.parametrize(
+    ("takes", "tells", "roles"),
+    [
+        ("*, session_id", "None", None),
+        ("*, session_id, messages=()", "messages", ["user", "assistant"]),
+        ("**said", "said['messages']", ["user", "assistant"]),
+    ],
+)
+def test_provider_is_handed_the_conversation_where_it_takes_it(
+    takes: str, tells: str, roles: list[str] | None, made: Made, tmp_path: Path
+) -> None:
+    """As the harness finds out from its signature; another one is called without."""
+    module = tmp_path / "provider" / "__init__.py"
+    module.parent.mkdir()
+    module.write_text(WRITES.format(takes=takes, tells=tells))
+    _, turn = performed(made("hermes-agent", module=str(module)), tmp_path / "home", [START, PROMPT])
+    assert [call for call in turn["calls"] if "thrown" in call] == []
+    taken = json.loads((tmp_path / "home" / "taken").read_text())
+    assert (None if taken is None else [message["role"] for message in taken]) == roles
+
+
 def test_memory_server_that_does_not_come_up(made: Made, tmp_path: Path) -> None:
     """A session whose server ends at its start goes on without it: its steps are skipped, with the reason."""
     target = made("mcp", mode="gives-up", module=str(FIXTURES / "mcp_server.py"), runtime=sys.executable)

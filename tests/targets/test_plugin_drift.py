@@ -45,6 +45,8 @@ def told(folder: Path, done: Sequence[ObservedMark], played: Sequence[ObservedMa
     return [drift.words for drift in plugin_drifts(face, [recorded(folder, done)], [played])]
 
 
+ELSEWHERE = ObservedMark(event="late.one", cwd="/workspace/of-another")
+"""What comes at any time, of a session before."""
 NO_DRIFT = {
     "the same": (TALK, TALK, {}),
     "in a row": ((TALK[0], STATUS, STATUS, TALK[2]), TALK, {}),
@@ -52,6 +54,8 @@ NO_DRIFT = {
     "without order": ((TALK[1], TALK[0], TALK[2]), TALK, {"irregular": ["session.created"]}),
     "before a user only": (TALK, (*TALK, event("session.deleted", "info")), {"interactive": ["session.deleted"]}),
     "hook among events": ((TALK[0], *TOOL, *TALK[1:]), (*TOOL, *TALK), {}),
+    "a folder of an unplayed one": ((*TALK, ELSEWHERE), TALK, {"unplayed": ["late.one"]}),
+    "a folder of an irregular one": ((*TALK, ELSEWHERE), (*TALK, ELSEWHERE), {"irregular": ["late.one"]}),
     "sometimes": ((*TALK, event("x", "a")), (*TALK, event("x", "b")), {"sometimes": {"x": ["a", "b"]}}),
 }
 

@@ -36,7 +36,7 @@ def played(face: Face, trace: Trace) -> Sequence[ObservedMark]:
         target = _observing(face, home, str(OBSERVERS / observer.module))
         tools = {str(step["tool"]) for step in steps if isinstance(step.get("tool"), str)}
         own = target.profile.tools
-        recorded = [(mark.event, mark.args) for mark in hooks_observed([trace])]
+        recorded = [(mark.event, mark.args, mark.members) for mark in hooks_observed([trace])]
         more = {"tools": sorted({own.get(tool, tool) for tool in tools}), "recorded": recorded}
         ask(home, {**observer.model_dump(mode="json"), **more})
         events = Events(home)

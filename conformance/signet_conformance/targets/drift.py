@@ -5,7 +5,7 @@ What the program did stands in recordings of the real lane, as marks of the conn
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
@@ -91,8 +91,11 @@ def _played(face: FaceDocument, trace: Trace) -> Iterator[str]:
             yield from (action.event for action in face.turn_end if hasattr(action, "event"))
 
 
-def folders(trace: Trace) -> Iterator[Drift]:
-    """Hooks run in the folder of their session's project, as the name of the folder tells."""
+def folders(trace: Trace, but: Collection[str] = ()) -> Iterator[Drift]:
+    """Hooks run in the folder of their session's project, as the name of the folder tells.
+
+    Left out are events that come at any time, `but`: one may be of a session before.
+    """
     project: dict[str | None, str] = {}
     session_of: str | None = None
     marks: list[StepMark | ObservedMark] = [*marks_of(trace, StepMark), *marks_of(trace, ObservedMark)]
@@ -101,7 +104,7 @@ def folders(trace: Trace) -> Iterator[Drift]:
             session_of = mark.session
             if mark.project is not None:
                 project[session_of] = mark.project
-        elif mark.event is not None and mark.cwd and session_of in project:
+        elif mark.event is not None and mark.event not in but and mark.cwd and session_of in project:
             wanted = project[session_of].rsplit("/", 1)[-1]
             if mark.cwd.rstrip("/").rsplit("/", 1)[-1] != wanted:
                 yield Drift(f"working folder of {mark.event}", f"the project's, {wanted}", mark.cwd)

@@ -168,6 +168,12 @@ class FaceDocument(Document):
     session_folder: Maybe[str] = None
     tools: Maybe[bool] = None
     replaces_by: Maybe[Literal["session_switch", "session_shutdown"]] = None
+    ends_on_stray_errors: Annotated[
+        bool,
+        Field(
+            description="true where an error of a plugin that nobody catches, in a promise or timer, ends the harness"
+        ),
+    ] = False
     starts_of_a_replaced_session: Maybe[Annotated[int, Field(ge=1)]] = None
     before_compaction: Texts = ()
 

@@ -44,7 +44,7 @@ def plugin_drifts(face: FaceDocument, traces: Sequence[Trace], played: Sequence[
     for event in sorted(both):
         yield from _members(event, real[event], host[event], set(face.sometimes.get(event, ())))
     for trace in traces:
-        yield from folders(trace)
+        yield from folders(trace, {*face.unplayed, *face.irregular})
 
 
 def updated_plugin_face(

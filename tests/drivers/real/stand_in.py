@@ -72,6 +72,10 @@ def turn(text: str, system: str = "") -> None:
     if text == "die":
         print("panic: the index is out of bounds", file=sys.stderr, flush=True)
         os._exit(7)
+    if text == "throw":
+        place = Path.home() / ".pi" / "agent" / "extensions" / "signet-pi.js"
+        print(f"Error: nobody awaits it\n    at told (file://{place}:10:3)", file=sys.stderr, flush=True)
+        os._exit(1)
     if text == "out":
         proxy = http.client.HTTPConnection(os.environ["HTTP_PROXY"].removeprefix("http://"), timeout=30)
         proxy.request("GET", "http://telemetry.example.org/")
@@ -163,9 +167,15 @@ def hermes() -> None:
         if method == "session/new":
             sessions += 1
             result = {"sessionId": f"h{sessions}"}
-        if method == "session/prompt":
-            turn(asked["params"]["prompt"][0]["text"])
+        text = asked["params"]["prompt"][0]["text"] if method == "session/prompt" else ""
+        late = MODE == "answers-first" and text == "/compact"
+        if text and not late:
+            turn(text)
         say(jsonrpc="2.0", id=asked["id"], result=result)
+        if late:
+            # So long that whoever takes the answer for the end of it has gone on.
+            time.sleep(0.5)
+            turn(text)
         if method == "session/prompt" and MODE == "titles":
             # Beside the talk: the next turn does not wait for it, and comes after it to the model.
             turn("User: Which database?", TITLE)
@@ -234,6 +244,11 @@ def opencode() -> None:
     """Serve until the end."""
     if MODE == "hangs":
         signal.pause()
+    if MODE.startswith("refuses"):
+        member = "plugin" if MODE == "refuses" else "provider"
+        file = Path.home() / SETTINGS["opencode"]
+        print(f"\x1b[91mError: \x1b[0mConfiguration is invalid at {file}\n\u21b3 {WORDS} {member}", file=sys.stderr)
+        sys.exit(1)
     stay("start")
     server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
     server.daemon_threads = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import sys
@@ -13,10 +14,12 @@ import pytest
 
 from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real import openclaw_acp, openclaw_gateway
-from signet_conformance.drivers.hosts.real.conversation import Launch, Refusal, Services
+from signet_conformance.drivers.hosts.real.conversation import Launch, Services
 from signet_conformance.drivers.hosts.real.observed import Observed
 from signet_conformance.drivers.hosts.real.openclaw_acp import OpenclawAcp
 from signet_conformance.drivers.hosts.real.openclaw_gateway import refusal_in
+from signet_conformance.drivers.hosts.real.process import EndedError
+from signet_conformance.drivers.hosts.real.refused import Refusal, RefusedError
 
 STAND_IN = Path(__file__).with_name("openclaw_stand_in.py")
 SETTLES = {"lacks": "hooks are off", "has": "daemon is back", "at_most_s": 600.0}
@@ -40,12 +43,20 @@ def services() -> Iterator[Services]:
     services.end()
 
 
+OURS = {
+    ".openclaw/openclaw.json": {
+        "gateway": {"mode": "local"}, "agents": {"defaults": {"model": "scripted"}, "list": [{"id": "main"}]},
+    }
+}  # fmt: skip
+"""What the kit wrote for the program before the connector's installer came."""
+
+
 def _launch(home: Path, services: Services, **env: str) -> Launch:
     command = [sys.executable, str(STAND_IN)]
     known = {"PATH": os.environ["PATH"], "HOME": str(home), "SIGNET_AGENT_ID": "atlas-agent", **env}
     return Launch(
         command, known, home, "http://127.0.0.1:9", Observed(home), SETTLES if "SIGNET_DAEMON_URL" in env else None,
-        services,
+        services, OURS,
     )  # fmt: skip
 
 
@@ -167,6 +178,64 @@ def test_a_gateway_that_does_not_begin_is_told_with_its_words(home: Path, servic
         session.open()
     assert session.refused == [Refusal("openclaw.json", 'agents.defaults: Unrecognized key: "memorySearch"')]
     session.end()
+
+
+AT = "Gateway failed to start: Invalid config at /home/u/.openclaw/openclaw.json"
+NO_MORE = 'Run "openclaw doctor --fix" to repair, then retry.'
+
+
+@pytest.mark.parametrize(
+    ("said", "file", "words"),
+    [
+        (f"{AT}.\nplugins: plugin: plugin manifest not found: /x/y.json\n{NO_MORE}", "openclaw.json",
+         "plugins: plugin: plugin manifest not found: /x/y.json"),
+        (f'{AT}:\nopenclaw.json:1 — agents.defaults: Unrecognized key: "memorySearch"\n{NO_MORE}\nlog: it is in x',
+         "openclaw.json", 'agents.defaults: Unrecognized key: "memorySearch"'),
+        (f'{AT}:\n<root>: Unrecognized key: "pluginz"\n{NO_MORE}', "openclaw.json",
+         '<root>: Unrecognized key: "pluginz"'),
+        (f"{AT}:\nagents.defaults: Invalid input", "openclaw.json", "agents.defaults: Invalid input"),
+        ("Gateway start blocked: existing config is missing gateway.mode. Treat this as suspicious.", "openclaw.json",
+         "existing config is missing gateway.mode."),
+        (f"{LOG}plugin manifest not found: /x/y.json (plugin=signet, source=/x)", "openclaw.plugin.json",
+         "plugin manifest not found: /x/y.json"),
+    ],
+    ids=["plugin", "key", "root", "changed", "lost", "log"],
+)  # fmt: skip
+def test_a_gateway_that_ends_over_the_installation_refuses_it(
+    home: Path, services: Services, said: str, file: str, words: str
+) -> None:
+    """What it says then is told of the file, and the session was never opened."""
+    left = json.loads(json.dumps(OURS[".openclaw/openclaw.json"]))
+    left["agents"]["defaults"]["memorySearch"] = {"enabled": True}
+    del left["gateway"]
+    (home / ".openclaw").mkdir()
+    (home / ".openclaw" / "openclaw.json").write_text(json.dumps(left))
+    session = OpenclawAcp(_launch(home, services, STAND_IN_SAYS=said, STAND_IN_ENDS="1"))
+    with pytest.raises(RefusedError, match="ended before it took a session"):
+        session.open()
+    assert session.refused == [Refusal(file, words)]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        f"{AT}:\nagents.defaults: Invalid input\n{NO_MORE}",
+        f"{AT}:\nopenclaw.json:1 — agents.list.0.id: Too short\n{NO_MORE}",
+        f"{AT}:\nplugins.entries.signet-conformance-observer: Unknown\n{NO_MORE}",
+        'agents.defaults: Unrecognized key: "memorySearch"',
+        "[plugins] unknown typed hook ignored (plugin=signet-conformance-observer, source=/x)",
+        "Error: listen EADDRINUSE: address already in use",
+    ],
+    ids=["settings", "in a list", "observer", "no config", "observer's log", "another error"],
+)
+def test_a_gateway_that_ends_over_anything_else_breaks_off(home: Path, services: Services, said: str) -> None:
+    """What the kit wrote for it, or what has nothing to do with the installation, is nobody's breach."""
+    (home / ".openclaw").mkdir()
+    (home / ".openclaw" / "openclaw.json").write_text(json.dumps(OURS[".openclaw/openclaw.json"]))
+    session = OpenclawAcp(_launch(home, services, STAND_IN_SAYS=said, STAND_IN_ENDS="1"))
+    with pytest.raises(EndedError, match="ended before it took a session"):
+        session.open()
+    assert session.refused == []
 
 
 def test_a_new_session_that_does_not_begin_is_not_awaited_for_ever(

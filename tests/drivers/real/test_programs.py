@@ -159,6 +159,38 @@ def test_a_program_that_dies_or_goes_elsewhere_breaks_its_scenario_off(
     assert blamed == ["pi, as its words tell, or how the kit drives it; else the connector in it"]
 
 
+def test_a_program_that_its_connector_ends_is_a_breach(run: Run) -> None:
+    """The turn is lost, and what follows in that session; a session that is resumed goes on, and so does another."""
+    steps = [*say("Which database?", "throw", "And then?"), {"step": "resume", "session": "s1"}]
+    steps += [{"step": "prompt", "session": "s1", "text": "Where were we?"}, {"step": "end", "session": "s1"}]
+    recorded, error = run("pi", steps)
+    assert error is None
+    finding = engine.judge(recorded).judgements["SIG-LOAD-001"].findings[0]
+    assert str(finding.message).startswith("step 2: a promise or timer of its own took the user's turn away")
+    assert str(finding.received).startswith("Error: nobody awaits it at told (file://")
+    skipped = [(mark.index, mark.reason) for mark in marks_of(recorded, SkippedMark)]
+    assert skipped == [(index, "the program has ended, and session s1 with it") for index in (3, 4)]
+    model = trace.read(Path(recorded.path).with_suffix(".model.jsonl"))
+    assert [_asked(exchange) for exchange in model.exchanges] == ["Which database?", "Where were we?"]
+
+
+def test_a_program_that_does_not_begin_over_the_installation_is_a_breach(run: Run) -> None:
+    """Its words are the connector's, and no session can be opened."""
+    recorded, error = run("opencode", say("Which database?"), "refuses")
+    assert error is None
+    (finding,) = engine.judge(recorded).judgements["SIG-LOAD-002"].findings
+    assert str(finding.received) == f"{WORDS} plugin"
+    assert "opencode.json" in str(finding.message)
+    assert [mark.index for mark in marks_of(recorded, SkippedMark)] == [0, 1, 2]
+
+
+def test_a_program_that_does_not_begin_over_what_the_kit_wrote_breaks_off(run: Run) -> None:
+    """The connector's author can do nothing about it."""
+    _, error = run("opencode", say("Which database?"), "refuses-ours")
+    assert error is not None
+    assert "OpenCode ended before it listened (status 1): " in error
+
+
 DRIVERS: dict[str, Open] = {
     "claude-code": ClaudeStream,
     "codex": CodexAppServer,
@@ -210,6 +242,17 @@ def test_a_compaction_without_a_summary_is_none(run: Run) -> None:
     assert error is None
     (skipped,) = marks_of(recorded, SkippedMark)
     assert "asked its model for no summary: it compacted nothing" in str(skipped.reason)
+
+
+@needs_node
+def test_a_compaction_may_be_answered_before_the_summary_is_asked_for(run: Run) -> None:
+    """What the model is asked then is not taken for the turn after it."""
+    recorded, error = run("hermes-agent", say("Which database?", "/compact", "And then?"), "answers-first")
+    assert error is None
+    assert [mark.reason for mark in marks_of(recorded, SkippedMark)] == []
+    model = trace.read(Path(recorded.path).with_suffix(".model.jsonl"))
+    answered = [(_asked(exchange), "Short." in str(exchange.response)) for exchange in model.exchanges]
+    assert answered == [("Which database?", False), ("/compact", True), ("And then?", False)]
 
 
 def test_a_turn_of_hermes_ends_when_its_provider_has_come_to_rest(

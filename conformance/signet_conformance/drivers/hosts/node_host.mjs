@@ -44,8 +44,8 @@ function cannotBeLoaded(error, url) {
 // Set here, not on the command line, where a flag makes node drop the code cache of its own modules.
 if (!process.versions.bun) setFlagsFromString("--liftoff-only");
 
+const face = JSON.parse(readFileSync(facePath, "utf8"));
 await serve(async () => {
-  const face = JSON.parse(readFileSync(facePath, "utf8"));
   const { open } = await import(new URL(face.code, import.meta.url));
   const { href } = pathToFileURL(modulePath);
   let connector;
@@ -55,4 +55,4 @@ await serve(async () => {
     throw cannotBeLoaded(error, href);
   }
   return open(face, connector, { ...JSON.parse(optionsText), module: modulePath });
-});
+}, face);

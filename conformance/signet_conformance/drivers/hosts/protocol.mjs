@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { format } from "node:util";
 
 import { watchSent } from "./sent.mjs";
+import { watchStrays } from "./strays.mjs";
 
 export const PROTOCOL = "signet-driver/1";
 const SETTLE_MS = 400;
@@ -101,12 +102,14 @@ export async function settle(limit = SETTLE_MS) {
  * `open()` loads the connector and returns `{about, perform(step), close()}`; it is called by the first
  * `hello`, so nothing reaches the daemon before. After each step the host waits for requests that the
  * connector left in the background, as a user who reads the answer does, but never longer than SETTLE_MS.
+ * `face` tells whether an error that nobody catches ends the harness.
  */
-export async function serve(open) {
+export async function serve(open, face) {
   keepStandardOutput();
-  const takeSent = watchSent(fileURLToPath(new URL(".", import.meta.url)));
+  const own = fileURLToPath(new URL(".", import.meta.url));
+  const takeSent = watchSent(own);
   countRequests();
-  process.on("unhandledRejection", (reason) => console.error("unhandled rejection:", reason));
+  const takeStrays = watchStrays(own, face?.ends_on_stray_errors === true);
   let host;
   const answer = async (request) => {
     const start = performance.now();
@@ -143,7 +146,12 @@ export async function serve(open) {
       const result = await host.perform(request.step);
       await settle();
       const sent = takeSent();
-      return sent.length === 0 ? result : { ...result, sent };
+      const strays = takeStrays();
+      return {
+        ...result,
+        ...(sent.length === 0 ? {} : { sent }),
+        ...(strays.length === 0 ? {} : { calls: [...(result.calls ?? []), ...strays] }),
+      };
     } catch (error) {
       if (!(error instanceof Skipped)) throw error;
       return { skipped: error.message };

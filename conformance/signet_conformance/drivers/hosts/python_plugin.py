@@ -9,6 +9,7 @@ stand-in. The agent is what the program was started with (SIGNET_AGENT_ID).
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import json
 import os
 import sys
@@ -181,13 +182,23 @@ class Program:
         self._turn = None
         self._messages.append({"role": "assistant", "content": reply})
 
+        more = {"messages": list(self._messages)} if self._takes_messages() else {}
+
         def after() -> None:
-            self._call("sync_turn", text, reply, session_id=self._session)
+            self._call("sync_turn", text, reply, session_id=self._session, **more)
             self._call("queue_prefetch", text, session_id=self._session)
 
         worker = threading.Thread(target=after, name="harness-memory", daemon=True)
         worker.start()
         worker.join()
+
+    def _takes_messages(self) -> bool:
+        """Whether the provider stores a turn with the conversation that it stands in, as the harness finds out."""
+        try:
+            taken = inspect.signature(self._provider.sync_turn).parameters
+        except (AttributeError, TypeError, ValueError):
+            return True
+        return "messages" in taken or any(each.kind is each.VAR_KEYWORD for each in taken.values())
 
     def _tool(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         def run(name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:

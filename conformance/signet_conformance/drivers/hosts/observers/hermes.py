@@ -51,12 +51,15 @@ def register(context: Any) -> None:
 
 
 class _Mute:
-    """A provider that does nothing, is there as often as the one that was recorded, and offers the tools it called."""
+    """A provider that does nothing: it is there as often as the one that was recorded, and takes what that took."""
 
     name = "observer"
 
     def __init__(self) -> None:
-        self._is_there = iter([args == ["True"] for event, args in _ASKED["recorded"] if event == _ANSWERED])
+        self._is_there = iter([args == ["True"] for event, args, _ in _ASKED["recorded"] if event == _ANSWERED])
+        if not any(event == "sync_turn" and "messages" in members for event, _, members in _ASKED["recorded"]):
+            # One that does not take the conversation is called without it.
+            self.sync_turn = _store_turn
 
     def is_available(self) -> bool:
         """What the provider said that was recorded."""
@@ -70,6 +73,11 @@ class _Mute:
         if name not in _ASKED["events"]:
             raise AttributeError(name)
         return lambda *_args, **_kwargs: "Nothing." if name == "handle_tool_call" else None
+
+
+def _store_turn(_user: str, _reply: str, *, session_id: str = "") -> None:
+    """Take a turn without the conversation that it stands in."""
+    del session_id
 
 
 def _observed(provider: Any) -> Any:

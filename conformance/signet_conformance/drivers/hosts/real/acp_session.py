@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from signet_conformance.drivers.hosts.protocol import StepError
-from signet_conformance.drivers.hosts.real.conversation import Launch, Refusal
+from signet_conformance.drivers.hosts.real.conversation import Launch
 from signet_conformance.drivers.hosts.real.json_rpc import JsonRpc
 from signet_conformance.drivers.hosts.real.process import ProgramProcess
+from signet_conformance.drivers.hosts.real.refused import Refusal
 
 START_S = 200.0
 
@@ -49,7 +50,7 @@ class AcpSession:
         """Whether the prompt was answered."""
         self._running.listen()
         if self._turn is not None and self._running.process.ended:
-            raise StepError(f"{self.title} has ended{self._running.process.told}")
+            raise self._running.process.failure(f"{self.title} has ended")
         return self._turn is None
 
     def compact(self) -> None:

@@ -54,7 +54,7 @@ class ClaudeStream(OneProcess):
         while (said := self._running.receive(0)) is not None:
             self._take(said)
         if self._running.ended and not self._over:
-            raise StepError(f"Claude Code has ended{self._running.told}")
+            raise self._running.failure("Claude Code has ended")
         return self._over
 
     def compact(self) -> None:

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from signet_conformance.drivers.hosts.protocol import StepError
-from signet_conformance.drivers.hosts.real.conversation import Launch, Refusal
+from signet_conformance.drivers.hosts.real.conversation import Launch
 from signet_conformance.drivers.hosts.real.json_rpc import JsonRpc
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
+from signet_conformance.drivers.hosts.real.refused import Refusal
 
 QUIT_S = 40.0
 _FIRST_S, _SERVERS_S = 2.0, 30.0
@@ -69,7 +70,7 @@ class CodexAppServer:
         """Whether the turn was told to be completed."""
         self._running.listen()
         if self._running.process.ended and not self._over:
-            raise StepError(f"Codex has ended{self._running.process.told}")
+            raise self._running.process.failure("Codex has ended")
         return self._over
 
     def compact(self) -> None:

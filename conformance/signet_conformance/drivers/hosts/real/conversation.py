@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from signet_conformance.drivers.hosts.real.observed import Observed
+from signet_conformance.drivers.hosts.real.refused import Refusal
 
 
 class Service(Protocol):
@@ -62,21 +63,18 @@ class Launch:
     """The words with which the connector says that it lacks its daemon and that it has it again, and how long that is
     waited for."""
     services: Services = field(default_factory=Services)
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A file of the connector's installation that the program refuses, and its own words about it."""
-
-    file: str
-    words: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What the kit itself wrote for the program, by the path below its home."""
 
 
 class Conversation(Protocol):
     """One session of a program. A method that waits raises StepError with the program's own words when it fails."""
 
     def open(self) -> None:
-        """Start the program in a new session, and wait until it takes a prompt."""
+        """Start the program in a new session, and wait until it takes a prompt.
+
+        Raises RefusedError when it ends instead, over what the connector's installer wrote.
+        """
 
     def resume(self) -> None:
         """Start the program in the session that was ended."""

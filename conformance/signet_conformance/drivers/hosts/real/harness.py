@@ -8,6 +8,7 @@ the model, which the program is told, and SIGNET_CONFORMANCE_MODEL_CONTROL that 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -19,30 +20,36 @@ from typing import Any
 
 from signet_conformance.children.watchdog import VARIABLE as RUN
 from signet_conformance.drivers.hosts.model_server import Asked, Model
-from signet_conformance.drivers.hosts.observing import observe
+from signet_conformance.drivers.hosts.observing import OBSERVERS, observe
 from signet_conformance.drivers.hosts.places import Projects
 from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
 from signet_conformance.drivers.hosts.real.claude_stream import ClaudeStream
 from signet_conformance.drivers.hosts.real.codex_app_server import CodexAppServer
-from signet_conformance.drivers.hosts.real.conversation import Conversation, Launch, Open, Refusal, Services
+from signet_conformance.drivers.hosts.real.conversation import Conversation, Launch, Open, Services
 from signet_conformance.drivers.hosts.real.hermes_acp import HermesAcp
 from signet_conformance.drivers.hosts.real.observed import Observed
 from signet_conformance.drivers.hosts.real.openclaw_acp import OpenclawAcp
 from signet_conformance.drivers.hosts.real.opencode_server import OpencodeServer
 from signet_conformance.drivers.hosts.real.pi_rpc import PiRpc
-from signet_conformance.drivers.hosts.real.process import end_with_us
+from signet_conformance.drivers.hosts.real.process import EndedError, end_with_us
+from signet_conformance.drivers.hosts.real.refused import Refusal, RefusedError
 from signet_conformance.drivers.hosts.real.settings import filled, prepare
+from signet_conformance.drivers.hosts.real.thrown import thrown_by
 from signet_conformance.drivers.hosts.real.watch import Watch
 from signet_conformance.drivers.hosts.tools import keep_back, tool_calls
 from signet_conformance.drivers.model_process import CONTROL_VARIABLE, MODEL_VARIABLE
 
 TURN_S = 200.0
+LATE_S = 5.0
+"""Within which a program that has answered a compaction asks its model for the summary, if it does."""
 _LOOK_S = 0.1
 _OURS = "SIGNET_CONFORMANCE_"
 """How the names of our own variables begin, of which a program is told one: the mark by which the watchdog of the run
 finds what left its group."""
 _UNSEEN = "strace is not installed: what the program asks elsewhere is seen at a proxy only"
 _SUMMARY = "The user asked for the billing pipeline."
+STRAY = "a promise or timer of its own"
+"""Stands for the handler where an error came from none, as in `strays.mjs`."""
 _HALVES = ("pre_compaction", "compaction_complete")
 _CONVERSATIONS: Mapping[str, Open] = {
     "pi-rpc": PiRpc,
@@ -60,6 +67,7 @@ class RealHarness:
     def __init__(self, options: Mapping[str, Any], peer: Peer) -> None:
         self._options = options
         self._peer = peer
+        self._ended: set[str] = set()
         self._projects = Projects()
         self._sessions: dict[str, Conversation] = {}
         self._asked: dict[str, Asked] = {}
@@ -83,6 +91,7 @@ class RealHarness:
             "daemon": os.environ["SIGNET_DAEMON_URL"],
             "nowhere": self._watch.proxy.address,
         }
+        self._settings: Mapping[str, Any] = filled(options["settings"], self._known)
         self._env = {
             **{name: value for name, value in os.environ.items() if name == RUN or not name.startswith(_OURS)},
             **self._watch.proxy.variables,
@@ -103,6 +112,8 @@ class RealHarness:
         """Perform one step, and tell what the program did with the connector's commands meanwhile."""
         try:
             return self._perform(step)
+        except EndedError as ended:
+            return self._ended_by_its_connector(step, ended)
         finally:
             if runs := self._observed.new_runs():
                 self._peer.tell_about({"observed": runs})
@@ -115,13 +126,15 @@ class RealHarness:
         if kind == "start" and step.get("parent") is not None:
             raise Skipped(f"{self._options['program']} begins the session of a sub-agent by itself, and is not told to")
         if kind == "start":
-            self._sessions[name] = opened = self._conversation(step)
-            return self._opened(name, opened.open)
+            opened = self._conversation(step)
+            return self._opened(name, opened, opened.open)
         conversation = self._sessions.get(name)
         if conversation is None:
             raise Skipped(f"session {name} was never opened")
+        if name in self._ended and kind != "resume":
+            raise Skipped("the program has ended, and session " + name + " with it")
         if kind == "resume":
-            return self._opened(name, conversation.resume)
+            return self._opened(name, conversation, conversation.resume)
         if kind == "prompt":
             return self._prompt(name, conversation, step)
         if kind == "tool":
@@ -129,7 +142,7 @@ class RealHarness:
         if kind == "compact":
             return self._compact(name, conversation, str(step.get("summary") or _SUMMARY))
         if kind == "clear":
-            return self._opened(name, conversation.clear)
+            return self._opened(name, conversation, conversation.clear)
         if kind == "end":
             self._end_turn(name, conversation)
             conversation.end(for_good=not step.get("resumed"))
@@ -149,18 +162,46 @@ class RealHarness:
         return make(
             Launch(
                 command, {**env, "PWD": str(cwd)}, cwd, self._address, self._observed, self._options["settles"],
-                self._services,
+                self._services, self._settings,
             )
         )  # fmt: skip
 
-    def _opened(self, name: str, open_it: Callable[[], None]) -> Mapping[str, Any]:
+    def _opened(self, name: str, conversation: Conversation, open_it: Callable[[], None]) -> Mapping[str, Any]:
+        self._sessions[name] = conversation
+        self._ended.discard(name)
         try:
             open_it()
+        except RefusedError as refused:
+            del self._sessions[name]
+            raise Skipped(str(refused)) from None
         finally:
             # Also what a program refuses that does not even begin because of it.
-            self._tell_refusals(self._sessions[name])
-        key = self._sessions[name].key
+            self._tell_refusals(conversation)
+        key = conversation.key
         return {"opened": True, **({} if key is None else {"key": key})}
+
+    def _ended_by_its_connector(self, step: Mapping[str, Any], ended: EndedError) -> Mapping[str, Any]:
+        """What became of a step in which an error of the connector ended the program; else it broke off.
+
+        A person would have lost the turn, and starts the program again when the session is resumed.
+        """
+        name = str(step.get("session"))
+        conversation = self._sessions.get(name)
+        home, place, observer = Path.home(), self._options["place"], self._options["observer"]
+        folders = [Path(self._options["module"]).parent, *([] if place is None else [(home / place).parent])]
+        ours = [OBSERVERS, *([] if observer is None else [home / observer["place"]])]
+        thrown = (
+            None if conversation is None else thrown_by([*conversation.words], folders, ours, self._known["daemon"])
+        )
+        if thrown is None or conversation is None:
+            raise ended
+        self._ended.add(name)
+        if self._asked.pop(name, None) is not None:
+            # What it asked of its model waits for an answer, and would take that of the next turn.
+            self._model.say(self._replies[name])
+        with contextlib.suppress(StepError):
+            conversation.end()
+        return {"ended": True, "calls": [{"event": STRAY, "thrown": thrown, "lost": True}]}
 
     def _tell_refusals(self, conversation: Conversation) -> None:
         """Tell the kit what the program refuses of the connector's installation, each file once."""
@@ -213,9 +254,11 @@ class RealHarness:
     def _compact(self, name: str, conversation: Conversation, summary: str) -> Mapping[str, Any]:
         self._end_turn(name, conversation)
         conversation.compact()
-        asked = 0
-        while self._next(conversation) is not None:
-            asked += 1
+        asked = False
+        # A program may answer before it asks, as OpenClaw 2026.6.1 did once in ten runs: taken for a compaction of
+        # nothing, its question would be the next turn's.
+        while self._next(conversation) is not None or (not asked and self._model.asked(LATE_S) is not None):
+            asked = True
             self._model.say(summary)
         if not asked:
             raise Skipped(f"{self._options['program']} asked its model for no summary: it compacted nothing")

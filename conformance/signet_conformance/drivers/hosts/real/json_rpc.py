@@ -37,7 +37,7 @@ class JsonRpc:
                 return result if isinstance(result, dict) else {}
             if said is not None:
                 self._take(said)
-        raise StepError(f"{self._name} did not answer {method} within {timeout_s:g} s{self.process.told}")
+        raise self.process.failure(f"{self._name} did not answer {method} within {timeout_s:g} s")
 
     def begin(self, method: str, params: Mapping[str, Any]) -> int:
         """Ask without waiting: the answer is heard, under the number that this returns."""

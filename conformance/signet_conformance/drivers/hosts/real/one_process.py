@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from signet_conformance.drivers.hosts.real.conversation import Launch, Refusal
+from signet_conformance.drivers.hosts.real.conversation import Launch
 from signet_conformance.drivers.hosts.real.process import ProgramProcess
+from signet_conformance.drivers.hosts.real.refused import Refusal
 
 
 class OneProcess:

@@ -9,9 +9,10 @@ from typing import cast
 
 from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real.acp_session import START_S, AcpSession
-from signet_conformance.drivers.hosts.real.conversation import Launch, Refusal
+from signet_conformance.drivers.hosts.real.conversation import Launch
 from signet_conformance.drivers.hosts.real.openclaw_gateway import Gateway
 from signet_conformance.drivers.hosts.real.process import deadline_in
+from signet_conformance.drivers.hosts.real.refused import Refusal
 
 CLEAR_S = 200.0
 _LOOK_S = 0.05

@@ -12,10 +12,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from signet_conformance.drivers.hosts.protocol import StepError
-from signet_conformance.drivers.hosts.real.conversation import Launch, Refusal
+from signet_conformance.drivers.hosts.real.conversation import Launch
 from signet_conformance.drivers.hosts.real.json_rpc import JsonRpc
 from signet_conformance.drivers.hosts.real.openclaw_locks import LockFiles
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in, remove_at_the_end
+from signet_conformance.drivers.hosts.real.refused import OBSERVER, Refusal, RefusedError, is_of_the_kit
 
 START_S = 300.0
 """It takes some ten seconds of a processor, which it may have to share."""
@@ -26,8 +27,13 @@ _LOOK_S = 0.05
 _LOOK_AGAIN_S = 0.5
 _READY = re.compile(r"\[gateway\] ready$")
 _PLUGIN = re.compile(r"\[plugins\] (?P<words>.*?) \(plugin=(?P<plugin>[^,)]+), source=")
-_INVALID = re.compile(r"^\W (?P<file>\S+\.json)\S* — (?P<words>.*)")
-_REFUSES = ("must declare", "blocked because", "ignored", "failed", "invalid", "missing")
+_INVALID = re.compile(r"Invalid config at (?P<file>\S+?\.json)\b")
+_BLOCKED = re.compile(r"Gateway start blocked: (?P<words>.*?(?P<member>gateway\.mode).*?\.)")
+_COMPLAINT = re.compile(r"^(?:\W )?(?:(?P<file>\S+\.json)\S* — )?(?P<words>(?P<member><root>|[\w.-]+): .+)")
+_NO_MORE = 'Run "openclaw'
+_NOT_THE_CONNECTOR = ("memory-core", OBSERVER)
+"""Plugins of OpenClaw's own and of the kit's: what is said of them is not said of the connector."""
+_REFUSES = ("must declare", "manifest not found", "blocked because", "ignored", "failed", "invalid", "missing")
 
 Heard = Callable[[Mapping[str, Any]], None]
 
@@ -46,6 +52,7 @@ class Gateway:
         self._closes = False
         self._since = time.monotonic()
         self.refused: list[Refusal] = []
+        self._invalid: str | None = None
         self._ready = threading.Event()
         self._lacks = False
         self._settled = False
@@ -126,7 +133,9 @@ class Gateway:
         deadline = deadline_in(START_S)
         while not self._ready.wait(_LOOK_S):
             if self.process.ended:
-                raise StepError(f"the gateway of OpenClaw ended before it took a session{self.process.told}")
+                # Its last words are heard by then.
+                failure = self.process.failure("the gateway of OpenClaw ended before it took a session")
+                raise RefusedError(str(failure)) if self.refused else failure
             if time.monotonic() > deadline:
                 raise StepError(f"the gateway of OpenClaw took no session within {START_S:g} s{self.process.told}")
 
@@ -151,19 +160,35 @@ class Gateway:
         settles = self._launch.settles
         if settles is not None and (settles["lacks"] in word or settles["has"] in word):
             self._lacks = settles["lacks"] in word
-        refusal = refusal_in(word)
+        refusal = self._complaint_in(word) or refusal_in(word)
         if refusal is not None and refusal not in self.refused:
             self.refused.append(refusal)
 
+    def _complaint_in(self, word: str) -> Refusal | None:
+        """What a line refuses of the configuration, unless it is what the kit wrote there."""
+        if (invalid := _INVALID.search(word)) is not None:
+            self._invalid = Path(invalid["file"]).name
+            return None
+        if word.startswith(_NO_MORE):
+            self._invalid = None
+        told = _BLOCKED.search(word) or _COMPLAINT.search(word.strip())
+        file = None if told is None else told.groupdict().get("file") or self._invalid
+        if told is not None and told.re is _BLOCKED:
+            file = "openclaw.json"
+        if told is None or file is None:
+            return None
+        home = Path(self._launch.env["HOME"])
+        if is_of_the_kit(self._launch.settings, home, file, told["member"], told["words"]):
+            return None
+        return Refusal(file, told["words"])
+
 
 def refusal_in(word: str) -> Refusal | None:
-    """What a line of the gateway's log refuses of a plugin that is not its own, or of its configuration."""
-    if (invalid := _INVALID.search(word.strip())) is not None:
-        return Refusal(invalid["file"], invalid["words"])
+    """What a line of the gateway's log refuses of a plugin that is not its own."""
     told = _PLUGIN.search(word)
-    if told is None or not any(each in told["words"] for each in _REFUSES) or told["plugin"] == "memory-core":
+    if told is None or not any(each in told["words"] for each in _REFUSES) or told["plugin"] in _NOT_THE_CONNECTOR:
         return None
-    manifest = "contracts." in told["words"]
+    manifest = "contracts." in told["words"] or "manifest" in told["words"]
     return Refusal("openclaw.plugin.json" if manifest else "openclaw.json", told["words"])
 
 

@@ -7,7 +7,8 @@ import json
 import re
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -16,12 +17,16 @@ from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real.conversation import Launch
 from signet_conformance.drivers.hosts.real.one_process import OneProcess
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
+from signet_conformance.drivers.hosts.real.refused import Refusal, RefusedError, is_of_the_kit
 
 START_S = 200.0
 IDLE_S = 60.0
 """Within which OpenCode tells that a session is idle whose compaction has ended, or that it is deleted."""
 _HEARD_S = 1.0
 _LISTENS = re.compile(r"listening on (http://\S+)")
+_INVALID = re.compile(r"Configuration is invalid at (?P<file>\S+\.jsonc?)")
+_COMPLAINS = "\N{DOWNWARDS ARROW WITH TIP RIGHTWARDS}"
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _MODEL = {"providerID": "scripted", "modelID": "scripted"}
 
 
@@ -61,7 +66,7 @@ class OpencodeServer(OneProcess):
     def is_over(self) -> bool:
         """Whether it was told to be idle; a compaction is answered besides, before that or after it."""
         if self._process is not None and self._process.ended and not self._over.is_set():
-            raise StepError(f"OpenCode has ended{self._process.told}")
+            raise self._process.failure("OpenCode has ended")
         return self._over.is_set() and self._summarized.is_set()
 
     def compact(self) -> None:
@@ -127,7 +132,28 @@ class OpencodeServer(OneProcess):
                 self._heard.wait(START_S)
                 return self._http
             time.sleep(0.05)
-        raise StepError(f"OpenCode did not listen within {START_S:g} s{process.told}")
+        if not process.ended:
+            raise StepError(f"OpenCode did not listen within {START_S:g} s{process.told}")
+        failure = process.failure("OpenCode ended before it listened")
+        raise RefusedError(str(failure)) if self._refuses(process.words) else failure
+
+    def _refuses(self, words: Iterable[str]) -> bool:
+        """Whether it ended over a file of its configuration, and over what the connector's installer wrote there."""
+        file, complaints = "", []
+        for word in map(_plain, words):
+            if (invalid := _INVALID.search(word)) is not None:
+                file = invalid["file"]
+            elif file and word.startswith(_COMPLAINS):
+                complaints.append(word.removeprefix(_COMPLAINS).strip())
+        home, settings = Path(self._launch.env["HOME"]), self._launch.settings
+        of_others = [
+            # The last word is the path of the member that is wrong.
+            each
+            for each in complaints
+            if not is_of_the_kit(settings, home, file, each.rpartition(" ")[2], each)
+        ]
+        self._refused += [Refusal(file, each) for each in of_others]
+        return bool(of_others)
 
     def _listen(self, address: str) -> None:
         """The thread that takes the server's events."""
@@ -154,3 +180,7 @@ class OpencodeServer(OneProcess):
                 self._deleted.set()
             case "session.error":
                 self._words.append(str(about.get("error"))[:300])
+
+
+def _plain(word: str) -> str:
+    return _COLOURS.sub("", word).strip()

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from signet_conformance.drivers.hosts.protocol import StepError
-from signet_conformance.drivers.hosts.real.conversation import Launch, Refusal
+from signet_conformance.drivers.hosts.real.conversation import Launch
 from signet_conformance.drivers.hosts.real.one_process import OneProcess
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
+from signet_conformance.drivers.hosts.real.refused import Refusal
 
 START_S = 200.0
 QUIT_S = 40.0
@@ -41,7 +42,7 @@ class PiRpc(OneProcess):
         while (said := self._running.receive(0)) is not None:
             self._take(said)
         if self._running.ended and not self._over:
-            raise StepError(f"pi has ended{self._running.told}")
+            raise self._running.failure("pi has ended")
         return self._over
 
     def compact(self) -> None:
@@ -91,7 +92,7 @@ class PiRpc(OneProcess):
                 return data if isinstance(data, dict) else {}
             if said is not None:
                 self._take(said)
-        raise StepError(f"pi did not answer {command} within {START_S:g} s{self._running.told}")
+        raise self._running.failure(f"pi did not answer {command} within {START_S:g} s")
 
     def _take(self, said: Mapping[str, Any]) -> None:
         kind = said.get("type")

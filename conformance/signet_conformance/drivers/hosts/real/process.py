@@ -19,8 +19,14 @@ from typing import IO, Any
 from signet_conformance.drivers.hosts.protocol import StepError
 
 _TAIL_LINES = 30
+_LAST_S = 2.0
+"""Within which a program ends that reads no input any more."""
 _running: set[ProgramProcess] = set()
 _left: list[Callable[[], None]] = []
+
+
+class EndedError(StepError):
+    """Raised when a program has ended while it had something to do."""
 
 
 class ProgramProcess:
@@ -63,23 +69,28 @@ class ProgramProcess:
         return self._process.poll()
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Write a line of JSON. Raises StepError when nobody reads it."""
+        """Write a line of JSON. Raises EndedError or StepError when nobody reads it."""
         self.write(json.dumps(message) + "\n")
 
     def write(self, text: str) -> None:
-        """Write a text. Raises StepError when nobody reads it."""
+        """Write a text. Raises EndedError or StepError when nobody reads it."""
         assert self._process.stdin is not None  # noqa: S101 - it was given a pipe
         try:
             self._process.stdin.write(text.encode())
             self._process.stdin.flush()
         except OSError:
-            raise StepError(f"{self._name} reads no input any more{self.told}") from None
+            self.wait(_LAST_S)
+            raise self.failure(f"{self._name} reads no input any more") from None
 
     def receive(self, timeout_s: float) -> dict[str, Any] | None:
         """The next object that it writes; None when none comes in time."""
         with contextlib.suppress(queue.Empty):
             return self._said.get(timeout=timeout_s) if timeout_s > 0 else self._said.get_nowait()
         return None
+
+    def failure(self, what: str) -> StepError:
+        """The error that says what failed, with its last words: EndedError where it has ended."""
+        return (EndedError if self.ended else StepError)(f"{what}{self.told}")
 
     @property
     def told(self) -> str:
