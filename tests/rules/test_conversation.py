@@ -434,6 +434,13 @@ def test_cleared_text_is_named_unless_it_is_short(text: str, found: bool, tmp_pa
     assert [finding.received for finding in findings] == ([text] if found else [])
 
 
+def test_greeting_of_every_transcript_was_not_cleared(tmp_path: Path) -> None:
+    """What no step said before the clear is no turn of the user's, or of the model's to one."""
+    greeting = ("Work through the tasks of the project.", "I read the agreed rules first.")
+    first = hook("session-end", transcript=transcript(greeting, FIRST))
+    assert not judgement(tmp_path, cleared(transcript(greeting, SECOND), said(SECOND), first=first), "SIG-END-012").findings
+
+
 def test_each_mistake_of_a_transcript_is_named(tmp_path: Path) -> None:
     """One mistake hides no other: the order, a foreign turn, one that is left out, and one that stands twice."""
     other = [step("start", "s2"), hook("session-start", "k-2"), said(FOREIGN, "s2")]

@@ -90,6 +90,24 @@ ITEMS: Mapping[str, tuple[str, Sequence[Item]]] = {
     "a sub-agent's turn under its parent's key": (
         "PASS", [step("start", parent="s0"), start(), said("b"), prompt("b"), step("end")],
     ),
+    "a turn of a sub-agent's sub-agent under the first key": (
+        "PASS", [step("start", "s2", parent="s0"), start(key="k2"), step("start", parent="s2"), start(), said("b"),
+                 prompt("b"), step("end")],
+    ),
+    "a turn of a sub-agent under the key of one beside it": (
+        "WARN", [step("start", "s2", parent="s0"), start(key="k2"), step("start", parent="s0"), start(), said("b"),
+                 hook("user-prompt-submit", "k2", userMessage="b"), step("end")],
+    ),
+    "sessions that name each other as parents": (
+        "WARN", [step("start", "s2", parent="s1"), start(key="k2"), step("start", parent="s2"), start(), said("b"),
+                 prompt("b"), step("end")],
+    ),
+    "a turn under another key, of a session that was never started": (
+        "PASS", [step("start"), said("b"), prompt("b"), step("end")],
+    ),
+    "a turn under another key, of a session that was started in another's step": (
+        "PASS", [step("start"), said("a", "s0"), start(), prompt("a"), said("b"), prompt("b"), step("end")],
+    ),
 }  # fmt: skip
 
 

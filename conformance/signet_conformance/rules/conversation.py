@@ -104,7 +104,7 @@ class Conversations:
     def _cleared(self, transcript: Transcript, told: Sequence[Turn], session: str) -> Difference | None:
         """What was said before the user cleared the session, was told at its end, and is told under another key too.
 
-        Only where something was said since: an end that comes late is that of the conversation before. Under one key a
+        What no step says, such as a greeting, may stand in every transcript. Only where something was said since: an end that comes late is that of the conversation before. Under one key a
         transcript may be that of a file in which both stand.
         """
         now = step_before(self._recording, transcript.call.seq)
@@ -114,6 +114,8 @@ class Conversations:
         if cleared is None:
             return None
         since = {words_of(text) for mark in steps if mark.seq > cleared.seq for text in (mark.text, mark.reply)}
+        before = {words_of(text) for mark in steps if mark.seq < cleared.seq for text in (mark.text, mark.reply)}
+        said = {words for words in before - since if len(words) >= _SHORTEST_TEXT}
         ended = {
             (role, words_of(text))
             for earlier in transcripts_of(self._recording)
@@ -124,8 +126,8 @@ class Conversations:
             and session_of(self._recording, earlier.call.key) == session
             for role, text in earlier.turns
         }
-        turn = next((each for each in told if len(each[1]) >= _SHORTEST_TEXT and each in ended), None)
-        if turn is None or turn[1] in since or not any(since):
+        turn = next((each for each in told if each[1] in said and each in ended), None)
+        if turn is None or not any(since):
             return None
         return Difference(
             "the transcript tells again what was cleared, and was told when it was",

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from signet_conformance.facts import PROMPT, START, Call, Recording, text_or_none
-from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
 from signet_conformance.rules.prompt import answered_before, is_in_its_turn
 from signet_conformance.rules.steps import (
@@ -171,12 +170,16 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
             yield _never_submitted(recording, prompts, step, end)
 
 
-def _never_submitted(recording: Recording, prompts: Sequence[Call], step: StepMark, end: float) -> Finding:
-    """The finding for a turn that no prompt of its session tells; one of another session may hold its text."""
+def _never_submitted(recording: Recording, prompts: Sequence[Call], step: StepMark, end: float) -> Outcome:
+    """What to say of a turn that no prompt of its session tells; one of another session may hold its text."""
     expected = f"user-prompt-submit with {(step.text or '')[:200]!r}"
     text = plain(step.text or "")
     elsewhere = next((p for p in prompts if step.seq < p.seq < end and plain(p.text or "") == text), None)
     if elsewhere is not None:
+        if not any(session_of(recording, start.key) == step.session for start in recording.of(START, cut=True)):
+            # Of which session a key is shows where it was started: this one may have been started late, in a step of
+            # another, or have the key of another (SIG-SESS-001).
+            return undecided(elsewhere, message=f"step {step.index}: no start tells which key is its session's")
         return warn(
             elsewhere,
             message=f"step {step.index}: the user's turn is submitted under the key of another session",

@@ -166,13 +166,21 @@ def another_session(recording: Recording, call: Call) -> str | None:
 
 
 def are_related(recording: Recording, one: str | None, other: str | None) -> bool:
-    """Whether one of two sessions is the other, or its sub-agent works in it."""
-    works_in: set[tuple[str | None, str]] | None = recording.memo.get(are_related)
-    if works_in is None:
+    """Whether one of two sessions is the other, or works in it as a sub-agent, at whatever depth."""
+    return one == other or one in _sessions_above(recording, other) or other in _sessions_above(recording, one)
+
+
+def _sessions_above(recording: Recording, session: str | None) -> Iterator[str]:
+    """The session that a sub-agent works in, the one that this works in, and so on; each once."""
+    parents: dict[str | None, str] | None = recording.memo.get(are_related)
+    if parents is None:
         marks = recording.marks(StepMark)
-        works_in = {(mark.session, parent) for mark in marks if isinstance(parent := mark.other.get("parent"), str)}
-        recording.memo[are_related] = works_in
-    return one == other or (one, other) in works_in or (other, one) in works_in
+        parents = {mark.session: parent for mark in marks if isinstance(parent := mark.other.get("parent"), str)}
+        recording.memo[are_related] = parents
+    met = {session}
+    while (session := parents.get(session)) is not None and session not in met:
+        met.add(session)
+        yield session
 
 
 def lost_start(recording: Recording, call: Call) -> str | None:
