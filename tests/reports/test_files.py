@@ -199,6 +199,15 @@ def test_a_page_keeps_the_breaching_exchanges_when_there_is_no_room(tmp_path: Pa
     assert len(whole["rows"]) == len(whole["bodies"]) == 43
 
 
+@pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan")])
+def test_a_number_that_json_lacks_is_shown_as_text(tmp_path: Path, value: float) -> None:
+    """In a mark of the kit too, at any depth: a page holds nothing that a browser cannot read."""
+    marks = [{"kind": "mark", "t": 0.1, "name": "scenario_end", "data": {"more": [{"deep": value}]}}]
+    judged = judge(read(write(tmp_path / "a.jsonl", [health(), *marks])))
+    data = json.loads(exchange_data(judged, Budget()), parse_constant=pytest.fail)
+    assert data["marks"][0][-1]["more"] == [{"deep": str(value)}]
+
+
 def test_a_long_body_is_cut_and_says_so(tmp_path: Path) -> None:
     """A body of any length costs the page a bounded room, whatever it is recorded as."""
     lines = [post("/api/x", {"text": "x" * 200_000}), post("/api/x", None), post("/api/x", None)]

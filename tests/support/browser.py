@@ -56,6 +56,8 @@ class Browser:
 
     def press(self, *keys: str, shift: bool = False) -> None:
         """Press keys one after the other, as a user does who has no mouse; all of them with Shift if wanted."""
+        # A page takes no key before its first frame is painted, which it may not be when it is loaded.
+        self.promised("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
         actions = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]
         if shift:
             actions = [{"type": "keyDown", "value": SHIFT}, *actions, {"type": "keyUp", "value": SHIFT}]
@@ -115,7 +117,7 @@ class Browser:
         """What was asked of the network since the last question: no files, no data, no pages of the browser itself."""
         events = (json.loads(entry["message"])["message"] for entry in self._logged("performance"))
         asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
-        return [url for url in asked if not url.startswith(("file:", "data:", "chrome:"))]
+        return [url for url in asked if not url.startswith(("file:", "data:", "chrome:", "chrome-untrusted:"))]
 
     def _logged(self, kind: str) -> list[dict[str, Any]]:
         return list(self._post("se/log", type=kind))

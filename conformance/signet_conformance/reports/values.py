@@ -45,6 +45,19 @@ def shortened(value: Any, depth: int = MAX_DEPTH) -> Any:
             return shortened(str(value), depth)
 
 
+def finite(value: Any) -> Any:
+    """`value` at its whole length; numbers that JSON does not have become text."""
+    match value:
+        case float():
+            return value if isfinite(value) else str(value)
+        case dict():
+            return {name: finite(each) for name, each in value.items()}
+        case list():
+            return [*map(finite, value)]
+        case _:
+            return value
+
+
 def _shortened_object(value: dict[Any, Any], depth: int) -> Any:
     if depth == 0:
         return f"an object of {len(value)} members"

@@ -19,7 +19,7 @@ from signet_conformance.reports.html.page import embedded
 from signet_conformance.reports.mark_words import mark_words
 from signet_conformance.reports.played import played
 from signet_conformance.reports.timeline import findings_of
-from signet_conformance.reports.values import shortened
+from signet_conformance.reports.values import finite, shortened
 from signet_conformance.trace import Body, Mark, Message
 from signet_conformance.trace.marks import ScenarioMark, StepMark, marks_of, read_mark
 
@@ -161,7 +161,7 @@ def _mark(mark: Mark) -> list[Any]:
     The line says of a step what the user did, of any other mark the same in words.
     """
     told = read_mark(mark)
-    whole = None if told is None or len(str(told.data)) > MAX_MARK else told.data
+    whole = None if told is None or len(str(told.data)) > MAX_MARK else finite(told.data)
     if isinstance(told, StepMark) and told.step is not None:
         said = printable(" ".join(filter(None, (told.step, told.session, told.text))), 200)
     else:
