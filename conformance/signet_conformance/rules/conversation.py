@@ -104,8 +104,9 @@ class Conversations:
     def _cleared(self, transcript: Transcript, told: Sequence[Turn], session: str) -> Difference | None:
         """What was said before the user cleared the session, was told at its end, and is told under another key too.
 
-        What no step says, such as a greeting, may stand in every transcript. Only where something was said since: an end that comes late is that of the conversation before. Under one key a
-        transcript may be that of a file in which both stand.
+        What no step says, such as a greeting, may stand in every transcript. Only where something was said since: an
+        end that comes late is that of the conversation before. Under one key a transcript may be that of a file in
+        which both stand.
         """
         now = step_before(self._recording, transcript.call.seq)
         steps = [mark for mark in self._steps if mark.session == session and mark.seq < transcript.call.seq]

@@ -167,7 +167,7 @@ def another_session(recording: Recording, call: Call) -> str | None:
 
 def are_related(recording: Recording, one: str | None, other: str | None) -> bool:
     """Whether one of two sessions is the other, or works in it as a sub-agent, at whatever depth."""
-    return one == other or one in _sessions_above(recording, other) or other in _sessions_above(recording, one)
+    return one == other or one in [*_sessions_above(recording, other)] or other in [*_sessions_above(recording, one)]
 
 
 def _sessions_above(recording: Recording, session: str | None) -> Iterator[str]:

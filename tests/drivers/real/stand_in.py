@@ -30,6 +30,7 @@ SETTINGS = {
     "hermes": ".hermes/config.yaml",
     "opencode": ".config/opencode/opencode.json",
 }
+PLUGINS = {"pi": ".pi/agent/extensions/signet-pi.js", "opencode": ".config/opencode/plugins/signet.js"}
 MODE = os.environ.get("STAND_IN", "")
 WORDS = "this file has an unknown member: statusLine"
 TITLE = "Generate a short, descriptive title (3-7 words) for a conversation."
@@ -73,7 +74,7 @@ def turn(text: str, system: str = "") -> None:
         print("panic: the index is out of bounds", file=sys.stderr, flush=True)
         os._exit(7)
     if text == "throw":
-        place = Path.home() / ".pi" / "agent" / "extensions" / "signet-pi.js"
+        place = Path.home() / PLUGINS[sys.argv[1]]
         print(f"Error: nobody awaits it\n    at told (file://{place}:10:3)", file=sys.stderr, flush=True)
         os._exit(1)
     if text == "out":

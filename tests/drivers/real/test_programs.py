@@ -159,11 +159,13 @@ def test_a_program_that_dies_or_goes_elsewhere_breaks_its_scenario_off(
     assert blamed == ["pi, as its words tell, or how the kit drives it; else the connector in it"]
 
 
-def test_a_program_that_its_connector_ends_is_a_breach(run: Run) -> None:
+@needs_node
+@pytest.mark.parametrize("name", ["pi", "opencode"])
+def test_a_program_that_its_connector_ends_is_a_breach(name: str, run: Run) -> None:
     """The turn is lost, and what follows in that session; a session that is resumed goes on, and so does another."""
     steps = [*say("Which database?", "throw", "And then?"), {"step": "resume", "session": "s1"}]
     steps += [{"step": "prompt", "session": "s1", "text": "Where were we?"}, {"step": "end", "session": "s1"}]
-    recorded, error = run("pi", steps)
+    recorded, error = run(name, steps)
     assert error is None
     finding = engine.judge(recorded).judgements["SIG-LOAD-001"].findings[0]
     assert str(finding.message).startswith("step 2: a promise or timer of its own took the user's turn away")

@@ -22,19 +22,44 @@ RUNTIME = "at node:internal/deps/undici/undici:13502:13"
         ["TypeError: fetch failed", RUNTIME, "at process.processTicksAndRejections (node:internal/a:1:2)", OURS],
         ["error: no", "at <anonymous> (/home/u/.pi/agent/extensions/signet-pi.js:10:3)"],
         ["Error: no", "at file:///home/u/.pi/agent/extensions/signet%20pi.js:10:3"],
-        ["TypeError: fetch failed", RUNTIME, "[cause]: Error: connect ECONNREFUSED 127.0.0.1:3851"],
-        ["TypeError: fetch failed", RUNTIME, "[cause]: SocketError: other side closed", "remotePort: 3851,"],
-        ["error: Unable to connect. It failed", 'path: "http://127.0.0.1:3851/health",'],
+        ["TypeError: fetch failed", f"{RUNTIME} {{", "[cause]: Error: connect ECONNREFUSED 127.0.0.1:3851", "}"],
+        [
+            "TypeError: fetch failed",
+            f"{RUNTIME} {{",
+            "[cause]: SocketError: other side closed",
+            f"{RUNTIME} {{",
+            "remotePort: 3851,",
+            "}",
+            "}",
+            "",
+            "Node.js v20.20.2",
+        ],
+        [
+            "TypeError: fetch failed",
+            f"{RUNTIME} {{",
+            "[cause]: AggregateError",
+            f"{RUNTIME} {{",
+            "[errors]: [",
+            "Error: connect ECONNREFUSED ::1:3851",
+            f"{RUNTIME} {{",
+            "port: 3851",
+            "},",
+            "]",
+            "}",
+            "}",
+        ],
+        ["error: Unable to connect. It failed", 'path: "http://127.0.0.1:3851/health",', "errno: 0,", "Bun v1.3.3 (x)"],
+        ["error: It failed", 'code: "X"', "at f (/home/u/.pi/agent/extensions/signet-pi.js:10:3)", "Bun v1.3.3 (x)"],
         ["Error: of before", THEIRS, "a line of the log", "Uncaught Error: no", OURS, "", "Node.js v20.20.2"],
     ],
-    ids=["node", "fetch", "bun", "a blank", "refused", "closed", "refused in bun", "the last"],
+    ids=["node", "fetch", "bun", "a blank", "refused", "closed", "both closed", "refused in bun", "of bun", "the last"],
 )
 def test_error_of_the_connector(stack: Sequence[str]) -> None:
     """It is told with its stack, and with nothing that stands before it or after."""
     told = thrown_by(["a line of the log", *stack], [EXTENSIONS], [OBSERVER], DAEMON)
     assert told is not None
     assert "a line of the log" not in told
-    assert "Node.js" not in told
+    assert [each for each in ("Node.js", "Bun v", "[cause]", "{", "code:") if each in told] == []
     assert told.splitlines()[0].endswith(("no", "failed"))
 
 
@@ -52,7 +77,11 @@ def test_error_of_the_connector(stack: Sequence[str]) -> None:
         ["TypeError: fetch failed", RUNTIME, "[cause]: Error: connect ECONNREFUSED 127.0.0.1:38511"],
         ["TypeError: fetch failed", RUNTIME, "[cause]: Error: connect ECONNREFUSED 203.0.113.7:3851"],
         ["connected to 127.0.0.1:3851", "TypeError: fetch failed", RUNTIME],
-        ["TypeError: fetch failed", THEIRS, "[cause]: Error: connect ECONNREFUSED 127.0.0.1:3851"],
+        ["TypeError: fetch failed", RUNTIME, "Node.js v20.20.2", "connected to 127.0.0.1:3851"],
+        ["TypeError: fetch failed", f"{THEIRS} {{", "[cause]: Error: connect ECONNREFUSED 127.0.0.1:3851", "}"],
+        ["Error: no", OURS, "the extension goes on without its daemon"],
+        ["Error: no", OURS, "RangeError: of the program", THEIRS],
+        ["Error: no", "{", OURS, "}", "the state of before: x"],
     ],
     ids=[
         "silent",
@@ -66,7 +95,11 @@ def test_error_of_the_connector(stack: Sequence[str]) -> None:
         "another port",
         "another host",
         "said before",
+        "said after it",
         "the program's request",
+        "logged",
+        "logged before",
+        "in a log",
     ],
 )
 def test_error_of_somebody_else(words: Sequence[str]) -> None:

@@ -38,11 +38,14 @@ from signet_conformance.drivers.hosts.real.thrown import thrown_by
 from signet_conformance.drivers.hosts.real.watch import Watch
 from signet_conformance.drivers.hosts.tools import keep_back, tool_calls
 from signet_conformance.drivers.model_process import CONTROL_VARIABLE, MODEL_VARIABLE
+from signet_conformance.files.json_merge import merged
 
 TURN_S = 200.0
 LATE_S = 5.0
 """Within which a program that has answered a compaction asks its model for the summary, if it does."""
 _LOOK_S = 0.1
+_BY_SIGNAL = 128
+"""From this status on a shell tells that a signal ended what it ran."""
 _OURS = "SIGNET_CONFORMANCE_"
 """How the names of our own variables begin, of which a program is told one: the mark by which the watchdog of the run
 finds what left its group."""
@@ -91,7 +94,8 @@ class RealHarness:
             "daemon": os.environ["SIGNET_DAEMON_URL"],
             "nowhere": self._watch.proxy.address,
         }
-        self._settings: Mapping[str, Any] = filled(options["settings"], self._known)
+        # What the kit writes before the connector's installer comes and after it, which stands over the connector's.
+        self._settings: Mapping[str, Any] = filled(merged(options["settings"], options["then"]), self._known)
         self._env = {
             **{name: value for name, value in os.environ.items() if name == RUN or not name.startswith(_OURS)},
             **self._watch.proxy.variables,
@@ -190,9 +194,10 @@ class RealHarness:
         home, place, observer = Path.home(), self._options["place"], self._options["observer"]
         folders = [Path(self._options["module"]).parent, *([] if place is None else [(home / place).parent])]
         ours = [OBSERVERS, *([] if observer is None else [home / observer["place"]])]
-        thrown = (
-            None if conversation is None else thrown_by([*conversation.words], folders, ours, self._known["daemon"])
-        )
+        thrown = None
+        # A signal or an abort is no error that was thrown, whatever was said before it.
+        if conversation is not None and 0 < ended.status < _BY_SIGNAL:
+            thrown = thrown_by([*conversation.words], folders, ours, self._known["daemon"])
         if thrown is None or conversation is None:
             raise ended
         self._ended.add(name)

@@ -16,7 +16,7 @@ import httpx
 from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real.conversation import Launch
 from signet_conformance.drivers.hosts.real.one_process import OneProcess
-from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
+from signet_conformance.drivers.hosts.real.process import LAST_S, ProgramProcess, deadline_in
 from signet_conformance.drivers.hosts.real.refused import Refusal, RefusedError, is_of_the_kit
 
 START_S = 200.0
@@ -46,11 +46,13 @@ class OpencodeServer(OneProcess):
 
     def open(self) -> None:
         """Start the server, and make a session."""
-        self._id = str(self._start().post("/session", json={}).raise_for_status().json()["id"])
+        self._start()
+        self._id = str(self._asked("POST", "/session", {})["id"])
 
     def resume(self) -> None:
         """Start the server; the session is still there."""
-        self._start().get(f"/session/{self._id}").raise_for_status()
+        self._start()
+        self._asked("GET", f"/session/{self._id}")
 
     def say(self, text: str) -> None:
         """Prompt it.
@@ -61,7 +63,7 @@ class OpencodeServer(OneProcess):
         time.sleep(max(0.0, self._idle_at + _HEARD_S - time.monotonic()))
         self._over.clear()
         body = {"model": _MODEL, "parts": [{"type": "text", "text": text}]}
-        self._running.post(f"/session/{self._id}/prompt_async", json=body).raise_for_status()
+        self._asked("POST", f"/session/{self._id}/prompt_async", body)
 
     def is_over(self) -> bool:
         """Whether it was told to be idle; a compaction is answered besides, before that or after it."""
@@ -90,17 +92,17 @@ class OpencodeServer(OneProcess):
 
     def clear(self) -> None:
         """Begin a new session in the same server."""
-        self._id = str(self._running.post("/session", json={}).raise_for_status().json()["id"])
+        self._id = str(self._asked("POST", "/session", {})["id"])
 
     def end(self, *, for_good: bool = True) -> None:
         """Delete the session, unless it is resumed later, and end the server."""
-        process, self._process = self._process, None
+        process = self._process
         if process is None:
             return
         try:
             began = time.monotonic()
             if for_good:
-                self._running.delete(f"/session/{self._id}").raise_for_status()
+                self._asked("DELETE", f"/session/{self._id}")
                 self._deleted.wait(IDLE_S)
             # Its plugins hear of a deletion, and of the end of a turn, after the answer, and nothing tells when they
             # are done. Nobody leaves in the instant of the answer: whether the plugins had their say was chance. Where
@@ -109,7 +111,7 @@ class OpencodeServer(OneProcess):
         finally:
             if self._http is not None:
                 self._http.close()
-            self._http = None
+            self._http = self._process = None
             self._over.set()
             process.end(0.0)
 
@@ -119,7 +121,17 @@ class OpencodeServer(OneProcess):
             raise StepError("no session is open: start it first")
         return self._http
 
-    def _start(self) -> httpx.Client:
+    def _asked(self, method: str, path: str, body: Any = None) -> Any:
+        """What the server answers. Raises StepError when it refuses or does not answer, EndedError when it has ended."""
+        try:
+            answer = self._running.request(method, path, json=body).raise_for_status()
+            return answer.json() if answer.content else None
+        except (httpx.HTTPError, ValueError) as error:
+            if self._process is not None and self._process.wait(LAST_S):
+                raise self._process.failure("OpenCode has ended") from None
+            raise StepError(f"{method} {path} failed in OpenCode: {error or type(error).__name__}") from None
+
+    def _start(self) -> None:
         launch = self._launch
         command = [*launch.command, "serve", "--hostname", "127.0.0.1", "--port", "0"]
         self._heard.clear()
@@ -130,7 +142,7 @@ class OpencodeServer(OneProcess):
                 self._http = httpx.Client(base_url=address, trust_env=False, timeout=60.0)
                 threading.Thread(target=self._listen, args=(address,), daemon=True).start()
                 self._heard.wait(START_S)
-                return self._http
+                return
             time.sleep(0.05)
         if not process.ended:
             raise StepError(f"OpenCode did not listen within {START_S:g} s{process.told}")

@@ -19,14 +19,18 @@ from typing import IO, Any
 from signet_conformance.drivers.hosts.protocol import StepError
 
 _TAIL_LINES = 30
-_LAST_S = 2.0
+LAST_S = 2.0
 """Within which a program ends that reads no input any more."""
 _running: set[ProgramProcess] = set()
 _left: list[Callable[[], None]] = []
 
 
 class EndedError(StepError):
-    """Raised when a program has ended while it had something to do."""
+    """Raised when a program has ended while it had something to do, with its status."""
+
+    def __init__(self, words: str, status: int) -> None:
+        super().__init__(words)
+        self.status = status
 
 
 class ProgramProcess:
@@ -79,7 +83,7 @@ class ProgramProcess:
             self._process.stdin.write(text.encode())
             self._process.stdin.flush()
         except OSError:
-            self.wait(_LAST_S)
+            self.wait(LAST_S)
             raise self.failure(f"{self._name} reads no input any more") from None
 
     def receive(self, timeout_s: float) -> dict[str, Any] | None:
@@ -90,7 +94,8 @@ class ProgramProcess:
 
     def failure(self, what: str) -> StepError:
         """The error that says what failed, with its last words: EndedError where it has ended."""
-        return (EndedError if self.ended else StepError)(f"{what}{self.told}")
+        status, told = self.status, self.told
+        return StepError(f"{what}{told}") if status is None else EndedError(f"{what}{told}", status)
 
     @property
     def told(self) -> str:
