@@ -438,7 +438,9 @@ def test_greeting_of_every_transcript_was_not_cleared(tmp_path: Path) -> None:
     """What no step said before the clear is no turn of the user's, or of the model's to one."""
     greeting = ("Work through the tasks of the project.", "I read the agreed rules first.")
     first = hook("session-end", transcript=transcript(greeting, FIRST))
-    assert not judgement(tmp_path, cleared(transcript(greeting, SECOND), said(SECOND), first=first), "SIG-END-012").findings
+    assert not judgement(
+        tmp_path, cleared(transcript(greeting, SECOND), said(SECOND), first=first), "SIG-END-012"
+    ).findings
 
 
 def test_each_mistake_of_a_transcript_is_named(tmp_path: Path) -> None:

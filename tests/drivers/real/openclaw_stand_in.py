@@ -20,6 +20,7 @@ def told(line: str) -> None:
 def gateway() -> None:
     """Say what the test wants, be ready, and run until asked to end."""
     told("gateway begins")
+    (Path.home() / "gateway.pid").write_text(str(os.getpid()))
     if said := os.environ.get("STAND_IN_SAYS"):
         print(said, said, sep="\n", flush=True)
     if "STAND_IN_ENDS" in os.environ:
@@ -30,7 +31,12 @@ def gateway() -> None:
         told("gateway was asked to end")
         ended.set()
 
+    def throw(_number: int, _frame: FrameType | None) -> None:
+        print("Error: no\n    at f (/x/signet.js:1:2)", file=sys.stderr, flush=True)
+        os._exit(1)
+
     signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGUSR1, throw)
     print("2026-11-23T03:29:53.913+00:00 [gateway] ready", flush=True)
     if found := os.environ.get("STAND_IN_FINDS"):
         # The daemon is there again: as soon as somebody has looked whether it is.
@@ -57,6 +63,9 @@ def bridge() -> None:
             told("session closed")
         if request["method"] == "session/prompt":
             told(f"typed {params['prompt'][0]['text']}")
+            if params["prompt"][0]["text"] == "throw":
+                os.kill(int((Path.home() / "gateway.pid").read_text()), signal.SIGUSR1)
+                print("the gateway is gone", file=sys.stderr, flush=True)
         if params.get("prompt") == [{"type": "text", "text": "/new"}] and "STAND_IN_STAYS" in os.environ:
             continue
         print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)

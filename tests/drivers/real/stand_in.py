@@ -73,9 +73,11 @@ def turn(text: str, system: str = "") -> None:
     if text == "die":
         print("panic: the index is out of bounds", file=sys.stderr, flush=True)
         os._exit(7)
-    if text == "throw":
+    if text in ("throw", "abort"):
         place = Path.home() / PLUGINS[sys.argv[1]]
         print(f"Error: nobody awaits it\n    at told (file://{place}:10:3)", file=sys.stderr, flush=True)
+        if text == "abort":
+            os.abort()
         os._exit(1)
     if text == "out":
         proxy = http.client.HTTPConnection(os.environ["HTTP_PROXY"].removeprefix("http://"), timeout=30)
@@ -174,9 +176,10 @@ def hermes() -> None:
             turn(text)
         say(jsonrpc="2.0", id=asked["id"], result=result)
         if late:
-            # So long that whoever takes the answer for the end of it has gone on.
-            time.sleep(0.5)
-            turn(text)
+            # So long that whoever takes the answer for the end of it has gone on; and one part after the other.
+            for part in (text, "Summarize the rest."):
+                time.sleep(0.5)
+                turn(part)
         if method == "session/prompt" and MODE == "titles":
             # Beside the talk: the next turn does not wait for it, and comes after it to the model.
             turn("User: Which database?", TITLE)

@@ -20,6 +20,7 @@ from signet_conformance.drivers.hosts.real.openclaw_acp import OpenclawAcp
 from signet_conformance.drivers.hosts.real.openclaw_gateway import refusal_in
 from signet_conformance.drivers.hosts.real.process import EndedError
 from signet_conformance.drivers.hosts.real.refused import Refusal, RefusedError
+from tests.support.processes import wait_until
 
 STAND_IN = Path(__file__).with_name("openclaw_stand_in.py")
 SETTLES = {"lacks": "hooks are off", "has": "daemon is back", "at_most_s": 600.0}
@@ -180,6 +181,17 @@ def test_a_gateway_that_does_not_begin_is_told_with_its_words(home: Path, servic
     session.end()
 
 
+def test_a_gateway_that_ends_in_a_turn_is_told_with_its_own_words(home: Path, services: Services) -> None:
+    """The bridge goes on, and answers the turn in words of its own, which say nothing of why."""
+    session = OpenclawAcp(_launch(home, services))
+    session.open()
+    session.say("throw")
+    with pytest.raises(EndedError, match="gateway of OpenClaw has ended") as ended:
+        wait_until(session.is_over, "the end of the gateway")
+    assert (ended.value.status, ended.value.words[-2:]) == (1, ["Error: no", "at f (/x/signet.js:1:2)"])
+    session.end()
+
+
 AT = "Gateway failed to start: Invalid config at /home/u/.openclaw/openclaw.json"
 NO_MORE = 'Run "openclaw doctor --fix" to repair, then retry.'
 
@@ -194,12 +206,16 @@ NO_MORE = 'Run "openclaw doctor --fix" to repair, then retry.'
         (f'{AT}:\n<root>: Unrecognized key: "pluginz"\n{NO_MORE}', "openclaw.json",
          '<root>: Unrecognized key: "pluginz"'),
         (f"{AT}:\nagents.defaults: Invalid input", "openclaw.json", "agents.defaults: Invalid input"),
+        (f'{AT}:\nagents.defaults: Unrecognized keys: "model", "memorySearch"', "openclaw.json",
+         'agents.defaults: Unrecognized keys: "model", "memorySearch"'),
+        (f"{AT}:\nagents.defaults: Unrecognized key(s) in object: 'memorySearch'", "openclaw.json",
+         "agents.defaults: Unrecognized key(s) in object: 'memorySearch'"),
         ("Gateway start blocked: existing config is missing gateway.mode. Treat this as suspicious.", "openclaw.json",
          "existing config is missing gateway.mode."),
         (f"{LOG}plugin manifest not found: /x/y.json (plugin=signet, source=/x)", "openclaw.plugin.json",
          "plugin manifest not found: /x/y.json"),
     ],
-    ids=["plugin", "key", "root", "changed", "lost", "log"],
+    ids=["plugin", "key", "root", "changed", "two keys", "zod 3", "lost", "log"],
 )  # fmt: skip
 def test_a_gateway_that_ends_over_the_installation_refuses_it(
     home: Path, services: Services, said: str, file: str, words: str
@@ -207,6 +223,7 @@ def test_a_gateway_that_ends_over_the_installation_refuses_it(
     """What it says then is told of the file, and the session was never opened."""
     left = json.loads(json.dumps(OURS[".openclaw/openclaw.json"]))
     left["agents"]["defaults"]["memorySearch"] = {"enabled": True}
+    left["plugins"] = {"entries": {}}
     del left["gateway"]
     (home / ".openclaw").mkdir()
     (home / ".openclaw" / "openclaw.json").write_text(json.dumps(left))
@@ -222,11 +239,26 @@ def test_a_gateway_that_ends_over_the_installation_refuses_it(
         f"{AT}:\nagents.defaults: Invalid input\n{NO_MORE}",
         f"{AT}:\nopenclaw.json:1 — agents.list.0.id: Too short\n{NO_MORE}",
         f"{AT}:\nplugins.entries.signet-conformance-observer: Unknown\n{NO_MORE}",
+        f'{AT}:\nagents.defaults: Unrecognized key: "model"\n{NO_MORE}',
+        f"{AT}:\ngateway: Unrecognized key(s) in object: 'mode'\n{NO_MORE}",
+        f"{AT}:\nError: the port is taken\nhint: stop the other one",
+        "package.json:3 — plugins.entries: Invalid input",
         'agents.defaults: Unrecognized key: "memorySearch"',
         "[plugins] unknown typed hook ignored (plugin=signet-conformance-observer, source=/x)",
         "Error: listen EADDRINUSE: address already in use",
     ],
-    ids=["settings", "in a list", "observer", "no config", "observer's log", "another error"],
+    ids=[
+        "settings",
+        "in a list",
+        "observer",
+        "key",
+        "zod 3",
+        "error and hint",
+        "another file",
+        "no config",
+        "observer's log",
+        "another error",
+    ],
 )
 def test_a_gateway_that_ends_over_anything_else_breaks_off(home: Path, services: Services, said: str) -> None:
     """What the kit wrote for it, or what has nothing to do with the installation, is nobody's breach."""

@@ -143,6 +143,7 @@ def test_what_ends_a_compaction_ends_no_turn_after_it(run: Run) -> None:
     ("text", "why"),
     [
         ("die", "pi has ended (status 7): panic: the index is out of bounds"),
+        ("abort", "pi has ended (status -6): Error: nobody awaits it | at told (file://"),
         ("out", "pi tried to leave this machine: a request for http://telemetry.example.org/ through a proxy"),
     ],
 )
@@ -248,13 +249,14 @@ def test_a_compaction_without_a_summary_is_none(run: Run) -> None:
 
 @needs_node
 def test_a_compaction_may_be_answered_before_the_summary_is_asked_for(run: Run) -> None:
-    """What the model is asked then is not taken for the turn after it."""
+    """What the model is asked then, once or several times, is not taken for the turn after it."""
     recorded, error = run("hermes-agent", say("Which database?", "/compact", "And then?"), "answers-first")
     assert error is None
     assert [mark.reason for mark in marks_of(recorded, SkippedMark)] == []
     model = trace.read(Path(recorded.path).with_suffix(".model.jsonl"))
     answered = [(_asked(exchange), "Short." in str(exchange.response)) for exchange in model.exchanges]
-    assert answered == [("Which database?", False), ("/compact", True), ("And then?", False)]
+    summaries = [("/compact", True), ("Summarize the rest.", True)]
+    assert answered == [("Which database?", False), *summaries, ("And then?", False)]
 
 
 def test_a_turn_of_hermes_ends_when_its_provider_has_come_to_rest(

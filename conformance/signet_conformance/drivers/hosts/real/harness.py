@@ -194,10 +194,9 @@ class RealHarness:
         home, place, observer = Path.home(), self._options["place"], self._options["observer"]
         folders = [Path(self._options["module"]).parent, *([] if place is None else [(home / place).parent])]
         ours = [OBSERVERS, *([] if observer is None else [home / observer["place"]])]
-        thrown = None
         # A signal or an abort is no error that was thrown, whatever was said before it.
-        if conversation is not None and 0 < ended.status < _BY_SIGNAL:
-            thrown = thrown_by([*conversation.words], folders, ours, self._known["daemon"])
+        threw = 0 < ended.status < _BY_SIGNAL
+        thrown = thrown_by(ended.words, folders, ours, self._known["daemon"]) if threw else None
         if thrown is None or conversation is None:
             raise ended
         self._ended.add(name)
@@ -259,11 +258,13 @@ class RealHarness:
     def _compact(self, name: str, conversation: Conversation, summary: str) -> Mapping[str, Any]:
         self._end_turn(name, conversation)
         conversation.compact()
-        asked = False
         # A program may answer before it asks, as OpenClaw 2026.6.1 did once in ten runs: taken for a compaction of
         # nothing, its question would be the next turn's.
-        while self._next(conversation) is not None or (not asked and self._model.asked(LATE_S) is not None):
-            asked = True
+        asked, may_be_late = False, True
+        while (in_time := self._next(conversation) is not None) or (
+            may_be_late and self._model.asked(LATE_S) is not None
+        ):
+            asked, may_be_late = True, not in_time
             self._model.say(summary)
         if not asked:
             raise Skipped(f"{self._options['program']} asked its model for no summary: it compacted nothing")

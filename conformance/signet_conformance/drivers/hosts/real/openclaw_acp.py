@@ -61,6 +61,12 @@ class OpenclawAcp(AcpSession):
         """Tell the bridge the key of the session again."""
         self.open()
 
+    def is_over(self) -> bool:
+        """Whether the prompt was answered. Without its gateway the bridge answers with what became of it."""
+        if self._gateway is not None and self._gateway.process.ended:
+            raise self._gateway.process.failure("the gateway of OpenClaw has ended")
+        return super().is_over()
+
     def clear(self) -> None:
         """Type its own command, which begins anew under the same key."""
         self.say("/new")

@@ -16,7 +16,7 @@ from signet_conformance.drivers.hosts.real.conversation import Launch
 from signet_conformance.drivers.hosts.real.json_rpc import JsonRpc
 from signet_conformance.drivers.hosts.real.openclaw_locks import LockFiles
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in, remove_at_the_end
-from signet_conformance.drivers.hosts.real.refused import OBSERVER, Refusal, RefusedError, is_of_the_kit
+from signet_conformance.drivers.hosts.real.refused import OBSERVER, Refusal, RefusedError, is_of_the_kit, stands_in
 
 START_S = 300.0
 """It takes some ten seconds of a processor, which it may have to share."""
@@ -30,6 +30,7 @@ _PLUGIN = re.compile(r"\[plugins\] (?P<words>.*?) \(plugin=(?P<plugin>[^,)]+), s
 _INVALID = re.compile(r"Invalid config at (?P<file>\S+?\.json)\b")
 _BLOCKED = re.compile(r"Gateway start blocked: (?P<words>.*?(?P<member>gateway\.mode).*?\.)")
 _COMPLAINT = re.compile(r"^(?:\W )?(?:(?P<file>\S+\.json)\S* — )?(?P<words>(?P<member><root>|[\w.-]+): .+)")
+_CONFIGURATION = "openclaw.json"
 _NO_MORE = 'Run "openclaw'
 _NOT_THE_CONNECTOR = ("memory-core", OBSERVER)
 """Plugins of OpenClaw's own and of the kit's: what is said of them is not said of the connector."""
@@ -171,16 +172,20 @@ class Gateway:
             return None
         if word.startswith(_NO_MORE):
             self._invalid = None
-        told = _BLOCKED.search(word) or _COMPLAINT.search(word.strip())
-        file = None if told is None else told.groupdict().get("file") or self._invalid
-        if told is not None and told.re is _BLOCKED:
-            file = "openclaw.json"
-        if told is None or file is None:
-            return None
-        home = Path(self._launch.env["HOME"])
-        if is_of_the_kit(self._launch.settings, home, file, told["member"], told["words"]):
-            return None
-        return Refusal(file, told["words"])
+        home, settings = Path(self._launch.env["HOME"]), self._launch.settings
+        told, file = _BLOCKED.search(word), _CONFIGURATION
+        if told is None:
+            told = _COMPLAINT.search(word.strip())
+            if told is None:
+                return None
+            file = Path(told["file"] or self._invalid or "").name
+            # Words that name no file are about the one that was called invalid, or they are an error of the program.
+            if file not in (_CONFIGURATION, self._invalid) or not (
+                told["file"] or stands_in(settings, home, file, told["member"])
+            ):
+                return None
+        ours = is_of_the_kit(settings, home, file, told["member"], told["words"])
+        return None if ours else Refusal(file, told["words"])
 
 
 def refusal_in(word: str) -> Refusal | None:

@@ -122,7 +122,7 @@ class OpencodeServer(OneProcess):
         return self._http
 
     def _asked(self, method: str, path: str, body: Any = None) -> Any:
-        """What the server answers. Raises StepError when it refuses or does not answer, EndedError when it has ended."""
+        """What the server answers. Raises StepError when it refuses or does not answer, EndedError if it has ended."""
         try:
             answer = self._running.request(method, path, json=body).raise_for_status()
             return answer.json() if answer.content else None
@@ -158,12 +158,7 @@ class OpencodeServer(OneProcess):
             elif file and word.startswith(_COMPLAINS):
                 complaints.append(word.removeprefix(_COMPLAINS).strip())
         home, settings = Path(self._launch.env["HOME"]), self._launch.settings
-        of_others = [
-            # The last word is the path of the member that is wrong.
-            each
-            for each in complaints
-            if not is_of_the_kit(settings, home, file, each.rpartition(" ")[2], each)
-        ]
+        of_others = [each for each in complaints if not is_of_the_kit(settings, home, file, _member_in(each), each)]
         self._refused += [Refusal(file, each) for each in of_others]
         return bool(of_others)
 
@@ -192,6 +187,12 @@ class OpencodeServer(OneProcess):
                 self._deleted.set()
             case "session.error":
                 self._words.append(str(about.get("error"))[:300])
+
+
+def _member_in(complaint: str) -> str:
+    """The path of the member that is wrong: the last word, unless a quotation ends there."""
+    last = complaint.rpartition(" ")[2]
+    return "" if set(last) & set("\"'") else last
 
 
 def _plain(word: str) -> str:

@@ -26,11 +26,12 @@ _left: list[Callable[[], None]] = []
 
 
 class EndedError(StepError):
-    """Raised when a program has ended while it had something to do, with its status."""
+    """Raised when a program has ended while it had something to do, with its status and all its last words."""
 
-    def __init__(self, words: str, status: int) -> None:
-        super().__init__(words)
+    def __init__(self, message: str, status: int, words: Sequence[str]) -> None:
+        super().__init__(message)
         self.status = status
+        self.words = words
 
 
 class ProgramProcess:
@@ -95,7 +96,8 @@ class ProgramProcess:
     def failure(self, what: str) -> StepError:
         """The error that says what failed, with its last words: EndedError where it has ended."""
         status, told = self.status, self.told
-        return StepError(f"{what}{told}") if status is None else EndedError(f"{what}{told}", status)
+        message = f"{what}{told}"
+        return StepError(message) if status is None else EndedError(message, status, [*self.words])
 
     @property
     def told(self) -> str:

@@ -13,7 +13,8 @@ from signet_conformance.drivers.hosts.protocol import StepError
 
 OBSERVER = "signet-conformance-observer"
 """The name of the kit's own plugin inside a program: what is said of it is not said of the connector."""
-_KEY = re.compile(r"[Uu]nrecognized key: \"(?P<key>[^\"]+)\"")
+_UNKNOWN = re.compile(r"[Uu]nrecognized key[^\"':]*: (?P<keys>.+)")
+_QUOTED = re.compile(r"\"([^\"]+)\"|'([^']+)'")
 _ABSENT = object()
 
 
@@ -33,22 +34,34 @@ def is_of_the_kit(settings: Mapping[str, Any], home: Path, file: str, member: st
     """Whether a complaint about a member of a file is about what the kit itself wrote into it.
 
     `settings` are the kit's own, by their path below the home; `member` is a path such as `agents.defaults`, empty or
-    `<root>` for the whole file. The kit's is what stands there as the kit wrote it, whoever wrote the file last.
+    `<root>` for the whole file. The kit's is what stands there as the kit wrote it, whoever wrote the file last; of
+    several keys that the words name, all.
     """
     if OBSERVER in words:
         return True
+    ours, now = _both(settings, home, file)
+    path = [part for part in member.removeprefix("<root>").split(".") if part]
+    told = _UNKNOWN.search(words)
+    keys = [] if told is None else [one or other for one, other in _QUOTED.findall(told["keys"])]
+    paths = [[*path, key] for key in keys] or [path]
+    return all(_at(ours, each) is not _ABSENT and _at(ours, each) == _at(now, each) for each in paths)
+
+
+def stands_in(settings: Mapping[str, Any], home: Path, file: str, member: str) -> bool:
+    """Whether a file, as it stands or as the kit wrote it, has a member of the name that such a path begins with."""
+    first = member.partition(".")[0]
+    return first == "<root>" or any(_at(each, [first]) is not _ABSENT for each in _both(settings, home, file))
+
+
+def _both(settings: Mapping[str, Any], home: Path, file: str) -> tuple[Any, Any]:
+    """What the kit wrote into a file, and what stands there now."""
     name = next((each for each in settings if Path(each).name == Path(file).name), None)
     if name is None:
-        return False
-    path = [part for part in member.removeprefix("<root>").split(".") if part]
-    if (unknown := _KEY.search(words)) is not None:
-        path.append(unknown["key"])
-    ours = _at(settings[name], path)
+        return None, None
     try:
-        now = _at(json.loads((home / name).read_bytes()), path)
+        return settings[name], json.loads((home / name).read_bytes())
     except (OSError, ValueError):
-        return False
-    return ours is not _ABSENT and bool(ours == now)
+        return settings[name], None
 
 
 def _at(value: Any, path: Sequence[str]) -> Any:
