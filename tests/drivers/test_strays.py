@@ -29,6 +29,22 @@ def test_stray_error_is_told_with_its_place(
         assert "tiny.mjs:" in told["thrown"]
 
 
+@pytest.mark.parametrize(("mode", "text"), [("stray-nothing", "''"), ("stray-bare", "[Object: null prototype] {}")])
+def test_anything_may_be_thrown(mode: str, text: str, made: Made, tmp_path: Path) -> None:
+    """What is no error is told as it would be written down."""
+    target = made("pi", mode=mode, module=EXTENSION, harness="pi")
+    _, turn = performed(target, tmp_path / "home", [START, PROMPT])
+    assert [call["thrown"] for call in turn["calls"] if "thrown" in call] == [text]
+
+
+@pytest.mark.parametrize(("face", "told"), [("pi-0.73", True), ("pi-0.54", False)])
+def test_promise_that_is_awaited_late(face: str, told: bool, made: Made, tmp_path: Path) -> None:
+    """It ends a harness that ends over one; where the harness lives on, somebody has caught it after all."""
+    target = made("pi", mode="stray-caught-late", module=EXTENSION, harness="pi", face=face)
+    _, turn = performed(target, tmp_path / "home", [START, PROMPT])
+    assert any("thrown" in call for call in turn["calls"]) == told
+
+
 def test_stray_error_that_ends_the_harness_takes_the_turn_away(made: Made, recorded: Recorded) -> None:
     """Without a fault that is the connector's loading requirement, with one that of the fault."""
     recordings = recorded(made("pi", mode="stray-promise", module=EXTENSION, harness="pi"), ["daemon-refuses", "plain"])

@@ -101,6 +101,12 @@ CAUGHT = "the host caught it and went on"
         ([step(0), handler(0, "slow", lost=False)], "NOT-APPLICABLE", "", None),
         ([step(0), handler(0, "thrown")], "NOT-APPLICABLE", "", None),
         ([step(0), handler(0, "slow"), handler(0)], "FAIL", "step 0: before_prompt took", ()),
+        ([step(0), handler(0, "thrown", lost=True)], "FAIL", "before_prompt took the user's turn away", ()),
+        ([step(0, "start"), handler(0)], "FAIL", "before_prompt took the user's turn away", ()),
+        *(
+            ([step(0, kind), handler(0, "thrown", lost=True)], "FAIL", "before_prompt ended the harness, with", ())
+            for kind in ("start", "resume", "clear", "end")
+        ),
         ([mark("loaded", ok=True), mark("loaded", ok=False)], "FAIL", "the connector cannot be loaded by its host", ()),
         ([mark("loaded", ok=None)], "PASS", "1 subject", None),
         (

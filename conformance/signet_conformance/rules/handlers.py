@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from signet_conformance.facts import Call, Recording
 from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import PASS, Outcome, fail, no_subject, undecided, warn
+from signet_conformance.rules.steps import OPENING
 from signet_conformance.trace import fault_kinds
 from signet_conformance.trace.marks import (
     FAILED,
@@ -131,10 +132,15 @@ def connector_loads(recording: Recording) -> Iterator[Outcome]:
 
 def _lost(recording: Recording, step: StepMark | None, handler: HandlerMark) -> Finding:
     where = "" if step is None else f"step {step.index}: "
+    ended = handler.lost is True and step is not None and step.step in OPENING | {StepName.END}
+    what, expected = (
+        ("ended the harness", "the harness goes on") if ended
+        else ("took the user's turn away", "the turn takes place")
+    )  # fmt: skip
     return fail(
         *_calls_of(recording, step, handler),
-        message=f"{where}{handler.event} took the user's turn away, with nothing in its way",
-        expected="the turn takes place",
+        message=f"{where}{handler.event} {what}, with nothing in its way",
+        expected=expected,
         received=handler.text,
         fold=f"lost {handler.event}",
     )
