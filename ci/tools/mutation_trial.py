@@ -32,7 +32,7 @@ from mutation_changes import Change, statement_lines
 SURVIVED, KILLED, ENDLESS, NO_IMPORT, NO_PYTHON = "survived", "killed", "endless", "does not import", "no Python"
 MEMORY_BYTES = 4 * 2**30
 AT_A_TIME = 50
-MOST_WITNESSES = 200
+MOST_WITNESSES = 600
 LONGEST_S = 300
 """After so long, by the clock, a fork is ended that nothing else ends."""
 _OUTCOMES = ("", SURVIVED, KILLED, ENDLESS, NO_IMPORT, NO_PYTHON)

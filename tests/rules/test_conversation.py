@@ -409,12 +409,15 @@ BOTH = transcript(FIRST, SECOND)
         (cleared(BOTH, said(SECOND), *ended_elsewhere("s0"), first=hook("session-end")), None),
         (cleared(BOTH, said(SECOND), *ended_elsewhere("s2"), first=hook("session-end")), None),
         ([*ended(transcript(FIRST), said(FIRST)), *cleared(BOTH, said(SECOND), first=hook("session-end"))[3:]], None),
+        (cleared(transcript(SECOND), said(SECOND), hook("session-end", transcript=BOTH), first=step("tool")), None),
+        ([*cleared(BOTH, said(SECOND), first=step("tool")), hook("session-end", transcript=transcript(FIRST))],
+         "the transcript tells again what was cleared"),
         ([*ended(transcript(FIRST), said(FIRST)), step("resume"), hook("session-start", "k-2"), said(SECOND),
           step("end"), hook("session-end", "k-2", transcript=BOTH)], None),
     ],
     ids=["told again", "under one key", "its own alone", "said again", "not taken before", "nothing since",
          "never told", "compacted", "under a key before", "cleared again", "in the next clear", "a checkpoint",
-         "in a session before", "in a session after", "before the clear", "resumed"],
+         "in a session before", "in a session after", "before the clear", "late", "later still", "resumed"],
 )  # fmt: skip
 def test_cleared_conversation_is_not_told_again(tmp_path: Path, items: list[Item], message: str | None) -> None:
     """What the user cleared stands in memory once, and is no part of what follows."""
