@@ -43,6 +43,14 @@ def test_a_command_reaches_a_shell_as_it_was_meant(words: list[str]) -> None:
     assert line.isprintable()
 
 
+@pytest.mark.parametrize("half", ["\ud800", "a\udfffb", "\ud800\udc80"])
+def test_half_a_character_is_written_as_its_bytes(half: str) -> None:
+    """A recording may hold one, and no shell can be given it: the line can be pasted all the same."""
+    line = shell_command([half])
+    assert line.isascii()
+    assert subprocess.run(["bash", "-c", f"printf '%s' {line}"], check=False, capture_output=True).returncode == 0  # noqa: S607  any bash
+
+
 def test_a_label_stands_beside_wrapped_text() -> None:
     """Later lines of the text are indented below the first."""
     assert drawn([labelled("why", "one two three four five six seven")], 40) == [

@@ -15,7 +15,13 @@ def shell_command(words: Sequence[str]) -> str:
 def _shell_word(word: str) -> str:
     if word.isprintable():
         return shlex.quote(word)
-    escaped = (
-        f"\\x{byte:02x}" if not 0x20 <= byte < 0x7F or byte in b"'\\" else chr(byte) for byte in os.fsencode(word)
-    )
+    escaped = (f"\\x{byte:02x}" if not 0x20 <= byte < 0x7F or byte in b"'\\" else chr(byte) for byte in _bytes_of(word))
     return f"$'{''.join(escaped)}'"
+
+
+def _bytes_of(word: str) -> bytes:
+    try:
+        return os.fsencode(word)
+    except UnicodeEncodeError:
+        # Half a character, which a recording may hold and no name of a file.
+        return word.encode("utf-8", "surrogatepass")
