@@ -13,6 +13,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
+from signet_conformance.errors import printable
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.terminal import (
     MAX_WIDTH,
@@ -30,17 +31,22 @@ from signet_conformance.reports.terminal import (
 from tests.support.terminals import Terminal
 
 NAMES = st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), min_size=1, max_size=12)
+OBEYED = ["##[group]a", "a ##vso[b]", "::error::a", "C::D", "#5"]
+"""What a CI takes for a command of its own, and two that look like it."""
 WORDS = st.lists(st.text("abcXYZ0-/日本語한국어🙂é[]:*_ ", min_size=1, max_size=60), max_size=12)
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.lists(NAMES, min_size=1, max_size=3))
+@given(
+    st.lists(NAMES | st.sampled_from(["##[group]a", "a ##vso[b]", "::error::a", "C::D", "#5"]), min_size=1, max_size=3)
+)
 def test_a_command_reaches_a_shell_as_it_was_meant(words: list[str]) -> None:
-    """Any words survive quoting, and the quoted line holds nothing that a terminal obeys."""
+    """Any words survive quoting, and the quoted line holds nothing that a terminal or a CI obeys."""
     line = shell_command(words)
     printed = subprocess.run(["bash", "-c", f"printf '%s\\0' {line}"], capture_output=True, check=True)  # noqa: S607  any bash
     assert printed.stdout.decode() == "".join(f"{word}\0" for word in words)
     assert line.isprintable()
+    assert printable(line, len(line)) == line
 
 
 @pytest.mark.parametrize("half", ["\ud800", "a\udfffb", "\ud800\udc80"])

@@ -6,16 +6,20 @@ import os
 import shlex
 from collections.abc import Sequence
 
+from signet_conformance.errors import printable
+
 
 def shell_command(words: Sequence[str]) -> str:
-    """The words as one line for a POSIX shell; what a terminal must not see is written as escapes ($'…')."""
+    """The words as one line for a POSIX shell; what a terminal must not see, or a CI obeys, is in escapes ($'…')."""
     return " ".join(_shell_word(word) for word in words)
 
 
 def _shell_word(word: str) -> str:
-    if word.isprintable():
+    if printable(word, len(word)) == word:
         return shlex.quote(word)
-    escaped = (f"\\x{byte:02x}" if not 0x20 <= byte < 0x7F or byte in b"'\\" else chr(byte) for byte in _bytes_of(word))
+    escaped = (
+        f"\\x{byte:02x}" if not 0x20 <= byte < 0x7F or byte in b"'\\#:" else chr(byte) for byte in _bytes_of(word)
+    )
     return f"$'{''.join(escaped)}'"
 
 
