@@ -57,6 +57,22 @@ def test_silence_after_the_fault_was_over_is_a_breach(requirement: str, tmp_path
     assert verdict(tmp_path, requirement, items) == BREACH[requirement]
 
 
+@pytest.mark.parametrize("kind", ["tool", "compact", "resume"])
+def test_a_step_of_which_nothing_is_told_is_no_silence(kind: str, tmp_path: Path) -> None:
+    """Who told the last turn before the fault had not fallen silent, whatever the user did after it."""
+    on, off = mark("fault", kind="refuse", on=True), mark("fault", kind="refuse", on=False)
+    items = [*START, step("prompt", 1), hook("user-prompt-submit"), step(kind, 2)]
+    items += [on, step("prompt", 3), off, step("prompt", 4), step("end", 5)]
+    assert verdict(tmp_path, "SIG-FAIL-001", items) == "FAIL"
+
+
+def test_silence_that_began_before_the_fault_is_not_its_own(tmp_path: Path) -> None:
+    """Nothing was told of the turn before it, and nothing after: the fault changed nothing."""
+    on, off = mark("fault", kind="refuse", on=True), mark("fault", kind="refuse", on=False)
+    items = [*START, step("prompt", 1), on, step("prompt", 2), off, step("prompt", 3), step("end", 4)]
+    assert verdict(tmp_path, "SIG-FAIL-001", items) == "INCONCLUSIVE"
+
+
 @pytest.mark.parametrize("requirement", FAULTS)
 @pytest.mark.parametrize(("outcome", "spared"), [("timed_out", True), ("failed", False)])
 def test_who_was_stopped_did_not_fall_silent(requirement: str, outcome: str, spared: bool, tmp_path: Path) -> None:
