@@ -38,6 +38,7 @@ Go on.
 """
 
 
+@pytest.mark.skipif(ACME.is_relative_to("/tmp"), reason="a checkout in /tmp is noise to the daemon")
 @pytest.mark.usefixtures("project")
 def test_a_chat_leaves_a_conforming_recording(serve: Serve, tmp_path: Path) -> None:
     """Compaction, clear, a skill, another session and a resumed one: nothing fails, and nothing is warned of."""
