@@ -31,7 +31,7 @@ def test_stray_error_is_told_with_its_place(
 
 @pytest.mark.parametrize(("mode", "text"), [("stray-nothing", "''"), ("stray-bare", "[Object: null prototype] {}")])
 def test_anything_may_be_thrown(mode: str, text: str, made: Made, tmp_path: Path) -> None:
-    """What is no error is told as it would be written down."""
+    """A thrown value that is not an error is told as node would print it."""
     target = made("pi", mode=mode, module=EXTENSION, harness="pi")
     _, turn = performed(target, tmp_path / "home", [START, PROMPT])
     assert [call["thrown"] for call in turn["calls"] if "thrown" in call] == [text]

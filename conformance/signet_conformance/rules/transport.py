@@ -334,9 +334,10 @@ def health_comes_first(recording: Recording) -> Iterator[Outcome]:
 
 
 def _is_asked_by_a_program_beside(recording: Recording, first: Call, probes: Sequence[Call]) -> bool:
-    """Whether a harness ran a program of the connector in the step of a call, and another asked for health in it.
+    """Whether a harness ran a program of the connector in the step of a call, and health was asked for in it too.
 
-    A harness starts its hook and its memory server at once: on a busy machine either comes first.
+    A harness may start a hook and a memory server at once: on a busy machine either comes first, and nothing tells
+    which of them asked.
     """
     step = step_before(recording, first.seq)
     if step is None:

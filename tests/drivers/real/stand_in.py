@@ -176,7 +176,7 @@ def hermes() -> None:
             turn(text)
         say(jsonrpc="2.0", id=asked["id"], result=result)
         if late:
-            # So long that whoever takes the answer for the end of it has gone on; and one part after the other.
+            # Nothing tells this program that the kit has gone on: who takes the answer for the end has, by then.
             for part in (text, "Summarize the rest."):
                 time.sleep(0.5)
                 turn(part)

@@ -194,7 +194,7 @@ class RealHarness:
         home, place, observer = Path.home(), self._options["place"], self._options["observer"]
         folders = [Path(self._options["module"]).parent, *([] if place is None else [(home / place).parent])]
         ours = [OBSERVERS, *([] if observer is None else [home / observer["place"]])]
-        # A signal or an abort is no error that was thrown, whatever was said before it.
+        # What a signal or an abort ended did not end over an error, even if it logged one before.
         threw = 0 < ended.status < _BY_SIGNAL
         thrown = thrown_by(ended.words, folders, ours, self._known["daemon"]) if threw else None
         if thrown is None or conversation is None:
