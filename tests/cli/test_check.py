@@ -125,6 +125,14 @@ def test_check_loads_nothing_that_it_does_not_need(process: Process, tmp_path: P
     assert not loaded & unwanted
 
 
+def test_its_options_are_read_before_anything_that_judges_is_imported(process: Process) -> None:
+    """While rules and reports are imported, other processes look through a large recording already."""
+    done = process("check", "--help", PYTHONPROFILEIMPORTTIME="1")
+    loaded = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines()}
+    assert "signet_conformance.trace.glancing" in loaded
+    assert not loaded & {f"signet_conformance.{room}" for room in ("contract", "engine", "rules", "outcome.conclusion")}
+
+
 def test_a_failed_run_without_a_breach_is_not_called_conforming(invoke: Invoke, tmp_path: Path) -> None:
     """A bound on coverage that is not reached ends with 1, and the closing line does not contradict it."""
     write(tmp_path / "a.jsonl", CONFORMING)

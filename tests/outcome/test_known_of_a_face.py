@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.finding import Verdict
-from signet_conformance.outcome.known_failures import KnownFailures, KnownOptions
+from signet_conformance.outcome.known_failures import KnownFailures
+from signet_conformance.outcome.known_options import KnownOptions
 
 OLD, NEW = "openclaw-2026.6.1", "openclaw-2026.9.6"
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,9 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from signet_conformance.errors import TraceError
-from signet_conformance.trace import glancing, reading
+from signet_conformance.trace import glancing, read_ahead, reading
 from signet_conformance.trace.glancing import glanced
 from signet_conformance.trace.shelf import Shelf
+from tests.support.processes import children_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks are made on Linux alone")
 HEADER = json.dumps({"kind": "header", "format": "signet-trace/1"})
@@ -102,6 +105,46 @@ def test_forks_do_it(tmp_path: Path) -> None:
     ]
     path.write_text("\n".join([HEADER, *lines, ""]))
     assert seen(path, 3) == seen(path, 1)
+
+
+@pytest.mark.usefixtures("shared")
+def test_a_file_that_was_begun_ahead_is_read_as_any_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the processes that look through it already, which end when they have told what they saw."""
+    path = tmp_path / "trace.jsonl"
+    path.write_text("\n".join([HEADER, *(exchange(n, key=f"s-{n // 6}") for n in range(200)), ""]))
+    before = children_of(os.getpid())
+    with read_ahead(path, workers=3):
+        assert len(children_of(os.getpid()) - before) == 3
+        monkeypatch.setattr(glancing, "spread", None)  # nobody else is asked
+        assert seen(path, 3) == seen(path, 1)
+        assert children_of(os.getpid()) <= before
+
+
+@pytest.mark.usefixtures("shared")
+@pytest.mark.parametrize("other", [False, True], ids=["it grew", "another file"])
+def test_what_was_begun_ahead_is_asked_of_that_very_file_alone(tmp_path: Path, other: bool) -> None:
+    """One that has grown since, and any other one, is looked through anew."""
+    path, read = tmp_path / "trace.jsonl", tmp_path / ("other.jsonl" if other else "trace.jsonl")
+    path.write_text("\n".join([HEADER, *map(exchange, range(200)), ""]))
+    before = children_of(os.getpid())
+    with read_ahead(path, workers=2):
+        with read.open("a") as more:
+            more.write("\n".join([HEADER, *map(exchange, range(200, 300)), ""] if other else [exchange(200), ""]))
+        assert seen(read, 2) == seen(read, 1)
+    assert children_of(os.getpid()) <= before
+
+
+@pytest.mark.usefixtures("shared")
+def test_reading_ahead_says_nothing_of_what_cannot_be_read(tmp_path: Path) -> None:
+    """A folder, a pipe that nobody writes to, a file that is none of ours or not there: that is for whoever reads it."""
+    pipe, packed, header = tmp_path / "pipe", tmp_path / "trace.jsonl.gz", tmp_path / "header.jsonl"
+    os.mkfifo(pipe)
+    packed.write_bytes(gzip.compress(HEADER.encode()))
+    header.write_text(HEADER)
+    before = children_of(os.getpid())
+    for path in (tmp_path, pipe, packed, header, tmp_path / "missing", "a\0b", ""):
+        with read_ahead(path, workers=2):
+            assert children_of(os.getpid()) <= before
 
 
 def test_parts_follow_each_other_without_a_gap(tmp_path: Path) -> None:

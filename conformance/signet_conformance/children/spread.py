@@ -14,7 +14,7 @@ import socket
 import struct
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from signet_conformance.errors import KitError, SignetConformanceError
@@ -35,20 +35,28 @@ def spread(work: Callable[[Item], Result], items: Sequence[Item], workers: int) 
 
     Raises what `work` raises of the kit's errors; KitError for any other, and for a worker that was lost.
     """
-    count = min(workers, len(items))
-    if count < 2 or sys.platform != "linux":
+    if min(workers, len(items)) < 2 or sys.platform != "linux":
         yield from map(work, items)
         return
+    with begun(work, items, workers) as results:
+        yield from results
+
+
+@contextmanager
+def begun(work: Callable[[Item], Result], items: Sequence[Item], workers: int) -> Iterator[Iterator[Result]]:
+    """The same by forks alone, which are at work as soon as the block is entered; they end with it."""
     sys.stdout.flush()
     sys.stderr.flush()
     # What is there now is never collected, so that a search for garbage leaves the memory shared.
     gc.freeze()
     forks: dict[socket.socket, int] = {}
     try:
-        for _ in range(count):
+        for _ in range(min(workers, len(items))):
             pid, pipe = _fork(work, items, list(forks))
             forks[pipe] = pid
-        yield from _in_order(forks, len(items))
+        for item, pipe in enumerate(forks):
+            pipe.sendall(_HEAD.pack(item))
+        yield _in_order(forks, len(items))
     finally:
         gc.unfreeze()
         for pipe, pid in forks.items():
@@ -59,14 +67,13 @@ def spread(work: Callable[[Item], Result], items: Sequence[Item], workers: int) 
 
 
 def _in_order(forks: dict[socket.socket, int], count: int) -> Iterator[Any]:
-    """The results in the order of their items, as soon as they can be told."""
-    waiting = iter(range(count))
+    """The results in the order of the items, as soon as they can be told; each fork works at one already."""
+    waiting = iter(range(len(forks), count))
     done: dict[int, Any] = {}
     following = 0
     with selectors.DefaultSelector() as selector:
         for each in forks:
             selector.register(each, selectors.EVENT_READ, each)
-            each.sendall(_HEAD.pack(next(waiting)))
         while following < count:
             for key, _ in selector.select():
                 pipe: socket.socket = key.data

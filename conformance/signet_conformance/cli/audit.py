@@ -20,6 +20,7 @@ from signet_conformance.cli.output import demand_apart, report_stream
 from signet_conformance.contract import version_document
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.outcome.known_failures import KnownFailures
+from signet_conformance.outcome.known_options import KnownOptions
 
 DEFAULT_OUT = "signet-audit"
 _ANY = "recordings"
@@ -121,7 +122,7 @@ def recordings(
     form: str,
     html: str | None,
     force: bool,
-    known: KnownFailures,
+    known: KnownOptions,
 ) -> int:
     """Judge; the exit status is the audit's."""
     from signet_conformance.audit.extra import package
@@ -129,15 +130,16 @@ def recordings(
     from signet_conformance.audit.results import held
     from signet_conformance.audit.running import concluded, judge_all
 
+    failures = KnownFailures.parse(known)
     if contract is not None:
         version_document(contract)
     if workers is not None and scheduler is not None:
         raise UsageError("judges on this machine, --scheduler elsewhere", where="--workers", remedy="leave one out")
-    if fail_on == "new" and not known.files:
+    if fail_on == "new" and not failures.files:
         raise UsageError("needs what is known already", where="--fail-on new", remedy="add --baseline FILE")
     if form == "parquet":
         package("duckdb", "--format parquet")
-    demand_apart([html, known.written], [file.path for file in known.files])
+    demand_apart([html, failures.written], [file.path for file in failures.files])
     folder = Path(out)
     terms = Terms(datasets=datasets, since=since, sample=sample, contract=contract)
     with ExitStack() as stack:
@@ -159,7 +161,7 @@ def recordings(
             print(f"{printable(out, 400)}: goes on with its {len(manifest.entries):,} recordings", file=sys.stderr)
         batches = judge_all(manifest, folder, judges, stack.enter_context(_Counting()))
         summary = concluded(manifest, folder, batches, form)
-    ending = Ending(summary, known, fail_on)
+    ending = Ending(summary, failures, fail_on)
     _tell(ending, out, manifest.places())
     if html is not None:
         from signet_conformance.audit import page
@@ -168,8 +170,8 @@ def recordings(
             page.write(ending, stream)
         print(f"report: {printable(html, 1000)}")
     if ending.held.covered:
-        known.write_audit(ending.held, ending.verdicts)
-    written = known.write(ending.verdicts)
+        failures.write_audit(ending.held, ending.verdicts)
+    written = failures.write(ending.verdicts)
     if written is not None:
         print(written)
     return ending.status

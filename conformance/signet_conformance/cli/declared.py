@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 import click
 
-from signet_conformance.contract import document
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.trace import Declared
 
@@ -99,6 +98,9 @@ def _bound(text: str) -> tuple[str, float]:
 
 
 def _check_operation(name: str) -> None:
+    # Not at the top: few recordings need it, and it takes a while to import.
+    from signet_conformance.contract import document
+
     known = document("operations.json")["operations"]
     if name not in known:
         near = get_close_matches(name, known, 3, 0.4)

@@ -27,7 +27,8 @@ from signet_conformance.github_action.performing import CANCELLED, perform
 from signet_conformance.github_action.workflow import Workflow
 from signet_conformance.outcome import baseline
 from signet_conformance.outcome.conclusion import Conclusion
-from signet_conformance.outcome.known_failures import DEFAULT_DAYS, user_name
+from signet_conformance.outcome.known_failures import user_name
+from signet_conformance.outcome.known_options import DEFAULT_DAYS
 from signet_conformance.running.shown_progress import shown_progress
 from signet_conformance.targets.settings import FILE as SETTINGS
 

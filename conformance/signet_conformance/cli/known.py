@@ -9,16 +9,16 @@ from typing import Any
 
 import click
 
-from signet_conformance.outcome.known_failures import DEFAULT_DAYS, KnownFailures, KnownOptions
+from signet_conformance.outcome.known_options import DEFAULT_DAYS, KnownOptions
 
 
 def known_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the options that name, and write, files of known failures; the command gets them read, as `known`."""
+    """Add the options that name, and write, files of known failures; the command gets what they say as `known`."""
 
     @wraps(command)
     def with_known(**given: Any) -> int:
         named = KnownOptions(**{field.name: given.pop(field.name) for field in fields(KnownOptions)})
-        return command(known=KnownFailures.parse(named), **given)
+        return command(known=named, **given)
 
     asking: Callable[..., int] = with_known
     for option in (

@@ -6,14 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from signet_conformance.cli.output import report_stream
 from signet_conformance.errors import UsageError
-from signet_conformance.reports.ending import Report
 from signet_conformance.reports.registry import FORMATS, Format
+
+if TYPE_CHECKING:
+    from signet_conformance.reports.ending import Report
 
 
 def report_options(command: Callable[..., int]) -> Callable[..., int]:

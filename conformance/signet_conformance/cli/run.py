@@ -19,6 +19,7 @@ from signet_conformance.errors import SignetConformanceError, printable
 from signet_conformance.finding import Verdict
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.known_failures import KnownFailures
+from signet_conformance.outcome.known_options import KnownOptions
 from signet_conformance.reports.registry import FORMATS
 from signet_conformance.rules import rules
 from signet_conformance.running import request
@@ -155,7 +156,7 @@ def command(
     as_json: bool,
     summary: bool,
     quiet: bool,
-    known: KnownFailures,
+    known: KnownOptions,
 ) -> int:
     """Drive and judge; the exit status is the run's."""
     given = Given(
@@ -171,7 +172,7 @@ def command(
         profile=profile,
         strict=strict,
         only=selected(only, list(rules()), "-k/--only"),
-        known=known,
+        known=KnownFailures.parse(known),
         harness=HarnessChoice(harness, harness_version, install=install_harness, every=every_scenario),
     )
     runs = [

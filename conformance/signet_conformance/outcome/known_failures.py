@@ -15,23 +15,11 @@ from signet_conformance.files.new_file import create_file
 from signet_conformance.finding import FOLDING_ORDER, Judgement, Verdict
 from signet_conformance.outcome import baseline
 from signet_conformance.outcome.baseline import Known, KnownInRun, Verdicts
+from signet_conformance.outcome.known_options import DEFAULT_DAYS, KnownOptions
 from signet_conformance.rules import run_rules
 
-DEFAULT_DAYS = 30
 UNNAMED = "unnamed"
 """The target of a recording that names none."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownOptions:
-    """What a command line says of known failures, each as it was written; None where it says nothing."""
-
-    baseline: str | None = None
-    flaky: str | None = None
-    write_baseline: str | None = None
-    owner: str | None = None
-    reason: str | None = None
-    expires: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TextIO, cast
+from typing import TYPE_CHECKING, TextIO, cast
 
-from signet_conformance.reports.ending import Report
+if TYPE_CHECKING:
+    from signet_conformance.reports.ending import Report
 
 _ROOM = "signet_conformance.reports"
 

@@ -19,7 +19,7 @@ from signet_conformance.trace.model import (
     Trace,
     encode,
 )
-from signet_conformance.trace.reading import read
+from signet_conformance.trace.reading import read, read_ahead
 
 __all__ = [
     "FORMAT",
@@ -35,4 +35,5 @@ __all__ = [
     "Trace",
     "encode",
     "read",
+    "read_ahead",
 ]

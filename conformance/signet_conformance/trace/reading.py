@@ -6,14 +6,16 @@ import codecs
 import gc
 import json
 import os
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from stat import S_ISREG
 
 from signet_conformance.errors import TraceError, printable
 from signet_conformance.trace.glance import MOST_NUMBER, Glance, glance, glance_at
-from signet_conformance.trace.glancing import LEAST_BYTES, glanced
+from signet_conformance.trace.glancing import LEAST_BYTES, glanced, glancing_ahead
 from signet_conformance.trace.lines import BrokenLineError, Lines, parsed
 from signet_conformance.trace.model import FORMAT, RELEASES, Declared, Exchange, Header, Mark, Trace, is_seconds
 from signet_conformance.trace.opening import Opened, opened
@@ -95,6 +97,23 @@ def read(path: str | os.PathLike[str], *, workers: int = 1) -> Trace:
             remedy="record both again in one run, or move this file away",
         )
     return replace(whole, model=model, warnings=whole.warnings + model.warnings)
+
+
+@contextmanager
+def read_ahead(path: str | os.PathLike[str], *, workers: int) -> Iterator[None]:
+    """Have other processes begin with a large file that is read with so many workers in the block.
+
+    Nothing is said here of a file that cannot be read, and nothing is begun where it would not pay.
+    """
+    with ExitStack() as stack:
+        with suppress(OSError, ValueError):
+            status = Path(path).stat()
+            if workers > 1 and sys.platform == "linux" and S_ISREG(status.st_mode) and status.st_size >= LEAST_BYTES:
+                stream = stack.enter_context(Path(path).open("rb"))
+                begins = len(stream.readline(MAX_LINE_BYTES)) if stream.peek(1)[:1] == b"{" else status.st_size
+                if begins < status.st_size:
+                    stack.enter_context(glancing_ahead(stream, begins, status.st_size, workers, MAX_LINE_BYTES))
+        yield
 
 
 def _read_file(name: str, held_bytes: int, workers: int = 1) -> Trace:

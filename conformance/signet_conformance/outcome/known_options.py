@@ -1,0 +1,20 @@
+"""What a command line says of known failures, before anybody reads the files that it names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+DEFAULT_DAYS = 30
+"""How long an entry that is written holds, unless the command line says until when."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownOptions:
+    """What a command line says of known failures, each as it was written; None where it says nothing."""
+
+    baseline: str | None = None
+    flaky: str | None = None
+    write_baseline: str | None = None
+    owner: str | None = None
+    reason: str | None = None
+    expires: str | None = None
