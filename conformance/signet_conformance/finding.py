@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct, field
 
 
 class Verdict(StrEnum):
@@ -42,8 +43,7 @@ class Side(StrEnum):
     HARNESS = "harness"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One piece of evidence. `pointer` is a JSON pointer into the first exchange's line of the trace.
 
     `fold` groups repeats of one defect: reports show the first of a group and count the others. `model` are numbers of
@@ -66,8 +66,7 @@ class Finding:
         return Finding, (*told, self.side, self.fold, self.model)
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """The verdict of one requirement with what led to it. `subjects` counts what the rule looked at."""
 
     requirement: str

@@ -6,12 +6,12 @@ import io
 import json
 import random
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from signet_conformance.diff.reports import Compared, Step, compared
 from signet_conformance.engine import Judged, judge

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from signet_conformance import engine, trace
 from signet_conformance.drivers.handlers import troubled
@@ -121,7 +122,7 @@ def test_hook_that_makes_the_user_wait(made: Made, broken: Broken, tmp_path: Pat
     """Where the harness has patience the user has to have it too: the target's own bound is what a note goes by."""
     bounds = {"start": 15.0, "prompt": 0.2}
     target = made("claude-code", mode="dawdles", config=settings(tmp_path), capabilities=["session-start"])
-    target = replace(target, declared=replace(target.declared, bounds_s=bounds))
+    target = replace(target, declared=structs.replace(target.declared, bounds_s=bounds))
     assert broken(target, ("plain",)) == {}
     (note,) = notes(tmp_path / "traces")
     assert re.match(r"UserPromptSubmit: made the user wait \d+\.\d s, in 1 step of 1 scenario; ", note)

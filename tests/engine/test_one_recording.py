@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from signet_conformance.engine import judge
 from signet_conformance.trace import Body
@@ -29,7 +29,7 @@ def test_what_was_judged_twice_is_equal() -> None:
     given = trace(exchange(1, harness="openclaw"))
     judged = judge(given)
     assert judged == judge(given)
-    assert "_recording" not in repr(judged)
+    assert "recording=" not in repr(judged)
     assert judged.verdicts["SIG-START-001"] is judged.judgements["SIG-START-001"].verdict
 
 

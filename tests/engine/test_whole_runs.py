@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from signet_conformance.engine import JudgedRun, fold_verdicts, folding, judge, judge_run, run_judgements
 from signet_conformance.finding import Reason, Verdict

@@ -5,12 +5,12 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from signet_conformance.contract import daemon_requirements, requirements
 from signet_conformance.engine import Judged, exit_status, judge

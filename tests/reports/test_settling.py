@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from signet_conformance.engine import judge
 from signet_conformance.reports.settling import settled_by

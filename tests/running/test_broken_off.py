@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shlex
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+from msgspec.structs import replace
 
 from signet_conformance import targets, trace
 from signet_conformance.contract import document
@@ -123,7 +124,7 @@ def test_program_that_gives_no_answer_twice_ends_the_run(
 def test_connector_that_cannot_be_loaded_twice_ends_the_run(tmp_path: Path, drive_unruly: Drive) -> None:
     """A program that answers the greeting with an error is told by that error, and not asked for every scenario."""
     refusing = "import json; print(json.dumps({'id': json.loads(input())['id'], 'ok': False, 'error': 'no acme'}))"
-    target = replace(targets.load("mine", drive_unruly.folder), command=(sys.executable, "-c", refusing))
+    target = dataclasses.replace(targets.load("mine", drive_unruly.folder), command=(sys.executable, "-c", refusing))
     asked = tuple(Scenario.from_json(scenario(f"asks-{number}", "hello"), "here") for number in range(20))
     folder = tmp_path / "traces"
     folder.mkdir()

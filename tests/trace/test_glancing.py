@@ -136,7 +136,7 @@ def test_what_was_begun_ahead_is_asked_of_that_very_file_alone(tmp_path: Path, o
 
 @pytest.mark.usefixtures("shared")
 def test_reading_ahead_says_nothing_of_what_cannot_be_read(tmp_path: Path) -> None:
-    """A folder, a pipe that nobody writes to, a file that is none of ours or not there: that is for whoever reads it."""
+    """A folder, a pipe that nobody writes to, a file of another kind or none at all: its reader says what is wrong."""
     pipe, packed, header = tmp_path / "pipe", tmp_path / "trace.jsonl.gz", tmp_path / "header.jsonl"
     os.mkfifo(pipe)
     packed.write_bytes(gzip.compress(HEADER.encode()))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TextIO
+
+from msgspec import Struct, field
 
 from signet_conformance.engine import Judged
 from signet_conformance.outcome.broken_off import broke_off
@@ -20,8 +21,7 @@ from signet_conformance.reports.terminal import table_width, terminal_width, wan
 from signet_conformance.reports.undecided import Undecided
 
 
-@dataclass(slots=True)
-class Shown:
+class Shown(Struct):
     """The run as text on a stream. `replayed` are the words that named the traces; `summary` asks for lines only."""
 
     stream: TextIO

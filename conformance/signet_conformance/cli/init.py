@@ -7,11 +7,12 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from signet_conformance import targets
 from signet_conformance.cli.commands import tell
@@ -49,8 +50,7 @@ The exit status is that of the run at the end, of several the highest;
 """
 
 
-@dataclass(slots=True)
-class _SetUp:
+class _SetUp(Struct):
     """One connector as it is set up, and what its run came to; `status` is None where none took place.
 
     `seen` is how the lane ended that was performed with the new baseline, `answered` whether the connector was driven,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.files.new_file import create_file
@@ -24,8 +25,7 @@ _SPELT = {
 """Input of the lane to the name that `init` uses for it, and the remedy for a value that the lane refuses."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """The connector's folder, and the root of the repository that it is in."""
 
     folder: Path

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from glob import glob, has_magic
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from signet_conformance.cli.recordings import is_special, recognised
 from signet_conformance.errors import TraceError, printable
@@ -15,8 +16,7 @@ from signet_conformance.trace.sides import SUFFIX, is_model_side, is_recording
 _REMEDY = "record one with: signet-conformance record --upstream URL --out FILE"
 
 
-@dataclass(slots=True)
-class TraceFiles:
+class TraceFiles(Struct):
     """The files that a command line means.
 
     `complaints` are about arguments that name no file, `notes` about files in folders that say they are something else.

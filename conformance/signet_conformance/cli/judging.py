@@ -6,9 +6,11 @@ import gc
 import sys
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from signet_conformance.children.spread import spread
 from signet_conformance.cli.commands import tell
@@ -126,8 +128,7 @@ _BATCH_FILES = 16
 _BATCH_BYTES = 4 * 1024 * 1024
 
 
-@dataclass(slots=True)
-class _Batch:
+class _Batch(Struct):
     """Files that are judged together, and how many bytes they have; a large file stands alone."""
 
     files: list[str]

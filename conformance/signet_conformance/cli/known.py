@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 from functools import wraps
 from typing import Any
 
@@ -17,7 +16,7 @@ def known_options(command: Callable[..., int]) -> Callable[..., int]:
 
     @wraps(command)
     def with_known(**given: Any) -> int:
-        named = KnownOptions(**{field.name: given.pop(field.name) for field in fields(KnownOptions)})
+        named = KnownOptions(**{name: given.pop(name) for name in KnownOptions.__struct_fields__})
         return command(known=named, **given)
 
     asking: Callable[..., int] = with_known

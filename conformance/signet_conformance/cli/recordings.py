@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from signet_conformance.errors import TraceError, printable
 from signet_conformance.reports.command_lines import shell_command
@@ -25,8 +27,7 @@ _FLOW = re.compile(rb"\d{1,12}:")
 _CAPTURES: Mapping[str, str] = {".har": "HAR", ".flow": "flow", ".flows": "flow", ".mitm": "flow", ".dump": "flow"}
 
 
-@dataclass(frozen=True, slots=True)
-class Other:
+class Other(Struct, frozen=True):
     """What a file holds instead of a recording, in words that follow `is`, and what to do with it."""
 
     what: str

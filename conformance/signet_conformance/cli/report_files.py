@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
+from msgspec import Struct
 
 from signet_conformance.cli.output import report_stream
 from signet_conformance.errors import UsageError
@@ -52,8 +52,7 @@ def _variable(name: str) -> str:
     return f"{name}_report"
 
 
-@dataclass(frozen=True, slots=True)
-class ReportFiles:
+class ReportFiles(Struct, frozen=True):
     """Which reports are written where.
 
     `document` is the format that is written in place of the text, to `output` or stdout. `beside` are the other

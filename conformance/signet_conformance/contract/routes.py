@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
+
+from msgspec import Struct
 
 from signet_conformance.contract.folder import document
 from signet_conformance.contract.versions import contract_version_of, contract_versions, reference_daemon, version_key
@@ -30,8 +31,7 @@ def _unescaped(match: re.Match[str]) -> str:
         return escapes
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(Struct, frozen=True):
     """One served route. `path` has `:name` for one segment; `method` may be `*`."""
 
     method: str

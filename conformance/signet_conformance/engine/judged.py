@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from functools import cached_property
+
+from msgspec import Struct, field
 
 from signet_conformance.facts import Recording
 from signet_conformance.finding import Judgement, Verdict
 from signet_conformance.trace import Trace
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True, dict=True):
     """One trace with a judgement for every requirement of the catalogue, in its order.
 
     `daemon` and `harness` hold the judgements of these sides, apart: they make no verdict of the connector's worse.
@@ -23,17 +24,12 @@ class Judged:
     judgements: Mapping[str, Judgement]
     daemon: Mapping[str, Judgement] = field(default_factory=dict)
     harness: Mapping[str, Judgement] = field(default_factory=dict)
-    # Not handed on by dataclasses.replace, so that a trace that was replaced has its own.
-    _recording: Recording | None = field(default=None, init=False, repr=False, compare=False)
 
-    @property
+    # No field, so that `replace` does not hand it on: a trace that was replaced has its own.
+    @cached_property
     def recording(self) -> Recording:
         """The trace as rules read it, built once: the one that was judged."""
-        recording = self._recording
-        if recording is None:
-            recording = Recording(self.trace, self.daemon_version)
-            object.__setattr__(self, "_recording", recording)
-        return recording
+        return Recording(self.trace, self.daemon_version)
 
     @classmethod
     def of(
@@ -46,7 +42,7 @@ class Judged:
         """What came of judging a recording."""
         recording.memo.clear()  # what rules remembered: only they read it
         judged = cls(recording.trace, recording.daemon_version, judgements, daemon, harness)
-        object.__setattr__(judged, "_recording", recording)
+        judged.__dict__["recording"] = recording
         return judged
 
     @property
@@ -55,8 +51,7 @@ class Judged:
         return {name: judgement.verdict for name, judgement in self.judgements.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedRun:
+class JudgedRun(Struct, frozen=True):
     """Several traces judged, and the judgement of each requirement over all of them."""
 
     traces: Sequence[Judged]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
+
+from msgspec import Struct, field
 
 from signet_conformance.children.spread import spread
 from signet_conformance.contract import (
@@ -93,8 +94,7 @@ def judge_each(
 _NO_SIDE: Mapping[str, Requirement] = MappingProxyType({})
 
 
-@dataclass(slots=True)
-class _Case:
+class _Case(Struct):
     """A trace that is being judged.
 
     `broken` are exchanges whose answer breaks a requirement on the daemon, `early` is what workers came to.

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from signet_conformance.contract import requirements
 from signet_conformance.errors import printable
@@ -26,8 +28,7 @@ EVERY_TARGET = "*"
 COVERABLE = frozenset({Verdict.FAIL, Verdict.WARN})
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Struct, frozen=True):
     """A file of entries. A `flaky` one is never stale: what fails now and then passes now and then.
 
     Where several faces are run, neither is an entry that names no face: what passes in one may fail in another.
@@ -44,8 +45,7 @@ class Known:
         return replace(self, entries=entries, several_faces=not alone)
 
 
-@dataclass(frozen=True, slots=True)
-class KnownInRun:
+class KnownInRun(Struct, frozen=True):
     """What some files of known failures say of a run. `covered` are failures with the entry that lets them pass."""
 
     covered: Mapping[tuple[str, str], tuple[Known, Entry]] = field(default_factory=dict)

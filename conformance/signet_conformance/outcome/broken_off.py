@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
+
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from signet_conformance.errors import printable
 from signet_conformance.trace import Trace
@@ -18,8 +19,7 @@ MAX_REPLAYS = 3
 """Commands that a terminal is given, each for scenarios that broke off for a reason of its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class BrokenOff:
+class BrokenOff(Struct, frozen=True):
     """A scenario that was not performed to its end.
 
     `where` is the step that it broke off at: number (from 0, as in the marks of the recording) and kind. `tail` is
@@ -34,8 +34,7 @@ class BrokenOff:
     replay: str
 
 
-@dataclass(frozen=True, slots=True)
-class Shortfall:
+class Shortfall(Struct, frozen=True):
     """What a run could not perform: scenarios `broken` off, and `left` ones that it gave up for `why`.
 
     `of` counts the scenarios that were to be performed, generated sessions included.
@@ -49,10 +48,8 @@ class Shortfall:
     def write(self, folder: Path) -> None:
         """Leave it in the folder of the run, where xdist workers find it: without what programs wrote to stderr."""
         # Nobody has redacted that, and the folder is uploaded.
-        written = dataclasses.replace(
-            self, broken=tuple(dataclasses.replace(scenario, tail=()) for scenario in self.broken)
-        )
-        (folder / FILE).write_text(json.dumps(dataclasses.asdict(written), indent=1), encoding="utf-8")
+        written = replace(self, broken=tuple(replace(scenario, tail=()) for scenario in self.broken))
+        (folder / FILE).write_text(json.dumps(to_builtins(written), indent=1), encoding="utf-8")
 
     @classmethod
     def read(cls, folder: Path) -> Self | None:
@@ -67,7 +64,7 @@ class Shortfall:
     def judged(self, traces: Sequence[Trace]) -> list[Trace]:
         """The traces that count: those of scenarios performed to their end, as the part of a run that they are."""
         # What a part never shows may have been in the scenarios that it lacks.
-        return [dataclasses.replace(trace, part=True) for trace in traces if not _is_cut_short(trace)]
+        return [replace(trace, part=True) for trace in traces if not _is_cut_short(trace)]
 
     def lines(self) -> Iterator[str]:
         """What a reader is told: every scenario that is missing from the verdicts, and what to do."""

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
+
+from msgspec import Struct, field
 
 from signet_conformance.engine import Judged, JudgedRun, exit_status, fold_run, judge, judge_each
 from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError, UsageError
@@ -25,8 +26,7 @@ from signet_conformance.trace import Trace
 from signet_conformance.trace.shelf import Shelf
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(Struct, frozen=True):
     """How a run is judged.
 
     `only` are the requirements that were asked for, None for all. `contract` is the version to judge by, without it
@@ -52,8 +52,7 @@ class Terms:
         return self.known.reasons(target_of(judged, self.target), judged.verdicts)
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """The first finding of a trace that decided: its file, and the line of its exchange (1 without an exchange)."""
 
     file: str | None
@@ -136,8 +135,7 @@ class Judging:
         )
 
 
-@dataclass(frozen=True)
-class Conclusion:
+class Conclusion(Struct, frozen=True, dict=True):
     """What a run came to.
 
     `judged` are the traces that count, `judgements` the requirements over all of them and the generated sessions,

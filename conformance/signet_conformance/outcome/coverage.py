@@ -7,11 +7,11 @@ declares nothing. Fields and variants come from the operation schemas of the con
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import jsonschema_rs
+from msgspec import Struct
 
 from signet_conformance.contract import (
     REFERENCE_DAEMON,
@@ -28,8 +28,7 @@ from signet_conformance.finding import Verdict
 _DECIDED = frozenset({Verdict.PASS, Verdict.FAIL, Verdict.WARN})
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """One dimension: what it could cover and what it did, both sorted."""
 
     name: str
@@ -42,8 +41,7 @@ class Part:
         return len(self.exercised) + len(self.missed)
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
+class Coverage(Struct, frozen=True):
     """The dimensions of one run. `percent` is over all their points together, 0 to 100."""
 
     parts: tuple[Part, ...]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from signet_conformance.trace import Declared, Trace
 
@@ -33,8 +35,7 @@ def words(declared: Declared) -> list[str]:
     return [*given, "--token"] if declared.token else given
 
 
-@dataclass(frozen=True, slots=True)
-class Declarations:
+class Declarations(Struct, frozen=True):
     """What `options` declare, and what the profile of the target called `name` does: an option counts before it.
 
     Both count before the header of a recording.

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
+
+from msgspec import Struct, field, to_builtins
+from msgspec.structs import replace
 
 from signet_conformance.engine import Judged, JudgedRun
 from signet_conformance.finding import Judgement, Reason, Verdict
@@ -21,8 +22,7 @@ LONG = 200
 BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(Struct):
     """The verdicts of every requirement over many traces: how often each, and over how many subjects.
 
     `exchanges` counts what the traces hold together.
@@ -47,8 +47,7 @@ class Tally:
         self.exchanges += other.exchanges
 
 
-@dataclass(frozen=True, slots=True)
-class Breach:
+class Breach(Struct, frozen=True):
     """A requirement that a generated scenario showed breached.
 
     `confirmed` tells whether a fresh connector showed the same, `also` what else its trace showed as much
@@ -74,8 +73,7 @@ class Breach:
     smaller: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DaemonBreach:
+class DaemonBreach(Struct, frozen=True):
     """A requirement on the daemon that `sessions` generated sessions showed breached: no verdict of the connector.
 
     `confirmed` tells whether the first of them showed it again with a fresh connector; its trace then lies beside
@@ -88,8 +86,7 @@ class DaemonBreach:
     sessions: int
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """A generated scenario that the connector could not perform; `confirmed` when a fresh one could not either."""
 
     error: str
@@ -98,8 +95,7 @@ class Failure:
     replay: str
 
 
-@dataclass(slots=True)
-class Summary:
+class Summary(Struct):
     """The generated sessions of a run.
 
     `outages` counts the sessions that held each outage that users really have, by its name; `skipped` the steps of
@@ -167,9 +163,9 @@ class Summary:
             "performed": self.performed,
             "exchanges": self.tally.exchanges,
             "requirements": {n: {**names[n], "subjects": self.tally.subjects[n]} for n in names},
-            "breaches": [dataclasses.asdict(breach) for breach in self.breaches],
-            "failures": [dataclasses.asdict(failure) for failure in self.failures],
-            "daemon": [dataclasses.asdict(breach) for breach in self.daemon],
+            "breaches": to_builtins(self.breaches),
+            "failures": to_builtins(self.failures),
+            "daemon": to_builtins(self.daemon),
             "outages": self.outages,
             "skipped": self.skipped,
             "lost": self.lost,
@@ -225,7 +221,7 @@ def folded(judged: JudgedRun, summary: Summary | None) -> JudgedRun:
             together[breach.requirement] = Judgement(
                 before.requirement, Verdict.INCONCLUSIVE, Reason.UNDECIDED, message, subjects=before.subjects
             )
-    return dataclasses.replace(judged, together=together)
+    return replace(judged, together=together)
 
 
 def _with_tally(judgement: Judgement, tally: Tally) -> Judgement:

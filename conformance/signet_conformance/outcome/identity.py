@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
+
+from msgspec import Struct
 
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
@@ -20,8 +21,7 @@ _MOST = 64 * 1024
 """Bytes of a file of git's that are read: what is looked for stands at its beginning, or nowhere."""
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """What tells a run from others; None for what nobody knows.
 
     `created` is when its first recording began, as the recorder wrote it. `connector` is the release of the connector.

@@ -5,9 +5,11 @@ from __future__ import annotations
 import getpass
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from signet_conformance.engine import Judged
 from signet_conformance.errors import UsageError, printable
@@ -22,8 +24,7 @@ UNNAMED = "unnamed"
 """The target of a recording that names none."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownFailures:
+class KnownFailures(Struct, frozen=True):
     """The files that a command line names, and what it wants written. `today` is the day on which entries are held."""
 
     files: Sequence[Known]

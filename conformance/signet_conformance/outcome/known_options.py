@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 DEFAULT_DAYS = 30
 """How long an entry that is written holds, unless the command line says until when."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownOptions:
+class KnownOptions(Struct, frozen=True, kw_only=True):
     """What a command line says of known failures, each as it was written; None where it says nothing."""
 
     baseline: str | None = None

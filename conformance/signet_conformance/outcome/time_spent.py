@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 
 class Part(StrEnum):
@@ -60,8 +61,7 @@ GROUPS: Mapping[Part, tuple[str, str]] = {
 """For each part the group under which it is told, and what it is in words."""
 
 
-@dataclass(frozen=True, slots=True)
-class TimeSpent:
+class TimeSpent(Struct, frozen=True):
     """Where the time of a run went.
 
     `phases` holds seconds of the clock on the wall by phase of the run, one after the other. `parts` holds what the

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from signet_conformance.engine import Judged, fold_verdicts, run_judgements
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
@@ -13,8 +15,7 @@ MAX_PATHS = 2000
 """Paths that the essence of one trace keeps: a connector that never repeats one must not fill the memory."""
 
 
-@dataclass(frozen=True, slots=True)
-class Together:
+class Together(Struct, frozen=True):
     """One requirement over several traces. `evidence` is (file, finding): the first of each trace that decided."""
 
     verdict: Verdict

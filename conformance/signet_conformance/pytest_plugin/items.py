@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Protocol
 
+import msgspec
 import pytest
 
 from signet_conformance.contract import requirements
@@ -82,7 +82,7 @@ class RequirementItem(pytest.Item):
         """Turn the verdict into an outcome."""
         judgement = self._run.judgement(self.name)
         # Skip reasons and warnings reach terminal and JUnit file as they are.
-        judgement = dataclasses.replace(judgement, message=printable(judgement.message, 600))
+        judgement = msgspec.structs.replace(judgement, message=printable(judgement.message, 600))
         self.user_properties.append((VERDICT, str(judgement.verdict)))
         known = self._run.known_reason(judgement)
         if known is not None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from signet_conformance import targets
@@ -111,10 +111,10 @@ def _known(config: pytest.Config, *, writing: bool = True) -> KnownFailures:
         value: str | None = config.getoption(f"signet_{name}")
         return value if writing or name in ("baseline", "flaky") else None
 
-    named = KnownOptions(**{field.name: given(field.name) for field in dataclasses.fields(KnownOptions)})
+    named = KnownOptions(**{name: given(name) for name in KnownOptions.__struct_fields__})
     known = KnownFailures.parse(named, "--signet-")
     # Asked to look past expected failures, pytest looks past known ones; a baseline is written all the same.
-    return dataclasses.replace(known, files=()) if config.getoption("runxfail", default=False) else known
+    return msgspec.structs.replace(known, files=()) if config.getoption("runxfail", default=False) else known
 
 
 def _either(config: pytest.Config, name: str) -> str | None:

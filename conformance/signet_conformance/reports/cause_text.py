@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
+from msgspec import Struct
 from rich.console import RenderableType
 from rich.text import Text
 
@@ -43,8 +43,7 @@ class Detail(IntEnum):
     FULL = 2
 
 
-@dataclass(frozen=True, slots=True)
-class CauseText:
+class CauseText(Struct, frozen=True):
     """How causes are drawn: `width` in columns, `options` of the commands that judge again, `whole` naming all traces.
 
     `generated` gives the lines about generated sessions that belong below a requirement.

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
+
+from msgspec import Struct
 
 from signet_conformance.contract import catalogue
 from signet_conformance.engine import Judged
@@ -20,8 +21,7 @@ from signet_conformance.reports.problems import Problem, Problems, Share
 from signet_conformance.trace.marks import ScenarioMark, marks_of
 
 
-@dataclass(frozen=True, slots=True)
-class Also:
+class Also(Struct, frozen=True):
     """Another requirement that a cause breaches: what it says is wrong, how often, and whether that is known."""
 
     requirement: str
@@ -32,8 +32,7 @@ class Also:
     is_known: bool
 
 
-@dataclass(frozen=True)
-class Cause:
+class Cause(Struct, frozen=True, dict=True):
     """What is mended at once. `requirement` leads, and its shares of the `problems` tell them.
 
     `of` counts the traces of the run; `scenarios` says that each of them is a scenario.

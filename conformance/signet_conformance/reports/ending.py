@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from signet_conformance.contract import REFERENCE_DAEMON, contract_version_of, version_key
 from signet_conformance.engine import Judged
@@ -18,8 +20,7 @@ from signet_conformance.outcome.time_spent import TimeSpent
 from signet_conformance.outcome.together import Together, run_level_breaches, together
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Struct, frozen=True):
     """A run that was judged to its end.
 
     `judged` are its traces, of which the essence is enough, `status` is its exit status, `notes` are lines about

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from signet_conformance.contract import Requirement, catalogue
 from signet_conformance.engine import Judged
@@ -16,8 +17,7 @@ from signet_conformance.reports.values import received_text
 BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """One kind of breach. Every text is one printable line of bounded length; an empty one says nothing.
 
     `seq` and `line` are the number and the line of the exchange it begins at, None where no exchange shows it.

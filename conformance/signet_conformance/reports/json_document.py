@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, TextIO
+
+from msgspec.structs import asdict
 
 from signet_conformance import __version__
 from signet_conformance.contract import operation_table

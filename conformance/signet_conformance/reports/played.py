@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from signet_conformance.errors import printable
 from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import LoadedMark, marks_of
 
 
-@dataclass(frozen=True, slots=True)
-class Played:
+class Played(Struct, frozen=True):
     """One release of a harness that was played, and the later ones that the kit knew then.
 
     A `real` one is the program that people run, which the kit launched.

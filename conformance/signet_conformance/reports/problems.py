@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
@@ -28,8 +29,7 @@ _BITS = 32
 """A session of a trace is kept as one number: that of the trace, shifted, and that of the session in it."""
 
 
-@dataclass(slots=True)
-class Share:
+class Share(Struct):
     """What one requirement has to say of a problem.
 
     `times` counts its findings, `traces` holds the numbers of the traces with them, `known` of those where the failure
@@ -59,8 +59,7 @@ class Share:
         return bool(self.reason) and self.known == self.traces
 
 
-@dataclass(slots=True)
-class Problem:
+class Problem(Struct):
     """One thing that is wrong, over all traces: its share by requirement, and the calls with it by operation.
 
     `sessions` are numbers of sessions over the run, `traces` of traces.

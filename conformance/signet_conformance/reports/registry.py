@@ -7,9 +7,10 @@ of `check`, a file in the folder of a run's reports, and the tests that every fo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, TextIO, cast
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from signet_conformance.reports.ending import Report
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
 _ROOM = "signet_conformance.reports"
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(Struct, frozen=True):
     """One format of report.
 
     `name` is its option (`--html FILE`). `module` and `writer` say which class writes it: it is imported when the

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+
+from msgspec import Struct
 
 from signet_conformance.errors import printable
 from signet_conformance.reports.unperformed import unperformed
@@ -38,8 +39,7 @@ _WORDS: Mapping[str, str] = {
 """Outcome to its description, the worst first."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Trouble:
+class _Trouble(Struct, frozen=True):
     """One handler that did not end well: the kind that it is counted under, and where it happened."""
 
     kind: tuple[str, str, str]

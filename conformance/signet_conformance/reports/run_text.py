@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from signet_conformance.errors import printable
 from signet_conformance.outcome.broken_off import warnings_of
@@ -55,8 +56,7 @@ def reports_line(folder: Path) -> str:
     return f"report: {folder / first.file}, and beside it {', '.join(kind.suffix for kind in others)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Struct, frozen=True):
     """What the lines at the end show: the conclusion of the run, and how wide and coloured.
 
     `status` is the exit status of the run, `baseline` says in words which baseline was written.

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from signet_conformance.errors import printable
 from signet_conformance.facts import Call, Recording
@@ -19,8 +20,7 @@ from signet_conformance.trace.marks import SentMark
 _PLACE = re.compile(r"(?P<file>.+?):(?P<line>[1-9]\d{0,8})(?::\d+)?")
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """A line of the connector's code: its file, relative to where the run was started if it lies below."""
 
     file: str

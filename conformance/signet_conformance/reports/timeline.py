@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
+from msgspec import Struct, field
 from rich.console import Group, RenderableType
 from rich.highlighter import JSONHighlighter
 from rich.text import Text
@@ -43,8 +43,7 @@ Beside = Mapping[int, Sequence[tuple[str, Finding]]]
 """Exchange number to the findings that begin there, each with its requirement."""
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Struct, frozen=True):
     """Which exchanges are shown; a member that is None lets all pass. Names may be globs."""
 
     session: str | None = None

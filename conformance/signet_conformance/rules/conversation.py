@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from signet_conformance.facts import END, Recording
 from signet_conformance.rules.steps import (
@@ -30,8 +31,7 @@ _FORGETS = OPENING | {StepName.COMPACT, StepName.PRE_COMPACTION, StepName.COMPAC
 _REDACTION = "<redacted:"
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """What a transcript tells otherwise than it took place; `fold` says in a word how."""
 
     message: str

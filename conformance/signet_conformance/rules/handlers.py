@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+
+from msgspec import Struct
 
 from signet_conformance.facts import Call, Recording
 from signet_conformance.finding import Finding
@@ -31,8 +32,7 @@ _HOOK_PATHS = ("/api/hooks/user-prompt-submit", "/api/hooks/session-start")
 OUTAGE = "outage"
 
 
-@dataclass(frozen=True, slots=True)
-class LostTurn:
+class LostTurn(Struct, frozen=True):
     """A user turn that did not take place because of a handler: the marks of both, and the calls between them.
 
     `faults` are the kinds that were on, `away` tells that one of them kept the daemon out of reach or silent.

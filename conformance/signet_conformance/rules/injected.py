@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from signet_conformance.contract import MUST, requirements
 from signet_conformance.facts import LIFECYCLE, SAVES, Call, Recording

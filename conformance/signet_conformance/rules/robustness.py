@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from math import inf
+
+from msgspec import Struct
 
 from signet_conformance.facts import LIFECYCLE, PROMPT, START, Call, Recording
 from signet_conformance.finding import Finding
@@ -17,8 +18,7 @@ from signet_conformance.trace.marks import BypassMark, FaultMark, SkippedMark, S
 GRACE_S = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Silence:
+class _Silence(Struct, frozen=True):
     """What shows that a connector fell silent: its last hook, and the steps it was given after the fault was over."""
 
     last: Call

@@ -5,9 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from math import inf
 from typing import TypeGuard
+
+from msgspec import Struct
 
 from signet_conformance.facts import END, LIFECYCLE, PROMPT, START, Call, Recording, text_or_none
 from signet_conformance.trace.fault_kinds import FAULT_KINDS
@@ -368,8 +369,7 @@ def was_silent(recording: Recording, seq: int) -> bool:
     return StepName.PROMPT not in of_session[opened + 1 :]
 
 
-@dataclass(frozen=True, slots=True)
-class PromptStep:
+class PromptStep(Struct, frozen=True):
     """One marked user turn: its text, where it ends, where the model's turn began, the prompts sent in it."""
 
     text: str

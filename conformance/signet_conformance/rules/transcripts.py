@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar
+
+from msgspec import Struct
 
 from signet_conformance.facts import CHECKPOINT, END, Call, Recording
 from signet_conformance.rules.turns import Turn, turns
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """A transcript in which two turns are neighbours, and whether a user turn follows them there."""
 
     call: Call
     newer_user_turn: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Transcript:
+class Transcript(Struct, frozen=True):
     """The call that carried a transcript, its turns in order, and those of them that occur once in it."""
 
     call: Call

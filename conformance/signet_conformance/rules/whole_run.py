@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from signet_conformance.contract import routes_of
 from signet_conformance.trace import Declared, Trace
 from signet_conformance.trace.marks import LoadedMark, RemarkMark, ScenarioEndMark, StrayMark, marks_of
 
 
-@dataclass(frozen=True, slots=True)
-class WholeRun:
+class WholeRun(Struct, frozen=True):
     """The traces of one run, at least one, with the daemon version that they are judged by."""
 
     traces: Sequence[Trace]

@@ -6,10 +6,11 @@ import gc
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TextIO
+
+from msgspec.structs import replace
 
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.outcome.conclusion import Conclusion, Judging

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from signet_conformance.errors import TargetError, printable
 from signet_conformance.targets.files import find_file, release_of
 from signet_conformance.targets.kinds import DEFAULT, KINDS
@@ -66,7 +68,7 @@ class Target:
     @property
     def declared_of_recordings(self) -> Declared:
         """What the target declares of a recording that the kit did not drive, to which it gave no agents."""
-        return self.declared if self.own_agents else dataclasses.replace(self.declared, agents=())
+        return self.declared if self.own_agents else msgspec.structs.replace(self.declared, agents=())
 
     @property
     def face_name(self) -> str:

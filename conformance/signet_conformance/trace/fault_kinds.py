@@ -7,11 +7,11 @@ A row says what the kind is. What the recorder does stands in its `faults` (an a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class FaultKind:
+class FaultKind(Struct, frozen=True):
     """One kind. `parameters` are the members beside `kind`; those in `needs` must be there."""
 
     name: str

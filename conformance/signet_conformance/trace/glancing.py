@@ -6,10 +6,11 @@ import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import IO
+
+from msgspec import Struct, field
 
 from signet_conformance.children.spread import begun, spread
 from signet_conformance.trace.glance import Glance, glance
@@ -20,8 +21,7 @@ LEAST_BYTES = 32 * 1024 * 1024
 _BUFFER_BYTES = 256 * 1024
 
 
-@dataclass(slots=True)
-class Glances:
+class Glances(Struct):
     """What glances at neighbouring lines told, as another process can be told it.
 
     `begins` is where the first line begins, `ends` where the line begins that comes next: of the following part, or
@@ -45,8 +45,7 @@ class Glances:
         self.ends += length
 
 
-@dataclass(slots=True)
-class _Ahead:
+class _Ahead(Struct):
     """What other processes do already: from where on in which file, and what ends them."""
 
     file: tuple[int, int, int]

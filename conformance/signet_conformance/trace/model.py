@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 from msgspec.structs import force_setattr
 
 from signet_conformance.errors import TraceError, printable
@@ -159,8 +158,7 @@ class Mark(Struct, frozen=True, gc=False, kw_only=True, tag_field="kind", tag="m
     line: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Declared:
+class Declared(Struct, frozen=True):
     """What the target says of itself and a trace cannot show. None means: not declared."""
 
     agents: tuple[str, ...] = ()
@@ -249,8 +247,7 @@ MAY_LACK = ("side", "clock_s", "recorder", "kit", *RELEASES)
 """The members that a header leaves out where they say nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(Struct, frozen=True):
     """The first line of a trace.
 
     `side` is what stood upstream of the recorder: None for a daemon, `model` for a model server. `clock_s` is what the
@@ -286,8 +283,7 @@ class Header:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(Struct, frozen=True):
     """A whole recording: exchanges and marks in the order of their numbers.
 
     The exchanges of a large one are read from its file when they are asked for, and may raise TraceError then.

@@ -13,10 +13,11 @@ import stat
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import IO, Protocol
+
+from msgspec import Struct
 
 from signet_conformance.errors import TraceError, printable
 
@@ -46,8 +47,7 @@ class Unpacker(Protocol):
         """What some more bytes unpack to."""
 
 
-@dataclass(frozen=True, slots=True)
-class Packing:
+class Packing(Struct, frozen=True):
     """A way of packing files: its name, the suffix and first bytes of such files, and what unpacks them.
 
     `unpacker` raises ImportError where this Python lacks what is needed.
@@ -76,8 +76,7 @@ def _zstd() -> Unpacker:
 PACKINGS = (Packing("gzip", ".gz", b"\x1f\x8b", _gzip), Packing("zstd", ".zst", b"\x28\xb5\x2f\xfd", _zstd))
 
 
-@dataclass(slots=True)
-class Opened:
+class Opened(Struct):
     """An open recording: a stream at its first byte that can be read anywhere, and how many bytes it holds.
 
     `cut_short` is the name of the packing where the packed data ends early, else None.

@@ -9,9 +9,10 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from stat import S_ISREG
+
+from msgspec.structs import replace
 
 from signet_conformance.errors import TraceError, printable
 from signet_conformance.trace.glance import MOST_NUMBER, Glance, glance, glance_at

@@ -14,11 +14,11 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 import msgspec
+from msgspec.structs import replace
 
 from signet_conformance.trace import RELEASES, Header, encode
 from signet_recording_proxy.content_coding import all_installed

@@ -7,8 +7,10 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from signet_conformance.cli.inputs import trace_files
 from signet_conformance.cli.recordings import read_recording
@@ -25,8 +27,7 @@ _REST = 3
 _BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """One state of the recordings. `version` counts them from 1, `new` are findings that were not there before."""
 
     version: int

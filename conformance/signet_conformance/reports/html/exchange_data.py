@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
@@ -33,8 +34,7 @@ AROUND = 2
 """Exchanges on each side of a breaching one whose bodies come before those of the others."""
 
 
-@dataclass(slots=True)
-class Budget:
+class Budget(Struct):
     """What a page may still grow by, in characters: rows, bodies about breaches, other bodies."""
 
     rows: int = 4_000_000
@@ -53,8 +53,7 @@ class Strings:
         return -1 if text is None else self.kept.setdefault(printable(text, limit), len(self.kept))
 
 
-@dataclass(slots=True)
-class _Kept:
+class _Kept(Struct):
     """What is kept of a trace."""
 
     rows: list[list[int | float]] = field(default_factory=list)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Self, TextIO
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from signet_conformance import __version__
 from signet_conformance.engine import Judged
@@ -161,8 +162,7 @@ def _listed(notes: Sequence[str]) -> Markup:
     return element("ul", (element("li", printable(note, 600)) for note in notes), class_="plain")
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(Struct, frozen=True):
     """A trace in the list of them; `place` is its name in addresses of the page."""
 
     path: str

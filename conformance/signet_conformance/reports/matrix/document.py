@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from signet_conformance.contract import contract_versions, document, version_document
 from signet_conformance.errors import UsageError, printable
@@ -25,8 +26,7 @@ USED, UNUSED, DRIFT, SEEN, ABSENT = "used", "declared only", "drift", "seen", "-
 """Declared and observed; declared, not observed; observed, not declared; observed, nothing is declared; neither."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """One connector in one report.
 
     `harness` is the release of the real program that it ran in; None where the kit played its harness.
@@ -136,8 +136,7 @@ def _column(name: str, traces: Sequence[ReportTrace], report: Report, path: str,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """A requirement that a connector breaches in one lane and not in the other; None where it was not judged."""
 
     name: str

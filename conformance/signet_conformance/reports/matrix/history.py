@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from signet_conformance.contract import contract_versions
 from signet_conformance.finding import Verdict
@@ -22,16 +23,14 @@ class May(StrEnum):
     NOT_SHOWN = "not shown"
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What a run answers, and why; `why` is empty where nothing stands against it."""
 
     may: May
     why: str
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Connector:
+class Connector(Struct, frozen=True, order=True):
     """A connector in one lane: in the real program, or where the kit plays its harness."""
 
     name: str

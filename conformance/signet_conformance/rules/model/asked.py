@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from signet_conformance.rules.model.wording import padded, plain
 from signet_conformance.trace.model import Body, Exchange
@@ -19,8 +20,7 @@ Role = Literal["system", "user", "assistant", "result"]
 """Who speaks; `system` stands for developers too, `result` is what a tool returned."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """One piece of what a request holds. Of a result: the id of its call, and whether it says that the tool failed."""
 
     role: Role
@@ -29,8 +29,7 @@ class Part:
     failed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ToolUse:
+class ToolUse(Struct, frozen=True):
     """A call of a tool by the model, as a later request repeats it; `arguments` is their JSON text."""
 
     id: str | None
@@ -38,8 +37,7 @@ class ToolUse:
     arguments: str
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(Struct, frozen=True, dict=True):
     """One request to the model.
 
     `t0`, when it was sent, is in the time of the daemon's recording. A request is `whole` unless its body was cut by

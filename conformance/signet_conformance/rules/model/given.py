@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from signet_conformance.facts import PROMPT, START, Call, Recording
 from signet_conformance.rules.model.wording import marker_lines, padded, says
@@ -13,8 +15,7 @@ from signet_conformance.trace.marks import StepMark
 _PARENTS = ("parentSessionKey", "parentKey", "parentId", "parentID")
 
 
-@dataclass(frozen=True)
-class Given:
+class Given(Struct, frozen=True, dict=True):
     """A text that an answer gave to inject. `lines` are those that it is known by, in plain wording."""
 
     call: Call

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from signet_conformance.facts import Call
 from signet_conformance.finding import Finding, Side, Verdict

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import inf
+
+from msgspec import Struct
 
 from signet_conformance.facts import Recording, text_or_none
 from signet_conformance.rules.model.asked import Asked, asked
@@ -13,8 +14,7 @@ from signet_conformance.rules.steps import step_end
 from signet_conformance.trace.marks import SkippedMark, StepMark, StepName, marks_of
 
 
-@dataclass(frozen=True)
-class Turn:
+class Turn(Struct, frozen=True, dict=True):
     """One turn of the user, with what the model was asked meanwhile.
 
     `low` and `high` are the numbers between which it lies in the daemon's recording; at `over` the kit may already have

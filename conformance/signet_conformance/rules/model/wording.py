@@ -5,7 +5,8 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _REDACTED = re.compile(r"<redacted:[^>\s]{1,40}>")
 _ESCAPED_BLANK = re.compile(r"\\+[nrt]")
@@ -66,8 +67,7 @@ def shortened(texts: Iterable[str]) -> bool:
     return any(_SHORTENED.search(text) for text in texts)
 
 
-@dataclass(frozen=True, slots=True)
-class Presence:
+class Presence(Struct, frozen=True):
     """How many of the lines of a text stand in another."""
 
     present: int
