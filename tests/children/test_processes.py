@@ -166,7 +166,7 @@ def test_child_that_reads_nothing() -> None:
     """A message that the pipe cannot take waits for its deadline and no longer."""
     with child(WITHOUT_READING) as process:
         assert process.receive(LONG_S)["pid"] == process.pid
-        with pytest.raises(ChildTimeoutError, match=r"the probe did not read its input for 0\.2 s"):
+        with pytest.raises(ChildTimeoutError, match=r"the probe did not read its input within 0\.2 s"):
             process.send({"text": "x" * 1_000_000}, SHORT_S)
 
 

@@ -15,12 +15,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self, cast
 
 from signet_conformance.children import forks, watchdog
-from signet_conformance.children.cpu_time import cpu_of, note_cpu
+from signet_conformance.children.cpu_time import cpu_of, cpu_with_descendants, note_cpu
+from signet_conformance.children.deadline import Deadline
 from signet_conformance.errors import KitError, SignetConformanceError, printable
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
@@ -123,14 +125,14 @@ class LineProcess:
         rest = memoryview(json.dumps(message).encode() + b"\n")
         if self._stdin.closed:
             raise self._ended()
-        deadline = time.monotonic() + timeout_s
+        deadline = self.deadline(timeout_s)
         writable = select.poll()
         writable.register(self._stdin.fileno(), select.POLLOUT)
         while rest:
-            if not writable.poll(max(0.0, deadline - time.monotonic()) * 1000):
-                raise ChildTimeoutError(
-                    f"{self.name} did not read its input for {timeout_s:g} s", remedy=self._advice()
-                )
+            if not writable.poll(min(deadline.left_s(), _LOOK_S) * 1000):
+                if deadline.left_s():
+                    continue
+                raise ChildTimeoutError(f"{self.name} did not read its input {deadline.words()}", remedy=self._advice())
             try:
                 rest = rest[os.write(self._stdin.fileno(), rest) :]
             except BlockingIOError:
@@ -138,9 +140,13 @@ class LineProcess:
             except OSError:
                 raise self._ended() from None
 
-    def receive(self, timeout_s: float) -> dict[str, Any]:
-        """The next JSON object on stdout; raise when nothing comes within `timeout_s`, or something else."""
-        line = self._next_line(timeout_s)
+    def deadline(self, timeout_s: float) -> Deadline:
+        """The end of so many seconds, for several answers of the child."""
+        return Deadline(timeout_s, partial(cpu_with_descendants, self._process.pid))
+
+    def receive(self, within: float | Deadline) -> dict[str, Any]:
+        """The next JSON object on stdout; raise when nothing comes within so many seconds, or something else."""
+        line = self._next_line(within if isinstance(within, Deadline) else self.deadline(within))
         if line is None:
             raise self._ended()
         try:
@@ -225,17 +231,17 @@ class LineProcess:
             self._cpu_noted = True
             note_cpu(self.name, seconds)
 
-    def _next_line(self, timeout_s: float) -> bytes | None:
+    def _next_line(self, deadline: Deadline) -> bytes | None:
         """The next line of the child's output; None when its output, or the child, has ended before one."""
-        deadline = time.monotonic() + timeout_s
         ended_at: float | None = None
         with self._receiving:
             while not self._answers and not self._output_ended:
-                now = time.monotonic()
-                if self._read_answers(max(0.0, min(deadline - now, _LOOK_S))):
+                left_s = deadline.left_s()
+                if self._read_answers(min(left_s, _LOOK_S)):
                     continue
-                if now >= deadline:
-                    raise ChildTimeoutError(f"{self.name} gave no answer within {timeout_s:g} s", remedy=self._advice())
+                if not left_s:
+                    raise ChildTimeoutError(f"{self.name} gave no answer {deadline.words()}", remedy=self._advice())
+                now = time.monotonic()
                 # Whoever left the group with the child's output may keep it open for ever: its own end counts.
                 if ended_at is None and self._has_ended():
                     ended_at = now

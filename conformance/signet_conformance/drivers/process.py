@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from enum import StrEnum
 from typing import Any
 
+from signet_conformance.children.deadline import Deadline
 from signet_conformance.children.processes import ChildEndedError, ChildTimeoutError, LineProcess
 from signet_conformance.drivers.redacted import redacted
 from signet_conformance.errors import NothingTestedError, SignetConformanceError, TargetError, printable
@@ -122,8 +122,8 @@ class DriverProcess:
     def _ask(self, request: Mapping[str, Any], timeout_s: float, on_event: OnEvent) -> Mapping[str, Any]:
         self._next_id += 1
         self._send({"id": self._next_id, **request})
-        deadline = time.monotonic() + timeout_s
-        while "event" in (answer := self._receive(deadline, timeout_s)):
+        deadline = self._process.deadline(timeout_s)
+        while "event" in (answer := self._receive(deadline)):
             on_event(answer)
             self._send({"op": "go"})
         if answer.get("id") != self._next_id:
@@ -138,17 +138,16 @@ class DriverProcess:
         with self._told_apart():
             self._process.send(request)
 
-    def _receive(self, deadline: float, timeout_s: float) -> Mapping[str, Any]:
-        with self._told_apart(f"{self._process.name} gave no answer within {timeout_s:g} s"):
-            return self._process.receive(max(0.0, deadline - time.monotonic()))
+    def _receive(self, deadline: Deadline) -> Mapping[str, Any]:
+        with self._told_apart():
+            return self._process.receive(deadline)
 
     @contextlib.contextmanager
-    def _told_apart(self, silence: str | None = None) -> Iterator[None]:
-        """Say how the program broke off; `silence` says it where that was by giving no answer."""
+    def _told_apart(self) -> Iterator[None]:
+        """Say how the program broke off."""
         try:
             yield
         except ChildTimeoutError as failure:
-            failure.message = silence or failure.message
             raise self._broken(Broken.SILENT, failure) from None
         except ChildEndedError as failure:
             raise self._broken(Broken.ENDED, failure) from None

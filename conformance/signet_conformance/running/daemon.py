@@ -258,12 +258,13 @@ def _healthy(url: str) -> bool:
 
 
 def _wait_healthy(url: str, timeout_s: float, choice: str, process: LineProcess | None = None, mark: str = "") -> None:
-    deadline = time.monotonic() + timeout_s
+    ends = time.monotonic() + timeout_s
+    deadline = None if process is None else process.deadline(timeout_s)
     while not _healthy(url):
         ended = process is not None and process.returncode is not None
         if ended and mark and marked(mark):
             raise _background(choice)
-        if ended or time.monotonic() > deadline:
+        if ended or (time.monotonic() > ends if deadline is None else not deadline.left_s()):
             tail = "" if process is None else "".join(f"\n    {line}" for line in process.tail())
             raise NothingTestedError(
                 "the daemon ended before it answered" if ended else f"no daemon answers GET {url}/health",

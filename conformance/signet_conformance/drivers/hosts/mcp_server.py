@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -63,9 +62,9 @@ class McpServer:
     def _ask(self, method: str, params: Mapping[str, Any], timeout_s: float) -> Mapping[str, Any]:
         self._next_id += 1
         self._process.send({"jsonrpc": "2.0", "id": self._next_id, "method": method, "params": dict(params)})
-        deadline = time.monotonic() + timeout_s
+        deadline = self._process.deadline(timeout_s)
         while True:
-            message = self._process.receive(max(0.0, deadline - time.monotonic()))
+            message = self._process.receive(deadline)
             if "method" in message:
                 self._refuse(message)
             elif message.get("id") == self._next_id:

@@ -1,0 +1,68 @@
+"""How long a child is waited for: so many seconds, and longer where it works and the machine is too busy for it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+PRESSURE = Path("/proc/pressure/cpu")
+"""Where Linux counts the microseconds in which some program waited for a processor."""
+MOST_TIMES = 4
+"""How many times the seconds that were asked for a child is waited for at the most."""
+IDLE_S = 5.0
+"""Whoever did nothing for so long beyond its seconds would do nothing on an idle machine either."""
+_LOOK_S = 1.0
+
+
+class Deadline:
+    """The end of `timeout_s` seconds on `clock`, or later.
+
+    A machine that has work for many processors and few of them makes every program slow. The time since the beginning
+    in which some program waited for a processor is given once more, as long as `worked` grows, which tells the CPU
+    seconds of the child; where nobody counts that time, nothing is given.
+    """
+
+    def __init__(
+        self, timeout_s: float, worked: Callable[[], float], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._timeout_s = timeout_s
+        self._worked = worked
+        self._clock = clock
+        self._begun = clock()
+        self._waited_s = waited_for_a_processor()
+        self._work = -1.0
+        self._last_work = self._last_look = self._begun
+
+    def left_s(self) -> float:
+        """The seconds that are left; none where it is over."""
+        now = self._clock()
+        left_s = self._begun + self._timeout_s - now
+        return max(0.0, left_s if left_s > 0 else left_s + self._more_s(now))
+
+    def words(self) -> str:
+        """How long was waited, as what follows `no answer`."""
+        beyond_s = self._clock() - self._begun - self._timeout_s
+        given = f", nor in the {beyond_s:.0f} s that it had more, for the machine is busy" if beyond_s >= 1 else ""
+        return f"within {self._timeout_s:g} s{given}"
+
+    def _more_s(self, now: float) -> float:
+        waited_s = waited_for_a_processor()
+        if self._waited_s is None or waited_s is None:
+            return 0.0
+        if self._work < 0 or now - self._last_look >= _LOOK_S:
+            work, self._last_look = self._worked(), now
+            if work > self._work:
+                self._work, self._last_work = work, now
+        if now - self._last_work > IDLE_S:
+            return 0.0
+        return min(waited_s - self._waited_s, (MOST_TIMES - 1) * self._timeout_s)
+
+
+def waited_for_a_processor() -> float | None:
+    """The seconds since the machine began in which some program waited for a processor; None where nobody counts."""
+    try:
+        some = PRESSURE.read_text().splitlines()[0]
+        return int(some.rpartition("total=")[2]) / 1e6
+    except (OSError, ValueError, IndexError):
+        return None
