@@ -174,12 +174,21 @@ SPEAKS = {"declared": {"agents": ["atlas-agent"], "capabilities": ["session-star
 TURN = {"mark": "step", "data": {"step": "prompt", "session": "s1", "index": 2, "text": "again", "reply": "yes"}}
 
 
-@pytest.mark.parametrize(("away", "expected"), [(True, "PASS"), (False, "WARN")])
-def test_prompt_may_be_submitted_when_the_tools_of_its_turn_are_done(tmp_path: Path, away: bool, expected: str) -> None:
-    """A host may tell its plugin of a turn at the turn's end, where nothing listened."""
+@pytest.mark.parametrize(
+    ("kind", "away", "expected"),
+    [("tool", True, "PASS"), ("tool", False, "WARN"), ("undo", True, "WARN"), ("compact", True, "WARN")],
+)
+def test_prompt_may_be_submitted_when_the_tools_of_its_turn_are_done(
+    tmp_path: Path, kind: str, away: bool, expected: str
+) -> None:
+    """A host may tell its plugin of a turn at the turn's end, where nothing listened; another step is of no turn.
+
+    What the user does in another session meanwhile ends no turn.
+    """
     first = [step("start", 0), START, step("prompt", 1), PROMPT]
-    tool = [AWAY, step("tool", 3), BACK] if away else [step("tool", 3)]
-    judged = judge(build(tmp_path / "trace.jsonl", [*first, TURN, *tool, step("end", 4)], SPEAKS))
+    beside = [step("compact", 5, "s0"), step("compact", 6, "s9")]
+    after = [*beside, AWAY, step(kind, 3), BACK] if away else [*beside, step(kind, 3)]
+    judged = judge(build(tmp_path / "trace.jsonl", [*first, TURN, *after, step("end", 4)], SPEAKS))
     assert judged.judgements["SIG-PROMPT-011"].verdict == expected
 
 

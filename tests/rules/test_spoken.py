@@ -127,10 +127,48 @@ def test_what_was_to_be_submitted_is_told(tmp_path: Path) -> None:
 
 def test_key_of_another_session_is_named(tmp_path: Path) -> None:
     """A turn that is told in the wrong session is lost to its own, and the reader is led to the request."""
-    items = [*SUBMITTED, step("start"), start(), said("b"), prompt("c"), prompt("b"), step("end")]
+    told = [prompt("gamma"), prompt("alpha"), prompt("beta")]
+    items = [*SUBMITTED, step("start"), start(), said("beta"), *told, step("end")]
     finding = judged(tmp_path, items).findings[0]
     assert finding.message == "step 9: the user's turn is submitted under the key of another session"
-    assert (finding.received, finding.exchanges, finding.pointer) == ("k0", (9,), "/request/body/json/sessionKey")
+    assert (finding.received, finding.exchanges, finding.pointer) == ("k0", (10,), "/request/body/json/sessionKey")
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [said("a"), step("end")],
+        [said("b"), step("end"), said("b", "s0"), prompt("b")],
+    ],
+)
+def test_text_that_another_session_says_in_another_step_is_its_own(items: Sequence[Item], tmp_path: Path) -> None:
+    """A turn was told under a wrong key only where its text came in its own step; else it was never told."""
+    finding = judged(tmp_path, [*SUBMITTED, step("start"), start(), *items]).findings[0]
+    assert finding.message == "step 9: the user's turn is never submitted"
+
+
+OTHER_TURNS = ("Fix the host", "Fix my host", "Fix the first host")
+GIVEN = "Write the notes of 3 May"
+AS_GIVEN = "the prompt does not arrive as it was given"
+OTHER_TEXTS: Mapping[str, str] = {
+    "> Fix the host <": "the text of another turn, in the host's envelope",
+    "> Fix my host <": AS_GIVEN,
+    "> Fix the first host <": "the text of another turn, in the host's envelope",
+    "Write th? notes ?f 3 May": "the prompt arrives with characters replaced",
+    "Write th\ufffd notes of 3 May": "the prompt arrives with characters replaced",
+    "the notes of 3 May": AS_GIVEN,
+    "???": AS_GIVEN,
+}
+
+
+@pytest.mark.parametrize("text", OTHER_TEXTS)
+def test_what_was_done_to_a_text(text: str, tmp_path: Path) -> None:
+    """A finding says it where it can be seen; twelve letters are enough to know another turn by."""
+    turns = [step("prompt", text=given, reply="one") for given in (*OTHER_TURNS, GIVEN)]
+    items = [step("start"), start(), *turns, hook("user-prompt-submit", "k1", userMessage=text)]
+    trace = build(tmp_path / "trace.jsonl", items, shared=False)
+    findings = judge(trace, frozenset({"SIG-PROMPT-010"})).judgements["SIG-PROMPT-010"].findings
+    assert [finding.message for finding in findings] == [OTHER_TEXTS[text]]
 
 
 def test_steps_that_are_no_prompts_are_no_subjects(tmp_path: Path) -> None:
@@ -152,4 +190,6 @@ def test_late_submission_holds_what_was_said_in_its_step(text: str, verdict: str
         *[step("end"), hook("session-end", "k1", transcript=told)],
     ]
     trace = build(tmp_path / "trace.jsonl", items, shared=False)
-    assert judge(trace, frozenset({"SIG-PROMPT-010"})).judgements["SIG-PROMPT-010"].verdict == verdict
+    judgement = judge(trace, frozenset({"SIG-PROMPT-010"})).judgements["SIG-PROMPT-010"]
+    assert judgement.verdict == verdict
+    assert [finding.exchanges for finding in judgement.findings] == ([] if text == "a" else [(5, 9)])

@@ -12,21 +12,25 @@ import pytest
 from signet_conformance.facts import Recording
 from signet_conformance.rules.steps import (
     agent_of_session,
+    another_session,
     disturbed_between,
     end_is_owed,
     end_may_be_lost,
     is_another_session,
     is_disturbed,
+    is_of_one_turn,
     last_opening,
     lost_start,
     marked_agent,
     of_another_step,
     outage_lasts,
+    project_of_session,
     prompt_steps,
     session_of,
     start_was_disturbed,
     step_before,
     step_end,
+    stopped_between,
     was_silent,
 )
 from signet_conformance.trace.marks import StepMark, StepName
@@ -41,7 +45,7 @@ def mark(name: str, **data: Any) -> Item:
     return {"mark": name, "data": data}
 
 
-def step(kind: str, session: str | None = "s1", **more: Any) -> Item:
+def step(kind: str | None, session: str | None = "s1", **more: Any) -> Item:
     """A step that was given to the connector."""
     return mark("step", step=kind, session=session, **more)
 
@@ -78,6 +82,8 @@ POLICY = {"request": {"method": "GET", "path": "/api/marketplace/mcp/policy"}}
 UNHEARD = {**prompt(), "response": None}
 CLOSED, OPENED = mark("fault", kind="refuse", on=True), mark("fault", kind="refuse", on=False)
 RESET_ON, RESET_OFF = mark("fault", kind="reset", on=True), mark("fault", kind="reset", on=False)
+SLOW, QUICK = mark("fault", kind="delay", on=True), mark("fault", kind="delay", on=False)
+STOPPED = mark("handler", event="Hook", outcome="timed_out")
 
 
 @pytest.fixture
@@ -129,6 +135,43 @@ def test_agent_of_a_session(agents: Sequence[str | None], agent: str | None, rec
 
 
 @pytest.mark.parametrize(
+    ("projects", "project"),
+    [(["a"], "a"), (["a", "a"], "a"), (["a", "b"], None), (["a", None, " "], "a"), ([None], None)],
+)
+def test_project_of_a_session(projects: Sequence[str | None], project: str | None, recorded: Any) -> None:
+    """The one that the steps of a key's session name; none where they name two."""
+    recording = recorded(*(step("start", project=name) for name in projects), start(), step("start", "s2", project="c"))
+    assert project_of_session(recording, "k1") == project
+    assert project_of_session(recording, None) is None
+
+
+@pytest.mark.parametrize(
+    ("items", "session"),
+    [
+        ([step("tool"), recall("k1")], None),
+        ([step("tool", "s2"), recall("k1")], "s1"),
+        ([step("tool", "s0"), recall("k1")], "s1"),
+        ([step("tool", "s2", parent="s1"), recall("k1")], None),
+        ([step("tool", "s2"), recall("k2")], None),
+        ([step("prompt", "s2"), recall("k1")], None),
+        ([step("undo", "s2"), recall("k1")], None),
+    ],
+)
+def test_session_of_a_key_that_is_not_that_of_the_step(
+    items: Sequence[Item], session: str | None, recorded: Any
+) -> None:
+    """Told of a tool's call alone, where its key is known and the two are not related."""
+    recording = recorded(step("start"), start(), *items)
+    assert another_session(recording, recording.calls[-1]) == session
+
+
+def test_key_of_a_call_without_a_step_is_not_of_another_session(recorded: Any) -> None:
+    """Though a later step shows which session it is of."""
+    recording = recorded(recall("k1"), step("start"), start())
+    assert another_session(recording, recording.calls[0]) is None
+
+
+@pytest.mark.parametrize(
     ("items", "agent"),
     [
         ([step("start", agent="a"), start()], "a"),
@@ -156,10 +199,22 @@ def test_agent_of_a_call(items: Sequence[Item], agent: str | None, recorded: Any
         ([CLOSED, step("start", "s2"), OPENED, step("prompt"), prompt()], False),
         ([CLOSED, step("start", None), OPENED, step("prompt", None), prompt()], False),
         ([CLOSED, OPENED, prompt()], False),
+        ([step("start"), step("prompt"), prompt(), CLOSED], False),
+        ([CLOSED, step("start"), step("prompt"), UNHEARD], True),
+        ([step("start"), CLOSED, step("clear"), OPENED, prompt()], True),
+        ([step("start"), CLOSED, step("clear"), OPENED, PRE], True),
+        ([step("start"), CLOSED, step("clear"), OPENED, end()], False),
+        ([step("start"), CLOSED, step("resume"), OPENED, step("clear"), end()], True),
+        ([step("start"), STOPPED, prompt()], True),
+        ([step("start"), STOPPED, step("resume"), prompt()], False),
+        ([step("start"), step("resume"), STOPPED, prompt()], True),
     ],
 )
 def test_a_start_that_may_be_lost(items: Sequence[Item], lost: bool, recorded: Any) -> None:
-    """The session of the call was opened when nothing listened, and not again since."""
+    """The session of the call was opened when nothing listened or the host stopped a hook, and not again since.
+
+    An end in the step of a clear is of the session that was opened before.
+    """
     recording = recorded(*items)
     assert bool(lost_start(recording, recording.calls[-1])) is lost
 
@@ -265,6 +320,8 @@ def test_last_opening_of_a_session(recorded: Any) -> None:
         ([step("resume"), start(), step("clear"), start()], True),
         ([step("clear"), PROBE, step("start"), PROBE], True),
         ([step("start"), POLICY, step("resume"), POLICY], True),
+        ([step("prompt"), prompt(), step("prompt"), prompt()], True),
+        ([step("start"), PRE, step("resume"), PRE], False),
         ([step("start"), POLICY, POLICY], False),
         ([step("start"), POLICY, step("tool"), POLICY], False),
         ([step("start"), PROBE, step("prompt"), PROBE], False),
@@ -282,6 +339,54 @@ def test_what_the_user_asked_for_once_more(items: Sequence[Item], another: bool,
     """Two steps that ask for it, with a call in each: who clears a session ends it and opens it anew."""
     recording = recorded(*items)
     assert of_another_step(recording, *recording.calls[-2:]) is another
+
+
+@pytest.mark.parametrize(
+    ("items", "one"),
+    [
+        ([step("prompt"), prompt(), prompt()], True),
+        ([step("prompt"), prompt(), step("prompt"), prompt()], False),
+        ([step("tool"), prompt(), prompt()], False),
+        ([step("end"), prompt(), prompt()], False),
+        ([prompt(), step("prompt"), prompt()], False),
+        ([prompt(), prompt()], False),
+    ],
+)
+def test_prompts_of_one_turn(items: Sequence[Item], one: bool, recorded: Any) -> None:
+    """Two that were submitted in one step in which the user said something."""
+    recording = recorded(*items)
+    assert is_of_one_turn(recording, *recording.calls) is one
+
+
+@pytest.mark.parametrize(
+    ("items", "stopped"),
+    [
+        ([step("prompt"), STOPPED], True),
+        ([step("prompt", index=1), mark("handler", index=1, outcome="timed_out")], True),
+        ([step("prompt", index=1), mark("handler", index=0, outcome="timed_out")], False),
+        ([step("prompt"), mark("handler", outcome="failed")], False),
+        ([step("prompt"), mark("handler", outcome="unloaded")], False),
+        ([STOPPED], False),
+        ([SLOW, step("prompt"), STOPPED, QUICK], False),
+        ([step("prompt"), SLOW, STOPPED, QUICK], False),
+        ([SLOW, step("prompt"), QUICK, STOPPED], False),
+        ([SLOW, QUICK, step("prompt"), STOPPED], True),
+        ([step("prompt"), STOPPED, SLOW, QUICK], True),
+        ([RESET_ON, step("prompt"), STOPPED, RESET_OFF], True),
+    ],
+)
+def test_a_handler_that_the_host_stopped(items: Sequence[Item], stopped: bool, recorded: Any) -> None:
+    """It was stopped at its timeout, and no fault held its answers up."""
+    assert stopped_between(recorded(*items), 0, inf) is stopped
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "stopped"), [(1, 6, True), (3, 4, True), (1, 2, False), (6, 7, False), (0, 1, False)]
+)
+def test_when_a_handler_was_stopped(low: int, high: int, stopped: bool, recorded: Any) -> None:
+    """At some time between its step and the mark."""
+    recording = recorded(prompt(), prompt(), step("prompt"), prompt(), STOPPED, prompt())
+    assert stopped_between(recording, low, high) is stopped
 
 
 SWITCHES: Mapping[str, tuple[Sequence[Item], list[tuple[int, float]]]] = {
@@ -373,10 +478,14 @@ def test_a_session_beside_another(items: Sequence[Item], another: bool, recorded
         (["start", "prompt", "clear", "end"], True),
         (["start", "prompt", "clear", "prompt"], False),
         (["prompt"], False),
+        (["prompt", "tool"], False),
+        (["prompt", "tool", "tool"], False),
+        (["prompt", "start"], True),
         (["end"], True),
+        ([None], True),
     ],
 )
-def test_a_session_in_which_nothing_was_said(kinds: Sequence[str], silent: bool, recorded: Any) -> None:
+def test_a_session_in_which_nothing_was_said(kinds: Sequence[str | None], silent: bool, recorded: Any) -> None:
     """No prompt was given since it was opened last; a clear ends what came before; other sessions are apart."""
     recording = recorded(step("prompt", "s0"), step("prompt", "s2"), *map(step, kinds), end(), step("prompt"))
     assert was_silent(recording, len(kinds) + 3) is silent
