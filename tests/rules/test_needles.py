@@ -87,6 +87,22 @@ def test_prose_is_found_where_a_plain_search_finds_it(
     assert (number in right) if right else number is None
 
 
+SHARED = "The staging host is called atlas"
+
+
+@pytest.mark.parametrize("count", [3, 11, 12, 13, 16])
+@pytest.mark.parametrize("distant", [False, True])
+def test_needles_that_share_their_longest_line_are_told_apart(count: int, distant: bool) -> None:
+    """However many they are, at hand or in a file; each counts from its number on."""
+    needles = {f"{letter}\n{SHARED}\n{letter}": seq for seq, letter in enumerate("ponmlkjihgfedcba"[:count], start=1)}
+    at = {seq * Needles.PLACES: needle for needle, seq in needles.items()}
+    elsewhere = Distants(Distant.of(needle, place) for place, needle in at.items())
+    known = Needles({}, elsewhere, at.__getitem__) if distant else Needles(needles)
+    for needle, seq in needles.items():
+        assert known.first_in(f"z{needle}z", 20) == seq
+        assert known.first_in(f"z{needle}z", seq) is None
+
+
 @given(st.lists(PROSE | NEEDLE, max_size=6))
 @example(["ab", "# Notes of the week\nThe staging host is called atlas\nx"])
 def test_distant_needles_come_out_of_columns_as_they_went_in(needles: list[str]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from signet_conformance.engine import judge
 from tests.support.case_traces import KEYED, build
@@ -116,3 +117,19 @@ def test_end_of_an_unused_session_has_no_transcript_however_often_it_is_told(
     told = hook("session-end", "k-2", transcript="user: next")
     items = [*STARTED, *used, *cleared, *late, step("end", "s1", 4), told]
     assert verdict(tmp_path, "SIG-END-003", *items) == expected
+
+
+@pytest.mark.parametrize(("growing", "expected"), [(True, "INCONCLUSIVE"), (False, "WARN")])
+def test_session_may_be_ended_while_the_recording_still_grows(tmp_path: Path, growing: bool, expected: str) -> None:
+    """What has not happened yet may still happen."""
+    items = [hook("session-start", "k-1"), hook("session-start", "k-2"), hook("session-end", "k-2")]
+    trace = replace(build(tmp_path / "trace.jsonl", items), growing=growing)
+    assert judge(trace).judgements["SIG-END-010"].verdict == expected
+
+
+def test_session_that_is_ended_late_is_told_while_the_recording_still_grows(tmp_path: Path) -> None:
+    """The end that came shows the order."""
+    late = [hook("user-prompt-submit", "k-2"), hook("session-end", "k-1")]
+    items = [hook("session-start", "k-1"), hook("session-start", "k-2"), *late]
+    trace = replace(build(tmp_path / "trace.jsonl", items), growing=True)
+    assert judge(trace).judgements["SIG-END-010"].verdict == "WARN"

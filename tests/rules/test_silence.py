@@ -108,6 +108,8 @@ def test_silence_of_a_session_that_began_in_the_outage_is_none(began: str, expec
 
 UNDECIDED = {
     "no step mark": [hook("session-start"), ON, LOST, OFF],
+    "no mark tells of a fault": [*START, step("prompt", 1), LOST, *GOES_ON],
+    "a fault that came later is never switched off": [*START, step("prompt", 1), LOST, ON, *GOES_ON],
     "the fault is never switched off": [*START, ON, step("prompt", 1), LOST, *GOES_ON],
     "no end was given": [*START, ON, step("prompt", 1), LOST, OFF, step("prompt", 2)],
     "no prompt was given": [*START, ON, step("prompt", 1), LOST, OFF, step("end", 2)],
@@ -152,7 +154,8 @@ UNDECIDED = {
 @pytest.mark.parametrize("why", UNDECIDED)
 def test_other_silence_decides_nothing(why: str, tmp_path: Path) -> None:
     """Where something else explains the silence, or nothing shows it, the requirement stays open."""
-    assert verdict(tmp_path, "SIG-FAIL-001", UNDECIDED[why]) == "INCONCLUSIVE"
+    judgement = judge(build(tmp_path / "trace.jsonl", UNDECIDED[why])).judgements["SIG-FAIL-001"]
+    assert judgement.message == "the daemon was unreachable, and no prompt follows that would show the next turn"
 
 
 def test_a_hook_after_the_fault_is_no_silence(tmp_path: Path) -> None:
@@ -205,6 +208,13 @@ def test_who_was_never_heard_did_not_fall_silent(tmp_path: Path) -> None:
 def test_a_failure_after_the_fault_was_over_is_another(tmp_path: Path) -> None:
     """What the daemon itself answered since is not undone by switching the fault off before."""
     items = [*START, ON, step("prompt", 1), OFF, step("prompt", 2), FAILED, *GOES_ON]
+    assert verdict(tmp_path, "SIG-FAIL-003", items) == "INCONCLUSIVE"
+
+
+def test_a_failed_recall_after_the_fault_was_over_is_another(tmp_path: Path) -> None:
+    """Also where no hook of the session's own life was sent since."""
+    recall = hook("recall", 500, {"error": "no"})
+    items = [*START, step("prompt", 1), hook("user-prompt-submit"), ON, OFF, step("tool", 2), recall, *GOES_ON]
     assert verdict(tmp_path, "SIG-FAIL-003", items) == "INCONCLUSIVE"
 
 
