@@ -88,19 +88,65 @@ def test_prose_is_found_where_a_plain_search_finds_it(
 
 
 SHARED = "The staging host is called atlas"
+KINDS = {"one line": f"{{0}}\n{SHARED}\n{{1}}", "no line": "{1}" + "q" * 40}
+"""Texts that share their longest line, and texts that have none; each is longer than the one before."""
 
 
-@pytest.mark.parametrize("count", [3, 11, 12, 13, 16])
+def told(kind: str, count: int, *, distant: bool) -> tuple[dict[str, int], Needles]:
+    """Texts with their numbers, from 1, and the search for them: at hand, or in a file, by places."""
+    texts = {KINDS[kind].format(letter, letter * n): n for n, letter in enumerate("ponmlkjihgfedcba"[:count], start=1)}
+    if not distant:
+        return texts, Needles(texts)
+    at = {seq * Needles.PLACES + seq % Needles.PLACES: text for text, seq in texts.items()}
+    return texts, Needles({}, Distants(Distant.of(text, place) for place, text in at.items()), at.__getitem__)
+
+
+@pytest.mark.parametrize("count", [3, 12, 13, 16])
 @pytest.mark.parametrize("distant", [False, True])
-def test_needles_that_share_their_longest_line_are_told_apart(count: int, distant: bool) -> None:
-    """However many they are, at hand or in a file; each counts from its number on."""
-    needles = {f"{letter}\n{SHARED}\n{letter}": seq for seq, letter in enumerate("ponmlkjihgfedcba"[:count], start=1)}
-    at = {seq * Needles.PLACES: needle for needle, seq in needles.items()}
-    elsewhere = Distants(Distant.of(needle, place) for place, needle in at.items())
-    known = Needles({}, elsewhere, at.__getitem__) if distant else Needles(needles)
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_of_some_needles_is_found_from_its_number_on(kind: str, count: int, distant: bool) -> None:
+    """However many they are, at hand or in a file, by a line that they share or without one."""
+    texts, known = told(kind, count, distant=distant)
+    for needle, seq in texts.items():
+        for text in (needle, f"z{needle}z"):
+            assert [known.first_in(text, before) for before in (seq - 1, seq, seq + 1, 20)] == [None, None, seq, seq]
+    assert known.first_in("None of these. " * 9, 20) is None
+
+
+def test_needles_that_share_letters_at_other_places_are_told_apart() -> None:
+    """The later they stand in a text, the earlier it comes."""
+    shared = "ABCDEFGHIJKLMNOPQRSTUVWY"
+    needles = {
+        letter * n + shared + "q" * (36 - n): n for letter, n in zip("abcdefghijkl", range(12, 0, -1), strict=True)
+    }
+    needles |= {letter * 60: 20 for letter in "mn"}
+    known = Needles(needles)
     for needle, seq in needles.items():
-        assert known.first_in(f"z{needle}z", 20) == seq
-        assert known.first_in(f"z{needle}z", seq) is None
+        assert {known.first_in("z" * before + needle, 21) for before in range(25)} == {seq}
+
+
+def test_first_of_few_needles_is_told() -> None:
+    """Whatever the texts are."""
+    needles = {"a" * 40: 2, "b" * 40: 1, "c" * 40: 3}
+    assert Needles(needles).first_in("".join(needles), 9) == 1
+
+
+@pytest.mark.parametrize("count", [3, 16])
+@pytest.mark.parametrize(
+    ("kind", "pieces", "expected"),
+    [
+        ("one line", {"\n": [SHARED]}, True),
+        ("one line", {"\n": ["A line of other words"]}, False),
+        ("one line", {"\n": []}, False),
+        ("one line", {".": [SHARED]}, True),
+        ("one line", {}, True),
+        ("no line", {"\n": [SHARED], ".": [], "x": []}, True),
+    ],
+)
+def test_needle_may_occur(kind: str, pieces: dict[str, list[str]], expected: bool, count: int) -> None:
+    """Where a text has its longest line, where lines were not looked at, and where the needle has none."""
+    _, known = told(kind, count, distant=True)
+    assert known.may_occur({mark: [hash(piece) for piece in found] for mark, found in pieces.items()}) is expected
 
 
 @given(st.lists(PROSE | NEEDLE, max_size=6))
