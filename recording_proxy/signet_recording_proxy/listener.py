@@ -16,6 +16,7 @@ from signet_recording_proxy.upstream import Upstream
 
 _LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _MOST_ORIGINS_TOLD = 20
+_MOST_SHOWN = 2000
 PAGE_REFUSED = Answer(403, json={"error": "origin not allowed"}, headers=(("connection", "close"),))
 """The answer to a foreign page."""
 _TURNS_TO_CLOSE = 10
@@ -115,18 +116,19 @@ class Listener:
 
         Any page can make a browser send requests to this machine, and a daemon runs commands.
         """
-        for name, value in headers:
-            if name == "origin":
-                if self.origin_for(value) != self.upstream.url:
-                    return True
-            elif name == "sec-fetch-site" and value.strip().lower() == "cross-site":
-                return True
-        return False
+        origins = [value for name, value in headers if name == "origin"]
+        sites = {value.strip().lower() for name, value in headers if name == "sec-fetch-site"}
+        if "cross-site" in sites or any(self.origin_for(origin) != self.upstream.url for origin in origins):
+            return True
+        # An image or a script of a page on another port of this machine names no origin.
+        return "same-site" in sites and not origins
 
     def refuse_page(self, method: str, path: str, headers: Headers) -> None:
         """Mark that a page's request was refused; for each of the first origins, say so."""
         origin = next((value for name, value in headers if name == "origin"), "a page that names no origin")
-        self.recorder.mark(RefusedMark.NAME, RefusedMark(origin=origin, method=method, path=path).data)
+        # A page can send as many of them as it likes, each as long as it likes.
+        shown = RefusedMark(origin=origin[:_MOST_SHOWN], method=method[:_MOST_SHOWN], path=path[:_MOST_SHOWN])
+        self.recorder.mark(RefusedMark.NAME, shown.data)
         if origin not in self._refused_origins and len(self._refused_origins) < _MOST_ORIGINS_TOLD:
             self._refused_origins.add(origin)
             print(

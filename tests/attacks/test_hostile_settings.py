@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from signet_conformance.targets import load
+from signet_conformance.targets.files import first_of
+from signet_conformance.targets.parts import Place
 from signet_conformance.targets.settings import FILE, read_settings
 
 SETTINGS = '[targets.mine]\ndriver = "process"\ncommand = "./evil"\n'
@@ -53,6 +57,32 @@ def test_settings_in_a_folder_of_another_owner_are_not_looked_at(tmp_path: Path)
     (tmp_path / "theirs" / FILE).write_text(SETTINGS)
     os.chown(tmp_path / "theirs", 65534, 65534)
     assert read_settings(folder).targets == {}
+
+
+@AS_ROOT
+def test_a_link_of_another_owner_is_not_followed(tmp_path: Path) -> None:
+    """It leads to settings of ours, and their `{root}` would be the folder in which the link stands."""
+    folder = repository(tmp_path)
+    (tmp_path / "elsewhere.toml").write_text(SETTINGS)
+    link = tmp_path / "repository" / FILE
+    link.symlink_to(tmp_path / "elsewhere.toml")
+    assert read_settings(folder).targets != {}
+    os.chown(link, 65534, 65534, follow_symlinks=False)
+    assert read_settings(folder).targets == {}
+
+
+@AS_ROOT
+@pytest.mark.parametrize("theirs", ["dist/connector.mjs", "dist"])
+def test_a_connector_of_another_owner_is_not_found(tmp_path: Path, theirs: str) -> None:
+    """Nor one in a folder of another owner: what is found is run."""
+    connector = tmp_path / "dist" / "connector.mjs"
+    connector.parent.mkdir()
+    connector.write_text("")
+    target = replace(load("pi", tmp_path), root=tmp_path)
+    places = [Place(path="dist/connector.mjs")]
+    assert first_of(target, places) == connector
+    os.chown(tmp_path / theirs, 65534, 65534)
+    assert first_of(target, places) is None
 
 
 @AS_ROOT

@@ -26,6 +26,7 @@ FOREIGN = [
     {"Origin": "http://127.0.0.1:3850@evil.example"},
     {"Origin": "chrome-extension://abcdefghijklmnop"},
     {"Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Site": "same-site"},
     {"Sec-Fetch-Site": "Cross-Site", "Origin": "http://localhost:5173"},
 ]
 

@@ -163,3 +163,16 @@ def test_token_that_nobody_said(said: Any, verdict: Verdict, tmp_path: Path) -> 
     sent = {"method": "POST", "path": "/api/hooks/user-prompt-submit", "body": {"userMessage": TOKEN}}
     trace = build(tmp_path / "trace.jsonl", [step, {"request": sent}], shared=False)
     assert judge(trace, frozenset({"SIG-HTTP-009"})).judgements["SIG-HTTP-009"].verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"), [("my key is <redacted:3>", Verdict.INCONCLUSIVE), ("hello", Verdict.FAIL)]
+)
+def test_a_secret_that_was_said_has_another_token_where_it_is_escaped(
+    text: str, verdict: Verdict, tmp_path: Path
+) -> None:
+    """In the lines of a transcript of JSON, say: whose it is, nobody can tell then."""
+    step = {"mark": "step", "data": {"step": "prompt", "session": "s1", "text": text}}
+    sent = {"method": "POST", "path": "/api/hooks/session-end", "body": {"transcript": "User: <redacted:4>"}}
+    trace = build(tmp_path / "trace.jsonl", [step, {"request": sent}], shared=False)
+    assert judge(trace, frozenset({"SIG-HTTP-009"})).judgements["SIG-HTTP-009"].verdict is verdict

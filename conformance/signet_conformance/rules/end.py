@@ -279,13 +279,22 @@ def _is_boundary(end: Call) -> bool:
     return isinstance(reason, str) and reason in _BOUNDARY_REASONS
 
 
+def _after_its_repeats(recording: Recording, end: Call) -> Call | None:
+    """The next hook of an end's key; an end that failed, or whose answer was lost, may be said again first."""
+    for call in recording.later(end):
+        if end.accepted or call.operation != END or call.body.get("reason") != end.body.get("reason"):
+            return call
+        end = call
+    return None
+
+
 def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
     """An end gives the reason "clear" only when the context is discarded."""
     cleared = [call for call in recording.of(END) if call.body.get("reason") == "clear"]
     starts = recording.whole.of(START) if cleared else []
     last_start = starts[-1].seq if starts else -1
     for call in cleared:
-        following = next(iter(recording.later(call)), None)
+        following = _after_its_repeats(recording, call)
         step = step_before(recording, call.seq)
         ended = step is not None and step.step == StepName.END and session_of(recording, call.key) == step.session
         if ended and not end_is_owed(recording, call, StepName.CLEAR):

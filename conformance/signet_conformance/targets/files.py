@@ -39,11 +39,21 @@ def searched(root: Path) -> Iterator[Path]:
 
 
 def is_trusted(path: Path, root: Path) -> bool:
-    """Whether a path belongs to who runs this, or to the owner of `root`, as in a container."""
+    """Whether a path belongs to who runs this, to the owner of `root`, as in a container, or to the system's owner.
+
+    Of a link both it and what it leads to: anybody may link to a file of ours from a place of theirs.
+    """
     try:
-        return path.stat().st_uid in (os.geteuid(), root.stat().st_uid)
+        owners = {path.lstat().st_uid, path.stat().st_uid}
+        return owners <= {0, os.geteuid(), root.stat().st_uid}
     except OSError:
         return False
+
+
+def _is_trusted_below(folder: Path, path: Path, root: Path) -> bool:
+    """The same of a path below a folder, and of each folder on the way there."""
+    on_the_way = [each for each in path.parents if each != folder and folder in each.parents]
+    return all(is_trusted(each, root) for each in (path, *on_the_way))
 
 
 def find_file(target: Target) -> Path:
@@ -111,8 +121,8 @@ def _candidates(root: Path, places: Sequence[Place]) -> Iterator[Path]:
     for folder in searched(root):
         name = package_name(folder)
         for place in places:
-            if place.package is None or place.package == name:
-                yield folder / place.path
+            if place.package in (None, name) and _is_trusted_below(folder, path := folder / place.path, root):
+                yield path
 
 
 def release_of(path: Path) -> str | None:
@@ -180,5 +190,6 @@ def runtimes(target: Target, module: Path | None) -> Sequence[str]:
 
 def _search_path(root: Path) -> str:
     """PATH, then what the repository itself has installed, then where bun's own installer puts it."""
-    local = [str(folder / "node_modules" / ".bin") for folder in searched(root)]
+    installed = ((folder, folder / "node_modules" / ".bin") for folder in searched(root))
+    local = [str(programs) for folder, programs in installed if _is_trusted_below(folder, programs, root)]
     return os.pathsep.join([os.environ.get("PATH", os.defpath), *local, str(Path.home() / ".bun" / "bin")])

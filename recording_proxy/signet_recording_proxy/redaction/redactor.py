@@ -37,7 +37,7 @@ _HARMLESS_HEADER = b'["access-control-allow-credentials","true"]'
 _TOKEN = re.compile(r"<redacted:\d+>")
 _WORDS = re.compile(r"\S+")
 _UNFINISHED_WORD = re.compile(r"""[^\s"'<>,;]{1,4096}\Z""")
-_STORED_SECRETS = "/api/secrets/"
+_STORED_SECRETS = re.compile(r"/+api/+secrets/")
 _FORM_TYPE = "application/x-www-form-urlencoded"
 # A shorter secret, and a short one that is a plain word, may occur by chance.
 _LEARNED_SHORTEST = 8
@@ -96,7 +96,7 @@ class Redactor:
         None where anything in it has to be looked at closely, which most lines spare us. `line` may be changed.
         """
         request, response = line["request"], line["response"]
-        if request["path"].startswith(_STORED_SECRETS):
+        if _stores_a_secret(request["path"]):
             return None
         credentials = self._take_from_request(request)
         if response is not None:
@@ -106,7 +106,7 @@ class Redactor:
 
     def request(self, request: dict[str, Any]) -> Ready | None:
         """The `request` member of a line for `unsuspected`, ahead of the others. `request` may be changed."""
-        if request["path"].startswith(_STORED_SECRETS):
+        if _stores_a_secret(request["path"]):
             return None
         encoded = self._plain(request, self._take_from_request(request))
         return None if encoded is None else Ready(encoded, self._known.count)
@@ -126,10 +126,11 @@ class Redactor:
 
     def _take_from_request(self, request: dict[str, Any]) -> int:
         """Take out what its place gives away; how many headers hold credentials."""
+        stores = _stores_a_secret(request["path"])
         path = request["path"] = self._path(request["path"])
         request["query"] = [self._parameter(name, value) for name, value in request["query"]]
-        if path.startswith(_STORED_SECRETS):
-            request["body"] = self._stored_secret(request["method"], path, request["body"])
+        if stores:
+            request["body"] = self._stored_secret(request["method"], unquote(path), request["body"])
         self._take_from(request)
         return sum([name == "authorization" for name, _ in request["headers"]])
 
@@ -307,6 +308,11 @@ def _looked_at(encoded: bytes, credentials: int) -> bytes:
     """
     encoded = encoded.replace(_HARMLESS_HEADER, b'[""]')
     return encoded.replace(_CLEAN_HEADER, b'["', credentials) if credentials else encoded
+
+
+def _stores_a_secret(path: str) -> bool:
+    """Whether a daemon may take a path for that of a stored secret: it decodes what is percent-encoded."""
+    return "secrets" in (plain := unquote(path) if "%" in path else path) and _STORED_SECRETS.match(plain) is not None
 
 
 def _as_text(value: Any) -> str:

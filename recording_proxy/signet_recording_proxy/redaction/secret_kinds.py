@@ -106,6 +106,11 @@ Where an expression has a group, that is the secret. None may follow a letter or
 each is one run of fifteen characters or more.
 """
 
+LIKE_NAMES: Final = frozenset(
+    {"LaunchDarkly", "Mailchimp", "Mailgun", "Render", "Tailscale", "Twilio", "Webhook signatures"}
+)
+"""Issuers whose tokens are a short word before a hash or a name: an id of a session may be one too."""
+
 KEY_BLOCKS: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
     (
         "PGP and SSH2 keys",

@@ -46,6 +46,18 @@ NEVER = (
 """Endings that do not mean a secret, though they look like it."""
 VALUE_MEMBERS = frozenset({"value", "plain", "plaintext", "raw", "text"})
 """What holds the value itself where a secret member is an object."""
+IDENTIFYING_MEMBERS = frozenset(
+    {
+        *("agent", "agentId", "agent_id", "agents", "harnessAgentId", "harness"),
+        *("session", "sessionId", "sessionKey", "session_key", "currentSessionKey", "parentKey", "parentSessionKey"),
+        *("idempotencyKey", "idempotency_key"),
+    }
+)
+"""Members and parameters that say who calls and what about: the contract reads them, and they may look like a key."""
+PLACE_MEMBERS = frozenset({"project", "cwd"})
+"""Members that say where; parameters of such names may hold anything."""
+IDENTIFYING_HEADERS = "x-signet-"
+"""How the headers begin that say the same."""
 NAME_MEMBERS = ("name", "key", "header", "variable")
 """What names the `value` beside it, as in `{"name": "API_KEY", "value": …}`."""
 
@@ -53,13 +65,17 @@ _MARKS = re.compile(r"[_\-.]+")
 _LAST_WORD = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+)\Z")
 _BRACKETS = re.compile(r"[\[\]]+")
 _VARIABLE_NAME = re.compile(r"[A-Z][A-Z0-9_]*\Z")
+_NO_VALUE = re.compile(
+    r"\$(?:[A-Za-z_]+[0-9]*|env:\w+|\{.*|\(.*)|\$\{\{.*|\*{3,}|\[REDACTED\]", re.IGNORECASE | re.DOTALL
+)
+"""A variable of a shell, a template or a workflow, and what others put in the place of a secret."""
 _LONGEST = 128
 _Accepts = Callable[[str], bool]
 
 
 def is_value(value: str) -> bool:
     """Whether a text may be a secret at all: not blank, no variable, nothing that was redacted."""
-    return bool(value.strip()) and not value.startswith(("<redacted:", "[REDACTED]", "$", "***"))
+    return bool(value.strip()) and not value.startswith("<redacted:") and _NO_VALUE.fullmatch(value) is None
 
 
 def is_secret_member(name: str, value: str) -> bool:

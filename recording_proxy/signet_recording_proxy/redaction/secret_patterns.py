@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from signet_recording_proxy.redaction.secret_kinds import KEY_BLOCKS, KINDS
+from signet_recording_proxy.redaction.secret_kinds import KEY_BLOCKS, KINDS, LIKE_NAMES
 from signet_recording_proxy.redaction.secret_names import is_value
 
 # A shape may follow a letter when that letter ends an escape, such as %3D or \n.
@@ -22,12 +22,13 @@ class TextPattern:
     """One shape. Text without any of `stems` (lower case) cannot hold it.
 
     The last group that took part in a match is the secret; without groups it is the whole match.
-    `accepts` has the last word on it.
+    `accepts` has the last word on it. What `may_name` somebody is no secret where a caller says who it is.
     """
 
     stems: tuple[str, ...]
     pattern: re.Pattern[str]
     accepts: Callable[[str], bool] = bool
+    may_name: bool = False
 
     def occurs(self, text: str) -> bool:
         """Whether text holds the shape, whatever stands before it: what does may be taken out before."""
@@ -57,8 +58,10 @@ def _is_three_parts(candidate: str) -> bool:
     return candidate.count(".") == 2
 
 
-def _has_digit(candidate: str) -> bool:
-    return any(c.isdigit() for c in candidate)
+def _has_no_word(candidate: str) -> bool:
+    # `sk-learn-experiments-2026` is a name: of a key, some run of characters is no word and no number.
+    runs = re.findall(r"[A-Za-z0-9]{10,}", candidate)
+    return any(not run.isalpha() and not run.isdigit() for run in runs)
 
 
 def _looks_secret(userinfo: str) -> bool:
@@ -66,14 +69,17 @@ def _looks_secret(userinfo: str) -> bool:
 
 
 ISSUED: tuple[TextPattern, ...] = (
-    *(TextPattern(stems, re.compile(_START + f"(?:{shape})")) for _, stems, shape in KINDS),
+    *(
+        TextPattern(stems, re.compile(_START + f"(?:{shape})"), may_name=issuer in LIKE_NAMES)
+        for issuer, stems, shape in KINDS
+    ),
     TextPattern(("sig_sk_",), re.compile(r"sig_sk_[A-Za-z0-9_-]{8,}+")),
     TextPattern(
         ("eyj",),
         re.compile(r"eyJ[A-Za-z0-9_-]{7,}+(?:\.[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+)?"),
         _is_three_parts,
     ),
-    TextPattern(("sk-",), re.compile(_START + r"sk-[A-Za-z0-9_-]{16,}+"), _has_digit),
+    TextPattern(("sk-",), re.compile(_START + r"sk-[A-Za-z0-9_-]{16,}+"), _has_no_word, may_name=True),
     TextPattern(
         ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
         re.compile(r"gh[pousr]_[A-Za-z0-9]{16,}+|github_pat_[A-Za-z0-9_]{16,}+"),

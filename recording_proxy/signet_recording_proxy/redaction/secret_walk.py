@@ -7,11 +7,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from signet_recording_proxy.redaction.secret_names import (
+    IDENTIFYING_HEADERS,
+    IDENTIFYING_MEMBERS,
     NAME_MEMBERS,
+    PLACE_MEMBERS,
     VALUE_MEMBERS,
     is_secret_member,
     is_secret_name,
 )
+from signet_recording_proxy.redaction.secret_patterns import TextPattern
 from signet_recording_proxy.redaction.suspects import Suspects
 
 _HOME = re.compile(r"([/\\](?:home|Users)[/\\])([^/\\]+)", re.IGNORECASE)
@@ -40,7 +44,10 @@ class Cleaner:
             **self._message(request),
             "method": self.text(request["method"]),
             "path": self.text(request["path"]),
-            "query": [[self.text(part) for part in pair] for pair in request["query"]],
+            "query": [
+                [self.text(name), self.text(value, names=name in IDENTIFYING_MEMBERS)]
+                for name, value in request["query"]
+            ],
         }
 
     def _message(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -48,7 +55,11 @@ class Cleaner:
         if body is not None:
             kept = ("base64", "sha256", "size")
             body = {key: part if key in kept else self.value(part) for key, part in body.items()}
-        return {**message, "headers": [[self.text(part) for part in pair] for pair in message["headers"]], "body": body}
+        headers = [
+            [self.text(name), self.text(value, names=name.lower().startswith(IDENTIFYING_HEADERS))]
+            for name, value in message["headers"]
+        ]
+        return {**message, "headers": headers, "body": body}
 
     def value(self, value: Any) -> Any:
         """Any JSON value."""
@@ -64,14 +75,15 @@ class Cleaner:
             return next((token for digits, token in self._numeric if digits in repr(value)), value)
         return value
 
-    def text(self, text: str) -> str:
-        """Running text."""
+    def text(self, text: str, *, names: bool = False) -> str:
+        """Running text, or what `names` somebody or something."""
         for form, token in self._suspects.known:
             if form in text:
                 text = text.replace(form, token)
         if len(text) >= 8:
             for pattern in self._suspects.patterns:
-                text = pattern.replace(text, self._token)
+                if not (names and isinstance(pattern, TextPattern) and pattern.may_name):
+                    text = pattern.replace(text, self._token)
         return text
 
     def _object(self, members: dict[str, Any]) -> dict[str, Any]:
@@ -94,7 +106,7 @@ class Cleaner:
                 return self._token(value)
             if name == "agentsDir":
                 value = _HOME.sub(lambda match: match[1] + self._token(match[2]), value)
-            return self.text(value)
+            return self.text(value, names=name in IDENTIFYING_MEMBERS or name in PLACE_MEMBERS)
         if name == "secrets" and isinstance(value, dict):
             # Variables on the left, names of stored secrets on the right: neither is a secret's value.
             return {self.text(key): self.value(item) for key, item in value.items()}

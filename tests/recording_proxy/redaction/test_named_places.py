@@ -62,6 +62,55 @@ def test_the_value_of_a_stored_secret(sent: dict[str, Any]) -> None:
     assert b"<redacted:" in written
 
 
+@pytest.mark.parametrize(
+    "path", ["/api/%73ecrets/NAME", "/%61pi/secrets/NAME", "//api/secrets/NAME", "/api/secrets%2FNAME"]
+)
+def test_the_value_of_a_stored_secret_under_any_spelling_of_its_path(path: str) -> None:
+    """The daemon decodes what is percent-encoded, and so do we before we look."""
+    exchange = line(path=path)
+    exchange["request"]["body"] = {"json": {"value": "plain words"}}
+    assert Redactor({}).unsuspected(line(path=path)) is None
+    assert b"plain words" not in Redactor({}).exchange(exchange)
+
+
+IDS = [f"{begins}-0b1c2d3e-4f50-6172-8394-a5b6c7d8e9f0" for begins in ("sdk", "api")] + [
+    f"key-{'0b1c2d3e' * 4}", f"SK{'0b1c2d3e' * 4}", f"{'0b1c2d3e' * 4}-us1", "tskey-dev-2026-05-04-session",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["sessionKey", "agentId", "idempotencyKey", "project"])
+@pytest.mark.parametrize("value", IDS)
+def test_what_says_who_calls_stays_readable(name: str, value: str) -> None:
+    """Though some issuer's tokens look like it: under another name it is taken for one."""
+    assert body_json({name: value}) == {name: value}
+    assert body_json({"note": value}) == {"note": "<redacted:1>"}
+
+
+@pytest.mark.parametrize("value", ["sk-learn-experiments-2026", "sk-1234-fix-billing-export", "sk-learn-reviewer-2026"])
+def test_names_that_begin_like_a_key(value: str) -> None:
+    """Words and numbers between hyphens are no key."""
+    assert body_json({"note": f"in {value}"}) == {"note": f"in {value}"}
+
+
+def test_unmistakable_tokens_are_taken_out_wherever_they_stand() -> None:
+    """A token that was put in the place of a key is a leak, and SIG-HTTP-009 finds it."""
+    assert body_json({"sessionKey": "sig_sk_0123456789abcdef"}) == {"sessionKey": "<redacted:1>"}
+
+
+@pytest.mark.parametrize("value", ["$2b$12$eImiTXuWVxfM37uY4JANjQ", "$tr0ngPassw0rd", "***REAL9", "[REDACTED]not9"])
+def test_secrets_that_begin_as_a_variable_does(value: str) -> None:
+    """Only what is a variable, or redacted, as a whole holds no secret."""
+    assert body_json({"password": value}) == {"password": "<redacted:1>"}
+
+
+@pytest.mark.parametrize(
+    "value", ["$DB_PASSWORD", "${{ secrets.DB }}", "$(cat file)", "$env:DB_PASS", "****", "$password1"]
+)
+def test_variables_are_no_secrets(value: str) -> None:
+    """Nor is what others wrote in the place of one."""
+    assert body_json({"password": value}) == {"password": value}
+
+
 def test_headers_that_hold_credentials() -> None:
     """The scheme of Authorization and the names of cookies stay; the form stays visible."""
     headers = [

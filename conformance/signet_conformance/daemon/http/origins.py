@@ -38,11 +38,13 @@ def is_foreign(request: Request) -> bool:
     """
     if request.method in ("GET", "HEAD") and request.url.path == "/health":
         return False
-    if request.headers.get("sec-fetch-site", "").strip().lower() == "cross-site":
+    sites = {site.strip().lower() for site in request.headers.getlist("sec-fetch-site")}
+    if "cross-site" in sites:
         return True
     origins = request.headers.getlist("origin")
     if not origins:
-        return False
+        # An image or a script of a page on another port of this machine names no origin.
+        return "same-site" in sites
     host = request.headers.get("host", "").lower()
     own = f"http://{host}" if _names_no_domain(host) else None
     return any(not is_known(origin) and origin.lower() != own for origin in origins)
