@@ -38,6 +38,7 @@ def fault(kind: str, on: bool = True, **more: Any) -> Item:
     return mark("fault", kind=kind, on=on, **more)
 
 
+SPOILT: Item = {**CALL, "response": {"status": 500, "body": {}}, "fault": {"kind": "status"}}
 END_ONLY = {"path": "/api/hooks/session-end"}
 LOST: Mapping[str, tuple[Sequence[Item], list[tuple[int, list[str], bool, list[int]]]]] = {
     "blocked": ([step(0), handler(0)], [(0, [], False, [])]),
@@ -61,6 +62,18 @@ LOST: Mapping[str, tuple[Sequence[Item], list[tuple[int, list[str], bool, list[i
     "while it answers badly": ([fault("not_json"), step(0), handler(0)], [(0, ["not_json"], False, [])]),
     "after it did": ([fault("reset"), fault("reset", False), step(0), handler(0)], [(0, [], False, [])]),
     "while other hooks fail": ([fault("reset", match=END_ONLY), step(0), handler(0)], [(0, [], False, [])]),
+    "on an answer that was spoilt": (
+        [fault("status", match=END_ONLY), step(0), SPOILT, handler(0)],
+        [(0, ["status"], False, [3])],
+    ),
+    "in an end, while the daemon resets": (
+        [fault("reset"), step(0, "end"), handler(0, "thrown", lost=True)],
+        [(0, ["reset"], True, [])],
+    ),
+    "in a tool call whose answer was spoilt": (
+        [step(0, "tool"), SPOILT, handler(0, "thrown", lost=True)],
+        [(0, ["status"], False, [2])],
+    ),
     "while it is away": ([mark("outage"), step(0), handler(0)], [(0, ["outage"], True, [])]),
     "after it was away": ([mark("outage"), mark("outage", on=False), step(0), handler(0)], [(0, [], False, [])]),
     "while it is restarted": ([fault("restart"), step(0), handler(0)], [(0, ["outage"], True, [])]),
@@ -98,6 +111,7 @@ CAUGHT = "the host caught it and went on"
         ([fault("reset"), step(0), handler(0, "thrown", lost=False)], "WARN", "before_prompt threw", ()),
         ([fault("reset"), step(0), handler(0, "failed", lost=False)], "NOT-APPLICABLE", "", None),
         ([fault("reset"), step(0), handler(0)], "NOT-APPLICABLE", "", None),
+        ([step(0, "end"), SPOILT, handler(0, "thrown", lost=True)], "NOT-APPLICABLE", "", None),
         ([step(0), handler(0, "slow", lost=False)], "NOT-APPLICABLE", "", None),
         ([step(0), handler(0, "thrown")], "NOT-APPLICABLE", "", None),
         ([step(0), handler(0, "slow"), handler(0)], "FAIL", "step 0: before_prompt took", ()),
@@ -188,6 +202,14 @@ def test_how_a_turn_was_lost_is_told(end: Mapping[str, Any], message: str, tmp_p
     judged = judge(build(tmp_path / "trace.jsonl", items, shared=False), frozenset({"SIG-FAIL-001"}))
     (finding,) = judged.judgements["SIG-FAIL-001"].findings
     assert (finding.message, finding.exchanges) == (message, (3,))
+
+
+def test_a_harness_that_ended_with_a_step_is_told(tmp_path: Path) -> None:
+    """A session's end that a handler takes along while the daemon is away leaves no harness behind."""
+    items = [fault("reset"), step(4, "end"), CALL, handler(4, "thrown", lost=True)]
+    judged = judge(build(tmp_path / "trace.jsonl", items, shared=False), frozenset({"SIG-FAIL-001"}))
+    (finding,) = judged.judgements["SIG-FAIL-001"].findings
+    assert finding.message == "step 4: the daemon was unreachable, and before_prompt ended the harness"
 
 
 @pytest.mark.parametrize(

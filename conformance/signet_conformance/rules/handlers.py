@@ -33,7 +33,7 @@ OUTAGE = "outage"
 
 
 class LostTurn(Struct, frozen=True):
-    """A user turn that did not take place because of a handler: the marks of both, and the calls between them.
+    """A step that was lost because of a handler: the marks of both, and the calls between them.
 
     `faults` are the kinds that were on, `away` tells that one of them kept the daemon out of reach or silent.
     """
@@ -46,12 +46,12 @@ class LostTurn(Struct, frozen=True):
 
 
 def lost_turns(recording: Recording) -> Iterator[LostTurn]:
-    """The prompts that were given and that a handler lost, by what the host saw.
+    """The prompts that were given and that a handler lost, by what the host saw, and other steps in which it ended.
 
     A handler that ran out of time or failed otherwise loses nothing: the harness went on without it.
     """
     for step, handler, faults in _handlers(recording):
-        if step is not None and step.step == StepName.PROMPT and handler.lost_the_turn:
+        if step is not None and (handler.lost is True or (step.step == StepName.PROMPT and handler.lost_the_turn)):
             away = any(kind == OUTAGE or kind in fault_kinds.AWAY or kind in fault_kinds.SLOW for kind in faults)
             calls = tuple(c for c in recording.calls if step.seq < c.seq < handler.seq)
             yield LostTurn(step, handler, faults, away, calls)
@@ -80,7 +80,8 @@ def _handlers(recording: Recording) -> Iterator[tuple[StepMark | None, HandlerMa
                 continue
             lost = lost or mark.lost_the_turn
             of_step = step if step is not None and mark.index in (None, step.index) else None
-            yield of_step, mark, frozenset(on.values())
+            met = (call.fault for call in _calls_of(recording, of_step, mark) if of_step is not None)
+            yield of_step, mark, frozenset((*on.values(), *filter(None, met)))
 
 
 def _meets_a_turn(fault: FaultMark) -> bool:
@@ -90,11 +91,16 @@ def _meets_a_turn(fault: FaultMark) -> bool:
 
 def turn_was_lost(turn: LostTurn, why: str) -> Finding:
     """The finding for a user turn that a handler lost."""
+    event = turn.handler.event
+    if _ended_the_harness(turn.step, turn.handler):
+        what = f"{event} ended the harness"
+    elif turn.handler.lost is None:
+        what = f"{event} blocked the user's turn"
+    else:
+        what = f"the user's turn was lost in {event}"
     return fail(
         *turn.calls,
-        message=f"step {turn.step.index}: {why}, and {turn.handler.event} blocked the user's turn"
-        if turn.handler.lost is None
-        else f"step {turn.step.index}: {why}, and the user's turn was lost in {turn.handler.event}",
+        message=f"step {turn.step.index}: {why}, and {what}",
         expected="the turn takes place, without memory",
         received=turn.handler.text,
         fold="blocked",
@@ -132,9 +138,8 @@ def connector_loads(recording: Recording) -> Iterator[Outcome]:
 
 def _lost(recording: Recording, step: StepMark | None, handler: HandlerMark) -> Finding:
     where = "" if step is None else f"step {step.index}: "
-    ended = handler.lost is True and step is not None and step.step in OPENING | {StepName.END}
     what, expected = (
-        ("ended the harness", "the harness goes on") if ended
+        ("ended the harness", "the harness goes on") if _ended_the_harness(step, handler)
         else ("took the user's turn away", "the turn takes place")
     )  # fmt: skip
     return fail(
@@ -144,6 +149,10 @@ def _lost(recording: Recording, step: StepMark | None, handler: HandlerMark) -> 
         received=handler.text,
         fold=f"lost {handler.event}",
     )
+
+
+def _ended_the_harness(step: StepMark | None, handler: HandlerMark) -> bool:
+    return handler.lost is True and step is not None and step.step in OPENING | {StepName.END}
 
 
 def _calls_of(recording: Recording, step: StepMark | None, handler: HandlerMark) -> tuple[Call, ...]:
