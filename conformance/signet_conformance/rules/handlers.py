@@ -80,8 +80,14 @@ def _handlers(recording: Recording) -> Iterator[tuple[StepMark | None, HandlerMa
                 continue
             lost = lost or mark.lost_the_turn
             of_step = step if step is not None and mark.index in (None, step.index) else None
-            met = (call.fault for call in _calls_of(recording, of_step, mark) if of_step is not None)
-            yield of_step, mark, frozenset((*on.values(), *filter(None, met)))
+            yield of_step, mark, frozenset(on.values()) | _met(recording, of_step, mark)
+
+
+def _met(recording: Recording, step: StepMark | None, handler: HandlerMark) -> frozenset[str]:
+    """The faults that calls of a step met, whatever they were for; a prompt's are told by the marks alone."""
+    if step is None or step.step == StepName.PROMPT:
+        return frozenset()
+    return frozenset(call.fault for call in _calls_of(recording, step, handler) if call.fault is not None)
 
 
 def _meets_a_turn(fault: FaultMark) -> bool:
