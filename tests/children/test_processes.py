@@ -355,6 +355,7 @@ def test_closing_twice_is_closing_once() -> None:
 def test_error_inside_the_block_ends_the_child() -> None:
     """Whatever leaves the block, the child is reaped."""
     process = child(WITHOUT_READING)
+    process.receive(LONG_S)
     with pytest.raises(ChildTimeoutError), process:
         process.receive(0.0)
     assert_reaped(process.pid)

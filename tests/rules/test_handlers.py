@@ -62,10 +62,6 @@ LOST: Mapping[str, tuple[Sequence[Item], list[tuple[int, list[str], bool, list[i
     "while it answers badly": ([fault("not_json"), step(0), handler(0)], [(0, ["not_json"], False, [])]),
     "after it did": ([fault("reset"), fault("reset", False), step(0), handler(0)], [(0, [], False, [])]),
     "while other hooks fail": ([fault("reset", match=END_ONLY), step(0), handler(0)], [(0, [], False, [])]),
-    "on an answer that was spoilt": (
-        [fault("status", match=END_ONLY), step(0), SPOILT, handler(0)],
-        [(0, ["status"], False, [3])],
-    ),
     "in an end, while the daemon resets": (
         [fault("reset"), step(0, "end"), handler(0, "thrown", lost=True)],
         [(0, ["reset"], True, [])],
