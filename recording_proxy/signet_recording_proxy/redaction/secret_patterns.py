@@ -59,7 +59,7 @@ def _is_three_parts(candidate: str) -> bool:
 
 
 def _has_no_word(candidate: str) -> bool:
-    # `sk-learn-experiments-2026` is a name: of a key, some run of characters is no word and no number.
+    # In a key some run of characters mixes letters and digits; `sk-learn-experiments-2026`, a name, has no such run.
     runs = re.findall(r"[A-Za-z0-9]{10,}", candidate)
     return any(not run.isalpha() and not run.isdigit() for run in runs)
 
