@@ -44,6 +44,7 @@ import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 import httpx
@@ -212,12 +213,14 @@ async def _serve_input(
         # A thread and the bare descriptor: input may be a file, which an event loop cannot watch, and a
         # thread inside sys.stdin would hold its lock while the interpreter ends.
         rest = b""
-        while chunk := os.read(0, CHUNK):
-            *whole, rest = (rest + chunk).split(b"\n")
-            for line in whole:
-                loop.call_soon_threadsafe(lines.put_nowait, line)
-        loop.call_soon_threadsafe(lines.put_nowait, rest)
-        loop.call_soon_threadsafe(lines.put_nowait, None)
+        # A loop that is closed has answered `exit`: nobody asks for lines any more.
+        with suppress(RuntimeError):
+            while chunk := os.read(0, CHUNK):
+                *whole, rest = (rest + chunk).split(b"\n")
+                for line in whole:
+                    loop.call_soon_threadsafe(lines.put_nowait, line)
+            loop.call_soon_threadsafe(lines.put_nowait, rest)
+            loop.call_soon_threadsafe(lines.put_nowait, None)
 
     threading.Thread(target=read, daemon=True).start()
     await Driver(config, transport, routing, models).serve(lines)
