@@ -33,7 +33,11 @@ def _has_bypass(scenario: Scenario) -> bool:
     return "SIGNET_BYPASS" in scenario.env
 
 
-_compacts = _has_step(Compact, PreCompaction, CompactionComplete)
+def _compacts(scenario: Scenario) -> bool:
+    # A compaction under the bypass is told to nobody.
+    return not _has_bypass(scenario) and _has_step(Compact, PreCompaction, CompactionComplete)(scenario)
+
+
 _calls_tools = _has_step(ToolCall)
 _is_disturbed = _has_step(SwitchFaultOn, RestartDaemon)
 
