@@ -256,6 +256,9 @@ class AnswerReader(_Reader):
         last = self._last
         last.status = self._parser.get_status_code()
         self._framing(last)
+        if last.status < 100:
+            # llhttp takes it; here everything below 200 says that the answer is still to come.
+            raise ComplaintError(Complaint("a status below 100"))
         if last.status == 101:
             raise ComplaintError(Complaint("another protocol, which --engine mitmproxy carries"))
         if last.status < 200:

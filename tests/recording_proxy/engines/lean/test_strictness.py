@@ -90,6 +90,14 @@ def test_answers_are_held_to_the_same(answer: bytes) -> None:
     assert reader.messages[-1].complaint is not None
 
 
+@pytest.mark.parametrize("status", ["000", "007", "099", "20", "2000", "", "2x0", "-20"])
+def test_a_status_is_a_number_of_three_digits_from_100_on(status: str) -> None:
+    """Any other one says neither that an answer follows nor that this is it."""
+    reader = AnswerReader()
+    reader.feed(f"HTTP/1.1 {status} OK\r\ncontent-length: 2\r\n\r\n{{}}".encode())
+    assert reader.messages[-1].complaint is not None
+
+
 @pytest.fixture
 def recorder(upstream: Upstream, tmp_path: Path) -> Iterator[RecorderProcess]:
     """A recorder with this engine."""
@@ -157,6 +165,17 @@ def test_an_answer_that_cannot_be_carried_resets_the_client(recorder: RecorderPr
     assert exchange.error == "upstream_reset"
     assert b"the daemon's answer could not be carried: " in exchange.raw
     assert recorder.command("counts")["internal_errors"] == 0
+
+
+def test_an_answer_without_a_true_status_does_not_hang(recorder: RecorderProcess, upstream: Upstream) -> None:
+    """It is no answer that another one follows: the client is reset, and the trace says why."""
+    upstream.handlers["/none"] = lambda call: call.send(b"HTTP/1.1 000 None\r\ncontent-length: 2\r\n\r\n{}")
+    with recorder.connect() as client:
+        client.sendall(b"GET /none HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert is_reset(client)
+    (exchange,) = recorder.trace().exchanges
+    assert (exchange.response, exchange.error) == (None, "upstream_reset")
+    assert b"the daemon's answer could not be carried: a status below 100" in exchange.raw
 
 
 def test_chunks_are_undone_for_a_client_of_http_1_0(recorder: RecorderProcess, upstream: Upstream) -> None:
