@@ -125,7 +125,8 @@ class Listener:
 
     def refuse_page(self, method: str, path: str, headers: Headers) -> None:
         """Mark that a page's request was refused; for each of the first origins, say so."""
-        origin = next((value for name, value in headers if name == "origin"), "a page that names no origin")
+        named = (value for name, value in headers if name == "origin" and value.strip())
+        origin = next(named, "a page that names no origin")
         # A page can send as many of them as it likes, each as long as it likes.
         shown = RefusedMark(origin=origin[:_MOST_SHOWN], method=method[:_MOST_SHOWN], path=path[:_MOST_SHOWN])
         self.recorder.mark(RefusedMark.NAME, shown.data)

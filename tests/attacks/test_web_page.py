@@ -102,6 +102,18 @@ def test_the_recorder_refuses_what_a_foreign_page_sends(
     assert (trace.marks[0].data["method"], trace.marks[0].data["path"]) == ("POST", "/api/secrets/PWNED")
 
 
+@pytest.mark.parametrize(
+    "headers", [{"Sec-Fetch-Site": "cross-site"}, {"Origin": ""}, {"Origin": "", "Sec-Fetch-Site": "same-site"}], ids=str
+)
+def test_a_page_without_a_name_is_refused_in_words(recorder: RecorderProcess, headers: dict[str, str]) -> None:
+    """The warning and the mark say that it names no origin, where there is none or an empty one."""
+    assert httpx.get(f"{recorder.url}/health", headers=headers).status_code == 403
+    assert recorder.trace().marks[0].data["origin"] == "a page that names no origin"
+    recorder.command("exit")
+    recorder.process.wait(20)
+    assert "warning: a page that names no origin sent a request from a browser: refused\n" in recorder.stderr()
+
+
 def test_programs_and_the_daemon_s_own_pages_are_served(daemon: str, recorder: RecorderProcess) -> None:
     """No origin, the address itself, what a runtime says of itself, and the daemon's dashboard."""
     for url in (daemon, recorder.url):
