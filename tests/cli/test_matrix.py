@@ -278,6 +278,26 @@ def test_every_address_of_the_site_is_there(site: Path) -> None:
     assert {path.name for path in site.parent.iterdir()} == {"runs", "public"}
 
 
+def test_no_connector_takes_a_page_from_the_site_or_from_another(invoke: Invoke, tmp_path: Path) -> None:
+    """Names of the site's own pages, and names that become the same file name, also by case, get pages of their own."""
+    names = ["index", "side-by-side", "matrix", "INDEX", "pi", "PI", "Pi", "p.i", "p-i", "p i"]
+    for number, name in enumerate(names):
+        report(tmp_path / f"{number}.json", target=name, observed=surface())
+    report(tmp_path / "real.json", target="p", real="0.169.0")
+    report(tmp_path / "like-real.json", target="p-real")
+    invoke("matrix", *(path.name for path in tmp_path.glob("*.json")), "--site", "public")
+    site = tmp_path / "public"
+    pages = {path.name.lower() for path in site.glob("*.html")}
+    assert len(pages) == len(names) + 2 + len(["index", "side-by-side"])
+    shown = "".join(rows(site / "index.html", "May this connector ship with this daemon?"))
+    assert all(name in shown for name in names)
+    assert "Operations and requirements side by side" in (site / "index.html").read_text()
+    assert "All connectors" in (site / "side-by-side.html").read_text()
+    for name in names:
+        (address,) = set(re.findall(rf'href="([^"]+)"><bdi>{re.escape(name)}</bdi>', (site / "index.html").read_text()))
+        assert f"Signet conformance: {name}<" in (site / address).read_text()
+
+
 def test_a_site_is_replaced_by_force_alone(invoke: Invoke, site: Path) -> None:
     """A second writing needs --force, and leaves what is not its own."""
     (site / "CNAME").write_text("mine")

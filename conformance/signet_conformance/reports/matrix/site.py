@@ -61,12 +61,13 @@ def _writes(text: str) -> Write:
 
 
 def _names(connectors: Iterable[Connector]) -> Mapping[Connector, str]:
-    """A file name for each connector: its own where that is harmless and nobody else's, told apart by a hash if not."""
+    """A file name for each connector: its own where that is harmless and not taken, told apart by a hash if not."""
     names: dict[Connector, str] = {}
     for connector in connectors:
         plain = re.sub(r"[^a-z0-9]+", "-", connector.name.lower()).strip("-")[:60]
         name = f"{plain}-real" if connector.real else plain
-        if plain != connector.name or name in names.values():
+        taken = name in names.values() or _page_of(name) in (INDEX, _SIDE_BY_SIDE)
+        if plain != connector.name or taken:
             name = f"{name}-{sha256(repr(connector).encode()).hexdigest()[:8]}"
         names[connector] = name
     return names
