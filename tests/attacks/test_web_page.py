@@ -102,9 +102,7 @@ def test_the_recorder_refuses_what_a_foreign_page_sends(
     assert (trace.marks[0].data["method"], trace.marks[0].data["path"]) == ("POST", "/api/secrets/PWNED")
 
 
-@pytest.mark.parametrize(
-    "headers", [{"Sec-Fetch-Site": "cross-site"}, {"Origin": ""}, {"Origin": "", "Sec-Fetch-Site": "same-site"}], ids=str
-)
+@pytest.mark.parametrize("headers", [{"Sec-Fetch-Site": "cross-site"}, {"Origin": ""}], ids=str)
 def test_a_page_without_a_name_is_refused_in_words(recorder: RecorderProcess, headers: dict[str, str]) -> None:
     """The warning and the mark say that it names no origin, where there is none or an empty one."""
     assert httpx.get(f"{recorder.url}/health", headers=headers).status_code == 403

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import codecs
+import gzip
 import json
+import sys
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -231,6 +234,44 @@ def test_what_editors_add_does_no_harm(mark: bytes, tmp_path: Path) -> None:
     trace = _read_bytes(tmp_path, mark + content)
     assert [e.line for e in trace.exchanges] == [4]
     assert trace.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "held_bytes"),
+    [("trace.jsonl", reading.HELD_BYTES), ("trace.jsonl", 0), ("trace.jsonl.gz", reading.HELD_BYTES)],
+    ids=["held", "on a shelf", "packed"],
+)
+@pytest.mark.parametrize(
+    "blank", [b"\n" * 4095, b"\n" * 4096, b"\r\n" * 5000, b" \n\n" * 3000, b"\n" * 4100 + b" " * 5000 + b"\n"],
+    ids=["nearly a piece", "a piece", "carriage returns", "spaces", "a long line"],
+)  # fmt: skip
+def test_lines_behind_many_blank_ones_keep_their_numbers(
+    blank: bytes, name: str, held_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many blank lines are passed at once, each exchange is read whole, and by the number of its line."""
+    monkeypatch.setattr(reading, "HELD_BYTES", held_bytes)
+    content = HEADER + blank + b"  " + encode(GOOD) + blank + encode({**GOOD, "seq": 2}) + blank
+    packed = gzip.compress(content) if name.endswith(".gz") else content
+    between = blank.count(b"\n")
+    exchanges = list(_read_bytes(tmp_path, packed, name).exchanges)
+    assert [(each.seq, each.line) for each in exchanges] == [(1, 2 + between), (2, 3 + 2 * between)]
+
+
+def test_blank_lines_are_not_read_one_by_one(tmp_path: Path) -> None:
+    """A file of them is passed in pieces: far fewer calls are made than it has lines."""
+    calls = 0
+
+    def count(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        _read_bytes(tmp_path, HEADER + b"\n" * 100_000)
+    finally:
+        sys.setprofile(before)
+    assert calls < 10_000
 
 
 def test_a_header_alone_is_an_empty_trace(tmp_path: Path) -> None:

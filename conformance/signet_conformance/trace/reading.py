@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from stat import S_ISREG
+from typing import IO
 
 from msgspec.structs import replace
 
@@ -29,6 +30,7 @@ HELD_BYTES = 64 * 1024 * 1024
 """The exchanges of a larger recording are not held: its trace reads them from the file when they are asked for."""
 SHARED_BYTES = 4 * 1024 * 1024
 """Of a smaller recording, one process has judged the whole before others have begun."""
+_BLANK_BYTES = 4096
 _REMEDY_LINE = "take the line out, or record the session again"
 _REMEDY_RECORD = "record it again with: signet-conformance record --upstream URL --out FILE"
 
@@ -169,6 +171,7 @@ def _read(recording: Opened, name: str, shelf: Shelf | None, workers: int) -> Tr
             shelf.put(glanced, begins, len(raw), number)
             continue
         if raw.isspace():
+            number, offset = _pass_blank_lines(recording.stream, number, offset)
             continue
         try:
             if header is None:
@@ -199,11 +202,25 @@ def _read(recording: Opened, name: str, shelf: Shelf | None, workers: int) -> Tr
         raise TraceError(
             "the file is empty, a trace begins with a header line", where=_place(name, 1), remedy=_REMEDY_RECORD
         )
-    marks.sort(key=lambda m: m.seq)
-    exchanges.sort(key=lambda e: e.seq)
     if shelf is not None:
         shelf.sort()
-    return Trace(header, tuple(exchanges) if shelf is None else shelf, tuple(marks), name, tuple(warnings))
+    kept = tuple(sorted(exchanges, key=lambda e: e.seq)) if shelf is None else shelf
+    return Trace(header, kept, tuple(sorted(marks, key=lambda m: m.seq)), name, tuple(warnings))
+
+
+def _pass_blank_lines(stream: IO[bytes], number: int, offset: int) -> tuple[int, int]:
+    """Pass the blank lines that come next; the line up to which they go, and where it ends.
+
+    Forty megabytes of them, one by one, would take a minute.
+    """
+    while chunk := stream.read(_BLANK_BYTES):
+        blank = len(chunk) - len(chunk.lstrip())
+        ends = chunk.rfind(b"\n", 0, blank) + 1
+        number, offset = number + chunk.count(b"\n", 0, ends), offset + ends
+        if ends < len(chunk):
+            stream.seek(ends - len(chunk), os.SEEK_CUR)
+            break
+    return number, offset
 
 
 def _by_several(
