@@ -65,6 +65,26 @@ def test_the_trace_format_names_what_the_schema_names() -> None:
     assert [name for name in (*members, *kinds) if f"`{name}`" not in told] == []
 
 
+def test_every_capability_has_its_place() -> None:
+    """The page about connectors lists each operation of the contract, beside what its path begins with."""
+    operations = document("operations.json")["operations"]
+    listed = {row[0]: row[1].split(", ") for row in rows("docs/add-a-connector.md") if row[0].startswith("/api/")}
+    listed["elsewhere"] = next(row[1].split(", ") for row in rows("docs/add-a-connector.md") if row[0] == "elsewhere")
+    assert sorted(name for names in listed.values() for name in names) == sorted(operations)
+    for place, names in listed.items():
+        for name in names:
+            begins = [each for each in listed if operations[name]["path"].startswith(each)]
+            assert begins == ([] if place == "elsewhere" else [place])
+
+
+def test_every_declaration_is_told() -> None:
+    """The page about connectors has a row for each thing that a connector declares, and its choices."""
+    told = {row[0]: row[1] for row in rows("docs/add-a-connector.md")}
+    declared = document("target/signet-target-1.schema.json")["$defs"]["Declarations"]["properties"]
+    assert [name for name in declared if name not in told] == []
+    assert [choice for choice in declared["bypass"]["enum"] if choice not in told["bypass"]] == []
+
+
 def test_the_commands_that_pages_name_exist() -> None:
     """No page sends its reader to a command that does not exist."""
     pages = "\n".join(path.read_text("utf-8") for path in ROOT.glob("docs/**/*.md"))
