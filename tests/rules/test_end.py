@@ -33,6 +33,7 @@ def test_session_that_is_not_ended(tmp_path: Path, items: Sequence[Item], expect
 
 
 CLEARED = hook("session-end", reason="clear")
+LOST = {**CLEARED, "response": None, "error": {"kind": "fault"}, "fault": {"kind": "reset"}}
 
 
 @pytest.mark.parametrize(
@@ -46,12 +47,17 @@ CLEARED = hook("session-end", reason="clear")
         ([CLEARED, *AWAY, CHECKPOINT], ("INCONCLUSIVE", (2, 5))),
         ([CLEARED], ("INCONCLUSIVE", (2,))),
         ([CLEARED, hook("session-start", "k-2")], ("PASS", ())),
+        ([LOST, CLEARED, START], ("PASS", ())),
+        ([LOST, hook("session-start", reason="clear"), PROMPT], ("PASS", ())),
+        ([LOST, hook("session-checkpoint-extract", reason="clear"), START], ("FAIL", (2, 3))),
+        ([LOST, hook("session-end", reason="agent_end"), START], ("FAIL", (2, 3))),
+        ([LOST, hook("session-end", reason="logout"), START], ("FAIL", (2, 3))),
     ],
 )
 def test_cleared_session_goes_on_with_a_start(
     tmp_path: Path, items: Sequence[Item], expected: tuple[str, tuple[int, ...]]
 ) -> None:
-    """Another hook shows that its context was kept, unless a start may have met nobody."""
+    """Another hook shows that its context was kept, unless a start may have met nobody; a lost end may be repeated."""
     told = judgement(tmp_path, [START, *items], "SIG-END-009")
     assert (told.verdict, *(finding.exchanges for finding in told.findings)) == tuple(filter(None, expected))
 

@@ -108,6 +108,7 @@ CAUGHT = "the host caught it and went on"
         ([fault("reset"), step(0), handler(0, "failed", lost=False)], "NOT-APPLICABLE", "", None),
         ([fault("reset"), step(0), handler(0)], "NOT-APPLICABLE", "", None),
         ([step(0, "end"), SPOILT, handler(0, "thrown", lost=True)], "NOT-APPLICABLE", "", None),
+        ([fault("status"), step(0, "end"), SPOILT, handler(0, "thrown", lost=True)], "NOT-APPLICABLE", "", None),
         ([step(0), handler(0, "slow", lost=False)], "NOT-APPLICABLE", "", None),
         ([step(0), handler(0, "thrown")], "NOT-APPLICABLE", "", None),
         ([step(0), handler(0, "slow"), handler(0)], "FAIL", "step 0: before_prompt took", ()),
