@@ -34,7 +34,7 @@ export interface OwnTarget {
     [k: string]: number;
   };
   /**
-   * a list of operations such as ["session-start", "session-end"]; signet-conformance contract lists them
+   * a list of operations such as ["session-start", "session-end"]; docs/add-a-connector.md lists them
    */
   capabilities?: string[];
   /**
@@ -174,7 +174,7 @@ export interface Declarations {
     [k: string]: number;
   };
   /**
-   * a list of operations such as ["session-start", "session-end"]; signet-conformance contract lists them
+   * a list of operations such as ["session-start", "session-end"]; docs/add-a-connector.md lists them
    */
   capabilities?: string[];
   /**

@@ -72,7 +72,7 @@ class Declarations(Part):
         Maybe[Annotated[Items[Operation], AfterValidator(_distinct)]],
         Field(
             description='a list of operations such as ["session-start", "session-end"]; '
-            "signet-conformance contract lists them",
+            "docs/add-a-connector.md lists them",
             json_schema_extra={"uniqueItems": True},
         ),
     ] = None
