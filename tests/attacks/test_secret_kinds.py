@@ -15,6 +15,7 @@ from signet_recording_proxy.redaction.secret_kinds import KINDS
 
 HEX, LOWER = "0123456789abcdef", "abcdefghijklmnopqrstuvwxyz0123456789"
 MIXED = LOWER + "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+UPPER, UUID = MIXED.upper(), "366659fd-0f23-4577-b9d7-16bcba37a8e9"
 
 
 def some(count: int, letters: str = MIXED, seed: str = "") -> str:
@@ -55,6 +56,37 @@ TOKENS = {
     "github fine": f"github_pat_{some(40)}", "slack": f"xoxb-{some(11)}-{some(24)}", "aws": "AKIAIOSFODNN7EXAMPLE",
     "google key": f"AIza{some(35)}", "signet": f"sig_sk_{some(40)}",
     "cloudflare": f"v1.0-{some(24, HEX)}-{some(146, HEX)}",
+    "gitlab oauth": f"gloas-{some(64)}", "gitlab flags": f"glffct-{some(20)}", "gitlab old": f"GR1348941{some(20)}",
+    "gitlab workspace": f"glwt-{some(20)}", "hugging face oauth": f"hf_oauth_eyJ{some(40)}.{some(40)}.{some(43)}",
+    "nvidia": f"nvapi-{some(64)}", "cerebras": f"csk-{some(48, LOWER)}", "pinecone": f"pcsk_{some(6)}_{some(63)}",
+    "langsmith": f"lsv2_pt_{some(32, HEX)}_{some(10, HEX)}",
+    "langsmith service": f"lsv2_sk_{some(32, HEX)}_{some(10, HEX)}",
+    "sourcegraph": f"sgp_{some(40, HEX)}", "sourcegraph instance": f"sgp_{some(16, HEX)}_{some(40, HEX)}",
+    "sonar": f"squ_{some(40, HEX)}", "sonar project": f"sqp_{some(40, HEX)}", "sonar analysis": f"sqa_{some(40, HEX)}",
+    "openshift": f"sha256~{some(43)}", "hubspot": f"pat-na1-{UUID}", "hubspot eu": f"pat-eu1-{UUID}",
+    "plaid": f"access-production-{UUID}", "plaid sandbox": f"access-sandbox-{UUID}",
+    "duffel": f"duffel_live_{some(43)}", "duffel test": f"duffel_test_{some(43)}", "fireworks": f"fw_A{some(23)}",
+    "jina": f"jina_{some(32, HEX)}{some(28)}", "together": f"tgp_v1_{some(43)}", "elevenlabs": f"sk_{some(48, HEX)}",
+    "bedrock": f"ABSK{some(120)}==", "bedrock short": f"bedrock-api-key-{some(200)}",
+    "amazon": f"amzn1.oa2-cs.v1.{some(64, HEX)}", "amazon seller": f"amzn.mws.{UUID}",
+    "aws old": "A3TXABCDEFGHIJKLMNO2",
+    "onepassword device": f"A3-{some(6, UPPER)}-{some(11, UPPER)}-{some(5, UPPER)}-{some(5, UPPER)}-{some(5, UPPER)}",
+    "adobe": f"p8e-{some(32, LOWER)}",
+    "authress": f"sc_{some(12, LOWER)}.{some(5, LOWER)}.acc_{some(12, LOWER)}.{some(60)}",
+    "clickhouse": f"4b1d{some(38)}", "defined": f"dnkey-{some(26, LOWER)}-{some(52, LOWER)}",
+    "dropbox": f"sl.{some(135)}", "dropbox user": f"sl.u.{some(135)}", "flutterwave": f"FLWSECK_TEST-{some(32, HEX)}-X",
+    "frameio": f"fio-u-{some(64)}", "harness": f"pat.{some(22)}.{some(24)}.{some(20)}", "infracost": f"ico-A{some(31)}",
+    "intra": f"s-s4t2ud-{some(64, HEX)}", "maxmind": f"{some(6)}_{some(29)}_mmk", "octopus": f"API-{some(26, UPPER)}",
+    "scalingo": f"tk-us-A{some(47)}", "settlemint": f"sm_pat_{some(16)}", "yandex": f"t1.{some(40)}.{some(86)}",
+    "yandex key": f"AQVN{some(36)}", "resend": f"re_A{some(7)}_{some(24)}", "posthog": f"phx_{some(43)}",
+    "neon": f"napi_{some(64, LOWER)}", "apify": f"apify_api_{some(36)}", "e2b": f"e2b_{some(40, HEX)}",
+    "runpod": f"rpa_{some(46, UPPER)}", "browserbase": f"bb_live_{some(28)}",
+    "vercel": f"vercel_blob_rw_{some(16)}_{some(30)}", "aiven": f"AVNS_A{some(18)}", "wakatime": f"waka_{UUID}",
+    "trello": f"ATTA{some(64, HEX)}", "mem0": f"m0-A{some(39)}", "context7": f"ctx7sk-{UUID}",
+    "stripe prod": f"rk_prod_{some(24)}", "facebook user": f"EAAG{some(120)}", "prefect mixed": f"pnu_A{some(35)}",
+    "dynatrace platform": f"dt0s16.{some(24, UPPER)}.{some(64, UPPER)}",
+    "artifactory reference": f"cmVmdGtuOj{some(54)}",
+    "grafana old": f"eyJrIjoi{some(44)}LCJuIjoi{some(20)}",
 }  # fmt: skip
 P = "hunter2Correct"
 WRITTEN = {
@@ -79,6 +111,7 @@ WRITTEN = {
               some(48)),
     "multipart": (f"--x\r\nContent-Disposition: form-data; name=password\r\n\r\n{P}\r\n--x--", P),
     "percent": (f"q=password%3D{P}", P), "twice percent": (quote(quote(f"token={TOKENS['gitlab']}")), some(20)),
+    "gitlab session": (f"_gitlab_session={some(32, LOWER)}", some(32, LOWER)),
     "url": (f"postgres://robin:{P}@db/atlas", P), "query": (f"https://h/x?api_key={P}", P),
 }  # fmt: skip
 CODED = {
@@ -139,6 +172,24 @@ OBJECTS = (
     "<token>", "-p 8080:80", "SESSION_KEY=session-12", "/home/robin/projects/atlas-billing/src/index.ts",
     "naïve façade",
 )  # fmt: skip
+NEARLY = (
+    "fw_applicationConfigurationLoader", f"fw_{some(32, HEX)}", f"ico-{some(32, HEX)}", f"m0-{some(40, HEX)}",
+    "API-01ARZ3NDEKTSV4RRFFQ69G5FAV", "API-FIRST-DESIGN-OF-2026", "sqp_helper_for_the_longest_name_of_all_of_them",
+    "sha256~latest", f"sha256:{some(64, HEX)}", "access-sandbox-of-the-billing-team-2026", "pat-na1-billing",
+    "tk-us-billing-service-with-a-rather-long-name-for-2026", "re_compiled_expressions_of_the_parser", "sm_part_of_it",
+    "csk-toolkit", "jina_embeddings_v3_for_the_memories_of_2026", "duffel_test_client", "nvapi-client-for-python-3",
+    "t1.column_name", "pat.name.first", "sl.strip()", "sk_buff_of_the_network_stack_in_version_6", "AVNS_DEFAULT_VALUE",
+    "sgp_localization_of_everything_in_2026", "hf_oauth_redirect_uri", "glossary-of-all-the-words-2026", "EAAA",
+    "waka_waka_this_time_for_africa_2010", "ATTACHMENT_OF_THE_MESSAGE_OF_2026", f"4b1d{some(36, HEX)}",
+)  # fmt: skip
+"""What only begins as a token does: names, hashes, ids that say when they were made."""
+
+
+@pytest.mark.parametrize("text", NEARLY)
+def test_what_only_begins_like_a_token_is_left_alone(text: str) -> None:
+    """Wherever it stands."""
+    document = {"text": f"see {text} there", "note": text, "in": f'x="{text}"', "sessionKey": text, "project": text}
+    assert Redactor({}).document(document) == document
 
 
 def test_ordinary_text_is_left_alone() -> None:

@@ -8,11 +8,20 @@ from __future__ import annotations
 
 from typing import Final
 
+_UUID = r"[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}"
+# A short word before letters of one case may begin a name, and before a hash an id.
+_EACH_OF_THREE = r"(?=[A-Za-z_-]{0,99}+[0-9])(?=[a-z0-9_-]{0,99}+[A-Z])(?=[A-Z0-9_-]{0,99}+[a-z])"
+
 KINDS: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
-    ("GitLab", ("gl",), r"gl(?:pat|dt|rt|ft|soat|cbt|ptt|imt|agent)-[A-Za-z0-9_.-]{16,}+"),
+    ("GitLab", ("gl",), r"gl(?:pat|dt|rtr?|ft|soat|cbt|ptt|imt|agent|oas|ffct|wt)-[A-Za-z0-9_.-]{16,}+"),
+    (
+        "GitLab runners and sessions",
+        ("gr1348941", "_gitlab_session="),
+        r"GR1348941[A-Za-z0-9_-]{20,}+|_gitlab_session=([0-9a-z]{32})",
+    ),
     ("npm", ("npm_",), r"npm_[A-Za-z0-9]{30,}+"),
-    ("Hugging Face", ("hf_", "api_org_"), r"(?:hf|api_org)_[A-Za-z0-9]{30,}+"),
-    ("Stripe", ("_live_", "_test_"), r"(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{10,}+"),
+    ("Hugging Face", ("hf_", "api_org_"), r"(?:hf|api_org)_[A-Za-z0-9]{30,}+|hf_oauth_[A-Za-z0-9_.=-]{30,}+"),
+    ("Stripe", ("_live_", "_test_", "_prod_"), r"(?:sk|rk)_(?:live|test|prod)_[A-Za-z0-9]{10,}+"),
     ("Webhook signatures", ("whsec_",), r"whsec_[A-Za-z0-9+/=_-]{20,}+"),
     ("PyPI", ("pypi-",), r"pypi-[A-Za-z0-9_-]{30,}+"),
     ("SendGrid", ("sg.",), r"SG\.[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+"),
@@ -42,7 +51,11 @@ KINDS: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
     ("Linear", ("lin_",), r"lin_(?:api|oauth)_[A-Za-z0-9]{32,}+"),
     ("Notion", ("secret_", "ntn_"), r"(?:secret|ntn)_[A-Za-z0-9]{40,}+"),
     ("Figma", ("figd_",), r"figd_[A-Za-z0-9_-]{36,}+"),
-    ("Grafana", ("glsa_", "glc_"), r"gl(?:sa|c)_[A-Za-z0-9_+/=]{32,}+"),
+    (
+        "Grafana",
+        ("glsa_", "glc_", "eyjrijoi"),
+        r"gl(?:sa|c)_[A-Za-z0-9_+/=]{32,}+|eyJrIjoi[A-Za-z0-9]{44}LCJuIjoi[A-Za-z0-9+/=_-]{4,}+",
+    ),
     ("Doppler", ("dp.",), r"dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{40,}+"),
     ("PlanetScale", ("pscale_",), r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{32,}+"),
     ("Postman", ("pmak-",), r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}"),
@@ -55,14 +68,14 @@ KINDS: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
         ("ya29.", "gocspx-", "1//0"),
         r"ya29\.[A-Za-z0-9_-]{20,}+|GOCSPX-[A-Za-z0-9_-]{24,}+|1//0[A-Za-z0-9_-]{30,}+",
     ),
-    ("AWS sessions", ("abia", "acca"), r"A(?:BIA|CCA)[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    ("AWS sessions", ("abia", "acca", "a3t"), r"A(?:BIA|CCA|3T[A-Z0-9])[A-Z0-9]{16}(?![A-Za-z0-9])"),
     (
         "Azure connections",
         ("accountkey=", "sharedaccesskey="),
         r"(?:AccountKey|SharedAccessKey)=([A-Za-z0-9+/]{40,}+={0,2})",
     ),
     ("Azure applications", ("q~",), r"[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}"),
-    ("Facebook", ("eaac",), r"EAAC[A-Za-z0-9]{30,}+"),
+    ("Facebook", ("eaa",), r"EAAC[A-Za-z0-9]{30,}+|EAA[A-Z][A-Za-z0-9]{100,}+"),
     ("Groq", ("gsk_",), r"gsk_[A-Za-z0-9]{40,}+"),
     ("Perplexity", ("pplx-",), r"pplx-[A-Za-z0-9]{40,}+"),
     ("xAI", ("xai-",), r"xai-[A-Za-z0-9]{40,}+"),
@@ -77,18 +90,18 @@ KINDS: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
     ("crates.io", ("cio",), r"cio[A-Za-z0-9]{32}"),
     ("Clojars", ("clojars_",), r"CLOJARS_[a-z0-9]{60}"),
     ("NuGet", ("oy2",), r"oy2[a-z0-9]{43}"),
-    ("Artifactory", ("akcp",), r"AKCp[A-Za-z0-9]{60,}+"),
+    ("Artifactory", ("akcp", "cmvmdgtuoj"), r"AKCp[A-Za-z0-9]{60,}+|cmVmdGtuOj[A-Za-z0-9]{54}"),
     ("age", ("age-secret-key-1",), r"AGE-SECRET-KEY-1[0-9A-Z]{50,}+"),
     ("Pulumi", ("pul-",), r"pul-[a-f0-9]{40}"),
     ("Buildkite", ("bkua_",), r"bkua_[a-f0-9]{40}"),
     ("CircleCI", ("ccipat_",), r"CCIPAT_[A-Za-z0-9_-]{30,}+"),
     ("Airtable", ("pat",), r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}"),
     ("Contentful", ("cfpat-",), r"CFPAT-[A-Za-z0-9_-]{40,}+"),
-    ("Dynatrace", ("dt0c01.",), r"dt0c01\.[A-Z0-9]{24}\.[A-Z0-9]{64}"),
+    ("Dynatrace", ("dt0",), r"dt0[a-z][0-9]{2}\.[A-Z0-9]{24}\.[A-Z0-9]{64}"),
     ("EasyPost", ("ezak", "eztk"), r"EZ[AT]K[A-Za-z0-9]{54}"),
     ("Heroku", ("hrku-",), r"HRKU-[A-Za-z0-9_-]{36,}+"),
     ("Mapbox", ("sk.eyj",), r"sk\.eyJ[A-Za-z0-9_-]{20,}+\.[A-Za-z0-9_-]{16,}+"),
-    ("Prefect", ("pnu_",), r"pnu_[a-z0-9]{36}"),
+    ("Prefect", ("pnu_",), r"pnu_[A-Za-z0-9]{36}"),
     ("ReadMe", ("rdme_",), r"rdme_[a-z0-9]{60,}+"),
     ("Shippo", ("shippo_",), r"shippo_(?:live|test)_[a-f0-9]{40}"),
     ("Typeform", ("tfp_",), r"tfp_[A-Za-z0-9_.=-]{40,}+"),
@@ -98,7 +111,73 @@ KINDS: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
     ("Cloudflare origin", ("v1.0-",), r"v1\.0-[a-f0-9]{24}-[a-f0-9]{100,}+"),
     ("Alibaba", ("ltai",), r"LTAI[A-Za-z0-9]{16,24}"),
     ("Asana", ("1/",), r"1/[0-9]{14,18}:[a-f0-9]{32}"),
-    ("LaunchDarkly", ("sdk-", "api-"), r"(?:sdk|api)-[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}"),
+    ("LaunchDarkly", ("sdk-", "api-"), r"(?:sdk|api)-" + _UUID),
+    ("NVIDIA", ("nvapi-",), r"nvapi-[A-Za-z0-9_-]{60,}+"),
+    ("Cerebras", ("csk-",), r"csk-[a-z0-9]{48}(?![A-Za-z0-9])"),
+    ("Pinecone", ("pcsk_",), r"pcsk_[A-Za-z0-9]{5,7}_[A-Za-z0-9]{50,}+"),
+    ("LangSmith", ("lsv2_", "ls__"), r"lsv2_(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{10}|ls__[a-f0-9]{32}"),
+    (
+        "Sourcegraph",
+        ("sgp_", "sgd_", "sgs_", "slk_"),
+        r"sgp_(?:[A-Fa-f0-9]{16}_|local_)?[A-Fa-f0-9]{40}(?![A-Za-z0-9])|s(?:gd|gs|lk)_[a-f0-9]{64}(?![A-Za-z0-9])",
+    ),
+    ("Sonar", ("sq",), r"sq[apu]_[a-f0-9]{40}(?![A-Za-z0-9])"),
+    ("OpenShift", ("sha256~",), r"sha256~[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])"),
+    ("HubSpot", ("pat-",), r"pat-[a-z]{2}[0-9]-" + _UUID),
+    ("Plaid", ("access-",), r"access-(?:production|development|sandbox)-" + _UUID),
+    ("Duffel", ("duffel_",), r"duffel_(?:live|test)_[A-Za-z0-9_=-]{40,}+"),
+    ("Fireworks", ("fw_",), r"fw_" + _EACH_OF_THREE + r"[A-Za-z0-9]{22,28}(?![A-Za-z0-9_-])"),
+    ("Jina", ("jina_",), r"jina_[a-f0-9]{32}[A-Za-z0-9_-]{20,}+"),
+    ("Together", ("tgp_v1_",), r"tgp_v1_[A-Za-z0-9_-]{40,}+"),
+    ("ElevenLabs", ("sk_",), r"sk_[a-f0-9]{48}(?![A-Za-z0-9])"),
+    ("Amazon Bedrock", ("absk", "bedrock-api-key-"), r"(?:ABSK|bedrock-api-key-)[A-Za-z0-9+/]{100,}+={0,2}"),
+    (
+        "Amazon applications",
+        ("amzn",),
+        r"amzn1\.oa2-cs\.v1\.[a-f0-9]{64}|amzn\.mws\." + _UUID,
+    ),
+    (
+        "1Password devices",
+        ("a3-",),
+        r"A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}(?![A-Za-z0-9])",
+    ),
+    ("Adobe", ("p8e-",), r"p8e-[A-Za-z0-9]{32}(?![A-Za-z0-9])"),
+    (
+        "Authress",
+        (".acc_", ".acc-"),
+        r"(?:sc|ext|scauth|authress)_[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][a-z0-9-]{10,32}\.[A-Za-z0-9+/_=-]{30,}+",
+    ),
+    ("ClickHouse", ("4b1d",), r"4b1d[A-Za-z0-9]{38}(?![A-Za-z0-9])"),
+    ("Defined Networking", ("dnkey-",), r"dnkey-[A-Za-z0-9_=-]{26}-[A-Za-z0-9_=-]{52}"),
+    ("Dropbox", ("sl.",), r"sl\.(?:[a-z]\.)?[A-Za-z0-9_=-]{120,}+"),
+    ("Flutterwave", ("flwseck",), r"FLWSECK(?:_TEST)?-[A-Za-z0-9]{12,}+(?:-X)?"),
+    ("Frame.io", ("fio-u-",), r"fio-u-[A-Za-z0-9_=-]{60,}+"),
+    ("Harness", ("pat.", "sat."), r"[ps]at\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{20}(?![A-Za-z0-9])"),
+    ("Infracost", ("ico-",), r"ico-" + _EACH_OF_THREE + r"[A-Za-z0-9]{32}(?![A-Za-z0-9_-])"),
+    ("42", ("s-s4t2",), r"s-s4t2(?:ud|af)-[a-f0-9]{64}"),
+    ("MaxMind", ("_mmk",), r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk(?![A-Za-z0-9_])"),
+    # 26 characters that begin with 01 are an id that says when it was made.
+    ("Octopus", ("api-",), r"API-(?!0[0-7])(?=[A-Z]*+[0-9])(?=[0-9]*+[A-Z])[A-Z0-9]{26}(?![A-Za-z0-9_-])"),
+    ("Scalingo", ("tk-us-",), r"tk-us-" + _EACH_OF_THREE + r"[A-Za-z0-9_-]{48}(?![A-Za-z0-9_-])"),
+    ("SettleMint", ("sm_",), r"sm_[aps]at_[A-Za-z0-9]{16,}+"),
+    (
+        "Yandex",
+        ("t1.", "aqvn"),
+        r"t1\.[A-Za-z0-9_-]{1,400}+={0,2}\.[A-Za-z0-9_-]{86}={0,2}|AQVN[A-Za-z0-9_-]{35,38}(?![A-Za-z0-9_-])",
+    ),
+    ("Resend", ("re_",), r"re_" + _EACH_OF_THREE + r"[A-Za-z0-9]{8}_[A-Za-z0-9]{24}(?![A-Za-z0-9_])"),
+    ("PostHog", ("phx_",), r"phx_[A-Za-z0-9]{40,}+"),
+    ("Neon", ("napi_",), r"napi_[a-z0-9]{48,}+"),
+    ("Apify", ("apify_api_",), r"apify_api_[A-Za-z0-9]{34,}+"),
+    ("E2B", ("e2b_",), r"e2b_[a-f0-9]{40}(?![A-Za-z0-9])"),
+    ("Runpod", ("rpa_",), r"rpa_[A-Z0-9]{40,}+"),
+    ("Browserbase", ("bb_live_",), r"bb_live_[A-Za-z0-9_-]{20,}+"),
+    ("Vercel", ("vercel_blob_rw_",), r"vercel_blob_rw_[A-Za-z0-9]{16}_[A-Za-z0-9]{30,}+"),
+    ("Aiven", ("avns_",), r"AVNS_" + _EACH_OF_THREE + r"[A-Za-z0-9_-]{19}(?![A-Za-z0-9_-])"),
+    ("WakaTime", ("waka_",), r"waka_(?:[a-z]{2,6}_)?" + _UUID),
+    ("Trello", ("atta",), r"ATTA[A-Fa-f0-9]{64,}+"),
+    ("Mem0", ("m0-",), r"m0-" + _EACH_OF_THREE + r"[A-Za-z0-9]{40}(?![A-Za-z0-9_-])"),
+    ("Context7", ("ctx7sk",), r"ctx7sk[_-]" + _UUID),
 )
 """Issuer, beginnings in lower case of which text that holds one has at least one, expression.
 
@@ -107,7 +186,10 @@ each is one run of fifteen characters or more.
 """
 
 LIKE_NAMES: Final = frozenset(
-    {"LaunchDarkly", "Mailchimp", "Mailgun", "Render", "Tailscale", "Twilio", "Webhook signatures"}
+    {
+        *("Adobe", "HubSpot", "LaunchDarkly", "Mailchimp", "Mailgun", "Octopus", "Plaid", "Render", "Tailscale"),
+        *("Twilio", "Webhook signatures"),
+    }
 )
 """Issuers whose tokens are a short word before a hash or a name: an id of a session may be one too."""
 
