@@ -36,6 +36,8 @@ _HARMLESS_HEADER = b'["access-control-allow-credentials","true"]'
 """What real daemons answer with: its name ends as secret ones do."""
 _TOKEN = re.compile(r"<redacted:\d+>")
 _WORDS = re.compile(r"\S+")
+_NEXT_COOKIE = re.compile(r",(?=\s{0,8}[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}+=)")
+"""Where proxies joined what were several Set-Cookie headers; the comma in a date is followed by no name."""
 _UNFINISHED_WORD = re.compile(r"""[^\s"'<>,;]{1,4096}\Z""")
 _STORED_SECRETS = re.compile(r"/+api/+secrets/")
 _FORM_TYPE = "application/x-www-form-urlencoded"
@@ -200,8 +202,7 @@ class Redactor:
         if name == "cookie":
             return name, ";".join(map(self._cookie, value.split(";")))
         if name == "set-cookie":
-            first, mark, rest = value.partition(";")
-            return name, self._cookie(first) + mark + rest
+            return name, ",".join(map(self._set_cookie, _NEXT_COOKIE.split(value)))
         if is_secret_header(name, value):
             return name, self._learn(value.strip())
         if len(name) + len(value) <= _LONGEST_PLAIN:
@@ -222,6 +223,10 @@ class Redactor:
         name, mark, value = pair.partition("=") if "=" in pair else ("", "", pair)
         secret = value.strip()
         return name + mark + value.replace(secret, self._token(secret)) if secret else pair
+
+    def _set_cookie(self, value: str) -> str:
+        first, mark, rest = value.partition(";")
+        return self._cookie(first) + mark + rest
 
     def _path(self, path: str) -> str:
         if "=" in path:

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 ALWAYS = (
     *("password", "passwords", "passwd", "passphrase", "passcode", "passwordhash"),
-    *("apikey", "apikeys", "secretkey", "privatekey", "secretaccesskey"),
+    *("apikey", "apikeys", "secretkey", "privatekey", "secretaccesskey", "secretkeybase"),
     *("secret", "secretvalue", "connectionstring", "authorization"),
     *(f"{kind}token" for kind in ("access", "api", "auth", "bearer", "id", "refresh", "session")),
 )
@@ -46,6 +46,8 @@ NEVER = (
 """Endings that do not mean a secret, though they look like it."""
 VALUE_MEMBERS = frozenset({"value", "plain", "plaintext", "raw", "text"})
 """What holds the value itself where a secret member is an object."""
+CHANGED_MEMBERS = frozenset({"current", "new", "old", "previous", "confirm", "confirmation", "repeat", "repeated"})
+"""What holds one of several values there, one word each: `{"password": {"current": …, "new": …}}`."""
 IDENTIFYING_MEMBERS = frozenset(
     {
         *("agent", "agentId", "agent_id", "agents", "harnessAgentId", "harness"),
@@ -65,6 +67,7 @@ _MARKS = re.compile(r"[_\-.]+")
 _LAST_WORD = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+)\Z")
 _BRACKETS = re.compile(r"[\[\]]+")
 _VARIABLE_NAME = re.compile(r"[A-Z][A-Z0-9_]*\Z")
+_CODE = re.compile(r"(?=[A-Z]*+[0-9]++[A-Z]++[0-9])[A-Z0-9]{16,}+")
 _NO_VALUE = re.compile(
     r"\$(?:[A-Za-z_]+[0-9]*|env:\w+|\{.*|\(.*)|\$\{\{.*|\*{3,}|\[REDACTED\]", re.IGNORECASE | re.DOTALL
 )
@@ -82,6 +85,13 @@ def is_secret_member(name: str, value: str) -> bool:
     """Whether a JSON member of this name with this string value carries a secret."""
     accepts = _rule(name)
     return accepts is not None and is_value(value) and accepts(value)
+
+
+def is_value_of(name: str, inner: str, value: str) -> bool:
+    """Whether the member `inner` of an object that is the value of `name` carries that secret."""
+    inner = inner.lower()
+    holds = inner in VALUE_MEMBERS or (inner in CHANGED_MEMBERS and len(value.split()) == 1)
+    return holds and is_secret_member(name, value)
 
 
 def is_secret_name(name: str) -> bool:
@@ -135,8 +145,8 @@ def _any(_value: str) -> bool:
 
 
 def _no_variable(value: str) -> bool:
-    # The NAME of a secret is not secret.
-    return _VARIABLE_NAME.match(value) is None
+    # The NAME of a secret is not secret; digits among its letters are none of a name.
+    return _VARIABLE_NAME.match(value) is None or _CODE.fullmatch(value) is not None
 
 
 def _one_word(value: str) -> bool:

@@ -14,6 +14,7 @@ from signet_recording_proxy.redaction.secret_names import (
     VALUE_MEMBERS,
     is_secret_member,
     is_secret_name,
+    is_value_of,
 )
 from signet_recording_proxy.redaction.secret_patterns import TextPattern
 from signet_recording_proxy.redaction.suspects import Suspects
@@ -116,7 +117,11 @@ class Cleaner:
             scalars = all(isinstance(item, str) or _is_number(item) for item in value)
             return [self._member(name, item) for item in value] if scalars else self.value(value)
         if isinstance(value, dict):
-            inner = {key: self._member(name, item) for key, item in value.items() if key.lower() in VALUE_MEMBERS}
+            inner = {
+                key: self._member(name, item)
+                for key, item in value.items()
+                if (is_value_of(name, key, item) if isinstance(item, str) else key.lower() in VALUE_MEMBERS)
+            }
             return {**self._object(value), **{self.text(key): item for key, item in inner.items()}}
         return self.value(value)
 

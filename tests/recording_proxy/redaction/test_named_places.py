@@ -126,6 +126,7 @@ def test_headers_that_hold_credentials() -> None:
         ("x-authorization", "Bearer abc"),
         ("cookie", "abc"),
         ("set-cookie", "abc; Path=/"),
+        ("set-cookie", "a=abc; Expires=Wed, 21 Oct 2026 07:28:00 GMT, b=abc; Secure"),
         ("x-functions-key", "abc"),
         ("x-session-id", "abc"),
     ]
@@ -142,6 +143,7 @@ def test_headers_that_hold_credentials() -> None:
         "Bearer <redacted:1>",
         "<redacted:1>",
         "<redacted:1>; Path=/",
+        "a=<redacted:1>; Expires=Wed, 21 Oct 2026 07:28:00 GMT, b=<redacted:1>; Secure",
         "<redacted:1>",
         "abc",
     ]
@@ -176,6 +178,7 @@ def test_secrets_that_a_name_elsewhere_shows() -> None:
         "headers": [["Authorization", "Bearer x"], ["Accept", "kept"]],
         "env": [{"name": "API_KEY", "value": "five"}, {"key": "MODE", "value": "kept"}],
         "secret": ["six", 7],
+        "in": {"name": "API_KEY", "value": "eight"},
     }
     written = body_json(document)
     assert written == {
@@ -185,6 +188,21 @@ def test_secrets_that_a_name_elsewhere_shows() -> None:
         "headers": [["Authorization", "<redacted:3>"], ["Accept", "kept"]],
         "env": [{"name": "API_KEY", "value": "<redacted:4>"}, {"key": "MODE", "value": "kept"}],
         "secret": ["<redacted:5>", "<redacted:6>"],
+        "in": {"name": "API_KEY", "value": "<redacted:7>"},
+    }
+
+
+def test_the_values_between_which_a_secret_changes() -> None:
+    """One word each; what else is said of a secret stays."""
+    document = {
+        "password": {"current": "abcd", "new": "efgh", "id": "p-1", "minimum": 8},
+        "apiKey": {"old": "was revoked", "previous": "abcd", "name": "X-Api-Key"},
+        "clientSecret": "A1BCDEFGHIJ234KLMNOP",
+    }
+    assert body_json(document) == {
+        "password": {"current": "<redacted:1>", "new": "<redacted:2>", "id": "p-1", "minimum": 8},
+        "apiKey": {"old": "was revoked", "previous": "<redacted:1>", "name": "X-Api-Key"},
+        "clientSecret": "<redacted:3>",
     }
 
 
