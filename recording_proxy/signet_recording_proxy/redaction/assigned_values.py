@@ -10,9 +10,14 @@ from signet_recording_proxy.redaction.secret_names import is_secret_member, is_s
 Token = Callable[[str], str]
 
 _ASSIGNMENT = re.compile(
-    r"(?<![A-Za-z0-9_.-])([A-Za-z_][A-Za-z0-9_.-]{1,63}+)(\\{0,4}[\"'])?[ \t]{0,4}+(:=|=>|=|:)[ \t]{0,4}+"
+    r"(?<![A-Za-z0-9_.-])-{0,2}([A-Za-z_][A-Za-z0-9_.-]{1,63}+)(\\{0,4}[\"'])?[ \t]{0,40}+(:=|=>|=|:)[ \t]{0,40}+"
     r"(\\{0,4}[\"'`])?"
 )
+_BLOCK = re.compile(r"[|>][+-]?[1-9]?[+-]?[ \t]{0,40}\r?\n(?:[ \t]{0,64}\r?\n){0,8}([ \t]{1,64}+)(?=\S)")
+_BLOCK_LINE = re.compile(r"\r?\n([ \t]{1,64}+)(\S{1,4096}+)[ \t]{0,64}(?=[\r\n]|\Z)")
+_BARE_LINE = re.compile(r"\S{1,4096}+(?=[ \t]{0,64}(?:[\r\n]|\Z))")
+_INDENTED = re.compile(r"[ \t]{0,64}\r?\n([ \t]{1,64}+)\S")
+_LONGEST = 4096
 _BARE = re.compile(r"[^\s\"'<>;&|,(){}\[\]`\\]{4,512}+")
 _ELEMENT = re.compile(r"<([A-Za-z_][A-Za-z0-9_.:-]{1,63}+)(?:\s[^<>]{0,200}+)?>([^<>]{3,400}+)</")
 _NAMED = re.compile(r"name=\\{0,4}[\"']?([A-Za-z0-9_.\[\]-]{1,64}+)")
@@ -75,9 +80,14 @@ class _Assignments:
             if start < done:
                 continue
             name, opened = match[1], match[4]
-            end = self._end(text, start, opened)
+            block = _BLOCK.match(text, start) if opened is None else None
+            if block is not None:
+                start, opened = block.end(), ""
+                end = self._end_of_block(text, match.start(), block)
+            else:
+                end = self._end(text, start, opened)
             value = text[start:end]
-            around = text[match.end(1) : start - len(opened or "")]
+            around = text[match.end(1) : match.end(3)]
             if end > start and _is_assigned(name, value, quoted=opened is not None, sets_variable=around == "="):
                 pieces += (text[done:start], token(value))
                 done = end
@@ -85,13 +95,40 @@ class _Assignments:
 
     def _end(self, text: str, start: int, opened: str | None) -> int:
         if opened is not None:
-            end = text.find(opened, start)
-            line_end = text.find("\n", start)
-            return start if end < 0 or 0 <= line_end < end or end - start > 4096 else end
+            line_end = text.find("\n", start, start + _LONGEST)
+            line_end = min(start + _LONGEST, len(text)) if line_end < 0 else line_end
+            first = end = text.find(opened, start, line_end)
+            while end >= 0 and not _ends(text, start, end, opened):
+                end = text.find(opened, end + len(opened), line_end)
+            # In some languages a backslash before a quote escapes nothing.
+            return max(start, first if end < 0 else end)
         value = _BARE.match(text, start)
         if value is None or text[value.end() : value.end() + 1] in ("(", "[", "{"):
             return start
         return start + len(value[0].rstrip(".:!?"))
+
+    def _end_of_block(self, text: str, name: int, block: re.Match[str]) -> int:
+        """Where a block of YAML ends whose lines are one word each; its beginning where it is one of sentences."""
+        indented = text[text.rfind("\n", max(0, name - _LONGEST), name) + 1 : name]
+        if len(block[1]) <= len(indented) - len(indented.lstrip(" \t")):
+            return block.end()
+        word = _BARE_LINE.match(text, block.end())
+        if word is None:
+            return block.end()
+        end = word.end()
+        while (line := _BLOCK_LINE.match(text, end)) is not None and len(line[1]) >= len(block[1]):
+            end = line.end(2)
+        rest = _INDENTED.match(text, end)
+        return block.end() if rest is not None and len(rest[1]) >= len(block[1]) else end
+
+
+def _ends(text: str, start: int, quote: int, opened: str) -> bool:
+    """Whether a quote ends the value that begins at `start`: what is escaped has more backslashes before it."""
+    before = quote
+    while before > start and text[before - 1] == "\\":
+        before -= 1
+    depth = len(opened) - 1
+    return (quote - before + depth) % (2 * depth + 2) == depth
 
 
 class _Markup:

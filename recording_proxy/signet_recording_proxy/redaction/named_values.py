@@ -21,8 +21,8 @@ from signet_recording_proxy.redaction.secret_names import (
     is_secret_parameter,
 )
 
-# What every kind of name takes for a secret.
-_SAMPLE = "a1b2c3d4e5f6"
+SAMPLE = "a1b2c3d4e5f6"
+"""What every kind of name takes for a secret."""
 _QUOTES = re.compile(r"(\\*+)\"")
 _PARAMETER = r"[A-Za-z0-9_.\-\[\]]{1,64}+"
 _LINE = re.compile(r"[^\r\n]++")
@@ -45,7 +45,7 @@ class NamedValue:
         done = 0
         for match in self.opening.finditer(text):
             start, name = match.end(), match[match.lastindex or 0]
-            if start < done or not self.is_secret(name, _SAMPLE):
+            if start < done or not self.is_secret(name, SAMPLE):
                 continue
             end = self.end(text, match)
             if start < end and self.is_secret(name, text[start:end]):
@@ -54,15 +54,18 @@ class NamedValue:
         return "".join((*pieces, text[done:])) if pieces else text
 
 
-def _end_of_string(text: str, opening: re.Match[str]) -> int:
-    """Where a JSON string ends whose quotes have as many backslashes before them as the opening one has."""
-    depth = len(opening[1])
-    for quote in _QUOTES.finditer(text, opening.end()):
+def end_of_string(text: str, start: int, depth: int) -> int:
+    """Where a JSON string ends that begins at `start` and has so many backslashes before its quotes."""
+    for quote in _QUOTES.finditer(text, start):
         marks = len(quote[1])
         # Fewer end the string around it; a whole number of escaped backslashes may stand before the last of ours.
         if marks < depth or marks % (2 * depth + 2) == depth:
             return quote.end() - 1 - min(marks, depth)
     return len(text)
+
+
+def _end_of_value(text: str, opening: re.Match[str]) -> int:
+    return end_of_string(text, opening.end(), len(opening[1]))
 
 
 def _end_of(pattern: re.Pattern[str]) -> Callable[[str, re.Match[str]], int]:
@@ -75,7 +78,7 @@ def _end_of(pattern: re.Pattern[str]) -> Callable[[str, re.Match[str]], int]:
 
 MEMBERS = NamedValue(
     re.compile(r"(?<!\\)(\\{0,15}+)\"([A-Za-z0-9_.\-]{1,64}+)\1\"\s{0,8}:\s{0,8}\1\""),
-    _end_of_string,
+    _end_of_value,
     is_secret_member,
 )
 """Members of JSON that stands in a string, up to four strings deep."""
@@ -100,7 +103,9 @@ FORM = NamedValue(
 """Text that is a form as a whole; in other text, what stands at its beginning may be anything."""
 MULTIPART = NamedValue(
     re.compile(
-        r"(?i:form-data;\s{0,4}name=)\"?([^\"\r\n;]{1,64}+)\"?[^\r\n]{0,256}+\r?\n(?:[^\r\n]{1,256}+\r?\n){0,8}+\r?\n"
+        r"(?i:form-data)(?:;[^;\r\n]{0,256}+){0,4}?;\s{0,4}(?i:name)"
+        r"(?:\s{0,4}=\s{0,4}[\"']?|\*\s{0,4}=\s{0,4}[A-Za-z0-9-]{0,16}'[A-Za-z-]{0,16}')([^\"'\r\n;]{1,64}+)[\"']?"
+        r"[^\r\n]{0,256}+\r?\n(?:[^\r\n]{1,256}+\r?\n){0,8}+\r?\n"
     ),
     _end_of(_LINE),
     is_secret_parameter,

@@ -192,17 +192,3 @@ LIKE_NAMES: Final = frozenset(
     }
 )
 """Issuers whose tokens are a short word before a hash or a name: an id of a session may be one too."""
-
-KEY_BLOCKS: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
-    (
-        "PGP and SSH2 keys",
-        ("begin pgp private key", "begin ssh2"),
-        r"-{4,5} ?BEGIN (?:PGP|SSH2)[A-Z ]{0,12} PRIVATE KEY[A-Z ]{0,8}-{4,5}(?:[^-]|-(?!---))*+(?:-----[A-Z0-9 ]+-)?",
-    ),
-    (
-        "PuTTY keys",
-        ("putty-user-key-file",),
-        r"PuTTY-User-Key-File-[0-9]:[^\0]*?(?:Private-MAC: ?[a-f0-9]{16,}+|\Z)",
-    ),
-)
-"""Private keys that are several lines of text, told in the same way."""

@@ -10,8 +10,11 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from signet_recording_proxy.redaction.secret_kinds import KEY_BLOCKS, KINDS, LIKE_NAMES
+from signet_recording_proxy.redaction.key_blocks import KEY_BLOCKS
+from signet_recording_proxy.redaction.secret_kinds import KINDS, LIKE_NAMES
 from signet_recording_proxy.redaction.secret_names import is_value
+from signet_recording_proxy.redaction.url_passwords import LONGEST, password_length
+from signet_recording_proxy.redaction.written_passwords import WRITTEN_OUT
 
 # A shape may follow a letter when that letter ends an escape, such as %3D or \n.
 _START = r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f]{2})|(?<=\\[nrt]))"
@@ -22,13 +25,15 @@ class TextPattern:
     """One shape. Text without any of `stems` (lower case) cannot hold it.
 
     The last group that took part in a match is the secret; without groups it is the whole match.
-    `accepts` has the last word on it. What `may_name` somebody is no secret where a caller says who it is.
+    `length` says how much of it: from its beginning, 0 for nothing. `accepts` has the last word on it. What `may_name`
+    somebody is no secret where a caller says who it is.
     """
 
     stems: tuple[str, ...]
     pattern: re.Pattern[str]
     accepts: Callable[[str], bool] = bool
     may_name: bool = False
+    length: Callable[[re.Match[str]], int] | None = None
 
     def occurs(self, text: str) -> bool:
         """Whether text holds the shape, whatever stands before it: what does may be taken out before."""
@@ -39,18 +44,24 @@ class TextPattern:
 
         def replaced(match: re.Match[str]) -> str:
             whole, group = match[0], match.lastindex or 0
-            if not self.accepts(match[group]):
+            secret = match[group] if self.length is None else match[group][: self.length(match)]
+            if not self.accepts(secret):
                 return whole
-            start, end = match.start(group) - match.start(), match.end(group) - match.start()
-            return whole[:start] + token(match[group]) + whole[end:]
+            start = match.start(group) - match.start()
+            return whole[:start] + token(secret) + whole[start + len(secret) :]
 
         return self.pattern.sub(replaced, text)
 
 
 def _value(shortest: int) -> str:
-    """A shell word: in double quotes, in single quotes, or bare; no variable, no option, nothing redacted."""
+    """A shell word: in double quotes, in single quotes, or bare; no variable, no option, nothing redacted.
+
+    Quotes that nothing escapes hold what is escaped.
+    """
+    quoted = r"(?<!\\)\"((?:[^\"\\<$]|\\[^\n])(?:[^\"\\]|\\[^\n])*+)"
+    quoted += "|" + quoted.replace('"', "'")
     bare = rf"[^\s\"'<>;&|$\\`()-][^\s\"'<>;&|\\`()]{{{shortest - 1},}}+"
-    return rf"(?:\\{{0,4}}\"([^\"\\<$][^\"\\]*+)|\\{{0,4}}'([^'\\<$][^'\\]*+)|({bare}))"
+    return rf"(?:{quoted}|\\{{0,4}}\"([^\"\\<$][^\"\\]*+)|\\{{0,4}}'([^'\\<$][^'\\]*+)|({bare}))"
 
 
 def _is_three_parts(candidate: str) -> bool:
@@ -94,17 +105,12 @@ In the order in which they are applied, before all others: so they keep one toke
 """
 
 TEXT_PATTERNS: tuple[TextPattern, ...] = (
-    *(TextPattern(stems, re.compile(_START + f"(?:{shape})")) for _, stems, shape in KEY_BLOCKS),
-    TextPattern(
-        ("private key-----",),
-        re.compile(
-            r"-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY-----(?:[^-]|-(?!----END))*+(?:-----END[A-Z0-9 ]{0,40}-----)?"
-        ),
-    ),
+    *(TextPattern(stems, re.compile(shape)) for _, stems, shape in KEY_BLOCKS),
     TextPattern(
         ("@",),
-        re.compile(r"://[^\s/?#@\"'<>:\\]{0,256}+:([^\s/?#@\"'<>\\]{1,256}+)@"),
+        re.compile(rf"://([^\s/?#@\"'<>:\\]{{0,256}}+):((?:[^\s\"'<>\\:]|:(?!//)){{1,{LONGEST}}}+)"),
         is_value,
+        length=lambda match: password_length(match[2], match[1]),
     ),
     TextPattern(("@",), re.compile(r"://([^\s/?#@\"'<>:\\]{1,256}+)@"), _looks_secret),
     TextPattern(
@@ -123,6 +129,7 @@ TEXT_PATTERNS: tuple[TextPattern, ...] = (
         re.compile(r"(?:API_?KEY|TOKEN|SECRET|PASSWORD|PASSWD|ACCESS_KEY|PRIVATE_KEY|SECRET_KEY)=" + _value(4)),
         is_value,
     ),
+    *(TextPattern(stems, re.compile(shape), accepts) for stems, shape, accepts in WRITTEN_OUT),
     TextPattern(
         ("--api", "--token", "--access", "--auth", "--pass", "--secret", "--client"),
         re.compile(

@@ -17,12 +17,14 @@ from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, COMMAN
 from signet_recording_proxy.redaction.encoded_values import Hidden, may_hide, shows_escapes
 from signet_recording_proxy.redaction.known_secrets import KnownSecrets
 from signet_recording_proxy.redaction.named_values import (
+    MEMBERS,
     NAME_ENDINGS,
     NAMES_BEFORE_SIGN,
     SQUEEZED_OUT,
     backwards,
     suspected,
 )
+from signet_recording_proxy.redaction.nested_values import NESTED
 from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTERNS, TextPattern
 
 
@@ -67,8 +69,10 @@ _GATES = {
 }
 _SHAPES_OPEN = tuple(stem for stem in _SHAPED if not any(gate in stem for gate in _GATES))
 
-_BETWEEN = rb"[:=](?: |\t|t\\{1,40}){0,4}+(?:'\\{0,40}|\"\\{%s,40})?[0-9_.\-]{0,63}+"
-_LAST_LETTERS = {ending[-3:] for ending in (*NAME_ENDINGS, b"key")}
+_BETWEEN = rb"[:=](?: |\t|t\\{1,40}){0,40}+(?:'\\{0,40}|\"\\{%s,40})?[0-9_.\-]{0,63}+"
+_LONG_TAILS = {b"secretkeybase": (b"key_base", b"keybase", b"key-base", b"key.base")}
+# Three letters tell a name from most others, but for those that end as `database` and `release` do.
+_LAST_LETTERS = {tail for ending in (*NAME_ENDINGS, b"key") for tail in _LONG_TAILS.get(ending, (ending[-3:],))}
 _ASSIGNED_IN_LINE = backwards(_BETWEEN % b"1", _LAST_LETTERS)
 """A sign of assignment and a name's end; what stands in a JSON string has a backslash before its double quotes."""
 _ASSIGNED_IN_TEXT = backwards(_BETWEEN % b"0", _LAST_LETTERS)
@@ -85,7 +89,7 @@ def suspects(encoded: bytes, known: KnownSecrets) -> Suspects | None:
     if may_name_or_show(encoded):
         lowered = encoded.lower()
         shaped = _shapes(lowered)
-        patterns += (*shaped, *suspected(lowered), *_assigned(lowered, _ASSIGNED_IN_LINE))
+        patterns += (*shaped, *_named(lowered), *_assigned(lowered, _ASSIGNED_IN_LINE))
     # A secret that is taken out may leave encoded text behind that it was glued to.
     if hides or issued or shaped or shows_escapes(encoded):
         patterns.append(HIDDEN)
@@ -135,11 +139,11 @@ def _gate(*, as_carried: bool = False) -> Any:
         return "|".join(squeezed.join(map(re.escape, name.decode())) for name in sorted(names))
 
     programs = "|".join(re.escape(program.decode()) for program in _PROGRAMS)
-    last = "|".join(sorted(ending.decode() for ending in _LAST_LETTERS))
+    last = "|".join(sorted(re.escape(ending.decode()) for ending in _LAST_LETTERS))
     looks = (
         f'(?:{spread(NAME_ENDINGS)}){squeezed}["=]',
         f"(?:{spread(NAMES_BEFORE_SIGN)}){squeezed}=",
-        rf"(?:{last})[0-9_.\-]{{0,63}}(?:\\{{0,40}}'|\\+\")?(?: |\t|\\+t){{0,4}}[:=]",
+        rf"(?:{last})[0-9_.\-]{{0,63}}(?:\\{{0,40}}'|\\+\")?(?: |\t|\\+t){{0,40}}[:=]",
         "|".join(re.escape(stem.decode()) for stem in _SHAPED),
         "</|<input|form-data|agentsdir|-pass",
         # An option follows its program.
@@ -205,6 +209,11 @@ def _issued(runs: list[bytes]) -> list[TextPattern]:
     return [ISSUED[number] for number in sorted(possible) if ISSUED[number].occurs(text)]
 
 
+def _named(lowered: bytes) -> list[Pattern]:
+    patterns = suspected(lowered)
+    return [NESTED, *patterns] if MEMBERS in patterns else [*patterns]
+
+
 def _shapes(lowered: bytes) -> list[TextPattern]:
     stems = [stem for stem in _SHAPES_OPEN if stem in lowered]
     for gate, gated in _GATES.items():
@@ -230,7 +239,7 @@ def shows_secret(text: str) -> bool:
     lowered = raw.lower()
     looks: tuple[Callable[[], Sequence[Pattern]], ...] = (
         lambda: _assigned(lowered, _ASSIGNED_IN_TEXT),
-        lambda: suspected(lowered),
+        lambda: _named(lowered),
         lambda: _shapes(lowered),
         lambda: _issued(_long_runs(raw)),
     )

@@ -48,6 +48,24 @@ def test_a_cut_through_a_secret(secret: str, cut_at: int) -> None:
     assert kept in ("before ", "before <redacted:1>")
 
 
+CODED = "MIIEvAIBADANBgkqhkiG9w0BAQEFAASCBKYwggSiAgEAAoIBAQC7VJTUt9Us8cKj"
+BLOCKS = (
+    f"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0011\n\n{CODED}\n{CODED}\nMIIE=",
+    f"-----BEGIN PRIVATE KEY-----\\n{CODED}\\nMIIE",
+    f"-----BEGIN PRIVATE KEY----- {CODED} {CODED} MIIE=",
+    f'-----BEGIN PRIVATE KEY-----\\n" +\n  "{CODED}\\n" +\n  "MIIE',
+    f"-----BEGIN PGP PRIVATE KEY BLOCK-----\nVersion: GnuPG v2\n\n{CODED}\nMIIE\n=MIIE",
+    f"PuTTY-User-Key-File-2: ssh-rsa\nEncryption: none\nComment: me\nPublic-Lines: 1\n{CODED}\nPrivate-Lines: 1\nMIIE",
+)
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("after", ["", "\n\nThen the prose goes on.", "\nThen the prose goes on.\n\nAnd on."])
+def test_a_private_key_without_its_last_line(block: str, after: str) -> None:
+    """The lines that look like a key are one; what is said after them stays."""
+    assert redacted(text=f"see {block}{after}")["body"]["text"] == f"see <redacted:1>{after}"
+
+
 def test_a_private_key_that_was_cut() -> None:
     """Without its last line a private key is one all the same."""
-    assert "MIIE" not in str(redacted(text=PEM[:50] + "\nMIIE second line"))
+    assert "MIIE" not in str(redacted(text=PEM[:50] + "\nMIIEsecondLine0"))

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from signet_recording_proxy.redaction import suspects
-from signet_recording_proxy.redaction.named_values import NAME_ENDINGS, NAMES_BEFORE_SIGN, suspected
+from signet_recording_proxy.redaction.named_values import NAME_ENDINGS, NAMES_BEFORE_SIGN
 
 WORDS = [name.decode() for name in (*NAME_ENDINGS, *NAMES_BEFORE_SIGN)]
 STEMS = [stem.decode() for stem in suspects._SHAPED]
@@ -28,7 +28,11 @@ def test_what_a_search_could_find_passes_the_gate(pieces: list[str], upper: bool
     text = "".join(pieces)
     raw = (text.upper() if upper else text).encode("utf-8", "surrogatepass")
     lowered = raw.lower()
-    could = [*suspects._shapes(lowered), *suspected(lowered), *suspects._assigned(lowered, suspects._ASSIGNED_IN_LINE)]
+    could = [
+        *suspects._shapes(lowered),
+        *suspects._named(lowered),
+        *suspects._assigned(lowered, suspects._ASSIGNED_IN_LINE),
+    ]
     # An option before its program is not one of its options.
     if [
         pattern for pattern in could if pattern is not suspects.COMMANDS or _is_command(text)

@@ -57,6 +57,19 @@ def test_a_form_of_several_parts() -> None:
     assert MULTIPART.replace(sent, taken) == sent.replace("\r\n\r\nabc", "\r\n\r\n<>", 1)
 
 
+@pytest.mark.parametrize("line_end", ["\r\n", "\n"])
+@pytest.mark.parametrize(
+    "name",
+    ["name=password", "name='password'", 'filename="x"; name="password"', 'name = "password"', "name*=UTF-8''password"],
+)
+def test_the_ways_to_name_a_part(name: str, line_end: str) -> None:
+    """With and without quotes, after other parameters, extended; lines may end as on Unix."""
+    sent = line_end.join(("--B", f"Content-Disposition: form-data; {name}", "", "two words", "--B--"))
+    assert MULTIPART.replace(sent, taken) == sent.replace("two words", "<>")
+    other = sent.replace("password", "content")
+    assert MULTIPART.replace(other, taken) == other
+
+
 def test_semicolons() -> None:
     """They separate fields in the value of a query's field, and parameters in a path."""
     assert QUERY_REST.replace("1;token=a/b;c=2", taken) == "1;token=<>;c=2"

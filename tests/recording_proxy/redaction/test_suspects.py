@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from signet_recording_proxy.redaction import named_values
 from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, COMMANDS, MARKUP
+from signet_recording_proxy.redaction.nested_values import NESTED
 from signet_recording_proxy.redaction.redactor import Redactor
 from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTERNS
 from signet_recording_proxy.redaction.secret_walk import Cleaner
@@ -18,7 +19,7 @@ from signet_recording_proxy.redaction.suspects import HIDDEN, Suspects
 from tests.attacks.test_secret_kinds import CODED, TOKENS, WRITTEN
 
 EVERYTHING = (
-    *ISSUED, *TEXT_PATTERNS, named_values.PARAMETERS, named_values.MULTIPART, named_values.MEMBERS,
+    *ISSUED, *TEXT_PATTERNS, NESTED, named_values.PARAMETERS, named_values.MULTIPART, named_values.MEMBERS,
     ASSIGNMENTS, MARKUP, COMMANDS, HIDDEN,
 )  # fmt: skip
 SECRETS = [*TOKENS.values(), *(text for text, _ in WRITTEN.values()), *CODED.values()]
