@@ -10,8 +10,8 @@ from signet_recording_proxy.redaction.secret_names import is_secret_member, is_s
 Token = Callable[[str], str]
 
 _ASSIGNMENT = re.compile(
-    r"(?<![A-Za-z0-9_.-])-{0,2}([A-Za-z_][A-Za-z0-9_.-]{1,63}+)(\\{0,4}[\"'])?[ \t]{0,40}+(:=|=>|=|:)[ \t]{0,40}+"
-    r"(\\{0,4}[\"'`])?"
+    r"(?<![A-Za-z0-9_.])(?<![A-Za-z0-9_.]-)([A-Za-z_][A-Za-z0-9_.-]{1,63}+)(\\{0,4}[\"'])?[ \t]{0,40}+"
+    r"(:=|=>|=|:)[ \t]{0,40}+(\\{0,4}[\"'`])?"
 )
 _BLOCK = re.compile(r"[|>][+-]?[1-9]?[+-]?[ \t]{0,40}\r?\n(?:[ \t]{0,64}\r?\n){0,8}([ \t]{1,64}+)(?=\S)")
 _BLOCK_LINE = re.compile(r"\r?\n([ \t]{1,64}+)(\S{1,4096}+)[ \t]{0,64}(?=[\r\n]|\Z)")

@@ -65,9 +65,12 @@ _harmless: set[bytes] = set()
 _BACKSLASH = b"\\"[0]
 _CODE_UNIT = re.compile(rb"u[0-9a-fA-F]{4}")
 _GATES = {
-    gate: tuple(stem for stem in _SHAPED if gate in stem) for gate in (b"@", b"=", b"--", b"-----", b"putty", b"begin")
+    gate: tuple(stem for stem in _SHAPED if gate in stem)
+    for gate in (b"@", b"=", b"--", b"-----", b"putty", b"begin", b"password", b":543")
 }
-_SHAPES_OPEN = tuple(stem for stem in _SHAPED if not any(gate in stem for gate in _GATES))
+# The end of an option's name, which two hyphens begin.
+_GATES[b"--"] += tuple(stem for stem in _SHAPED if stem[:1] == b"-" and stem[-1:] == b" ")
+_SHAPES_OPEN = tuple(set(_SHAPED) - {stem for gated in _GATES.values() for stem in gated})
 
 _BETWEEN = rb"[:=](?: |\t|t\\{1,40}){0,40}+(?:'\\{0,40}|\"\\{%s,40})?[0-9_.\-]{0,63}+"
 _LONG_TAILS = {b"secretkeybase": (b"key_base", b"keybase", b"key-base", b"key.base")}

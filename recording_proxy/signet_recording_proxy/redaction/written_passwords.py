@@ -63,7 +63,7 @@ WRITTEN_OUT: Final[tuple[tuple[tuple[str, ...], str, Callable[[str], bool]], ...
     ),
     # The ports that databases listen at: `main.ts:1234:15:error:TS2304` is a place in a file.
     (
-        (":*:", *(f":{port}:" for port in (5432, 5433, 5434, 6432))),
+        (":*:", ":543", ":6432:"),
         (
             r"(?:(?<=[\s\"'/])|(?<=\\n)|(?<![\s\S]))(?:\*|[A-Za-z0-9._-]{1,255}+):(?:\*|543[234]|6432):"
             rf"{_ANY_OR_NAME}:{_ANY_OR_NAME}:([^\s\"'\\:]{{3,256}}+)(?![^\s\"'\\])"
