@@ -66,10 +66,12 @@ _BACKSLASH = b"\\"[0]
 _CODE_UNIT = re.compile(rb"u[0-9a-fA-F]{4}")
 _GATES = {
     gate: tuple(stem for stem in _SHAPED if gate in stem)
-    for gate in (b"@", b"=", b"--", b"-----", b"putty", b"begin", b"password", b":543")
+    for gate in (b"@", b"=", b"--", b"-----", b"putty", b"begin", b"password", b"*")
 }
 # The end of an option's name, which two hyphens begin.
 _GATES[b"--"] += tuple(stem for stem in _SHAPED if stem[:1] == b"-" and stem[-1:] == b" ")
+# What stands between these and the password says that it is one.
+_GATES[b"password"] += tuple(stem for stem in _SHAPED if stem in (b"machine", b"default login"))
 _SHAPES_OPEN = tuple(set(_SHAPED) - {stem for gated in _GATES.values() for stem in gated})
 
 _BETWEEN = rb"[:=](?: |\t|t\\{1,40}){0,40}+(?:'\\{0,40}|\"\\{%s,40})?[0-9_.\-]{0,63}+"
