@@ -104,7 +104,7 @@ def test_the_recorder_refuses_what_a_foreign_page_sends(
 
 @pytest.mark.parametrize("headers", [{"Sec-Fetch-Site": "cross-site"}, {"Origin": ""}], ids=str)
 def test_a_page_without_a_name_is_refused_in_words(recorder: RecorderProcess, headers: dict[str, str]) -> None:
-    """The warning and the mark say that it names no origin, where there is none or an empty one."""
+    """A page without an origin, or with an empty one, is called so in the warning and in the mark."""
     assert httpx.get(f"{recorder.url}/health", headers=headers).status_code == 403
     assert recorder.trace().marks[0].data["origin"] == "a page that names no origin"
     recorder.command("exit")

@@ -168,7 +168,7 @@ def test_an_answer_that_cannot_be_carried_resets_the_client(recorder: RecorderPr
 
 
 def test_an_answer_without_a_true_status_does_not_hang(recorder: RecorderProcess, upstream: Upstream) -> None:
-    """It is no answer that another one follows: the client is reset, and the trace says why."""
+    """No status below 100 is valid: the connection is reset, and the trace says why."""
     upstream.handlers["/none"] = lambda call: call.send(b"HTTP/1.1 000 None\r\ncontent-length: 2\r\n\r\n{}")
     with recorder.connect() as client:
         client.sendall(b"GET /none HTTP/1.1\r\nhost: x\r\n\r\n")
