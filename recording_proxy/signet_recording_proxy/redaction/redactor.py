@@ -25,7 +25,7 @@ from signet_recording_proxy.content_coding import all_installed
 from signet_recording_proxy.redaction import named_values
 from signet_recording_proxy.redaction.known_secrets import KnownSecrets
 from signet_recording_proxy.redaction.opaque_bytes import recoded
-from signet_recording_proxy.redaction.secret_names import is_secret_header, is_secret_parameter
+from signet_recording_proxy.redaction.secret_names import is_secret_header, is_secret_parameter, mixes
 from signet_recording_proxy.redaction.secret_walk import Cleaner
 from signet_recording_proxy.redaction.suspects import Suspects, is_plain, suspects
 
@@ -325,7 +325,7 @@ def _as_text(value: Any) -> str:
 
 
 def _is_no_word(secret: str) -> bool:
-    return len(secret) >= _LEARNED_SHORTEST and any(map(str.isdigit, secret)) and any(map(str.isalpha, secret))
+    return len(secret) >= _LEARNED_SHORTEST and mixes(secret)
 
 
 def _is_form(text: str, media_type: str | None) -> bool:

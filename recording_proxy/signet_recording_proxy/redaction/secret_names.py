@@ -149,6 +149,11 @@ def _no_variable(value: str) -> bool:
     return _VARIABLE_NAME.match(value) is None or _CODE.fullmatch(value) is not None
 
 
+def mixes(value: str) -> bool:
+    """Whether letters and digits stand in a value, as they do in most secrets and in few words."""
+    return any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+
+
 def _one_word(value: str) -> bool:
     return len(value) >= 8 and value.split(None, 1) == [value]
 
@@ -156,7 +161,7 @@ def _one_word(value: str) -> bool:
 def _mixed(value: str) -> bool:
     """`pwd` may name a folder, `auth` a method, `pass` a tally: none of them is a word of letters and digits."""
     folder = value.startswith(("/", "~", "./", "../")) or value[1:3] == ":\\"
-    return _one_word(value) and not folder and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+    return _one_word(value) and not folder and mixes(value)
 
 
 def _cookies(value: str) -> bool:

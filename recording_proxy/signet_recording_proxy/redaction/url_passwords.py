@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from signet_recording_proxy.redaction.secret_names import mixes
+
 LONGEST: Final = 512
 # A port, or what stands for one in documents and templates.
 _PORT = re.compile(
@@ -33,9 +35,8 @@ def password_length(rest: str, user: str) -> int:
         return 0
     certain = _CERTAIN_HOST.search(rest)
     end = rest.rfind("@") if certain is None else certain.start()
-    mixes = any(map(str.isdigit, rest[:end])) and any(map(str.isalpha, rest[:end]))
     is_version = certain is None and rest[end + 1 : end + 2].isdigit()
-    return end if mixes and not is_version and _BEFORE_HOST.match(rest, end) else 0
+    return end if mixes(rest[:end]) and not is_version and _BEFORE_HOST.match(rest, end) else 0
 
 
 def _in_authority(rest: str, authority: str) -> int:

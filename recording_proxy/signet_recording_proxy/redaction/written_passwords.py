@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from signet_recording_proxy.redaction.secret_names import is_value
+from signet_recording_proxy.redaction.secret_names import is_value, mixes
 
 _BLANKS = r"\s{1,64}+"
 _WORD = r"\S{1,255}+"
@@ -23,7 +23,7 @@ _OWNERS = (
 
 
 def _mixes(value: str) -> bool:
-    return is_value(value) and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+    return is_value(value) and mixes(value)
 
 
 WRITTEN_OUT: Final[tuple[tuple[tuple[str, ...], str, Callable[[str], bool]], ...]] = (
