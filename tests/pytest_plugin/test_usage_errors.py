@@ -30,6 +30,17 @@ def test_no_target(repository: Repository) -> None:
     assert_told(repository.conform(), 2, "no target is named", "try: add --target NAME", "signet-conformance targets")
 
 
+@pytest.mark.parametrize("distributed", [(), ("-n", "2")], ids=["alone", "xdist"])
+def test_option_of_the_kit_without_the_kit(repository: Repository, distributed: tuple[str, ...]) -> None:
+    """It would be a green run that tested nothing; in `addopts` it waits for the runs that ask for the kit."""
+    repository.write("test_own.py", "def test_own() -> None:\n    pass\n")
+    done = repository.run("--signet-target=reference", *distributed)
+    assert_told(done, 2, "--signet-target: does nothing without --signet-conformance", "add --signet-conformance")
+    assert "passed" not in done.out
+    repository.write("pytest.ini", "[pytest]\naddopts = --signet-target=reference\n")
+    assert repository.run(*distributed).status == 0
+
+
 @pytest.mark.parametrize("option", ["--target", "--signet-target"])
 def test_target_without_a_name(repository: Repository, option: str) -> None:
     """The option alone is the kit's to refuse, with the kit's status."""

@@ -42,10 +42,40 @@ def test_unknown_target_names_the_nearest(given: str, near: str, tmp_path: Path)
     """A name that is nearly right is answered with the right one and with the command that lists all."""
     with pytest.raises(TargetError) as caught:
         targets.load(given, tmp_path)
-    assert caught.value.message == f"no target is called '{given}'"
+    nowhere = f"and neither {tmp_path} nor a folder above it has settings"
+    assert caught.value.message == f"no target is called '{given}', {nowhere}"
     assert near in str(caught.value.remedy).partition("?")[0]
     assert "signet-conformance targets" in str(caught.value.remedy)
     assert caught.value.exit_status == 2
+
+
+def test_unknown_target_of_a_repository_with_settings(tmp_path: Path) -> None:
+    """The error says which file was read, and what it holds."""
+    file = settings(tmp_path, '[targets.mine]\ncommand = ["acme"]\n') / "signet-conformance.toml"
+    with pytest.raises(TargetError) as caught:
+        targets.load("main", tmp_path)
+    assert caught.value.message == f"no target is called 'main', neither here nor in {file}, whose targets are: mine"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "unread", "heading"),
+    [
+        ("signet-conformance.toml", "[tool.signet-conformance.targets.mine]", "tool", "[targets.NAME]"),
+        ("signet-conformance.toml", "[target.mine]", "target", "[targets.NAME]"),
+        (
+            "pyproject.toml",
+            "[tool.signet-conformance.mine]",
+            "tool.signet-conformance.mine",
+            "[tool.signet-conformance.targets.NAME]",
+        ),
+    ],
+)
+def test_heading_that_nothing_is_read_from(tmp_path: Path, name: str, text: str, unread: str, heading: str) -> None:
+    """It is told with its file and the right heading, and not passed over: the target would just be unknown."""
+    with pytest.raises(TargetError) as caught:
+        targets.load("mine", settings(tmp_path, f'{text}\ncommand = ["acme"]\n', name))
+    assert (caught.value.where, caught.value.message) == (str(tmp_path / name), f"nothing is read from '{unread}'")
+    assert str(caught.value.remedy).startswith(f"write each target as {heading}")
 
 
 @pytest.mark.parametrize("given", ["", "zzzz", "../reference", "reference.json", "a\x1b[31mb"])

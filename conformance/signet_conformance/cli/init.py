@@ -244,7 +244,7 @@ def _closing(set_up: _SetUp, writer: Writer) -> Iterator[str]:
         yield f"fails now: {', '.join(failing)}"
         if set_up.place.folder / BASELINE not in writer.left:
             if set_up.seen == 0:
-                yield f"{BASELINE} lets the lane pass until {until.isoformat()}: it was seen to;"
+                yield f"{BASELINE} lets the lane pass until {until.isoformat()}, as the second run showed;"
             else:
                 yield f"the lane is still red with {BASELINE} (exit {set_up.seen}), by what is said above;"
             yield "edit the owner and the reason of each entry"

@@ -177,7 +177,7 @@ def command(
     )
     runs = [
         _Run(asked, face, as_json=as_json, summary=summary or quiet, quiet=quiet, coverage=coverage)
-        for asked in request.read_each(given, targets.load(target), face, lambda option: f"--{option}")
+        for asked in request.read_each(given, targets.load(target, option="TARGET"), face, lambda option: f"--{option}")
     ]
     statuses = []
     for run in runs:

@@ -97,7 +97,7 @@ def _requests(inputs: Inputs) -> Sequence[Request]:
         known=KnownFailures.parse(KnownOptions(baseline=known)),
         harness=inputs.harness,
     )
-    return request.read_each(asked, targets.load(inputs.target), inputs.face, variable)
+    return request.read_each(asked, targets.load(inputs.target, option=variable("target")), inputs.face, variable)
 
 
 @contextlib.contextmanager

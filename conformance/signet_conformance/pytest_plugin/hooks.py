@@ -189,6 +189,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """
     config = session.config
     if not config.getoption("signet_conformance", default=False):
+        _refuse_without_the_kit(session)
         return
     # Imported here: a run that asks for nothing pays nothing.
     from signet_conformance.pytest_plugin.plain_imports import plain_imports
@@ -202,6 +203,19 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
     taken = config.stash.get(_taken_key, None) or []
     config.pluginmanager.register(RunHooks(config, ConformanceRun.all_of(session, taken)), _RUN)
+
+
+def _refuse_without_the_kit(session: pytest.Session) -> None:
+    """End a run whose command line has an option of the kit's and does not ask for it: its green would be of nothing.
+
+    What `addopts` holds is there for the runs that do ask.
+    """
+    given = [word.partition("=")[0] for word in session.config.invocation_params.args if word.startswith("--signet-")]
+    if given and not hasattr(session.config, "workerinput"):
+        from signet_conformance.errors import UsageError
+        from signet_conformance.pytest_plugin.run import end_run
+
+        end_run(session, UsageError(f"does nothing without {_ASKED}", where=given[0], remedy=f"add {_ASKED}"))
 
 
 def _warm_up(config: pytest.Config) -> None:

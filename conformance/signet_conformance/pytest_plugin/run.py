@@ -81,7 +81,7 @@ class ConformanceRun:
                 else read_worker_options(config, worker["signet_conformance_folders"])
             )
         except SignetConformanceError as failure:
-            _end(session, failure)
+            end_run(session, failure)
         return [cls(config, asked, alone=len(every) == 1) for asked in every]
 
     @property
@@ -121,7 +121,7 @@ class ConformanceRun:
             self.recordings.traces()
         except SignetConformanceError as failure:
             self._stopped = True
-            _end(session, failure)
+            end_run(session, failure)
         except KeyboardInterrupt:
             self._interrupted = True
             # In words: the place where the kit waited at that moment helps nobody.
@@ -291,7 +291,7 @@ class ConformanceRun:
         let_go(self.folder)
 
 
-def _end(session: pytest.Session, failure: SignetConformanceError) -> NoReturn:
+def end_run(session: pytest.Session, failure: SignetConformanceError) -> NoReturn:
     """Tell why the run cannot go on, once, and end it with the failure's own status."""
     print(f"error: {failure}", file=sys.stderr)
     # pytest ends a failed session without a word, and with 1: the last of all is what its status is when it has ended.

@@ -101,14 +101,21 @@ def load(name: str, root: Path | None = None, option: str = "--target") -> Targe
     settings = read_settings(root)
     every = sorted({*names(), *settings.targets})
     if name not in every:
-        near = difflib.get_close_matches(name, every, n=3, cutoff=0.4)
+        near = difflib.get_close_matches(name, every, n=3)
         raise TargetError(
-            f"no target is called {printable(name, 60)!r}",
+            f"no target is called {printable(name, 60)!r}, {_read_where(settings, root)}",
             where=option,
             remedy=(f"did you mean {printable(' or '.join(near), 200)}? " if near else "")
             + "all targets: signet-conformance targets",
         )
     return _made(name, _merged(name, _shipped(name), settings.own(name)), settings, root)
+
+
+def _read_where(settings: Settings, root: Path) -> str:
+    if settings.path is None:
+        return f"and neither {printable(root.absolute())} nor a folder above it has settings"
+    own = ", ".join(settings.targets) or "none"
+    return f"neither here nor in {printable(settings.path)}, whose targets are: {printable(own, 200)}"
 
 
 def _shipped(name: str) -> Mapping[str, Any]:

@@ -73,7 +73,7 @@ def find_file(target: Target) -> Path:
     raise TargetError(
         f"the connector {target.name} is not found at or above {printable(target.root)}: looked for {looked}",
         where=f"--target {target.name}",
-        remedy=f"{made(target)}; or set module in [tool.signet-conformance.targets.{target.name}]",
+        remedy=f"{made(target)}; or set module in [targets.{target.name}] of signet-conformance.toml",
     )
 
 

@@ -68,7 +68,7 @@ def read_settings(root: Path) -> Settings:
                 return Settings()
             data = _read(path, below) if path.is_file() else None
             if data is not None:
-                return Settings(_targets(data, path), path)
+                return Settings(_targets(data, path, below), path)
     return Settings()
 
 
@@ -90,8 +90,17 @@ def _read(path: Path, below: tuple[str, ...]) -> Any:
     return data
 
 
-def _targets(data: Any, path: Path) -> Mapping[str, Mapping[str, Any]]:
+def _targets(data: Any, path: Path, below: tuple[str, ...]) -> Mapping[str, Mapping[str, Any]]:
     targets = data.get("targets", {}) if isinstance(data, dict) else None
+    if unknown := [name for name in data if name != "targets"] if isinstance(data, dict) else []:
+        # Passed over, a misspelt heading would only show as a target that nobody knows.
+        heading = ".".join((*below, "targets", "NAME"))
+        elsewhere = "; [tool.signet-conformance.targets.NAME] is for pyproject.toml" if unknown == ["tool"] else ""
+        raise TargetError(
+            f"nothing is read from {printable('.'.join((*below, unknown[0])), 60)!r}",
+            where=printable(path),
+            remedy=f"write each target as [{heading}]{elsewhere}",
+        )
     if not isinstance(targets, dict) or not all(isinstance(table, dict) for table in targets.values()):
         raise TargetError(
             "targets is not a table of tables",
