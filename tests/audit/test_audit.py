@@ -209,6 +209,15 @@ def test_what_cannot_be_audited_is_said(invoke: Invoke, folder: Path, words: lis
     assert told in result.output
     assert "try: " in result.output
     assert "secret@" not in result.output
+    assert not Path("signet-audit").exists()
+
+
+@pytest.mark.parametrize("words", [("show", "abc"), ("query", "SELECT 1")], ids=["show", "query"])
+def test_no_audit_is_there(invoke: Invoke, folder: Path, words: tuple[str, ...]) -> None:
+    """What asks the results says so, with the command that makes them."""
+    del folder
+    told = invoke("audit", *words).stderr
+    assert told.startswith("error: signet-audit: no audit is there\ntry: signet-conformance audit DATASET")
 
 
 # -- queries

@@ -47,6 +47,25 @@ def test_a_missing_argument_is_wrong_usage(invoke: Invoke) -> None:
     assert "try: signet-conformance check --help" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "said", "helps"),
+    [
+        (("check", "x", "--agent"), "Option '--agent' requires an argument.", "check"),
+        (("run", "x", "-k"), "Option '-k' requires an argument.", "run"),
+        (("check", "x", "--no-such"), "No such option '--no-such'.", "check"),
+        (("audit", "x", "--no-such"), "No such option '--no-such'.", "audit"),
+        (("--no-such",), "No such option '--no-such'.", None),
+    ],
+)
+def test_a_wrong_option_is_answered_with_the_help_of_its_command(
+    invoke: Invoke, words: tuple[str, ...], said: str, helps: str | None
+) -> None:
+    """The command that judges data sets has no name that people know: its group's help is that help."""
+    done = invoke(*words)
+    named = "signet-conformance" if helps is None else f"signet-conformance {helps}"
+    assert (done.exit_code, done.stderr) == (2, f"error: {said}\ntry: {named} --help\n")
+
+
 def test_a_failure_of_the_kit_is_one_line_and_exits_4(
     invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,11 +33,18 @@ def daemon() -> Iterator[str]:
             child.kill()
 
 
+@pytest.mark.parametrize("background", [False, True], ids=["", "background"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_recording_ends_on_a_signal_with_a_whole_trace(daemon: str, tmp_path: Path, number: signal.Signals) -> None:
-    """The recorder's address is told first; the end names the trace, counts exchanges and says how to check it."""
+def test_a_recording_ends_on_a_signal_with_a_whole_trace(
+    daemon: str, tmp_path: Path, number: signal.Signals, background: bool
+) -> None:
+    """The recorder's address is told first; the end names the trace, counts exchanges and says how to check it.
+
+    In the background of a script a program is begun with interruptions ignored.
+    """
     words = [*COMMAND, "record", "--upstream", daemon, "--out", "run.jsonl", "--agent", "atlas", "--token"]
     words += ["--connector-release", "1.2.0", "--host-program", "openclaw", "--host-release", "2026.9.6"]
+    words = ["/bin/sh", "-c", "trap '' INT; exec \"$@\"", "sh", *words] if background else words
     with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         try:
             assert child.stdout is not None

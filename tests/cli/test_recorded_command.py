@@ -55,6 +55,7 @@ def test_command_is_recorded_between_daemon_and_recorder_of_its_own(tmp_path: Pa
     assert done.returncode == 3, done.stdout + done.stderr
     assert done.stdout.startswith("asked twice at True\n")
     assert "nothing was tested: no hook or memory request was accepted in 1 trace (exit 3)" in done.stdout
+    assert done.stderr.endswith("try: let the command call the address in SIGNET_DAEMON_URL\n")
     assert "1 exchange in " in done.stderr
     recorded = read(tmp_path / "run.jsonl")
     assert [exchange.request.path for exchange in recorded.exchanges] == ["/health"]

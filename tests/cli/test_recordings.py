@@ -22,6 +22,7 @@ HAR = '{"log": {"version": "1.2", "entries": []}}'
     ("name", "text", "what", "remedy"),
     [
         ("run.har", HAR, "is a HAR capture", "signet-conformance convert run.har run.jsonl"),
+        ("run.jsonl", HAR, "is a HAR capture", "signet-conformance convert run.jsonl run.trace.jsonl --from har"),
         ("run.txt", HAR, "is a HAR capture", "signet-conformance convert run.txt run.jsonl --from har"),
         ("run.flow", "5:hello,", "is a flow capture", "signet-conformance convert run.flow run.jsonl"),
         ("r.json", '{\n "format": "signet-report/1"}', "is a signet-report file", "signet-conformance matrix r.json"),

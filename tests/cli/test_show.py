@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from signet_conformance.trace import read
 from tests.support.command_line import Invoke, Process
 from tests.support.trace_files import BREACHING, end, health, recall, start, write
 
@@ -101,6 +102,13 @@ def test_wrong_usage_exits_2(process: Process, run: Path, words: list[str]) -> N
     assert result.returncode == 2
     assert result.stderr.startswith("error: ")
     assert "\ntry: " in result.stderr
+
+
+def test_a_number_that_is_no_exchange_s_is_answered_with_the_nearest(invoke: Invoke, run: Path) -> None:
+    """Marks have numbers too, so "up to the last" would send the reader to one of them."""
+    last = [str(call.seq) for call in read(run).exchanges][-4:]
+    said = invoke("show", run, "--exchange", 99).stderr
+    assert said == f"error: --exchange: #99 is no exchange\ntry: one of {', '.join(last)}\n"
 
 
 def test_a_narrow_window_is_enough(process: Process, run: Path) -> None:

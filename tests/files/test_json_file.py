@@ -29,6 +29,14 @@ def test_what_is_no_json_is_refused(text: bytes, tmp_path: Path) -> None:
     assert (caught.value.where, caught.value.remedy) == (str(path), "mend it")
 
 
+def test_a_recording_in_place_of_one_value_is_called_what_it_is(tmp_path: Path) -> None:
+    """It is JSON, a value a line: "no JSON" would send the reader to look for a comma."""
+    path = tmp_path / "run.jsonl"
+    path.write_text('{"a": 1}\n{"b": 2}\n', encoding="utf-8")
+    with pytest.raises(UsageError, match="holds a JSON value a line, as a recording does, and not one"):
+        read_json(path, "mend it")
+
+
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="a device that never ends")
 def test_a_file_that_never_ends_is_refused() -> None:
     """A device tells no size beforehand; no more is read of it than the bound allows."""

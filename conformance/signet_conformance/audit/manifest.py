@@ -148,9 +148,20 @@ def _encodable(entry: Entry) -> Entry:
     return entry
 
 
+def demand_audit(folder: Path) -> None:
+    """Raise UsageError for a folder in which no audit was begun."""
+    if not (folder / FILE).exists():
+        raise UsageError(
+            "no audit is there",
+            where=printable(folder, 400),
+            remedy="signet-conformance audit DATASET, or name the folder of one: --out FOLDER",
+        )
+
+
 def read(folder: Path) -> Manifest:
     """The manifest of the audit in `folder`; raise UsageError unless this kit can go on with it."""
     path = folder / FILE
+    demand_audit(folder)
     try:
         lines = path.read_bytes().splitlines()
         head = msgspec.json.decode(lines[0], type=_Head)

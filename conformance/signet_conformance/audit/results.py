@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -22,6 +23,7 @@ import msgspec
 
 from signet_conformance.audit.between import Between, between
 from signet_conformance.audit.extra import package
+from signet_conformance.audit.manifest import FILE, demand_audit
 from signet_conformance.audit.rows import BreachRow, RecordingRow, Row, SaveRow, SessionRow
 from signet_conformance.audit.summary import Summary, Summing
 from signet_conformance.contract import requirements
@@ -48,6 +50,7 @@ _encoder = msgspec.json.Encoder()
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
     """Make the folder of an audit ours alone; raise UsageError when that cannot be, or another audit is at it."""
+    ours = not folder.exists()
     try:
         (folder / "batches").mkdir(parents=True, exist_ok=True)
         (folder / "results").mkdir(exist_ok=True)
@@ -69,6 +72,9 @@ def held(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(lock)
+        # Where nothing could be listed no audit was begun: the next one is not told of a folder that holds nothing.
+        if ours and not (folder / FILE).exists():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 class Batches:
@@ -240,6 +246,7 @@ def _verdicts_of(whole: RecordingRow, had: set[str], breaches: list[BreachRow]) 
 
 def read_summary(folder: Path) -> Summary:
     """The summary of an audit; raise UsageError when it has not come to its end."""
+    demand_audit(folder)
     path = folder / "results" / _SUMMARY
     try:
         return msgspec.json.decode(path.read_bytes(), type=Summary)

@@ -187,9 +187,9 @@ def _store_of(scheme: str, process: int) -> Any:
     try:
         return fsspec.filesystem(scheme, use_listings_cache=False)
     except ImportError as absent:
-        missing = (absent.name or str(absent)).partition(".")[0]
+        missing = f"the package {absent.name.partition('.')[0]}" if absent.name else "a package"
         raise UsageError(
-            f"a data set at {scheme}:// needs {printable(missing, 200)}, which is not installed",
+            f"a data set at {scheme}:// needs {printable(missing, 200)} that is not installed",
             remedy="pip install 'signet-conformance[fleet]', and the package of the store, such as s3fs or gcsfs",
         ) from None
     except ValueError:

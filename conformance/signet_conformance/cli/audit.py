@@ -78,6 +78,7 @@ def _day(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
 
 @command.command(
     _ANY,
+    hidden=True,
     help="Judge all recordings of each DATASET (a folder, a glob, or a prefix of an object store such as s3://…),"
     " in batches. `audit query SQL` asks the results, `audit show ID` shows a recording of them.",
     epilog=_EPILOG,

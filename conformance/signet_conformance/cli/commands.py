@@ -92,11 +92,13 @@ class Commands(click.Group):
     def main(self, args: Sequence[str] | None = None, **extra: Any) -> NoReturn:  # type: ignore[override]  # never standalone
         """Run a command line and exit with its status."""
         run = super().main
-        sys.exit(guarded(lambda: run(args, **{**extra, "prog_name": PROGRAM, "standalone_mode": False})))
+        words = sys.argv[1:] if args is None else args
+        named = f"{PROGRAM} {words[0]}" if words and words[0] in COMMANDS else PROGRAM
+        sys.exit(guarded(lambda: run(args, **{**extra, "prog_name": PROGRAM, "standalone_mode": False}), named))
 
 
-def guarded(run: Callable[[], Any]) -> int:
-    """The exit status of `run()`, or of the failure it ends with, which is told on stderr."""
+def guarded(run: Callable[[], Any], command: str = PROGRAM) -> int:
+    """The exit status of `run()`, or of the failure it ends with, which is told on stderr with the help of `command`."""
     try:
         result = run()
     except SignetConformanceError as failure:
@@ -107,8 +109,10 @@ def guarded(run: Callable[[], Any]) -> int:
         print(asked.format_message(), file=sys.stderr)
         return UsageError.exit_status
     except click.UsageError as misuse:
-        command = misuse.ctx.command_path if misuse.ctx is not None else "signet-conformance"
-        tell(UsageError(misuse.format_message(), remedy=f"{command} --help"))
+        # Without a context a whole option was misspelt; a hidden command is one that people do not know of.
+        shown = misuse.ctx if misuse.ctx is None or not misuse.ctx.command.hidden else misuse.ctx.parent
+        path = command if shown is None else shown.command_path
+        tell(UsageError(misuse.format_message(), remedy=f"{path} --help"))
         return UsageError.exit_status
     except click.ClickException as failure:
         tell(UsageError(failure.format_message()))

@@ -47,7 +47,7 @@ def _print(things: Iterable[RenderableType]) -> None:
 @command.command("openapi")
 @click.argument("version", default=lambda: contract_versions()[-1])
 def openapi_document(version: str) -> None:
-    r"""Print VERSION (default: the newest) as an OpenAPI 3.1 document.
+    """Print VERSION (default: the newest) as an OpenAPI 3.1 document.
 
     \b
     Example:
@@ -62,7 +62,7 @@ def openapi_document(version: str) -> None:
 @command.command("schema")
 @click.argument("name", required=False)
 def document_schema(name: str | None) -> None:
-    r"""Print the JSON Schema of a document that people write or programs exchange; without NAME, list them.
+    """Print the JSON Schema of a document that people write or programs exchange; without NAME, list them.
 
     \b
     Example:
@@ -89,7 +89,7 @@ def document_schema(name: str | None) -> None:
 @click.argument("new")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def diff(old: str, new: str, as_json: bool) -> None:
-    r"""What a connector's author must change from OLD to NEW.
+    """What a connector's author must change from OLD to NEW.
 
     \b
     Example:

@@ -60,10 +60,22 @@ def command(
     """Print the releases, or search among them."""
     if bisect is not None:
         if target is None or named or as_json:
-            raise UsageError("needs --target, and neither NAME nor --json", where="--bisect")
+            raise UsageError(
+                "needs --target, and neither NAME nor --json",
+                where="--bisect",
+                remedy=f"signet-conformance hosts --bisect {printable(bisect[0], 40)} {printable(bisect[1], 40)} --target TARGET",
+            )
         return _bisect(target, *bisect, only)
     if target is not None or only:
-        raise UsageError("goes with --bisect only", where="--target" if target is not None else "-k/--only")
+        raise UsageError(
+            "goes with --bisect only", where="--target" if target is not None else "-k/--only", remedy="add --bisect OLD NEW"
+        )
+    if unknown := sorted({*named}.difference(program_names())):
+        raise UsageError(
+            f"the kit launches no program called {printable(unknown[0], 60)!r}",
+            where="NAME",
+            remedy=f"one of {', '.join(program_names())}",
+        )
     programs = [releases_of(find_program_profile(name)) for name in named or program_names()]
     if as_json:
         print(json.dumps({each.name: _document(each) for each in programs}, indent=2))

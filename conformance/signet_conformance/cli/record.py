@@ -144,8 +144,10 @@ def command(
 
         return record_command(words, daemon, out, options, told, checks=not no_check, watch=watch)
     upstream, out = _place_without_command(upstream, out, daemon, no_check=no_check)
-    # A terminated recording ends like an interrupted one: with a whole trace and no process left behind.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # A terminated recording ends like an interrupted one: with a whole trace and no process left behind. A shell that
+    # puts it into the background has it ignore interruptions.
+    for ending in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(ending, signal.default_int_handler)
     with recorder([f"--upstream={upstream}", f"--out={out}", *options]) as child, watching(out, watch):
         try:
             return _run(child, upstream, out, told)

@@ -83,6 +83,8 @@ def record_command(
         print(f"check it: {shell_command([PROGRAM, 'check', trace])}", file=sys.stderr)
         return ended.status
     status = check.command.main([trace], prog_name=f"{PROGRAM} check", standalone_mode=False)
+    if status == NothingTestedError.exit_status:
+        print("try: let the command call the address in SIGNET_DAEMON_URL", file=sys.stderr)
     return status if isinstance(status, int) else KitError.exit_status
 
 

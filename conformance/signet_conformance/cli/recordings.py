@@ -87,7 +87,8 @@ def recognised(path: str) -> Other | None:
     capture = _HAR.match(beginning) or (_FLOW.match(beginning) and _CAPTURES.get(Path(path).suffix.lower()) == "flow")
     if capture:
         kind = _CAPTURES.get(Path(path).suffix.lower(), "HAR")
-        words = ["signet-conformance", "convert", path, str(Path(path).with_suffix(".jsonl"))]
+        trace = Path(path).with_suffix(".trace.jsonl" if Path(path).suffix == ".jsonl" else ".jsonl")
+        words = ["signet-conformance", "convert", path, str(trace)]
         words += [] if Path(path).suffix.lower() in _CAPTURES else ["--from", "har"]
         return Other(f"a {kind} capture", shell_command(words))
     named = _NAMED.match(beginning)

@@ -98,11 +98,13 @@ def command(
 def _show(trace: Trace, timeline: Timeline, chosen: Filter, only: frozenset[str] | None) -> int:
     judged = judge(trace, only)
     recording = judged.recording
-    numbers = {call.seq for call in recording.calls}
-    if unknown := sorted(chosen.exchanges - numbers):
-        last = max(numbers, default=0)
+    numbers = [call.seq for call in recording.calls]
+    if unknown := sorted(chosen.exchanges.difference(numbers)):
+        near = sorted(sorted(numbers, key=lambda number: abs(number - unknown[0]))[:4])
         raise UsageError(
-            f"there is no exchange {unknown[0]}", where="--exchange", remedy=f"a number of an exchange, up to {last}"
+            f"#{unknown[0]} is no exchange",
+            where="--exchange",
+            remedy=f"one of {', '.join(map(str, near))}" if near else "a recording that holds an exchange",
         )
     beside = findings_of(judged, only)
     marks = chosen.everything

@@ -43,7 +43,9 @@ def read_json(
         # Slower, but it reads half an emoji too, which the writers of such files write.
         return json.loads(raw)
     except (ValueError, RecursionError) as failure:
-        raise error(f"is not JSON: {printable(failure, 160)}", where=where, remedy=remedy) from None
+        several = isinstance(failure, json.JSONDecodeError) and failure.msg == "Extra data" and failure.lineno > 1
+        what = "holds a JSON value a line, as a recording does, and not one" if several else "is not JSON"
+        raise error(f"{what}: {printable(failure, 160)}", where=where, remedy=remedy) from None
 
 
 def _read(path: Path, most_bytes: int) -> bytearray | None:

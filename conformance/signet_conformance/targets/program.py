@@ -42,8 +42,8 @@ class Program:
         there = [path for path in folder.iterdir() if (path / INSTALLED).exists()] if folder.is_dir() else []
         return {path.name: path for path in sorted(there, key=lambda path: numbers(path.name), reverse=True)}
 
-    def found(self) -> Installation:
-        """The installation that is driven. Raises NothingTestedError, with the line that installs it, without one."""
+    def found(self, target: str) -> Installation:
+        """The installation that drives `target`. Raises NothingTestedError, with the line that installs it, without one."""
         releases = self.installed()
         release = self.release or next(iter(releases), None)
         if release is None or release not in releases:
@@ -52,14 +52,13 @@ class Program:
                 f"NOT-APPLICABLE: {which} is not installed"
                 + (f"; installed: {', '.join(releases)}" if releases else ""),
                 where="--harness real",
-                remedy=f"install it: {self.install_line()}",
+                remedy=f"install it: {self._install_line(target)}",
             )
         return Installation(self, release, releases[release])
 
-    def install_line(self) -> str:
-        """The command that installs it."""
+    def _install_line(self, target: str) -> str:
         version = "" if self.release is None else f" --harness-version {self.release}"
-        return f"signet-conformance run TARGET --harness real --install-harness{version}"
+        return f"signet-conformance run {printable(target, 60)} --harness real --install-harness{version}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ def with_harness(target: Target, choice: HarnessChoice, option: str) -> Target:
             f"is {printable(choice.harness, 40)!r}", where=option, remedy=f"{FAKE} (the default) or {REAL}"
         )
     program = find_program_profile(program_of(target, option), choice.release)
-    installation = install(program) if choice.install else program.found()
+    installation = install(program) if choice.install else program.found(target.name)
     profile = target.profile.model_copy(update={"sessions": 0})
     return dataclasses.replace(target, real=installation, processes="one", profile=profile, every_scenario=choice.every)
 
