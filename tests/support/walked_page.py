@@ -153,9 +153,12 @@ def says(heard: str, shown: str) -> bool:
     The width of gaps does not matter.
     """
     loose = r"\s+".join(_NUMBER.sub(r"(\\d+)", re.escape(word)) for word in shown.split())
-    counts = {found.span() for found in _COUNT.finditer(shown)}
-    figures = [(int(found[0]), found.span() in counts) for found in _NUMBER.finditer(shown)]
+    counted = {found.span() for found in _COUNT.finditer(shown)}
+    figures = [(int(found[0]), found.span() in counted) for found in _NUMBER.finditer(shown)]
     return any(
-        all(not is_count or abs(int(said) - figure) <= 1 for said, (figure, is_count) in zip(match, figures, strict=True))
-        for match in (found.groups() for found in re.finditer(rf"(?<!\d){loose}(?!\d)", heard))
+        all(
+            not counts or abs(int(said) - figure) <= 1
+            for said, (figure, counts) in zip(each.groups(), figures, strict=True)
+        )
+        for each in re.finditer(rf"(?<!\d){loose}(?!\d)", heard)
     )

@@ -98,7 +98,7 @@ class Commands(click.Group):
 
 
 def guarded(run: Callable[[], Any], command: str = PROGRAM) -> int:
-    """The exit status of `run()`, or of the failure it ends with, which is told on stderr with the help of `command`."""
+    """The exit status of `run()`, or of the failure it ends with; stderr tells it, and names the help of `command`."""
     try:
         result = run()
     except SignetConformanceError as failure:

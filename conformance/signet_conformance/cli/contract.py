@@ -44,30 +44,24 @@ def _print(things: Iterable[RenderableType]) -> None:
     click.echo("\n".join(drawn(things, terminal_width(), wants_colour(sys.stdout))), color=True)
 
 
-@command.command("openapi")
+def _example(words: str) -> str:
+    return f"\b\nExample:\n  signet-conformance {words}"
+
+
+@command.command("openapi", epilog=_example("contract openapi 0.145 > signet-0.145.json"))
 @click.argument("version", default=lambda: contract_versions()[-1])
 def openapi_document(version: str) -> None:
-    """Print VERSION (default: the newest) as an OpenAPI 3.1 document.
-
-    \b
-    Example:
-      signet-conformance contract openapi 0.145 > signet-0.145.json
-    """
+    """Print VERSION (default: the newest) as an OpenAPI 3.1 document."""
     # Imported here: no other command of the group makes one.
     from signet_conformance.contract.openapi import openapi
 
     click.echo(json.dumps(openapi(version), indent=1))
 
 
-@command.command("schema")
+@command.command("schema", epilog=_example("contract schema scenario > scenario.schema.json"))
 @click.argument("name", required=False)
 def document_schema(name: str | None) -> None:
-    """Print the JSON Schema of a document that people write or programs exchange; without NAME, list them.
-
-    \b
-    Example:
-      signet-conformance contract schema scenario > scenario.schema.json
-    """
+    """Print the JSON Schema of a document that people write or programs exchange; without NAME, list them."""
     files = {
         path.name.removesuffix(".schema.json").removeprefix("signet-").removesuffix("-1"): path
         for path in sorted(schemas_folder().glob("*/signet-*.schema.json"))
@@ -84,17 +78,12 @@ def document_schema(name: str | None) -> None:
     click.echo(files[name].read_text(encoding="utf-8"), nl=False)
 
 
-@command.command("diff")
+@command.command("diff", epilog=_example("contract diff 0.58 0.145"))
 @click.argument("old")
 @click.argument("new")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def diff(old: str, new: str, as_json: bool) -> None:
-    """What a connector's author must change from OLD to NEW.
-
-    \b
-    Example:
-      signet-conformance contract diff 0.58 0.145
-    """
+    """What a connector's author must change from OLD to NEW."""
     changed = difference(old, new)
     if as_json:
         click.echo(json.dumps(changed, indent=2))

@@ -60,16 +60,16 @@ def command(
     """Print the releases, or search among them."""
     if bisect is not None:
         if target is None or named or as_json:
+            releases = " ".join(printable(release, 40) for release in bisect)
             raise UsageError(
                 "needs --target, and neither NAME nor --json",
                 where="--bisect",
-                remedy=f"signet-conformance hosts --bisect {printable(bisect[0], 40)} {printable(bisect[1], 40)} --target TARGET",
+                remedy=f"signet-conformance hosts --bisect {releases} --target TARGET",
             )
         return _bisect(target, *bisect, only)
     if target is not None or only:
-        raise UsageError(
-            "goes with --bisect only", where="--target" if target is not None else "-k/--only", remedy="add --bisect OLD NEW"
-        )
+        where = "--target" if target is not None else "-k/--only"
+        raise UsageError("goes with --bisect only", where=where, remedy="add --bisect OLD NEW")
     if unknown := sorted({*named}.difference(program_names())):
         raise UsageError(
             f"the kit launches no program called {printable(unknown[0], 60)!r}",
