@@ -43,7 +43,7 @@ class Program:
         return {path.name: path for path in sorted(there, key=lambda path: numbers(path.name), reverse=True)}
 
     def found(self, target: str) -> Installation:
-        """What drives `target`. Raises NothingTestedError, with the line that installs it, where nothing is installed."""
+        """What drives `target`. Raises NothingTestedError, with the line that installs it, where it is missing."""
         releases = self.installed()
         release = self.release or next(iter(releases), None)
         if release is None or release not in releases:
