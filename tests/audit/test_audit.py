@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -136,6 +137,12 @@ def test_a_recording_that_cannot_be_read_is_a_row_and_exit_2(invoke: Invoke, fol
     assert "unreadable (damaged): broken.jsonl" in told
     assert (summary()["judged"], summary()["unreadable"]) == (6, 2)
     assert {row["why"] for row in table(OUT, "recordings") if row["outcome"] == "unreadable"} == {"damaged"}
+
+
+def test_a_pipe_among_the_recordings_is_a_row(invoke: Invoke, folder: Path) -> None:
+    """Nobody may ever write into it: to read it would hold up the whole audit."""
+    os.mkfifo(folder / "pipe.jsonl")
+    assert "unreadable (refused): pipe.jsonl" in audit(invoke, folder, status=2)
 
 
 def test_a_recording_that_is_gone_since_it_was_listed_is_a_row(invoke: Invoke, folder: Path) -> None:

@@ -19,6 +19,7 @@ from signet_conformance.audit.stores import ObjectLostError, copy, is_remote
 from signet_conformance.engine import Judged, judge_each
 from signet_conformance.errors import TraceError
 from signet_conformance.facts import END, HOOK_REMEMBER, PROMPT, REMEMBER, START, Recording, text_or_none
+from signet_conformance.files.special_files import is_special
 from signet_conformance.finding import Finding, Reason, Verdict
 from signet_conformance.outcome.broken_off import broke_off
 from signet_conformance.outcome.known_failures import UNNAMED
@@ -135,6 +136,8 @@ def _read(place: str, size: int, model_size: int | None) -> Trace:
             if model_size is not None:
                 _copy_model(place, model_size, copied)
             place = str(copied)
+        elif is_special(place):
+            raise ObjectLostError("refused")
         try:
             return read(place)
         except TraceError as failure:

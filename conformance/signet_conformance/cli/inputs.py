@@ -9,8 +9,9 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from signet_conformance.cli.recordings import is_special, recognised
+from signet_conformance.cli.recordings import recognised
 from signet_conformance.errors import TraceError, printable
+from signet_conformance.files.special_files import is_special
 from signet_conformance.trace.sides import SUFFIX, is_model_side, is_recording
 
 _REMEDY = "record one with: signet-conformance record --upstream URL --out FILE"

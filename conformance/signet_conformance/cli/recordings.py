@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from signet_conformance.errors import TraceError, printable
+from signet_conformance.files.special_files import is_special
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.trace import FORMAT, Trace, read
 from signet_conformance.trace.opening import first_bytes
@@ -19,7 +19,6 @@ from signet_conformance.trace.sides import daemon_side, is_model_side
 _FAMILY = FORMAT.partition("/")[0]
 _BEGINNING_BYTES = 4096
 _NAMED = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{(?:\s*"kind"\s*:\s*"header"\s*,)?\s*"format"\s*:\s*"(signet-[a-z]+)/\d+"')
-_OPENED = ("/dev/fd/", "/proc/self/fd/")
 STDIN = "-"
 _STDIN_FILE = "/dev/fd/0"
 _HAR = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"log"\s*:\s*\{')
@@ -60,20 +59,6 @@ def read_recording(path: str, *, workers: int = 1) -> Trace:
         if other is None:
             raise
         raise TraceError(f"is {other.what}, no trace", where=printable(path, 400), remedy=other.remedy) from failure
-
-
-def is_special(path: str) -> bool:
-    """Whether a path names a pipe, a device or a socket: reading one may wait for ever.
-
-    A pipe that a shell opened for us, `<(zcat FILE)`, has its writer already.
-    """
-    if path.startswith(_OPENED):
-        return False
-    try:
-        mode = Path(path).stat().st_mode
-    except (OSError, ValueError):
-        return False
-    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def recognised(path: str) -> Other | None:
