@@ -46,7 +46,7 @@ def turns_stand_in_order(recording: Recording) -> Iterator[Outcome]:
 def _in_opposite_order(recording: Recording, marked: _MarkedOrder, transcript: Transcript) -> Iterator[Finding]:
     """What another transcript of the key, or else the marks, show the other way round."""
     call = transcript.call
-    clash = _reversed_elsewhere(recording, transcript)
+    clash = _reversed_elsewhere(recording, marked, transcript)
     if clash is not None:
         yield warn(
             call,
@@ -67,10 +67,10 @@ def _in_opposite_order(recording: Recording, marked: _MarkedOrder, transcript: T
         )
 
 
-def _reversed_elsewhere(recording: Recording, transcript: Transcript) -> Call | None:
+def _reversed_elsewhere(recording: Recording, marked: _MarkedOrder, transcript: Transcript) -> Call | None:
     pairs, once = pairs_of(recording, str(transcript.call.key)), transcript.once
     for turn, following in pairwise(transcript.turns):
-        if (following, turn) in pairs and turn in once and following in once:
+        if (following, turn) in pairs and turn in once and following in once and not marked.repeat(turn, following):
             # In another transcript: in this one each of them stands but once, the other way round.
             return pairs[following, turn][0].call
     return None
@@ -87,6 +87,14 @@ class _MarkedOrder:
             turns += [("assistant", reply)] if reply is not None else []
         seen = Counter(turns)
         self.turns = {turn: place for place, turn in enumerate(turns) if seen[turn] == 1}
+        self._twice = [said for _, said in seen if seen["user", said] + seen["assistant", said] > 1]
+
+    def repeat(self, *turns: Turn) -> bool:
+        """Whether one of these turns says what was said more than once, with whatever the harness put around it.
+
+        A transcript from which a compaction took the first such turn still has the second, behind another neighbour.
+        """
+        return any(said in text for _, text in turns for said in self._twice)
 
     def out_of_order(self, transcript: Transcript) -> tuple[Turn, Turn] | None:
         """The first two turns of a transcript that took place the other way round, in their true order."""
