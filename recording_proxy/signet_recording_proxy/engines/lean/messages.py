@@ -102,10 +102,15 @@ class _Reader:
             self._parser.feed_data(data)
             if not self._last.has_head and not self._last.whole:
                 self._grew(self._fed)
-        except httptools.HttpParserUpgrade:
-            self.broken = True
+        except httptools.HttpParserUpgrade as upgrade:
+            self._upgraded(data[upgrade.args[0] :])
         except (httptools.HttpParserError, ComplaintError) as failure:
             self._broke(failure)
+
+    def _upgraded(self, rest: bytes) -> None:
+        """The parser takes what follows a head for another protocol."""
+        del rest
+        self.broken = True
 
     def close(self) -> None:
         """Read nothing more. The parser knows the reader, and nobody should have to search memory for the two."""
@@ -192,6 +197,9 @@ def _size(name: bytes, value: bytes) -> int:
 
 
 _REQUEST_LINE = re.compile(rb"(?:\A|\n)([A-Z]{1,32}) ([^\s]{1,8192}) HTTP/1\.[01]\r\n")
+_OFFERED = "h2c"
+"""What clients such as Java's offer with each request; a server that does not speak it answers as if they had not."""
+_BY_MITMPROXY = "which --engine mitmproxy carries"
 _TELLING = frozenset({"connection", "content-length", "host", "transfer-encoding"})
 
 
@@ -203,6 +211,7 @@ class RequestReader(_Reader):
     def __init__(self) -> None:
         super().__init__()
         self._parser = httptools.HttpRequestParser(self)
+        self._goes_on = False
 
     def feed(self, data: bytes) -> None:
         """Read the next bytes."""
@@ -227,13 +236,33 @@ class RequestReader(_Reader):
         last = self._last
         last.method = self._parser.get_method().decode()
         self._framing(last)
-        if self._parser.should_upgrade() or last.method == "CONNECT":
-            what = "a tunnel" if last.method == "CONNECT" else f"an upgrade to {last.value('upgrade')}"
-            raise ComplaintError(Complaint(f"{what}, which --engine mitmproxy carries", NOT_CARRIED))
+        if last.method == "CONNECT":
+            raise ComplaintError(Complaint(f"a tunnel, {_BY_MITMPROXY}", NOT_CARRIED))
+        if self._parser.should_upgrade() and str(wanted := last.value("upgrade")).lower() != _OFFERED:
+            raise ComplaintError(Complaint(f"an upgrade to {wanted}, {_BY_MITMPROXY}", NOT_CARRIED))
         if not last.target.startswith(b"/") and (last.target, last.method) != (b"*", "OPTIONS"):
             raise ComplaintError(Complaint("a target that is not a path"))
         if last.hosts > 1:
             raise ComplaintError(Complaint("more than one Host"))
+
+
+    def on_message_begin(self) -> None:
+        """A request begins, or the one goes on whose offer was passed over."""
+        if self._goes_on:
+            self._goes_on = False
+        else:
+            super().on_message_begin()
+
+    def _upgraded(self, rest: bytes) -> None:
+        """Pass over what was offered only, and read the request anew without it: llhttp lost sight of its body."""
+        last = self._last
+        fields = wire.without_offer(last.fields)
+        first = b"%b %b HTTP/%b" % (last.method.encode(), last.target, last.version.encode())
+        last.__init__()  # type: ignore[misc]  # whoever waits for this request has it already
+        self._head_size = 0
+        self._parser = httptools.HttpRequestParser(self)
+        self._goes_on = True
+        self.feed(wire.head(first, fields) + rest)
 
 
 class AnswerReader(_Reader):

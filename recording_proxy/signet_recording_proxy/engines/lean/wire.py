@@ -12,6 +12,7 @@ Fields = list[tuple[bytes, bytes]]
 """Names and values as they were sent, in their order."""
 
 LAST_CHUNK = b"0\r\n\r\n"
+_OFFER = (b"upgrade", b"http2-settings")
 _MOST_NAMES = 4096
 _names: dict[bytes, str] = {}
 
@@ -30,6 +31,19 @@ def _lowered(name: bytes) -> str:
     if len(_names) < _MOST_NAMES and len(name) < 64:
         _names[name] = lowered
     return lowered
+
+
+def without_offer(fields: Fields) -> Fields:
+    """The fields of a request without the offer of another protocol, which is for the next server alone (RFC 9110)."""
+    kept: Fields = []
+    for name, value in fields:
+        word = name.lower()
+        if word == b"connection":
+            words = [each.strip() for each in value.split(b",")]
+            value = b", ".join(each for each in words if each.lower() not in _OFFER)
+        if word not in _OFFER and (word != b"connection" or value):
+            kept.append((name, value))
+    return kept
 
 
 def head(first_line: bytes, fields: Fields) -> bytes:

@@ -142,6 +142,26 @@ def test_an_upgrade_is_refused_by_name(recorder: RecorderProcess, upstream: Upst
     assert upstream.calls == []
 
 
+@pytest.mark.parametrize("pieces", [1, 7, 1000], ids="in pieces of {}".format)
+def test_an_offer_of_http_2_is_passed_over(recorder: RecorderProcess, upstream: Upstream, pieces: int) -> None:
+    """Java's client makes it with each request. It is answered as if it had not, with its body, and the next one too."""
+    offer = b"host: x\r\nconnection: Upgrade, HTTP2-Settings\r\nhttp2-settings: AAEAAEAA\r\nupgrade: h2c\r\n"
+    first = b"GET /one HTTP/1.1\r\ncontent-length: 0\r\n" + offer + b"\r\n"
+    second = b"POST /two HTTP/1.1\r\ncontent-length: 7\r\n" + offer + b'\r\n{"a":1}'
+    sent = first + second + first.replace(b"one", b"three").replace(b"connection: ", b"connection: close, ")
+    with recorder.connect() as client:
+        for at in range(0, len(sent), pieces):
+            client.sendall(sent[at : at + pieces])
+        assert read_until_closed(client).count(b"HTTP/1.1 200 OK") == 3
+    assert [(call.method, call.target, call.body) for call in upstream.calls] == [
+        ("GET", "/one", b""),
+        ("POST", "/two", b'{"a":1}'),
+        ("GET", "/three", b""),
+    ]
+    assert not any({"upgrade", "http2-settings"} & call.headers.keys() for call in upstream.calls)
+    assert [exchange.request.path for exchange in recorder.trace().exchanges] == ["/one", "/two", "/three"]
+
+
 def test_trailers_are_passed_on(recorder: RecorderProcess, upstream: Upstream) -> None:
     """A client hears the trailer of a chunked answer."""
     upstream.handlers["/t"] = lambda call: call.send(
