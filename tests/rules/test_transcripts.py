@@ -111,6 +111,11 @@ ORDERS: Mapping[str, tuple[str, Sequence[Item], list[tuple[int, ...]]]] = {
     "a turn that took place twice says nothing": (
         "PASS", [said("u1", None), said("u2", None), said("u1", None), transcript("u2 u1")], [],
     ),
+    "words that were said twice may have lost their first neighbour": (
+        "PASS",
+        [said("u1", "a1"), said("u1", "a2"), transcript("u-u1 a1", "session-checkpoint-extract"),
+         transcript("a1 u-u1")], [],
+    ),
     "a turn that stands twice says nothing": (
         "PASS", [said("u1", None), said("u2", None), transcript("u2 u1 u2")], [],
     ),

@@ -10,11 +10,13 @@ from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.rules.steps import (
     PromptStep,
+    are_related,
     is_of_one_turn,
     is_sessionless,
     lost_between,
     lost_start,
     prompt_steps,
+    session_of,
 )
 from signet_conformance.rules.transcripts import pairs_of
 from signet_conformance.rules.turns import plain
@@ -45,7 +47,7 @@ def one_submission_before_the_model(recording: Recording) -> Iterator[Outcome]:
         )
     twice = frozenset(settled)
     for step in steps:
-        for outcome in _marked_turn(step):
+        for outcome in _marked_turn(recording, step):
             if isinstance(outcome, Finding):
                 if outcome.fold == "twice" and twice.issuperset(outcome.exchanges):
                     continue
@@ -108,10 +110,20 @@ def is_in_its_turn(steps: Sequence[PromptStep], call: Call) -> bool:
     )
 
 
-def _marked_turn(step: PromptStep) -> Iterator[Outcome]:
+def _marked_turn(recording: Recording, step: PromptStep) -> Iterator[Outcome]:
     accepted: Call | None = None
     for call in step.prompts:
-        if accepted is not None and accepted.key == call.key and _same_text(accepted, call):
+        if (own := _of_its_session(recording, step, call)) is not None:
+            yield warn(
+                call,
+                own,
+                message="one turn of the user is submitted in two sessions",
+                pointer=in_body("sessionKey"),
+                expected="one submission a user turn",
+                received=call.key,
+                fold="two sessions",
+            )
+        elif accepted is not None and accepted.key == call.key and _same_text(accepted, call):
             yield warn(
                 call,
                 accepted,
@@ -136,6 +148,15 @@ def _marked_turn(step: PromptStep) -> Iterator[Outcome]:
             yield PASS
         if call.accepted:
             accepted = call
+
+
+def _of_its_session(recording: Recording, step: PromptStep, call: Call) -> Call | None:
+    """The submission of a turn in its own session, where a call submits the same in one that is not related to it."""
+    owner = session_of(recording, call.key)
+    if owner is None or are_related(recording, owner, step.mark.session) or plain(call.text or "") != plain(step.text):
+        return None
+    own = (other for other in step.prompts if session_of(recording, other.key) == step.mark.session)
+    return next((other for other in own if _same_text(other, call)), None)
 
 
 def _same_text(first: Call, second: Call) -> bool:

@@ -51,6 +51,8 @@ def _switches(recording: Recording) -> Iterator[Outcome]:
                     continue
                 if several_agents and turn.agent != call.agent:
                     continue
+                if marked and _was_never_let_in(recording, old):
+                    continue
                 if (uses[old] and uses[old][-1] > call.seq) or (marked and is_another_session(recording, turn, call)):
                     parallel = True
                     continue
@@ -83,6 +85,12 @@ def _switches(recording: Recording) -> Iterator[Outcome]:
         elif call.operation == END:
             open_turns.pop(key, None)
         previous = call
+
+
+def _was_never_let_in(recording: Recording, key: str) -> bool:
+    """Whether every start of a key was answered 409: after it SIG-HTTP-012 asks for silence, an end included."""
+    starts = [hook for hook in recording.hooks_of[key] if hook.operation == START]
+    return bool(starts) and all(start.status == 409 for start in starts)
 
 
 def _any_between(seqs: Sequence[int], low: int, high: int) -> bool:

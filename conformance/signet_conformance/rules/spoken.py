@@ -65,7 +65,7 @@ def text_is_the_current_prompt(recording: Recording) -> Iterator[Outcome]:
             if _says(recording, call.text or "", wanted):
                 yield PASS
             else:
-                yield _another_text(call, step.text, others, beside=answered)
+                yield _another_text(call, step, others, beside=answered)
     rest = [p for p in recording.of(PROMPT) if p.seq not in settled]
     if rest:
         why = "a prompt without a text" if steps else "without step marks the prompt of the turn is not known"
@@ -82,8 +82,9 @@ def _says(recording: Recording, text: str, wanted: str) -> bool:
     return sent == wanted or (limit is not None and _is_cut(sent, wanted, limit))
 
 
-def _another_text(call: Call, given: str, others: set[str], *, beside: bool) -> Outcome:
-    """What to say of a submission that does not hold the text `given`; `beside` another one that does."""
+def _another_text(call: Call, step: PromptStep, others: set[str], *, beside: bool) -> Outcome:
+    """What to say of a submission that does not hold the text of its step; `beside` another one that does."""
+    given, reply = step.text, plain(step.mark.reply or "")
     text, wanted = plain(call.text or ""), plain(given)
     if _REDACTION in text or _REDACTION in wanted:
         return undecided(call, message="the text was redacted")
@@ -95,6 +96,8 @@ def _another_text(call: Call, given: str, others: set[str], *, beside: bool) -> 
         message, fold = "the prompt in the host's envelope", "envelope"
     elif any(other in text for other in others if len(other) >= _SHORTEST_TEXT):
         message, fold = "the text of another turn, in the host's envelope", "stale"
+    elif reply and text == reply:
+        message, fold = "what the model answered, submitted as a prompt", "reply"
     elif beside:
         return undecided(call, message="a text that no step gave, beside the one that was given")
     else:

@@ -24,9 +24,10 @@ from signet_conformance.rules.steps import (
     is_sessionless,
     lost_between,
     lost_start,
+    openings,
     step_before,
 )
-from signet_conformance.trace.marks import StepName
+from signet_conformance.trace.marks import StepMark, StepName
 
 
 def start_comes_first(recording: Recording) -> Iterator[Outcome]:
@@ -159,7 +160,7 @@ def _restart(recording: Recording, call: Call, end: Call, source: str | None) ->
         if source is not None:
             return PASS
         return undecided(call, end, message="no source: whether the context was cleared cannot be seen")
-    if step.step != StepName.CLEAR:
+    if step.step != StepName.CLEAR and not _was_cleared_before(recording, end, step):
         return PASS
     if end_is_owed(recording, call, StepName.END):
         return undecided(call, end, message="nothing listened when the user ended it before; this may make up for it")
@@ -171,6 +172,12 @@ def _restart(recording: Recording, call: Call, end: Call, source: str | None) ->
         expected='source:"clear" on the start, or reason:"clear" on the end',
         received=source,
     )
+
+
+def _was_cleared_before(recording: Recording, end: Call, step: StepMark) -> bool:
+    """Whether the end came when the user cleared the session, which is opened anew only in a later step."""
+    opened = openings(recording, step)
+    return bool(opened) and opened[-1].step == StepName.CLEAR and step_before(recording, end.seq) == opened[-1]
 
 
 _PARENTS = ("parentSessionKey", "parentKey", "parentId", "parentID")

@@ -10,7 +10,8 @@ from typing import TypeGuard
 
 from msgspec import Struct
 
-from signet_conformance.facts import END, LIFECYCLE, PROMPT, START, Call, Recording, text_or_none
+from signet_conformance.facts import AGENT_CALLS, END, GET, LIFECYCLE, PROMPT, START, Call, Recording, text_or_none
+from signet_conformance.rules.turns import plain
 from signet_conformance.trace.fault_kinds import FAULT_KINDS
 from signet_conformance.trace.marks import (
     TIMED_OUT,
@@ -26,6 +27,8 @@ from signet_conformance.trace.marks import (
 )
 
 OPENING = frozenset({StepName.START, StepName.RESUME, StepName.CLEAR})
+_OF_TOOLS = (AGENT_CALLS | {GET}) - LIFECYCLE
+"""What a memory tool asks of the daemon."""
 _OUTAGES = frozenset({"refuse", "reset", "hang"})
 
 
@@ -143,12 +146,29 @@ def project_of_session(recording: Recording, key: str | None) -> str | None:
 
 def marked_agent(recording: Recording, call: Call) -> str | None:
     """The agent that the marks name for the session of a call: by its key, a call of a tool also by its step."""
-    if call.key is not None and call.key in recording.hooks_of:
-        return agent_of_session(recording, session_of(recording, call.key))
     step = step_before(recording, call.seq)
+    if call.key is not None and call.key in recording.hooks_of and not _has_the_key_of_another(recording, call, step):
+        return agent_of_session(recording, session_of(recording, call.key))
     if step is None or step.step not in (StepName.TOOL, StepName.SESSIONLESS_PROMPT):
         return None
     return agent_of_session(recording, step.session)
+
+
+def _has_the_key_of_another(recording: Recording, call: Call, step: StepMark | None) -> bool:
+    """Whether a call is what a step asked for, though its key is that of a session which the step is not of.
+
+    A turn without a session is known by its text. A tool asks for one thing: what a connector does late in another
+    session comes beside it, never in its place.
+    """
+    if step is None:
+        return False
+    if step.step == StepName.SESSIONLESS_PROMPT:
+        return call.operation == PROMPT and plain(call.text or "") == plain(step.text or "") != ""
+    if another_session(recording, call) is None or call.operation in LIFECYCLE:
+        return False
+    until = step_end(recording, step)
+    inside = [each for each in recording.calls if step.seq < each.seq < until and each.operation in _OF_TOOLS]
+    return call in inside and all(another_session(recording, each) is not None for each in inside)
 
 
 def is_sessionless(recording: Recording, call: Call) -> bool:
@@ -268,6 +288,8 @@ def of_another_step(recording: Recording, earlier: Call, call: Call) -> bool:
     before, after = (step_before(recording, each.seq) for each in (earlier, call))
     if before is None or after is None or before.seq == after.seq:
         return False
+    if before.step == after.step == StepName.TOOL:
+        return before.other.get("tool") == after.other.get("tool")
     return before.step == after.step or {before.step, after.step} <= _asking_for(call)
 
 

@@ -245,7 +245,6 @@ class RequestReader(_Reader):
         if last.hosts > 1:
             raise ComplaintError(Complaint("more than one Host"))
 
-
     def on_message_begin(self) -> None:
         """A request begins, or the one goes on whose offer was passed over."""
         if self._goes_on:

@@ -1,0 +1,151 @@
+"""Facts about calls that look right by themselves: only the steps tell that they are of another session, or once more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from signet_conformance.engine import judge
+from tests.rules.step_items import Item, end, step
+from tests.support.case_traces import build
+
+ATLAS, BEACON = "atlas-agent", "beacon-agent"
+
+
+def call(operation: str, key: str, agent: str, status: int = 200, **body: Any) -> Item:
+    """A hook of a key as an agent, with its answer."""
+    sent: Mapping[str, Any] = {
+        "harness": "openclaw",
+        "sessionKey": key,
+        "agentId": agent,
+        "project": "/srv/atlas",
+        **body,
+    }
+    answer = {"status": status, "body": {} if status == 200 else {"error": "no"}}
+    return {"request": {"method": "POST", "path": f"/api/hooks/{operation}", "body": sent}, "response": answer}
+
+
+def start(key: str, agent: str = ATLAS, status: int = 200, **body: Any) -> Item:
+    """A session-start."""
+    return call("session-start", key, agent, status, **body)
+
+
+def prompt(key: str, text: str, agent: str = ATLAS) -> Item:
+    """A user-prompt-submit."""
+    return call("user-prompt-submit", key, agent, userMessage=text)
+
+
+def tool(session: str, name: str) -> Item:
+    """A step in which the model calls a memory tool."""
+    return step("tool", session, tool=name)
+
+
+def save(key: str | None, agent: str) -> Item:
+    """A memory that is stored, with a key or without."""
+    body = {"content": "Exports run at night.", "agentId": agent, **({} if key is None else {"sessionKey": key})}
+    return {"request": {"method": "POST", "path": "/api/memory/remember", "body": body}}
+
+
+def recall(key: str, agent: str) -> Item:
+    """A recall of a key."""
+    body = {"query": "exports", "agentId": agent, "sessionKey": key}
+    return {"request": {"method": "POST", "path": "/api/memory/recall", "body": body}}
+
+
+def get(status: int) -> Item:
+    """A look-up of one memory."""
+    answer = {"status": status, "body": {"error": "no"} if status == 404 else {"id": "m"}}
+    return {"request": {"method": "GET", "path": "/api/memory/m-1", "query": {"agentId": ATLAS}}, "response": answer}
+
+
+def said(session: str, text: str, reply: str = "Understood.") -> Item:
+    """A user turn that took place."""
+    return step("prompt", session, text=text, reply=reply, index=9)
+
+
+MODEL = {"mark": "model", "data": {"session": "s1"}}
+TWO = [step("start", "s1", agent=ATLAS), start("k1"), step("start", "s2", agent=BEACON), start("k2", BEACON)]
+ALOUD = "How do exports run, and when?"
+FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
+    "a tool runs as the agent of the session that was opened last": (
+        "SIG-AGENT-002", "FAIL", [*TWO, tool("s1", "memory_store"), save("k2", BEACON)], [(6,)],
+    ),
+    "a late save of another session comes beside what the tool asks for": (
+        "SIG-AGENT-002", "PASS", [*TWO, tool("s1", "memory_search"), save("k2", BEACON), recall("k1", ATLAS)], [],
+    ),
+    "a tool's call without a key may be what it asks for": (
+        "SIG-AGENT-002", "PASS", [*TWO, tool("s1", "memory_store"), save("k2", BEACON), save(None, ATLAS)], [],
+    ),
+    "a turn without a session runs as the agent of the session that is open": (
+        "SIG-AGENT-002", "FAIL",
+        [*TWO[:2], step("sessionless_prompt", "aside", agent=BEACON, text=ALOUD), prompt("k1", ALOUD)], [(4,)],
+    ),
+    "another text in a turn without a session is of the session whose key it has": (
+        "SIG-AGENT-002", "PASS",
+        [*TWO[:2], step("sessionless_prompt", "aside", agent=BEACON, text=ALOUD), prompt("k1", "Something else")], [],
+    ),
+    "a look-up that was refused comes again while another tool is called": (
+        "SIG-HTTP-010", "WARN", [tool("s1", "memory_get"), get(404), tool("s1", "memory_search"), get(404)], [(4, 2)],
+    ),
+    "the same tool called again asks for it again": (
+        "SIG-HTTP-010", "PASS", [tool("s1", "memory_get"), get(404), tool("s1", "memory_get"), get(404)], [],
+    ),
+    "a turn is submitted in another session too": (
+        "SIG-PROMPT-003", "WARN",
+        [*TWO, said("s1", ALOUD), prompt("k1", ALOUD), prompt("k2", ALOUD, BEACON), MODEL], [(7, 6)],
+    ),
+    "a sub-agent's turn is submitted in the session that it works in too": (
+        "SIG-PROMPT-003", "PASS",
+        [*TWO[:2], step("start", "s2", agent=ATLAS, parent="s1"), start("k2"), said("s2", ALOUD), prompt("k1", ALOUD),
+         prompt("k2", ALOUD), MODEL], [],
+    ),
+    "what another session says in the same step is its own": (
+        "SIG-PROMPT-003", "PASS",
+        [*TWO, said("s1", ALOUD), prompt("k1", ALOUD), prompt("k2", "And the ledger?", BEACON), MODEL], [],
+    ),
+    "the model's answer is submitted as a prompt": (
+        "SIG-PROMPT-010", "WARN",
+        [*TWO[:2], said("s1", ALOUD, "At night."), prompt("k1", ALOUD), prompt("k1", "At night.")], [(5,)],
+    ),
+    "some other text beside the turn may be the harness's own": (
+        "SIG-PROMPT-010", "PASS",
+        [*TWO[:2], said("s1", ALOUD, "At night."), prompt("k1", ALOUD), prompt("k1", "A title for it")], [],
+    ),
+    "a session that was cleared is opened anew at the next prompt, and nobody says why": (
+        "SIG-START-006", "WARN",
+        [*TWO[:2], step("clear"), call("session-end", "k1", ATLAS, reason="session_switch"), said("s1", ALOUD),
+         start("k1", source="startup")], [(6, 4)],
+    ),
+    "one that was ended before it was cleared": (
+        "SIG-START-006", "PASS",
+        [*TWO[:2], step("end"), end("k1"), step("clear"), said("s1", ALOUD), start("k1", source="startup")], [],
+    ),
+    "one whose end says that it was cleared": (
+        "SIG-START-006", "PASS",
+        [*TWO[:2], step("clear"), call("session-end", "k1", ATLAS, reason="clear"), said("s1", ALOUD),
+         start("k1", source="startup")], [],
+    ),
+    "a key that was never let in is left for a new one": (
+        "SIG-END-010", "NOT-APPLICABLE", [step("start", "s1"), start("k1", status=409), said("s1", ALOUD), start("k2")], [],
+    ),
+    "a key that was let in is left for a new one": (
+        "SIG-END-010", "WARN", [step("start", "s1"), start("k1"), said("s1", ALOUD), start("k2")], [(2, 4)],
+    ),
+    "without marks a start that failed opens its session": (
+        "SIG-END-010", "WARN", [start("k1", status=409), start("k2")], [(1, 2)],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fact", FACTS)
+def test_what_steps_tell_of_a_call(fact: str, tmp_path: Path) -> None:
+    """The verdict, and of a breach the exchanges that are named."""
+    requirement, verdict, items, exchanges = FACTS[fact]
+    header = {"declared": {"agents": [ATLAS, BEACON], "harness": "openclaw"}}
+    trace = build(tmp_path / "trace.jsonl", items, header, shared=False)
+    judgement = judge(trace, frozenset({requirement})).judgements[requirement]
+    assert judgement.verdict == verdict, judgement.message
+    assert verdict not in ("WARN", "FAIL") or [finding.exchanges for finding in judgement.findings] == exchanges
