@@ -1,4 +1,4 @@
-"""Facts about calls that look right by themselves: only the steps tell that they are of another session, or once more."""
+"""Facts about calls that look right by themselves: only steps tell that they are of another session, or once more."""
 
 from __future__ import annotations
 
@@ -129,7 +129,8 @@ FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
          start("k1", source="startup")], [],
     ),
     "a key that was never let in is left for a new one": (
-        "SIG-END-010", "NOT-APPLICABLE", [step("start", "s1"), start("k1", status=409), said("s1", ALOUD), start("k2")], [],
+        "SIG-END-010", "NOT-APPLICABLE",
+        [step("start", "s1"), start("k1", status=409), said("s1", ALOUD), start("k2")], [],
     ),
     "a key that was let in is left for a new one": (
         "SIG-END-010", "WARN", [step("start", "s1"), start("k1"), said("s1", ALOUD), start("k2")], [(2, 4)],

@@ -179,7 +179,7 @@ def health_names_the_version(recording: Recording) -> Iterator[Outcome]:
 
 def secret_is_not_shown(recording: Recording) -> Iterator[Outcome]:
     """No answer shows the value of a secret."""
-    canaries = recording.declared.canaries
+    canaries = recording.declared.planted
     if not canaries:
         return
     for call in whole_answers(recording):

@@ -188,16 +188,30 @@ def strings(value: object) -> Iterator[tuple[str, str]]:
 
 
 def token_is_sent(recording: Recording) -> Iterator[Outcome]:
-    """Where the connector was given a token, every request but /health carries it."""
+    """Where the connector was given a token, every request but /health carries it.
+
+    Which one it is, only a recorder knows that was told so; any will do for others.
+    """
     if not recording.declared.token:
         return
+    given = recording.declared.given_token
     for call in recording.calls:
         # A 0.58 in team mode asks for a token there too.
         exempt = call.path == "/health" and (recording.at_least("0.59") or call.status != 401)
         if call.method == "OPTIONS" or exempt:
             continue
-        if call.header("authorization"):
+        sent = call.header("authorization")
+        if sent and (given is None or given in sent):
             yield PASS
+        elif sent:
+            yield fail(
+                call,
+                message="a request with another token than the connector was given",
+                pointer="/request/headers",
+                expected=f"Authorization: Bearer {given}",
+                received=sent,
+                fold="another token",
+            )
         else:
             yield fail(
                 call,
@@ -211,7 +225,7 @@ def token_is_sent(recording: Recording) -> Iterator[Outcome]:
 
 def canary_stays_out(recording: Recording) -> Iterator[Outcome]:
     """No request holds the value of a secret."""
-    canaries = recording.declared.canaries
+    canaries = recording.declared.planted
     if not canaries:
         if recording.whole.calls:
             yield undecided(message="no secret value (canary) is declared for the trace")

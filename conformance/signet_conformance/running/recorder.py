@@ -18,6 +18,7 @@ from signet_conformance.trace.sides import MODEL, MODEL_SUFFIX, model_side
 READY_TIMEOUT_S = 60.0
 CONTROL_TIMEOUT_S = 30.0
 CANARY_VARIABLE = "SIGNET_CONFORMANCE_CANARY"
+"""The name of the secret that is planted. What the recorder knows by name it redacts wherever it occurs."""
 
 
 _BOTH = ("trace", "mark", "idle")
@@ -27,17 +28,22 @@ _BOTH = ("trace", "mark", "idle")
 class Recorder:
     """The recorder process and its control channel.
 
-    `model`, where one stands, records the harness's model: each file that is begun here is begun there, beside it, and
-    each mark stands in both.
+    `secrets` are names and values that it watches for. `model`, where one stands, records the harness's model: each file
+    that is begun here is begun there, beside it, and each mark stands in both.
     """
 
     def __init__(
-        self, upstream: str, folder: Path, canary: str, stopwatch: Stopwatch, model: ModelRecorder | None = None
+        self,
+        upstream: str,
+        folder: Path,
+        secrets: Mapping[str, str],
+        stopwatch: Stopwatch,
+        model: ModelRecorder | None = None,
     ) -> None:
         self._model = model
         self._stopwatch = stopwatch
         with stopwatch.on(Part.RECORDER_START):
-            self._process = _process("the recorder", upstream, folder / "before.jsonl", canary)
+            self._process = _process("the recorder", upstream, folder / "before.jsonl", secrets)
             self.url = str(self._process.receive(READY_TIMEOUT_S)["url"])
 
     def ask(
@@ -64,9 +70,9 @@ class Recorder:
 class ModelRecorder:
     """The recorder in front of the harness's model at `upstream`; it follows the daemon's recorder."""
 
-    def __init__(self, upstream: str, folder: Path, canary: str) -> None:
+    def __init__(self, upstream: str, folder: Path, secrets: Mapping[str, str]) -> None:
         out = folder / f"before{MODEL_SUFFIX}"
-        self._process = _process("the recorder of the model", upstream, out, canary, "--side", MODEL)
+        self._process = _process("the recorder of the model", upstream, out, secrets, "--side", MODEL)
         self.url = str(self._process.receive(READY_TIMEOUT_S)["url"])
 
     def follow(self, commands: Iterable[Mapping[str, Any]], timeout_s: float) -> None:
@@ -78,12 +84,10 @@ class ModelRecorder:
         self._process.close()
 
 
-def _process(name: str, upstream: str, out: Path, canary: str, *more: str) -> LineProcess:
-    command = [
-        sys.executable, "-P", "-m", "signet_recording_proxy",
-        "--upstream", upstream, "--out", str(out), "--control", "--canary-env", CANARY_VARIABLE, *more,
-    ]  # fmt: skip
-    return LineProcess(name, command, env=clean_environment(out.parent, **{CANARY_VARIABLE: canary}))
+def _process(name: str, upstream: str, out: Path, secrets: Mapping[str, str], *more: str) -> LineProcess:
+    command = [sys.executable, "-P", "-m", "signet_recording_proxy", "--upstream", upstream, "--out", str(out)]
+    command += ["--control", *(f"--canary-env={name}" for name in secrets), *more]
+    return LineProcess(name, command, env=clean_environment(out.parent, **secrets))
 
 
 def _beside(command: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -24,12 +24,13 @@ from signet_conformance.errors import KitError, NothingTestedError, SignetConfor
 from signet_conformance.outcome.time_spent import Part
 from signet_conformance.running.daemon import DaemonUnderTest, ask_directly
 from signet_conformance.running.performer import StepPerformer, is_resumed, turn_goes_on
-from signet_conformance.running.recorder import ModelRecorder, Recorder, mark
+from signet_conformance.running.recorder import CANARY_VARIABLE, ModelRecorder, Recorder, mark
 from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.scenarios.features import said_steps
 from signet_conformance.scenarios.script import Scenario
 from signet_conformance.targets import Target
 from signet_conformance.targets.face import find_face
+from signet_conformance.trace import GIVEN_TOKEN
 from signet_conformance.trace.marks import (
     BypassMark,
     InstalledMark,
@@ -105,7 +106,8 @@ class Station:
         if self._has_model or self.target.real is not None:
             with self.stopwatch.on(Part.MODEL_START):
                 self._start_model()
-        self._recorder = Recorder(self.daemon.url, self._home / "recorder", self._canary, self.stopwatch, self._model)
+        folder = self._home / "recorder"
+        self._recorder = Recorder(self.daemon.url, folder, self._secrets, self.stopwatch, self._model)
         self._stack.callback(self._recorder.close)
         self._plant_secret()
         if self._model is not None:
@@ -116,9 +118,14 @@ class Station:
         """Start the model that a real program is told, with a recorder of its own in front."""
         server = ModelProcess(clean_environment(self._home / "recorder"))
         self._stack.callback(server.close)
-        self._model = ModelRecorder(server.url, self._home / "recorder", self._canary)
+        self._model = ModelRecorder(server.url, self._home / "recorder", self._secrets)
         self._stack.callback(self._model.close)
         self._model_variables = {MODEL_VARIABLE: self._model.url, CONTROL_VARIABLE: server.url}
+
+    @property
+    def _secrets(self) -> Mapping[str, str]:
+        """What the recorders watch for."""
+        return {CANARY_VARIABLE: self._canary, GIVEN_TOKEN: self._token}
 
     @property
     def home(self) -> str:
@@ -172,7 +179,7 @@ class Station:
             "SIGNET_DAEMON_URL": self._recorder.url,
             "SIGNET_PATH": str(self._home / "home" / ".agents"),
             **({"SIGNET_AGENT_ID": declared.agents[0]} if declared.agents else {}),
-            **({"SIGNET_TOKEN": self._token} if declared.token else {}),
+            **({GIVEN_TOKEN: self._token} if declared.token else {}),
             **self._model_variables,
             **self._cache_variables,
             **env,

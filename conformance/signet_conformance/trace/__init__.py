@@ -7,6 +7,7 @@ checked, and every complaint names file, line and remedy.
 
 from signet_conformance.trace.model import (
     FORMAT,
+    GIVEN_TOKEN,
     RELEASES,
     Body,
     Declared,
@@ -23,6 +24,7 @@ from signet_conformance.trace.reading import read, read_ahead
 
 __all__ = [
     "FORMAT",
+    "GIVEN_TOKEN",
     "RELEASES",
     "Body",
     "Declared",

@@ -158,6 +158,10 @@ class Mark(Struct, frozen=True, gc=False, kw_only=True, tag_field="kind", tag="m
     line: int = 0
 
 
+GIVEN_TOKEN = "SIGNET_TOKEN"  # noqa: S105 - a name, and no token
+"""What the token that the connector was given is called among the canaries, and in its environment."""
+
+
 class Declared(Struct, frozen=True):
     """What the target says of itself and a trace cannot show. None means: not declared."""
 
@@ -171,6 +175,16 @@ class Declared(Struct, frozen=True):
     bypass: str | None = None
     """Who switches the connector off when the user's bypass is set: `connector` (as None says) or `application`."""
     canaries: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def planted(self) -> Mapping[str, str]:
+        """The canaries that are secrets of the user: not the token, which belongs into requests."""
+        return {mark: name for mark, name in self.canaries.items() if name != GIVEN_TOKEN}
+
+    @property
+    def given_token(self) -> str | None:
+        """What stands in the trace for the token that the connector was given; None where nobody told the recorder."""
+        return next((mark for mark, name in self.canaries.items() if name == GIVEN_TOKEN), None)
 
     @classmethod
     def from_json(cls, data: Mapping[str, JSONValue], where: str = "declared") -> Declared:

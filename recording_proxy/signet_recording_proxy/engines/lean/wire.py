@@ -37,11 +37,11 @@ def without_offer(fields: Fields) -> Fields:
     """The fields of a request without the offer of another protocol, which is for the next server alone (RFC 9110)."""
     kept: Fields = []
     for name, value in fields:
-        word = name.lower()
-        if word == b"connection":
-            words = [each.strip() for each in value.split(b",")]
-            value = b", ".join(each for each in words if each.lower() not in _OFFER)
-        if word not in _OFFER and (word != b"connection" or value):
+        if name.lower() == b"connection":
+            words = [word.strip() for word in value.split(b",")]
+            if left := [word for word in words if word.lower() not in _OFFER]:
+                kept.append((name, b", ".join(left)))
+        elif name.lower() not in _OFFER:
             kept.append((name, value))
     return kept
 

@@ -144,7 +144,7 @@ def test_an_upgrade_is_refused_by_name(recorder: RecorderProcess, upstream: Upst
 
 @pytest.mark.parametrize("pieces", [1, 7, 1000], ids="in pieces of {}".format)
 def test_an_offer_of_http_2_is_passed_over(recorder: RecorderProcess, upstream: Upstream, pieces: int) -> None:
-    """Java's client makes it with each request. It is answered as if it had not, with its body, and the next one too."""
+    """Java's client makes it with each request. It is answered as if it had not, and so is the next one."""
     offer = b"host: x\r\nconnection: Upgrade, HTTP2-Settings\r\nhttp2-settings: AAEAAEAA\r\nupgrade: h2c\r\n"
     first = b"GET /one HTTP/1.1\r\ncontent-length: 0\r\n" + offer + b"\r\n"
     second = b"POST /two HTTP/1.1\r\ncontent-length: 7\r\n" + offer + b'\r\n{"a":1}'
