@@ -28,8 +28,8 @@ _BOTH = ("trace", "mark", "idle")
 class Recorder:
     """The recorder process and its control channel.
 
-    `secrets` are names and values that it watches for. `model`, where one stands, records the harness's model: each file
-    that is begun here is begun there, beside it, and each mark stands in both.
+    `secrets` are names and values that it watches for. `model`, where one stands, records the harness's model: each
+    file that is begun here is begun there, beside it, and each mark stands in both.
     """
 
     def __init__(
