@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ def call(operation: str, key: str, agent: str, status: int = 200, **body: Any) -
         "project": "/srv/atlas",
         **body,
     }
-    answer = {"status": status, "body": {} if status == 200 else {"error": "no"}}
+    answer = {"status": status, "body": {"memoriesSaved": 0} if status == 200 else {"error": "no"}}
     return {"request": {"method": "POST", "path": f"/api/hooks/{operation}", "body": sent}, "response": answer}
 
 
@@ -64,6 +65,18 @@ def get(status: int) -> Item:
 def said(session: str, text: str, reply: str = "Understood.") -> Item:
     """A user turn that took place."""
     return step("prompt", session, text=text, reply=reply, index=9)
+
+
+INJECT = "# Memory\n\nExports run at night, and invoices are numbered per year.\n\nThe platform rota is paged."
+INJECTING = {
+    **start("k1"),
+    "response": {"status": 200, "body": {"identity": {"name": "Agent"}, "memories": [], "inject": INJECT}},
+}
+
+
+def told_at_the_end(text: str, role: str = "user") -> Item:
+    """A session-end with this turn in its transcript, as a line of JSON."""
+    return call("session-end", "k1", ATLAS, transcript=json.dumps({"role": role, "content": text}))
 
 
 MODEL = {"mark": "model", "data": {"session": "s1"}}
@@ -113,6 +126,18 @@ FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
     "some other text beside the turn may be the harness's own": (
         "SIG-PROMPT-010", "PASS",
         [*TWO[:2], said("s1", ALOUD, "At night."), prompt("k1", ALOUD), prompt("k1", "A title for it")], [],
+    ),
+    "what was injected comes back in a transcript of JSON lines": (
+        "SIG-PROMPT-007", "WARN", [step("start"), INJECTING, told_at_the_end(f"{INJECT}\n\nWho is paged?")], [(3, 2)],
+    ),
+    "it comes back as the words of the system": (
+        "SIG-PROMPT-007", "WARN", [step("start"), INJECTING, told_at_the_end(INJECT, role="system")], [(3, 2)],
+    ),
+    "a part of it is not the whole": (
+        "SIG-PROMPT-007", "PASS", [step("start"), INJECTING, told_at_the_end(INJECT[:60])], [],
+    ),
+    "without marks its line breaks are escaped": (
+        "SIG-PROMPT-007", "PASS", [INJECTING, told_at_the_end(INJECT)], [],
     ),
     "a session that was cleared is opened anew at the next prompt, and nobody says why": (
         "SIG-START-006", "WARN",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -13,6 +15,8 @@ from signet_conformance.contract import MUST, requirements
 from signet_conformance.facts import LIFECYCLE, SAVES, Call, Recording
 from signet_conformance.rules.needles import Distant, Distants, Needles, hashes_of_pieces
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, warn
+from signet_conformance.rules.tokens import strings
+from signet_conformance.trace.marks import StepMark
 
 SHORTEST_INJECT = 40
 """Injected text under this many characters is too common to be recognised when it comes back."""
@@ -87,12 +91,29 @@ def injects_of(recording: Recording) -> Injects | None:
 
 
 def _subjects(recording: Recording) -> Iterator[tuple[Call, list[tuple[str, str]]]]:
-    """The calls that may say what was injected, with their texts by name."""
+    """The calls that may say what was injected, with their texts by name.
+
+    Where steps are marked, lines of JSON are looked through as what they say: line breaks are escaped in them.
+    """
+    driven = bool(recording.marks(StepMark))
     for call in recording.calls:
         if not call.cut and (call.operation in LIFECYCLE or call.operation in SAVES):
             fields = [(name, v) for name in _INJECTABLE if isinstance(v := call.body.get(name), str)]
+            if driven:
+                fields += [(name, spoken) for name, v in fields if (spoken := _spoken_in_lines(v))]
             if fields:
                 yield call, fields
+
+
+def _spoken_in_lines(text: str) -> str:
+    """The texts of lines of JSON, one after the other; nothing of a text of another shape."""
+    if not text.lstrip().startswith("{"):
+        return ""
+    said: list[str] = []
+    for line in text.split("\n"):
+        with suppress(ValueError, RecursionError):
+            said += [value for _, value in strings(json.loads(line))]
+    return "\n".join(said)
 
 
 def _inject(source: Call) -> str | None:
