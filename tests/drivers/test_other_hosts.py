@@ -93,7 +93,7 @@ def test_hook_that_blocks_when_the_daemon_is_away(made: Made, broken: Broken, tm
     target = made("claude-code", mode="blocks-when-away", config=settings(tmp_path), capabilities=["session-start"])
     breached = broken(target, ("plain", "daemon-refuses", "daemon-resets"))
     assert breached == {"SIG-FAIL-001": Verdict.FAIL}
-    blocked = "UserPromptSubmit: ended with status 2 and blocked the user's turn, in 2 steps of 2 scenarios"
+    blocked = "UserPromptSubmit: ended with status 2 and blocked the user's turn, in 5 steps of 2 scenarios"
     where = "only while a fault was on; the first: daemon-refuses, step 3 prompt: memory is away"
     assert notes(tmp_path / "traces") == [f"{blocked}, {where}"]
 
@@ -115,7 +115,7 @@ def test_hook_that_hangs(made: Made, broken: Broken, tmp_path: Path) -> None:
     assert broken(target, ("daemon-refuses",)) == {}
     (note,) = notes(tmp_path / "traces")
     assert re.match(r"UserPromptSubmit: gave no answer within \d+\.\d s, ", note)
-    assert "in 3 steps of 1 scenario, also without a fault; the first: daemon-refuses, step 1 prompt" in note
+    assert "in 7 steps of 1 scenario, also without a fault; the first: daemon-refuses, step 1 prompt" in note
 
 
 def test_hook_that_makes_the_user_wait(made: Made, broken: Broken, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_conforming_hooks_are_not_remarked_on(made: Made, broken: Broken, tmp_pa
     """A connector that fails open has nothing to note, faults or not: every turn takes place."""
     target = made("claude-code", config=settings(tmp_path), capabilities=["session-start"])
     assert broken(target, ("plain", "daemon-refuses", "daemon-500")) == {}
-    assert model_marks(tmp_path / "traces") == 6
+    assert model_marks(tmp_path / "traces") == 13
     assert notes(tmp_path / "traces") == []
 
 

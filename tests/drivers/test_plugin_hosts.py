@@ -79,7 +79,7 @@ def test_handler_that_throws_is_noted(runtime: str, made: Made, broken: Broken, 
     broken(made("openclaw", mode="throws", module=MODULE, runtime=runtime), ("plain", "daemon-refuses"))
     traces = [trace.read(path) for path in sorted((tmp_path / "traces").glob("*.jsonl"))]
     (note,) = [text for text in remarks(traces) if text.startswith("before_prompt_build")]
-    assert note.startswith("before_prompt_build: threw, in 4 steps of 2 scenarios, also without a fault; the first: ")
+    assert note.startswith("before_prompt_build: threw, in 8 steps of 2 scenarios, also without a fault; the first: ")
     assert re.search(r"step \d prompt: Error: a plugin that throws at .*openclaw_plugin\.mjs:\d+", note)
 
 

@@ -50,9 +50,10 @@ def test_run_on_a_recording_loads_nothing_that_drives(repository: Repository, co
 
 
 def test_run_without_the_flag_has_the_repository_s_items_only(repository: Repository) -> None:
-    """Without the flag the kit adds no item, whatever else of its options is given."""
+    """Without the flag the kit adds no item, whatever of its options a repository gives to each run."""
     repository.write("test_own.py", PASSES)
-    done = repository.run("--collect-only", "-q", "--signet-target", "reference")
+    repository.write("pytest.ini", "[pytest]\naddopts = --signet-target=reference\n")
+    done = repository.run("--collect-only", "-q")
     assert done.out.split("\n", 1)[0] == "test_own.py::test_own"
     assert "1 test collected" in done.out
 

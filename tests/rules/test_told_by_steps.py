@@ -110,6 +110,15 @@ FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
         "SIG-PROMPT-003", "WARN",
         [*TWO, said("s1", ALOUD), prompt("k1", ALOUD), prompt("k2", ALOUD, BEACON), MODEL], [(7, 6)],
     ),
+    "the user says the same again": (
+        "SIG-PROMPT-003", "PASS",
+        [*TWO[:2], said("s1", ALOUD), prompt("k1", ALOUD), MODEL, said("s1", ALOUD), prompt("k1", ALOUD), MODEL], [],
+    ),
+    "a turn is submitted again in the turn that follows it": (
+        "SIG-PROMPT-003", "WARN",
+        [*TWO[:2], said("s1", ALOUD), prompt("k1", ALOUD), MODEL, said("s1", "And when?"), prompt("k1", ALOUD), MODEL],
+        [(7, 4)],
+    ),
     "a sub-agent's turn is submitted in the session that it works in too": (
         "SIG-PROMPT-003", "PASS",
         [*TWO[:2], step("start", "s2", agent=ATLAS, parent="s1"), start("k2"), said("s2", ALOUD), prompt("k1", ALOUD),

@@ -17,7 +17,7 @@ def names(*asked: str) -> set[str]:
     return {scenario.name for scenario in deciding(scripted(), asked)}
 
 
-COMPACTIONS = {"compaction", "other-agent", "after-compaction", "slow-after-compaction"}
+COMPACTIONS = {"compaction", "other-agent", "after-compaction", "slow-after-compaction", "daemon-409-at-start"}
 
 
 @pytest.mark.parametrize(
@@ -27,8 +27,19 @@ COMPACTIONS = {"compaction", "other-agent", "after-compaction", "slow-after-comp
         ("SIG-CMP-003", COMPACTIONS),
         (
             "SIG-SEC-001",
-            {"tools", "secret", "feedback", "interleaved", "other-agent", "daemon-refuses-save"}
-            | {"many-rows", "skill", "daemon-limits"},
+            {
+                "tools",
+                "secret",
+                "feedback",
+                "interleaved",
+                "other-agent",
+                "many-rows",
+                "skill",
+                "two-tasks",
+                "sub-agent",
+            }
+            | {"clear", "compaction", "resume", "daemon-refuses-save", "daemon-limits", "daemon-busy", "daemon-denies"}
+            | {"daemon-not-json"},
         ),
     ],
 )

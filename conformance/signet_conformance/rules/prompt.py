@@ -60,10 +60,18 @@ def one_submission_before_the_model(recording: Recording) -> Iterator[Outcome]:
 
 
 def submitted_twice(recording: Recording) -> Iterator[Finding]:
-    """The prompts of a key that say again, with no hook between, what the one before them said."""
+    """The prompts of a key that say again, with no hook between, what the one before them said.
+
+    Not where marks tell that the user said so again.
+    """
+    said_in = {
+        call.seq: step for step in prompt_steps(recording) for call in step.prompts if _says_what_was_said(call, step)
+    }
     for hooks in recording.hooks_of.values():
         for before, call in pairwise(hooks):
-            if before.operation == call.operation == PROMPT and call.says_again(before):
+            first, second = said_in.get(before.seq), said_in.get(call.seq)
+            said_again = first is not None and second is not None and first is not second
+            if before.operation == call.operation == PROMPT and call.says_again(before) and not said_again:
                 yield warn(
                     call,
                     before,
@@ -73,6 +81,10 @@ def submitted_twice(recording: Recording) -> Iterator[Finding]:
                     received=call.text,
                     fold="twice",
                 )
+
+
+def _says_what_was_said(call: Call, step: PromptStep) -> bool:
+    return plain(call.text or "") == plain(step.text)
 
 
 def answered_before(recording: Recording) -> Sequence[tuple[Call, Call, bool]]:
