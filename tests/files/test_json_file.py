@@ -33,7 +33,7 @@ def test_a_recording_in_place_of_one_value_is_called_what_it_is(tmp_path: Path) 
     """It is JSON, a value a line: "no JSON" would send the reader to look for a comma."""
     path = tmp_path / "run.jsonl"
     path.write_text('{"a": 1}\n{"b": 2}\n', encoding="utf-8")
-    with pytest.raises(UsageError, match="holds a JSON value a line, as a recording does, and not one"):
+    with pytest.raises(UsageError, match="holds several JSON values, one on each line, as a recording does"):
         read_json(path, "mend it")
 
 

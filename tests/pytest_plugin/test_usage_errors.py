@@ -41,6 +41,21 @@ def test_option_of_the_kit_without_the_kit(repository: Repository, distributed: 
     assert repository.run(*distributed).status == 0
 
 
+def test_option_of_the_repository_s_own_is_not_the_kit_s(repository: Repository) -> None:
+    """Though it begins as the kit's do."""
+    own = "def pytest_addoption(parser):\n    parser.addoption('--signet-daemon-url')\n"
+    repository.write("conftest.py", own)
+    repository.write("test_own.py", "def test_own() -> None:\n    pass\n")
+    assert repository.run("--signet-daemon-url=http://127.0.0.1:1").status == 0
+
+
+def test_paths_that_are_given_as_such(repository: Repository) -> None:
+    """A program that calls pytest gives it paths, in a run that does not ask for the kit too."""
+    repository.write("test_own.py", "def test_own() -> None:\n    pass\n")
+    program = "import pathlib, pytest, sys; sys.exit(pytest.main([pathlib.Path('test_own.py')]))"
+    assert repository.launch([sys.executable, "-c", program]).status == 0
+
+
 @pytest.mark.parametrize("option", ["--target", "--signet-target"])
 def test_target_without_a_name(repository: Repository, option: str) -> None:
     """The option alone is the kit's to refuse, with the kit's status."""

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from signet_conformance.engine import judge
-from tests.rules.step_items import Item, end, step
+from tests.rules.step_items import CLOSED, OPENED, Item, end, step
 from tests.support.case_traces import build
 
 ATLAS, BEACON = "atlas-agent", "beacon-agent"
@@ -86,6 +86,17 @@ FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
     "a tool runs as the agent of the session that was opened last": (
         "SIG-AGENT-002", "FAIL", [*TWO, tool("s1", "memory_store"), save("k2", BEACON)], [(6,)],
     ),
+    "a tool that sends nothing is not what another session does late": (
+        "SIG-AGENT-002", "PASS", [*TWO, tool("s2", "memory_store"), tool("s1", "memory_store"), save("k2", BEACON)], [],
+    ),
+    "a tool that is skipped asks for nothing": (
+        "SIG-AGENT-002", "PASS",
+        [*TWO, step("tool", "s1", tool="memory_store", index=7), save("k2", BEACON),
+         {"mark": "skipped", "data": {"index": 7, "reason": "no such tool"}}], [],
+    ),
+    "a save is not what a search asks for": (
+        "SIG-AGENT-002", "PASS", [*TWO, tool("s1", "memory_search"), save("k2", BEACON)], [],
+    ),
     "a late save of another session comes beside what the tool asks for": (
         "SIG-AGENT-002", "PASS", [*TWO, tool("s1", "memory_search"), save("k2", BEACON), recall("k1", ATLAS)], [],
     ),
@@ -102,6 +113,9 @@ FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
     ),
     "a look-up that was refused comes again while another tool is called": (
         "SIG-HTTP-010", "WARN", [tool("s1", "memory_get"), get(404), tool("s1", "memory_search"), get(404)], [(4, 2)],
+    ),
+    "who changes a memory may look it up once more": (
+        "SIG-HTTP-010", "PASS", [tool("s1", "memory_get"), get(404), tool("s1", "memory_modify"), get(404)], [],
     ),
     "the same tool called again asks for it again": (
         "SIG-HTTP-010", "PASS", [tool("s1", "memory_get"), get(404), tool("s1", "memory_get"), get(404)], [],
@@ -124,6 +138,10 @@ FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
         [*TWO[:2], step("start", "s2", agent=ATLAS, parent="s1"), start("k2"), said("s2", ALOUD), prompt("k1", ALOUD),
          prompt("k2", ALOUD), MODEL], [],
     ),
+    "the same words of two sessions are a turn of each": (
+        "SIG-PROMPT-003", "INCONCLUSIVE",
+        [*TWO, said("s1", ALOUD), said("s2", ALOUD), prompt("k1", ALOUD), prompt("k2", ALOUD, BEACON)], [],
+    ),
     "what another session says in the same step is its own": (
         "SIG-PROMPT-003", "PASS",
         [*TWO, said("s1", ALOUD), prompt("k1", ALOUD), prompt("k2", "And the ledger?", BEACON), MODEL], [],
@@ -142,6 +160,14 @@ FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
     "it comes back as the words of the system": (
         "SIG-PROMPT-007", "WARN", [step("start"), INJECTING, told_at_the_end(INJECT, role="system")], [(3, 2)],
     ),
+    "lines of it in another order are not the whole": (
+        "SIG-PROMPT-007", "PASS",
+        [step("start"), INJECTING, told_at_the_end("\n\n".join(INJECT.split("\n\n")[::-1]))], [],
+    ),
+    "what no turn says is not looked through": (
+        "SIG-PROMPT-007", "PASS",
+        [step("start"), INJECTING, call("session-end", "k1", ATLAS, transcript=json.dumps({"attachment": INJECT}))], [],
+    ),
     "a part of it is not the whole": (
         "SIG-PROMPT-007", "PASS", [step("start"), INJECTING, told_at_the_end(INJECT[:60])], [],
     ),
@@ -152,6 +178,17 @@ FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
         "SIG-START-006", "WARN",
         [*TWO[:2], step("clear"), call("session-end", "k1", ATLAS, reason="session_switch"), said("s1", ALOUD),
          start("k1", source="startup")], [(6, 4)],
+    ),
+    "one whose start may be lost": (
+        "SIG-START-006", "INCONCLUSIVE",
+        [*TWO[:2], step("clear"), call("session-end", "k1", ATLAS, reason="session_switch"), CLOSED, OPENED,
+         said("s1", ALOUD), start("k1", source="startup")], [],
+    ),
+    "one that was not cleared after all": (
+        "SIG-START-006", "PASS",
+        [*TWO[:2], step("clear", index=3), call("session-end", "k1", ATLAS, reason="session_switch"),
+         {"mark": "skipped", "data": {"index": 3, "reason": "it has no such command"}}, said("s1", ALOUD),
+         start("k1", source="startup")], [],
     ),
     "one that was ended before it was cleared": (
         "SIG-START-006", "PASS",

@@ -113,8 +113,14 @@ ORDERS: Mapping[str, tuple[str, Sequence[Item], list[tuple[int, ...]]]] = {
     ),
     "words that were said twice may have lost their first neighbour": (
         "PASS",
-        [said("u1", "a1"), said("u1", "a2"), transcript("u-u1 a1", "session-checkpoint-extract"),
-         transcript("a1 u-u1")], [],
+        [said("u-go-on-with-it", "a1"), said("u-go-on-with-it", "a2"),
+         transcript("u:monday:u-go-on-with-it a1", "session-checkpoint-extract"),
+         transcript("a1 u:monday:u-go-on-with-it")], [],
+    ),
+    "a short word that was said twice stands in many": (
+        "WARN",
+        [said("u1", "a1"), said("u1", "a2"), transcript("u12 a9", "session-checkpoint-extract"), transcript("a9 u12")],
+        [(3, 4), (4, 3)],
     ),
     "a turn that stands twice says nothing": (
         "PASS", [said("u1", None), said("u2", None), transcript("u2 u1 u2")], [],

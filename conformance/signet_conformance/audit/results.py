@@ -71,10 +71,10 @@ def held(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        os.close(lock)
         # Where nothing could be listed no audit was begun: the next one is not told of a folder that holds nothing.
         if ours and not (folder / FILE).exists():
             shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
 
 
 class Batches:

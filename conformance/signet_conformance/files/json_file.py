@@ -44,7 +44,7 @@ def read_json(
         return json.loads(raw)
     except (ValueError, RecursionError) as failure:
         several = isinstance(failure, json.JSONDecodeError) and failure.msg == "Extra data" and failure.lineno > 1
-        what = "holds a JSON value a line, as a recording does, and not one" if several else "is not JSON"
+        what = "holds several JSON values, one on each line, as a recording does" if several else "is not JSON"
         raise error(f"{what}: {printable(failure, 160)}", where=where, remedy=remedy) from None
 
 

@@ -1,4 +1,4 @@
-"""What is named like a file and is none: reading it may never end."""
+"""Pipes, devices and sockets: reading one may never end."""
 
 from __future__ import annotations
 

@@ -24,6 +24,8 @@ _KEPT: Mapping[str, Mapping[str, Any]] = {
     "target": {"nargs": "?", "const": ""},
     "scenario": {"action": "append", "default": []},
 }
+_options: set[str] = set()
+"""The options that are registered here."""
 _taken_key = pytest.StashKey[list[str]]()
 
 
@@ -125,6 +127,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--signet-reason", metavar="TEXT", help="reason of the entries that are written")
     group.addoption("--signet-expires", metavar="DAY", help="last day of a written entry (default: in 30 days)")
     group.addoption("--signet-strict", action="store_true", help="a WARN fails the run too")
+    _options.update(name for option in group.options for name in option.names())
 
 
 @pytest.hookimpl(wrapper=True)
@@ -135,6 +138,8 @@ def pytest_load_initial_conftests(
 
     A node id of the kit's does not name a file: it becomes the options that it stands for.
     """
+    # pytest.main takes paths too.
+    args[:] = map(os.fspath, args)
     behind = ["", *args]
     args[:] = [
         word
@@ -210,7 +215,8 @@ def _refuse_without_the_kit(session: pytest.Session) -> None:
 
     What `addopts` holds is there for the runs that do ask.
     """
-    given = [word.partition("=")[0] for word in session.config.invocation_params.args if word.startswith("--signet-")]
+    words = (os.fspath(word).partition("=")[0] for word in session.config.invocation_params.args)
+    given = [word for word in words if word in _options]
     if given and not hasattr(session.config, "workerinput"):
         from signet_conformance.errors import UsageError
         from signet_conformance.pytest_plugin.run import end_run

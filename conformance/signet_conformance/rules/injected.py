@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -15,7 +13,7 @@ from signet_conformance.contract import MUST, requirements
 from signet_conformance.facts import LIFECYCLE, SAVES, Call, Recording
 from signet_conformance.rules.needles import Distant, Distants, Needles, hashes_of_pieces
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, warn
-from signet_conformance.rules.tokens import strings
+from signet_conformance.rules.turns import said_in_lines
 from signet_conformance.trace.marks import StepMark
 
 SHORTEST_INJECT = 40
@@ -100,20 +98,9 @@ def _subjects(recording: Recording) -> Iterator[tuple[Call, list[tuple[str, str]
         if not call.cut and (call.operation in LIFECYCLE or call.operation in SAVES):
             fields = [(name, v) for name in _INJECTABLE if isinstance(v := call.body.get(name), str)]
             if driven:
-                fields += [(name, spoken) for name, v in fields if (spoken := _spoken_in_lines(v))]
+                fields += [(name, spoken) for name, v in fields for spoken in said_in_lines(v)]
             if fields:
                 yield call, fields
-
-
-def _spoken_in_lines(text: str) -> str:
-    """The texts of lines of JSON, one after the other; nothing of a text of another shape."""
-    if not text.lstrip().startswith("{"):
-        return ""
-    said: list[str] = []
-    for line in text.split("\n"):
-        with suppress(ValueError, RecursionError):
-            said += [value for _, value in strings(json.loads(line))]
-    return "\n".join(said)
 
 
 def _inject(source: Call) -> str | None:

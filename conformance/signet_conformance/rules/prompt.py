@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from signet_conformance.facts import PROMPT, START, Call, Recording
+from signet_conformance.facts import PROMPT, START, Call, Recording, text_or_none
 from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.rules.steps import (
@@ -20,6 +20,7 @@ from signet_conformance.rules.steps import (
 )
 from signet_conformance.rules.transcripts import pairs_of
 from signet_conformance.rules.turns import plain
+from signet_conformance.trace.marks import StepMark
 
 MAX_IN_FLIGHT = 8
 
@@ -62,7 +63,7 @@ def one_submission_before_the_model(recording: Recording) -> Iterator[Outcome]:
 def submitted_twice(recording: Recording) -> Iterator[Finding]:
     """The prompts of a key that say again, with no hook between, what the one before them said.
 
-    Not where marks tell that the user said so again.
+    Marks may tell that the user said it again: that is no repeat.
     """
     said_in = {
         call.seq: step for step in prompt_steps(recording) for call in step.prompts if _says_what_was_said(call, step)
@@ -163,9 +164,13 @@ def _marked_turn(recording: Recording, step: PromptStep) -> Iterator[Outcome]:
 
 
 def _of_its_session(recording: Recording, step: PromptStep, call: Call) -> Call | None:
-    """The submission of a turn in its own session, where a call submits the same in one that is not related to it."""
-    owner = session_of(recording, call.key)
-    if owner is None or are_related(recording, owner, step.mark.session) or plain(call.text or "") != plain(step.text):
+    """The submission in the turn's own session, if a call repeats it in an unrelated one, where nobody said so."""
+    owner, text = session_of(recording, call.key), plain(step.text)
+    if owner is None or are_related(recording, owner, step.mark.session) or plain(call.text or "") != text:
+        return None
+    if any(
+        mark.session == owner and plain(text_or_none(mark.text) or "") == text for mark in recording.marks(StepMark)
+    ):
         return None
     own = (other for other in step.prompts if session_of(recording, other.key) == step.mark.session)
     return next((other for other in own if _same_text(other, call)), None)

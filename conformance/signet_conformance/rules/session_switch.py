@@ -52,6 +52,7 @@ def _switches(recording: Recording) -> Iterator[Outcome]:
                 if several_agents and turn.agent != call.agent:
                     continue
                 if marked and _was_never_let_in(recording, old):
+                    del open_turns[old]
                     continue
                 if (uses[old] and uses[old][-1] > call.seq) or (marked and is_another_session(recording, turn, call)):
                     parallel = True

@@ -21,12 +21,10 @@ from signet_conformance.rules.steps import (
     step_end,
     stopped_between,
 )
-from signet_conformance.rules.turns import plain
+from signet_conformance.rules.turns import SHORTEST_TEXT, plain
 from signet_conformance.trace.marks import SkippedMark, StepMark, StepName
 
 _REDACTION = "<redacted:"
-_SHORTEST_TEXT = 12
-"""A shorter text says nothing of which turn it is of."""
 _REFUSED = (401, 403, 409)
 
 
@@ -94,7 +92,7 @@ def _another_text(call: Call, step: PromptStep, others: set[str], *, beside: boo
         message, fold = "the text of another turn", "stale"
     elif wanted in text:
         message, fold = "the prompt in the host's envelope", "envelope"
-    elif any(other in text for other in others if len(other) >= _SHORTEST_TEXT):
+    elif any(other in text for other in others if len(other) >= SHORTEST_TEXT):
         message, fold = "the text of another turn, in the host's envelope", "stale"
     elif reply and text == reply:
         message, fold = "what the model answered, submitted as a prompt", "reply"

@@ -27,7 +27,7 @@ from signet_conformance.rules.steps import (
     openings,
     step_before,
 )
-from signet_conformance.trace.marks import StepMark, StepName
+from signet_conformance.trace.marks import SkippedMark, StepMark, StepName
 
 
 def start_comes_first(recording: Recording) -> Iterator[Outcome]:
@@ -162,6 +162,8 @@ def _restart(recording: Recording, call: Call, end: Call, source: str | None) ->
         return undecided(call, end, message="no source: whether the context was cleared cannot be seen")
     if step.step != StepName.CLEAR and not _was_cleared_before(recording, end, step):
         return PASS
+    if step.step != StepName.CLEAR and (why := lost_between(recording, end.seq, call.seq, call.key)):
+        return undecided(call, end, message=f"{why}: a start may be lost")
     if end_is_owed(recording, call, StepName.END):
         return undecided(call, end, message="nothing listened when the user ended it before; this may make up for it")
     return warn(
@@ -176,7 +178,8 @@ def _restart(recording: Recording, call: Call, end: Call, source: str | None) ->
 
 def _was_cleared_before(recording: Recording, end: Call, step: StepMark) -> bool:
     """Whether the end came when the user cleared the session, which is opened anew only in a later step."""
-    opened = openings(recording, step)
+    skipped = {mark.index for mark in recording.marks(SkippedMark)}
+    opened = [mark for mark in openings(recording, step) if mark.index is None or mark.index not in skipped]
     return bool(opened) and opened[-1].step == StepName.CLEAR and step_before(recording, end.seq) == opened[-1]
 
 

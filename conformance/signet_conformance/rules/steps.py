@@ -5,12 +5,24 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator
 from collections.abc import Set as AbstractSet
+from itertools import islice, takewhile
 from math import inf
 from typing import TypeGuard
 
 from msgspec import Struct
 
-from signet_conformance.facts import AGENT_CALLS, END, GET, LIFECYCLE, PROMPT, START, Call, Recording, text_or_none
+from signet_conformance.facts import (
+    AGENT_CALLS,
+    END,
+    GET,
+    LIFECYCLE,
+    PROMPT,
+    SAVES,
+    START,
+    Call,
+    Recording,
+    text_or_none,
+)
 from signet_conformance.rules.turns import plain
 from signet_conformance.trace.fault_kinds import FAULT_KINDS
 from signet_conformance.trace.marks import (
@@ -21,6 +33,7 @@ from signet_conformance.trace.marks import (
     ModelMark,
     OutageMark,
     ScenarioEndMark,
+    SkippedMark,
     StepMark,
     StepName,
     Switch,
@@ -28,7 +41,9 @@ from signet_conformance.trace.marks import (
 
 OPENING = frozenset({StepName.START, StepName.RESUME, StepName.CLEAR})
 _OF_TOOLS = (AGENT_CALLS | {GET}) - LIFECYCLE
-"""What a memory tool asks of the daemon."""
+"""What memory tools ask of the daemon."""
+_ASKED_BY = {"memory_store": SAVES, "memory_get": frozenset({GET})}
+"""What one of them asks of it; whose key a recall carries is SIG-REC-004's."""
 _OUTAGES = frozenset({"refuse", "reset", "hang"})
 
 
@@ -154,21 +169,34 @@ def marked_agent(recording: Recording, call: Call) -> str | None:
     return agent_of_session(recording, step.session)
 
 
-def _has_the_key_of_another(recording: Recording, call: Call, step: StepMark | None) -> bool:
-    """Whether a call is what a step asked for, though its key is that of a session which the step is not of.
+def tool_of(recording: Recording, call: Call) -> object:
+    """The tool that the model called in the step of a call; None in another step."""
+    step = step_before(recording, call.seq)
+    return None if step is None or step.step != StepName.TOOL else step.other.get("tool")
 
-    A turn without a session is known by its text. A tool asks for one thing: what a connector does late in another
-    session comes beside it, never in its place.
+
+def _has_the_key_of_another(recording: Recording, call: Call, step: StepMark | None) -> bool:
+    """Whether a call is what a step asked for, though its key belongs to another session.
+
+    A turn without a session is known by its text. A tool's call must fit the tool and be alone in the step, and the
+    other session must not have called a tool before: what comes late from there is no answer to this step.
     """
     if step is None:
         return False
     if step.step == StepName.SESSIONLESS_PROMPT:
         return call.operation == PROMPT and plain(call.text or "") == plain(step.text or "") != ""
-    if another_session(recording, call) is None or call.operation in LIFECYCLE:
+    owner = another_session(recording, call)
+    if owner is None or call.operation not in _ASKED_BY.get(str(step.other.get("tool")), ()):
+        return False
+    if any(mark.index == step.index for mark in recording.marks(SkippedMark)):
+        return False
+    tools = (mark for mark in recording.marks(StepMark) if mark.step == StepName.TOOL and mark.session == owner)
+    if any(mark.seq < step.seq for mark in tools):
         return False
     until = step_end(recording, step)
-    inside = [each for each in recording.calls if step.seq < each.seq < until and each.operation in _OF_TOOLS]
-    return call in inside and all(another_session(recording, each) is not None for each in inside)
+    first = bisect_left(recording.calls, step.seq, key=lambda each: each.seq)
+    inside = takewhile(lambda each: each.seq < until, islice(recording.calls, first, None))
+    return all(each.seq == call.seq or each.operation not in _OF_TOOLS for each in inside)
 
 
 def is_sessionless(recording: Recording, call: Call) -> bool:
@@ -288,8 +316,6 @@ def of_another_step(recording: Recording, earlier: Call, call: Call) -> bool:
     before, after = (step_before(recording, each.seq) for each in (earlier, call))
     if before is None or after is None or before.seq == after.seq:
         return False
-    if before.step == after.step == StepName.TOOL:
-        return before.other.get("tool") == after.other.get("tool")
     return before.step == after.step or {before.step, after.step} <= _asking_for(call)
 
 

@@ -190,7 +190,7 @@ def strings(value: object) -> Iterator[tuple[str, str]]:
 def token_is_sent(recording: Recording) -> Iterator[Outcome]:
     """Where the connector was given a token, every request but /health carries it.
 
-    Which one it is, only a recorder knows that was told so; any will do for others.
+    Which one that is, only the kit's own recordings tell; others are asked for any token.
     """
     if not recording.declared.token:
         return
@@ -208,7 +208,7 @@ def token_is_sent(recording: Recording) -> Iterator[Outcome]:
                 call,
                 message="a request with another token than the connector was given",
                 pointer="/request/headers",
-                expected=f"Authorization: Bearer {given}",
+                expected="Authorization: Bearer <the token that it was given>",
                 received=sent,
                 fold="another token",
             )

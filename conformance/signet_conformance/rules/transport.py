@@ -37,6 +37,7 @@ from signet_conformance.rules.steps import (
     step_before,
     step_end,
     stopped_between,
+    tool_of,
 )
 from signet_conformance.trace.marks import ObservedMark
 
@@ -255,7 +256,7 @@ def refused_request_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
         identity = call.identity
         earlier = standing.get(identity)
         # One that was under way before the refusal arrived is not a repeat, nor what the user asks for once more.
-        if earlier is not None and (call.t0 < earlier.t1 or of_another_step(recording, earlier, call)):
+        if earlier is not None and (call.t0 < earlier.t1 or _is_asked_for_again(recording, earlier, call)):
             earlier = None
         if earlier is not None:
             yield warn(
@@ -271,6 +272,12 @@ def refused_request_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
                 yield PASS
         elif call.delivered and call.status is not None and call.status < 400:
             standing.pop(identity, None)
+
+
+def _is_asked_for_again(recording: Recording, earlier: Call, call: Call) -> bool:
+    """Whether the user asked for the same once more. Who searches or saves looks nothing up by its id for that."""
+    again = of_another_step(recording, earlier, call)
+    return again and not (call.operation == GET and tool_of(recording, call) in ("memory_search", "memory_store"))
 
 
 def stops_after_conflict(recording: Recording) -> Iterator[Outcome]:

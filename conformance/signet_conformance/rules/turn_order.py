@@ -11,7 +11,7 @@ from signet_conformance.finding import Finding
 from signet_conformance.rules.conversation import Conversations
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
 from signet_conformance.rules.transcripts import Transcript, pairs_of, transcripts_of
-from signet_conformance.rules.turns import Turn
+from signet_conformance.rules.turns import SHORTEST_TEXT, Turn
 from signet_conformance.trace.marks import StepMark
 
 
@@ -94,7 +94,9 @@ class _MarkedOrder:
 
         A transcript from which a compaction took the first such turn still has the second, behind another neighbour.
         """
-        return any(said in text for _, text in turns for said in self._twice)
+        return any(
+            said == text or (said in text and len(said) >= SHORTEST_TEXT) for _, text in turns for said in self._twice
+        )
 
     def out_of_order(self, transcript: Transcript) -> tuple[Turn, Turn] | None:
         """The first two turns of a transcript that took place the other way round, in their true order."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 _SPEAKER = re.compile(r"(User|Human|Assistant):", re.IGNORECASE)
 
 _LINE_END = re.compile(r"\r\n?")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
+SHORTEST_TEXT = 12
+"""A shorter text, found within another one, says nothing of which turn it is of."""
 Turn = tuple[str, str]
 """Role (`user` or `assistant`) and trimmed text."""
 
@@ -48,6 +50,21 @@ def _json_turns(lines: Iterable[str]) -> list[Turn] | None:
         if entry["role"] in ("user", "assistant") and text is not None:
             spoken.append((entry["role"], text.strip()))
     return spoken
+
+
+def said_in_lines(text: str) -> Iterator[str]:
+    """The texts of a transcript of JSON lines, whoever said them; nothing of lines of another shape."""
+    if not text.lstrip().startswith("{"):
+        return
+    for line in text.split("\n"):
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(entry, dict) and "role" not in entry:
+            entry = entry.get("message")
+        if isinstance(entry, dict) and "role" in entry and (said := _content_text(entry.get("content"))) is not None:
+            yield said
 
 
 def _content_text(content: object) -> str | None:

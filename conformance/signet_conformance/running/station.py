@@ -179,7 +179,7 @@ class Station:
             "SIGNET_DAEMON_URL": self._recorder.url,
             "SIGNET_PATH": str(self._home / "home" / ".agents"),
             **({"SIGNET_AGENT_ID": declared.agents[0]} if declared.agents else {}),
-            **({GIVEN_TOKEN: self._token} if declared.token else {}),
+            **({"SIGNET_TOKEN": self._token} if declared.token else {}),
             **self._model_variables,
             **self._cache_variables,
             **env,

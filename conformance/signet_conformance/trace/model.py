@@ -158,8 +158,8 @@ class Mark(Struct, frozen=True, gc=False, kw_only=True, tag_field="kind", tag="m
     line: int = 0
 
 
-GIVEN_TOKEN = "SIGNET_TOKEN"  # noqa: S105 - a name, and no token
-"""What the token that the connector was given is called among the canaries, and in its environment."""
+GIVEN_TOKEN = "SIGNET_CONFORMANCE_TOKEN"  # noqa: S105 - a name, and no token
+"""What the token that the kit gave the connector is called among the canaries."""
 
 
 class Declared(Struct, frozen=True):

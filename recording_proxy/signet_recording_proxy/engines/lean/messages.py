@@ -212,10 +212,14 @@ class RequestReader(_Reader):
         super().__init__()
         self._parser = httptools.HttpRequestParser(self)
         self._goes_on = False
+        self._again = b""
 
     def feed(self, data: bytes) -> None:
         """Read the next bytes."""
         super().feed(data)
+        while self._again:
+            data, self._again = self._again, b""
+            super().feed(data)
         last = self._last
         if last.complaint is None or last.method:
             return
@@ -238,8 +242,10 @@ class RequestReader(_Reader):
         self._framing(last)
         if last.method == "CONNECT":
             raise ComplaintError(Complaint(f"a tunnel, {_BY_MITMPROXY}", NOT_CARRIED))
-        if self._parser.should_upgrade() and str(wanted := last.value("upgrade")).lower() != _OFFERED:
-            raise ComplaintError(Complaint(f"an upgrade to {wanted}, {_BY_MITMPROXY}", NOT_CARRIED))
+        if self._parser.should_upgrade():
+            wanted = [word.strip() for name, value in last.headers if name == "upgrade" for word in value.split(",")]
+            if {word.lower() for word in wanted} != {_OFFERED}:
+                raise ComplaintError(Complaint(f"an upgrade to {', '.join(wanted)}, {_BY_MITMPROXY}", NOT_CARRIED))
         if not last.target.startswith(b"/") and (last.target, last.method) != (b"*", "OPTIONS"):
             raise ComplaintError(Complaint("a target that is not a path"))
         if last.hosts > 1:
@@ -261,7 +267,7 @@ class RequestReader(_Reader):
         self._head_size = 0
         self._parser = httptools.HttpRequestParser(self)
         self._goes_on = True
-        self.feed(wire.head(first, fields) + rest)
+        self._again = wire.head(first, fields) + rest
 
 
 class AnswerReader(_Reader):

@@ -130,13 +130,23 @@ def test_what_is_not_http_is_no_exchange(recorder: RecorderProcess, upstream: Up
     assert upstream.calls == []
 
 
-def test_an_upgrade_is_refused_by_name(recorder: RecorderProcess, upstream: Upstream) -> None:
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        (b"upgrade: websocket\r\n", b"websocket"),
+        (b"upgrade: h2c\r\nupgrade: websocket\r\n", b"h2c, websocket"),
+        (b"upgrade: websocket, h2c\r\n", b"websocket, h2c"),
+    ],
+)
+def test_an_upgrade_is_refused_by_name(
+    recorder: RecorderProcess, upstream: Upstream, fields: bytes, named: bytes
+) -> None:
     """501 with the protocol that was asked for and the engine that carries it."""
     with recorder.connect() as client:
-        client.sendall(b"GET /up HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n")
+        client.sendall(b"GET /up HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\n" + fields + b"\r\n")
         heard = read_until_closed(client)
     assert heard.startswith(b"HTTP/1.1 501")
-    assert b"an upgrade to websocket, which --engine mitmproxy carries" in heard
+    assert b"an upgrade to " + named + b", which --engine mitmproxy carries" in heard
     (exchange,) = recorder.trace().exchanges
     assert (exchange.response, exchange.error) == (None, "upstream_reset")
     assert upstream.calls == []
@@ -160,6 +170,16 @@ def test_an_offer_of_http_2_is_passed_over(recorder: RecorderProcess, upstream: 
     ]
     assert not any({"upgrade", "http2-settings"} & call.headers.keys() for call in upstream.calls)
     assert [exchange.request.path for exchange in recorder.trace().exchanges] == ["/one", "/two", "/three"]
+
+
+def test_many_offers_in_one_piece_are_passed_over(recorder: RecorderProcess, upstream: Upstream) -> None:
+    """However many requests come at once, each is answered."""
+    offer = b"host: x\r\nconnection: Upgrade\r\nupgrade: h2c \r\n"
+    last = b"GET /last HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+    with recorder.connect() as client:
+        client.sendall((b"GET /one HTTP/1.1\r\n" + offer + b"\r\n") * 2000 + last)
+        assert read_until_closed(client).count(b"HTTP/1.1 200 OK") == 2001
+    assert len(upstream.calls) == 2001
 
 
 def test_trailers_are_passed_on(recorder: RecorderProcess, upstream: Upstream) -> None:
