@@ -138,6 +138,30 @@ FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
         [*TWO[:2], step("start", "s2", agent=ATLAS, parent="s1"), start("k2"), said("s2", ALOUD), prompt("k1", ALOUD),
          prompt("k2", ALOUD), MODEL], [],
     ),
+    "what nobody said is submitted in two turns": (
+        "SIG-PROMPT-003", "WARN",
+        [*TWO[:2], said("s1", "Where are they?"), prompt("k1", "Are they?"), MODEL, said("s1", "Whose are they?"),
+         prompt("k1", "Are they?"), MODEL], [(7, 4)],
+    ),
+    "a turn is submitted in an earlier session alone": (
+        "SIG-PROMPT-003", "INCONCLUSIVE", [*TWO, said("s2", ALOUD), prompt("k1", ALOUD)], [],
+    ),
+    "a turn is submitted in a later session alone": (
+        "SIG-PROMPT-003", "INCONCLUSIVE", [*TWO, said("s1", ALOUD), prompt("k2", ALOUD, BEACON)], [],
+    ),
+    "the words of a third session excuse nothing, nor do others of the second": (
+        "SIG-PROMPT-003", "WARN",
+        [*TWO, said("s3", ALOUD), said("s2", "Where is it?"), said("s1", ALOUD), prompt("k1", ALOUD),
+         prompt("k2", ALOUD, BEACON), MODEL], [(9, 8)],
+    ),
+    "another text in two sessions is no turn of theirs": (
+        "SIG-PROMPT-003", "PASS",
+        [*TWO, said("s1", ALOUD), prompt("k1", "Where?"), prompt("k2", "Where?", BEACON), MODEL], [],
+    ),
+    "nor is one that comes before it in the alphabet": (
+        "SIG-PROMPT-003", "PASS",
+        [*TWO, said("s1", ALOUD), prompt("k1", "Are they?"), prompt("k2", "Are they?", BEACON), MODEL], [],
+    ),
     "the same words of two sessions are a turn of each": (
         "SIG-PROMPT-003", "INCONCLUSIVE",
         [*TWO, said("s1", ALOUD), said("s2", ALOUD), prompt("k1", ALOUD), prompt("k2", ALOUD, BEACON)], [],
@@ -179,6 +203,24 @@ FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
         [*TWO[:2], step("clear"), call("session-end", "k1", ATLAS, reason="session_switch"), said("s1", ALOUD),
          start("k1", source="startup")], [(6, 4)],
     ),
+    "the last of several openings counts": (
+        "SIG-START-006", "WARN",
+        [*TWO[:2], step("end"), end("k1"), step("resume"), start("k1", source="resume"), step("clear", index=5),
+         call("session-end", "k1", ATLAS, reason="session_switch"), said("s1", ALOUD), start("k1", source="startup")],
+        [(10, 8)],
+    ),
+    "one that was ended where it was opened": (
+        "SIG-START-006", "PASS", [*TWO[:2], end("k1"), said("s1", ALOUD), start("k1", source="startup")], [],
+    ),
+    "one that was ended before, and is opened where it is cleared": (
+        "SIG-START-006", "WARN",
+        [*TWO[:2], step("end"), end("k1"), step("clear"), start("k1", source="startup")], [(6, 4)],
+    ),
+    "one that is opened where it is cleared, though nothing listened for a moment": (
+        "SIG-START-006", "WARN",
+        [*TWO[:2], step("clear"), call("session-end", "k1", ATLAS, reason="session_switch"), CLOSED, OPENED,
+         start("k1", source="startup")], [(7, 4)],
+    ),
     "one whose start may be lost": (
         "SIG-START-006", "INCONCLUSIVE",
         [*TWO[:2], step("clear"), call("session-end", "k1", ATLAS, reason="session_switch"), CLOSED, OPENED,
@@ -202,6 +244,19 @@ FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
     "a key that was never let in is left for a new one": (
         "SIG-END-010", "NOT-APPLICABLE",
         [step("start", "s1"), start("k1", status=409), said("s1", ALOUD), start("k2")], [],
+    ),
+    "though a turn of it was let in": (
+        "SIG-END-010", "NOT-APPLICABLE",
+        [step("start", "s1"), start("k1", status=409), said("s1", ALOUD), prompt("k1", ALOUD), start("k2")], [],
+    ),
+    "though a compaction of it was let in": (
+        "SIG-END-010", "NOT-APPLICABLE",
+        [step("start", "s1"), start("k1", status=409), step("compact"), call("pre-compaction", "k1", ATLAS),
+         start("k2")], [],
+    ),
+    "a key whose start failed is left for a new one": (
+        "SIG-END-010", "WARN",
+        [step("start", "s1"), start("k1", status=500), said("s1", ALOUD), start("k2")], [(2, 4)],
     ),
     "a key that was let in is left for a new one": (
         "SIG-END-010", "WARN", [step("start", "s1"), start("k1"), said("s1", ALOUD), start("k2")], [(2, 4)],

@@ -51,9 +51,6 @@ def _switches(recording: Recording) -> Iterator[Outcome]:
                     continue
                 if several_agents and turn.agent != call.agent:
                     continue
-                if marked and _was_never_let_in(recording, old):
-                    del open_turns[old]
-                    continue
                 if (uses[old] and uses[old][-1] > call.seq) or (marked and is_another_session(recording, turn, call)):
                     parallel = True
                     continue
@@ -82,7 +79,8 @@ def _switches(recording: Recording) -> Iterator[Outcome]:
                     call, unclear, message="the old session's end follows the new start at once or was in trouble"
                 )
         if call.operation in (START, PROMPT):
-            open_turns[key] = call
+            if not (marked and _was_never_let_in(recording, key)):
+                open_turns[key] = call
         elif call.operation == END:
             open_turns.pop(key, None)
         previous = call
