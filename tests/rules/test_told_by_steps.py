@@ -86,6 +86,13 @@ FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
     "a tool runs as the agent of the session that was opened last": (
         "SIG-AGENT-002", "FAIL", [*TWO, tool("s1", "memory_store"), save("k2", BEACON)], [(6,)],
     ),
+    "a hook of the session beside it is no answer to the tool": (
+        "SIG-AGENT-002", "FAIL",
+        [*TWO, tool("s1", "memory_store"), prompt("k1", ALOUD), save("k2", BEACON)], [(7,)],
+    ),
+    "a look-up beside it may be what the tool began with": (
+        "SIG-AGENT-002", "PASS", [*TWO, tool("s1", "memory_store"), get(200), save("k2", BEACON)], [],
+    ),
     "a tool that sends nothing is not what another session does late": (
         "SIG-AGENT-002", "PASS", [*TWO, tool("s2", "memory_store"), tool("s1", "memory_store"), save("k2", BEACON)], [],
     ),
