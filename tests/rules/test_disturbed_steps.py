@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
+from signet_conformance.rules.disturbed import disturbed_between, is_disturbed
 from signet_conformance.rules.steps import (
-    disturbed_between,
     end_is_owed,
     end_may_be_lost,
-    is_disturbed,
     lost_start,
     outage_lasts,
     start_was_disturbed,

@@ -86,7 +86,7 @@ FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
     "a tool runs as the agent of the session that was opened last": (
         "SIG-AGENT-002", "FAIL", [*TWO, tool("s1", "memory_store"), save("k2", BEACON)], [(6,)],
     ),
-    "a hook of the session beside it is no answer to the tool": (
+    "a hook sent in the same step does not answer the tool call": (
         "SIG-AGENT-002", "FAIL",
         [*TWO, tool("s1", "memory_store"), prompt("k1", ALOUD), save("k2", BEACON)], [(7,)],
     ),
@@ -161,11 +161,11 @@ FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
         [*TWO, said("s3", ALOUD), said("s2", "Where is it?"), said("s1", ALOUD), prompt("k1", ALOUD),
          prompt("k2", ALOUD, BEACON), MODEL], [(9, 8)],
     ),
-    "another text in two sessions is no turn of theirs": (
+    "a text that the user did not say is sent in two sessions": (
         "SIG-PROMPT-003", "PASS",
         [*TWO, said("s1", ALOUD), prompt("k1", "Where?"), prompt("k2", "Where?", BEACON), MODEL], [],
     ),
-    "nor is one that comes before it in the alphabet": (
+    "the same with a text that sorts before what the user said": (
         "SIG-PROMPT-003", "PASS",
         [*TWO, said("s1", ALOUD), prompt("k1", "Are they?"), prompt("k2", "Are they?", BEACON), MODEL], [],
     ),

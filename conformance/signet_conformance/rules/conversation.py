@@ -8,15 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from signet_conformance.facts import END, Recording
-from signet_conformance.rules.steps import (
-    OPENING,
-    are_related,
-    disturbed_between,
-    session_of,
-    start_was_disturbed,
-    step_before,
-    step_end,
-)
+from signet_conformance.rules.disturbed import disturbed_between
+from signet_conformance.rules.steps import OPENING, are_related, session_of, start_was_disturbed, step_before, step_end
 from signet_conformance.rules.transcripts import Transcript, transcripts_of
 from signet_conformance.rules.turns import Turn, plain
 from signet_conformance.trace.marks import SkippedMark, StepMark, StepName

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from signet_conformance.facts import PROMPT, START, Call, Recording, text_or_none
+from signet_conformance.rules.disturbed import disturbed_between
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
 from signet_conformance.rules.prompt import answered_before, is_in_its_turn
 from signet_conformance.rules.steps import (
     PromptStep,
     are_related,
-    disturbed_between,
     last_opening,
     openings,
     prompt_steps,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from signet_conformance.facts import Recording
-from signet_conformance.rules.steps import is_disturbed
+from signet_conformance.rules.disturbed import is_disturbed
 from signet_conformance.rules.transport import FIRST_CALLS
 from signet_conformance.trace.marks import StepMark
 

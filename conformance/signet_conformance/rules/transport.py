@@ -29,10 +29,10 @@ from signet_conformance.facts import (
     Call,
     Recording,
 )
+from signet_conformance.rules.disturbed import is_disturbed
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.rules.steps import (
     closed_between,
-    is_disturbed,
     of_another_step,
     step_before,
     step_end,

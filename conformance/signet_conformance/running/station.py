@@ -30,7 +30,7 @@ from signet_conformance.scenarios.features import said_steps
 from signet_conformance.scenarios.script import Scenario
 from signet_conformance.targets import Target
 from signet_conformance.targets.face import find_face
-from signet_conformance.trace import GIVEN_TOKEN
+from signet_conformance.trace import GIVEN_CREDENTIAL
 from signet_conformance.trace.marks import (
     BypassMark,
     InstalledMark,
@@ -125,7 +125,7 @@ class Station:
     @property
     def _secrets(self) -> Mapping[str, str]:
         """What the recorders watch for."""
-        return {CANARY_VARIABLE: self._canary, GIVEN_TOKEN: self._token}
+        return {CANARY_VARIABLE: self._canary, GIVEN_CREDENTIAL: self._token}
 
     @property
     def home(self) -> str:

