@@ -166,7 +166,7 @@ def _marked_turn(recording: Recording, step: PromptStep) -> Iterator[Outcome]:
 def _of_its_session(recording: Recording, step: PromptStep, call: Call) -> Call | None:
     """The submission in the turn's own session, if a call repeats it in an unrelated one, where nobody said so."""
     owner, text = session_of(recording, call.key), plain(step.text)
-    if owner is None or are_related(recording, owner, step.mark.session) or plain(call.text or "") != text:
+    if owner is None or are_related(recording, owner, step.mark.session) or not _says_what_was_said(call, step):
         return None
     if any(
         mark.session == owner and plain(text_or_none(mark.text) or "") == text for mark in recording.marks(StepMark)
