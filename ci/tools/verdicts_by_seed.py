@@ -1,6 +1,6 @@
 """Compares the verdicts of targets over several seeds, and beside busy loops.
 
-    python ci/tools/verdicts_by_seed.py reference opencode --loops 0 2 8
+    python ci/tools/verdicts_by_seed.py reference opencode --loops 0 2 8 --in-turn
 
 Run it where the targets are found. It prints each requirement whose verdict is not the same everywhere, with the runs
 of each verdict; the exit status is 1 when there is one. docs/seeds.md says what a seed may change.
@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import json
 import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 
@@ -24,7 +25,8 @@ def busy(loops: int) -> Iterator[None]:
     """So many processes that do nothing but keep the processors busy."""
     # Each ends with us, even where we are killed.
     command = [sys.executable, "-c", "import os; us = os.getppid()\nwhile os.getppid() == us: pass"]
-    children = [subprocess.Popen(command, stdin=subprocess.DEVNULL) for _ in range(loops)]
+    # A session each: a kernel that shares the processors between sessions gives all of one what it gives one process.
+    children = [subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True) for _ in range(loops)]
     try:
         yield
     finally:
@@ -45,6 +47,14 @@ def verdicts(target: str, seed: int, sessions: int | None, folder: Path) -> dict
     return {name: row["verdict"] for name, row in json.loads(report.read_bytes())["together"].items()}
 
 
+def runs(loops: Sequence[int], seeds: int, *, in_turn: bool) -> list[tuple[int, int]]:
+    """Busy loops and seed of each run: every seed beside each number of loops, or beside one of them in turn."""
+    numbers = range(1, seeds + 1)
+    if in_turn:
+        return list(zip(itertools.cycle(loops), numbers, strict=False))
+    return list(itertools.product(loops, numbers))
+
+
 def main() -> int:
     """Run, compare, print."""
     parser = argparse.ArgumentParser(description="Verdicts by seed.")
@@ -52,20 +62,22 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=10, metavar="N", help="seeds 1 to N (default: 10)")
     parser.add_argument("--loops", type=int, nargs="*", default=[0], metavar="N", help="busy loops beside (default: 0)")
     parser.add_argument(
+        "--in-turn", action="store_true", help="one run a seed: seed 1 beside the first number of loops, and so on"
+    )
+    parser.add_argument(
         "--sessions", type=int, metavar="N", help="generated sessions (default: the target's own number)"
     )
     given = parser.parse_args()
     wavering = False
     for target in given.targets:
         seen: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-        for loops in given.loops:
-            for seed in range(1, given.seeds + 1):
-                with busy(loops), tempfile.TemporaryDirectory(prefix="signet-seeds-") as folder:
-                    of_seed = verdicts(target, seed, given.sessions, Path(folder) / "report")
-                run = f"{seed}" if given.loops == [0] else f"{seed}+{loops}"
-                for name, verdict in of_seed.items():
-                    seen[name][verdict].append(run)
-                print(f"{target}: seed {seed}, {loops} busy loops: done", file=sys.stderr, flush=True)
+        for loops, seed in runs(given.loops, given.seeds, in_turn=given.in_turn):
+            with busy(loops), tempfile.TemporaryDirectory(prefix="signet-seeds-") as folder:
+                of_seed = verdicts(target, seed, given.sessions, Path(folder) / "report")
+            run = f"{seed}" if given.loops == [0] else f"{seed}+{loops}"
+            for name, verdict in of_seed.items():
+                seen[name][verdict].append(run)
+            print(f"{target}: seed {seed}, {loops} busy loops: done", file=sys.stderr, flush=True)
         differing = {name: rows for name, rows in seen.items() if len(rows) > 1}
         wavering = wavering or bool(differing)
         print(f"{target}: {len(seen) - len(differing)} of {len(seen)} requirements have one verdict everywhere")
