@@ -116,3 +116,22 @@ def test_program_that_ends_when_greeted_was_never_started(tmp_path: Path) -> Non
         driven.hello()
     assert isinstance(raised.value.__cause__, BrokenOffError)
     assert raised.value.__cause__.tail == ("no acme",)
+
+
+AT_EXIT = """
+import json, pathlib, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["op"] == "exit":
+        pathlib.Path("quits").write_text("as its harness does")
+        break
+    print(json.dumps({"id": request["id"], "ok": True, "result": {}}), flush=True)
+"""
+
+
+def test_a_program_is_told_to_quit_before_it_is_ended(tmp_path: Path) -> None:
+    """A connector that tells the end of its sessions when its harness quits does so then; closing twice is once."""
+    with driver(AT_EXIT, tmp_path) as driven:
+        driven.hello()
+        driven.close()
+        assert (tmp_path / "quits").read_text() == "as its harness does"

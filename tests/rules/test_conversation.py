@@ -174,6 +174,22 @@ def test_recall_for_another_session_is_warned_of(tmp_path: Path, parent: str | N
     assert verdict(tmp_path, items, "SIG-REC-004") == expected
 
 
+def test_recall_that_comes_beside_that_of_the_step_is_not_blamed(tmp_path: Path) -> None:
+    """A connector may look ahead for a session that has just had its turn, while another asks: no breach."""
+    recalls = [
+        {
+            "request": {"method": "POST", "path": "/api/memory/recall", "body": {"query": "ledger", "sessionKey": key}},
+            "response": {"status": 200, "body": {"results": []}},
+        }
+        for key in ("k-1", "k-2")
+    ]
+    opened = [step("start"), hook("session-start"), step("start", "s2"), hook("session-start", "k-2")]
+    ahead, asked = recalls
+    items = [*opened, step("tool", "s2", tool="memory_search")]
+    assert verdict(tmp_path, [*items, ahead], "SIG-REC-004") == "WARN"
+    assert verdict(tmp_path, [*items, ahead, asked], "SIG-REC-004") == "PASS"
+
+
 @pytest.mark.parametrize(("projects", "expected"), [(("/a", "/b"), "WARN"), (("/a", "/a"), "PASS")])
 def test_one_folder_for_two_projects_is_warned_of(tmp_path: Path, projects: tuple[str, str], expected: str) -> None:
     """Sessions of different projects end in different folders, whatever a host calls these."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from signet_conformance.facts import END
 from signet_conformance.rules.steps import (
     agent_of_session,
     another_session,
@@ -20,10 +21,13 @@ from signet_conformance.rules.steps import (
     session_of,
     step_before,
     step_end,
+    step_of,
     was_silent,
 )
 
 from .step_items import FAR, POLICY, PRE, PROBE, RESET_ON, Item, end, mark, prompt, recall, start, step, steps_of
+
+KEY = mark("session_key", session="s1", key="k1")
 
 
 def test_step_of_a_call_is_the_last_one_before_it(recorded: Any) -> None:
@@ -234,13 +238,43 @@ def test_a_session_beside_another(items: Sequence[Item], another: bool, recorded
 def test_a_session_in_which_nothing_was_said(kinds: Sequence[str | None], silent: bool, recorded: Any) -> None:
     """No prompt was given since it was opened last; a clear ends what came before; other sessions are apart."""
     recording = recorded(step("prompt", "s0"), step("prompt", "s2"), *map(step, kinds), end(), step("prompt"))
-    assert was_silent(recording, len(kinds) + 3) is silent
+    assert was_silent(recording, *recording.of(END)) is silent
 
 
 def test_nothing_is_known_of_a_session_without_steps(recorded: Any) -> None:
     """Nor of a step that names no session."""
     recording = recorded(end(), step("end", None), end())
-    assert [was_silent(recording, seq) for seq in (1, 3)] == [False, False]
+    assert [was_silent(recording, each) for each in recording.of(END)] == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("items", "place"),
+    [
+        ([step("start"), KEY, step("start", "s2"), start()], 0),
+        ([step("start"), KEY, step("end"), step("start", "s2"), end()], 1),
+        ([step("start"), KEY, start(), step("end"), step("resume"), step("prompt"), end()], 1),
+        ([step("start"), KEY, start(), step("clear"), step("prompt"), start()], 1),
+        # Its own session asks for it just now, or asked once and was answered.
+        ([step("start"), KEY, step("resume"), start()], 1),
+        ([step("start"), KEY, start(), step("start", "s2"), start()], 1),
+        # Nobody told whose the key is, or two sessions have it.
+        ([step("start"), step("start", "s2"), start()], 1),
+        ([step("start"), KEY, step("start", "s2"), mark("session_key", session="s2", key="k1"), start()], 1),
+        # No step asks for what a connector sends at its own time.
+        ([step("start"), KEY, step("compact"), step("prompt", "s2"), PRE], 2),
+    ],
+)
+def test_step_of_a_hook_that_comes_late(items: Sequence[Item], place: int, recorded: Any) -> None:
+    """Where the driver told whose the key is: the last step of that session that asked for such a hook in vain."""
+    recording = recorded(*items)
+    assert step_of(recording, recording.hooks[-1]) == steps_of(recording)[place]
+
+
+def test_a_key_is_of_the_session_that_the_driver_told(recorded: Any) -> None:
+    """Though it is used first in the step of another, by a connector that sends from a queue."""
+    assert session_of(recorded(step("start"), KEY, step("start", "s2"), start()), "k1") == "s1"
+    twice = recorded(step("start"), KEY, step("start", "s2"), mark("session_key", session="s2", key="k1"), start())
+    assert session_of(twice, "k1") == "s2"
 
 
 def test_user_turns(recorded: Any) -> None:

@@ -96,14 +96,14 @@ def transcript_is_sent(recording: Recording) -> Iterator[Outcome]:
         yield outcome
 
 
-def _first_told(recording: Recording, end: Call) -> int:
-    """The number at which an end was told first: it may be told again when the user has gone on in another session."""
+def _first_told(recording: Recording, end: Call) -> Call:
+    """The call by which an end was told first: it may be told again when the user has gone on in another session."""
     first = end
     for call in reversed(recording.earlier(end)):
         if call.operation != END:
             break
         first = call
-    return first.seq
+    return first
 
 
 def working_directory_is_the_project(recording: Recording) -> Iterator[Outcome]:

@@ -23,7 +23,7 @@ from signet_conformance.facts import (
     text_or_none,
 )
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import marked_agent, step_before
+from signet_conformance.rules.steps import marked_agent, step_of
 from signet_conformance.trace.marks import StepName
 
 CONSTANT_KEYS = frozenset({"hermes-default", "default", "main", "session", "unknown", "none", "null", "undefined"})
@@ -214,7 +214,7 @@ def _sessions_started(recording: Recording, hooks: Iterable[Call]) -> dict[str, 
     """The first start of each session that marks name, the last session first."""
     started: dict[str, Call] = {}
     for call in hooks:
-        step = step_before(recording, call.seq) if call.operation == START else None
+        step = step_of(recording, call) if call.operation == START else None
         if step is not None and step.session is not None and step.step in (StepName.START, StepName.PROMPT):
             started.setdefault(step.session, call)
     return dict(reversed(started.items()))

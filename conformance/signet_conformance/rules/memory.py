@@ -29,6 +29,7 @@ from signet_conformance.facts import (
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.rules.steps import (
     another_session,
+    calls_in,
     lost_start,
     session_of,
     start_was_disturbed,
@@ -77,6 +78,9 @@ def recall_carries_the_open_key(recording: Recording) -> Iterator[Outcome]:
             if owner is None:
                 yield PASS
                 continue
+            if _has_its_own_recall(recording, call):
+                yield undecided(call, message=f"on its way for {owner} when {owner} no longer had the turn, it seems")
+                continue
             yield warn(
                 call,
                 message=f"a recall carries the key of another session ({owner}): what is shown there counts as seen",
@@ -99,6 +103,15 @@ def recall_carries_the_open_key(recording: Recording) -> Iterator[Outcome]:
                 expected="sessionKey of an open session",
                 received=call.key,
             )
+
+
+def _has_its_own_recall(recording: Recording, call: Call) -> bool:
+    """Whether another recall came in the step of this one, for the session whose turn it was."""
+    step = step_before(recording, call.seq)
+    return step is not None and any(
+        other.operation in (RECALL, HOOK_RECALL) and session_of(recording, other.key) == step.session
+        for other in calls_in(recording, step)
+    )
 
 
 def _could_not_be_opened(recording: Recording, call: Call) -> bool:

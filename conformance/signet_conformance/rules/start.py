@@ -25,7 +25,7 @@ from signet_conformance.rules.steps import (
     lost_between,
     lost_start,
     openings,
-    step_before,
+    step_of,
 )
 from signet_conformance.trace.marks import SkippedMark, StepMark, StepName
 
@@ -155,7 +155,7 @@ def cleared_context_is_said(recording: Recording) -> Iterator[Outcome]:
 
 def _restart(recording: Recording, call: Call, end: Call, source: str | None) -> Outcome:
     """A start after an end of its key, of which neither says "clear"."""
-    step = step_before(recording, call.seq)
+    step = step_of(recording, call)
     if step is None:
         if source is not None:
             return PASS
@@ -180,7 +180,7 @@ def _was_cleared_before(recording: Recording, end: Call, step: StepMark) -> bool
     """Whether the end came when the user cleared the session, which is opened anew only in a later step."""
     skipped = {mark.index for mark in recording.marks(SkippedMark)}
     opened = [mark for mark in openings(recording, step) if mark.index is None or mark.index not in skipped]
-    return bool(opened) and opened[-1].step == StepName.CLEAR and step_before(recording, end.seq) == opened[-1]
+    return bool(opened) and opened[-1].step == StepName.CLEAR and step_of(recording, end) == opened[-1]
 
 
 _PARENTS = ("parentSessionKey", "parentKey", "parentId", "parentID")

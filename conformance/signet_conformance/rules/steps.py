@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from itertools import islice, takewhile
 from math import inf
@@ -33,6 +33,7 @@ from signet_conformance.trace.marks import (
     ModelMark,
     OutageMark,
     ScenarioEndMark,
+    SessionKeyMark,
     SkippedMark,
     StepMark,
     StepName,
@@ -118,12 +119,49 @@ def lost_between(recording: Recording, low: int, high: int, key: str | None) -> 
     return None
 
 
+def step_of(recording: Recording, hook: Call) -> StepMark | None:
+    """The step that a hook belongs to: that in which it came, or an earlier one of its own session that asked for it.
+
+    The second where the driver told whose the key is: a connector that sends from a queue may be late.
+    """
+    now = step_before(recording, hook.seq)
+    owner, asking = _told_sessions(recording).get(hook.key), _asking_for(hook)
+    if now is None or owner is None or (now.session == owner and now.step in asking):
+        return now
+    asked = [mark for mark in recording.marks(StepMark) if mark.session == owner and mark.step in asking]
+    last = max((mark for mark in asked if mark.seq < hook.seq), key=lambda mark: mark.seq, default=None)
+    if last is None:
+        return now
+    between = (other for other in recording.hooks_of[str(hook.key)] if last.seq < other.seq < hook.seq)
+    return now if any(other.operation == hook.operation for other in between) else last
+
+
+def _told_sessions(recording: Recording) -> Mapping[str | None, str]:
+    """The session of each key of which the driver told that it is that session's, and no other's."""
+    sessions: dict[str | None, str] | None = recording.memo.get(_told_sessions)
+    if sessions is None:
+        told: dict[str | None, set[str]] = {}
+        for mark in recording.marks(SessionKeyMark):
+            if mark.session is not None:
+                told.setdefault(mark.key, set()).add(mark.session)
+        sessions = {key: next(iter(owners)) for key, owners in told.items() if len(owners) == 1}
+        recording.memo[_told_sessions] = sessions
+    return sessions
+
+
 def session_of(recording: Recording, key: str | None) -> str | None:
-    """The session, as marks name it, that a key belongs to: that of the step in which it was first used."""
+    """The session, as marks name it, that a key belongs to: as the driver told, or that of the step of its first use.
+
+    A connector that sends from a queue may use a key first in the step of another session.
+    """
     sessions: dict[str, str | None] | None = recording.memo.get(session_of)
     if sessions is None:
         sessions = {}
+        told = _told_sessions(recording)
         for name, hooks in recording.hooks_of.items():
+            if name in told:
+                sessions[name] = told[name]
+                continue
             first = next((c for c in hooks if c.operation == START), hooks[0])
             step = step_before(recording, first.seq)
             # An end may come late, in the step of another session.
@@ -193,10 +231,14 @@ def _has_the_key_of_another(recording: Recording, call: Call, step: StepMark | N
     tools = (mark for mark in recording.marks(StepMark) if mark.step == StepName.TOOL and mark.session == owner)
     if any(mark.seq < step.seq for mark in tools):
         return False
+    return all(each.seq == call.seq or each.operation not in _OF_TOOLS for each in calls_in(recording, step))
+
+
+def calls_in(recording: Recording, step: StepMark) -> Iterator[Call]:
+    """The calls that came during a step."""
     until = step_end(recording, step)
     first = bisect_left(recording.calls, step.seq, key=lambda each: each.seq)
-    inside = takewhile(lambda each: each.seq < until, islice(recording.calls, first, None))
-    return all(each.seq == call.seq or each.operation not in _OF_TOOLS for each in inside)
+    return takewhile(lambda each: each.seq < until, islice(recording.calls, first, None))
 
 
 def is_sessionless(recording: Recording, call: Call) -> bool:
@@ -342,7 +384,7 @@ def broken_off(recording: Recording) -> bool:
 
 def is_another_session(recording: Recording, turn: Call, start: Call) -> bool:
     """Whether marks tell that the user went on with the session of `turn` beside the one that `start` begins."""
-    old, new = (step_before(recording, call.seq) for call in (turn, start))
+    old, new = (step_of(recording, call) for call in (turn, start))
     if old is None or new is None or old.session in (None, new.session):
         return False
     steps = [mark for mark in recording.marks(StepMark) if mark.session == old.session]
@@ -350,12 +392,14 @@ def is_another_session(recording: Recording, turn: Call, start: Call) -> bool:
     return before[-1].step != StepName.END and any(mark.seq > start.seq for mark in steps)
 
 
-def was_silent(recording: Recording, seq: int) -> bool:
+def was_silent(recording: Recording, end: Call) -> bool:
     """Whether marks tell that the user said nothing in the session that an end belongs to, since it was opened."""
-    step = step_before(recording, seq)
+    step = step_of(recording, end)
     if step is None or step.session is None:
         return False
-    of_session = [mark.step for mark in recording.marks(StepMark) if mark.seq < seq and mark.session == step.session]
+    of_session = [
+        mark.step for mark in recording.marks(StepMark) if mark.seq <= step.seq and mark.session == step.session
+    ]
     if of_session[-1] == StepName.CLEAR:
         # What is ended there was said before it.
         of_session.pop()

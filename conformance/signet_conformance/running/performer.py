@@ -29,7 +29,7 @@ from signet_conformance.scenarios.steps import (
     ToolCall,
 )
 from signet_conformance.targets import Target
-from signet_conformance.trace.marks import RESTART, FaultMark, ModelMark, SkippedMark, StepMark
+from signet_conformance.trace.marks import RESTART, FaultMark, KitMark, ModelMark, SessionKeyMark, SkippedMark, StepMark
 
 
 def turn_goes_on(steps: Sequence[Step], index: int) -> bool:
@@ -110,14 +110,20 @@ class StepPerformer:
             self.took_s.append(time.perf_counter() - began)
         trouble = troubled(index, result, self._target.declared.bounds_s.get(step.step))
         places = sent(index, result)
-        self._recorder.ask(*map(mark, (*trouble, *([] if places is None else [places]))))
+        told_key = self._told_key(str(given.get("session")), step.session, result.get("key"))
+        self._recorder.ask(*map(mark, (*trouble, *([] if places is None else [places]), *told_key)))
         if "skipped" in result:
             self._recorder.mark(SkippedMark(index=index, reason=result["skipped"]))
-        if isinstance(result.get("key"), str):
-            self._keys[step.session] = result["key"]
         if step.as_ is not None:
             content = result.get("content")
             self._results[step.as_] = content if isinstance(content, Mapping) else {}
+
+    def _told_key(self, session: str, name: str, key: object) -> list[KitMark]:
+        """What the recording has to know of the native id of a session, which the scenario calls `name`."""
+        if not isinstance(key, str) or self._keys.get(name) == key:
+            return []
+        self._keys[name] = key
+        return [SessionKeyMark(session=session, key=key)]
 
     def _on_event(self, event: Mapping[str, Any]) -> None:
         if event.get("event") == "model":

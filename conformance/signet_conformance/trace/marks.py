@@ -125,6 +125,15 @@ class SkippedMark(KitMark, frozen=True, kw_only=True):
     reason: Any
 
 
+class SessionKeyMark(KitMark, frozen=True, kw_only=True):
+    """The driver told the native id of a session: for the first time, or another one than before."""
+
+    NAME = "session_key"
+
+    session: str | None
+    key: str | None
+
+
 class ModelMark(KitMark, frozen=True, kw_only=True):
     """The model would be called now."""
 
@@ -321,6 +330,7 @@ KINDS: Mapping[str, type[KitMark]] = {
         ScenarioEndMark,
         StepMark,
         SkippedMark,
+        SessionKeyMark,
         ModelMark,
         HandlerMark,
         SentMark,
