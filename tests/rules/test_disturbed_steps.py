@@ -9,14 +9,8 @@ from typing import Any
 import pytest
 
 from signet_conformance.rules.disturbed import disturbed_between, is_disturbed
-from signet_conformance.rules.steps import (
-    end_is_owed,
-    end_may_be_lost,
-    lost_start,
-    outage_lasts,
-    start_was_disturbed,
-    stopped_between,
-)
+from signet_conformance.rules.lost import end_is_owed, end_may_be_lost, lost_start, outage_lasts, stopped_between
+from signet_conformance.rules.steps import start_was_disturbed
 from signet_conformance.trace.marks import StepName
 
 from .step_items import (

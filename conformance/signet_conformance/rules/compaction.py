@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from signet_conformance.facts import CHECKPOINT, COMPLETE, END, PRE, PROMPT, START, Call, Recording, text_or_none
 from signet_conformance.rules.conversation import LONGEST_TEXT, words_of
 from signet_conformance.rules.fields import check_fields
+from signet_conformance.rules.lost import lost_between, lost_start
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import lost_between, lost_start, session_of
+from signet_conformance.rules.steps import session_of
 from signet_conformance.trace.marks import StepMark
 
 

@@ -15,20 +15,22 @@ from signet_conformance.facts import (
 )
 from signet_conformance.finding import Verdict
 from signet_conformance.rules.fields import check_fields
-from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import (
-    broken_off,
+from signet_conformance.rules.lost import (
     closed_between,
     end_is_owed,
     end_may_be_lost,
-    is_sessionless,
     lost_between,
     lost_start,
     outage_lasts,
+    stopped_between,
+)
+from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
+from signet_conformance.rules.steps import (
+    broken_off,
+    is_sessionless,
     project_of_session,
     session_of,
     step_before,
-    stopped_between,
     was_silent,
 )
 from signet_conformance.trace.marks import StepName

@@ -26,15 +26,9 @@ from signet_conformance.facts import (
     Recording,
     text_or_none,
 )
+from signet_conformance.rules.lost import lost_start
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import (
-    another_session,
-    calls_in,
-    lost_start,
-    session_of,
-    start_was_disturbed,
-    step_before,
-)
+from signet_conformance.rules.steps import another_session, calls_in, session_of, start_was_disturbed, step_before
 
 MAX_UNCONFIRMED = 25
 MAX_POLLS = 20

@@ -7,14 +7,13 @@ from itertools import pairwise
 
 from signet_conformance.facts import PROMPT, START, Call, Recording, text_or_none
 from signet_conformance.finding import Finding
+from signet_conformance.rules.lost import lost_between, lost_start
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.rules.steps import (
     PromptStep,
     are_related,
     is_of_one_turn,
     is_sessionless,
-    lost_between,
-    lost_start,
     prompt_steps,
     session_of,
 )

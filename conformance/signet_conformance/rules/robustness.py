@@ -10,8 +10,9 @@ from msgspec import Struct
 from signet_conformance.facts import LIFECYCLE, PROMPT, START, Call, Recording
 from signet_conformance.finding import Finding
 from signet_conformance.rules.handlers import lost_turns, turn_was_lost
+from signet_conformance.rules.lost import stopped_between
 from signet_conformance.rules.outcome import PASS, Outcome, fail, no_subject, undecided, warn
-from signet_conformance.rules.steps import broken_off, stopped_between
+from signet_conformance.rules.steps import broken_off
 from signet_conformance.trace import fault_kinds
 from signet_conformance.trace.marks import BypassMark, FaultMark, SkippedMark, StepMark, StepName
 

@@ -6,8 +6,9 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from signet_conformance.facts import END, PROMPT, START, Call, Recording
+from signet_conformance.rules.lost import lost_between
 from signet_conformance.rules.outcome import PASS, Outcome, undecided, warn
-from signet_conformance.rules.steps import is_another_session, lost_between
+from signet_conformance.rules.steps import is_another_session
 from signet_conformance.trace.marks import StepMark
 
 

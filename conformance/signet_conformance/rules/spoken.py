@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from signet_conformance.facts import PROMPT, START, Call, Recording, text_or_none
 from signet_conformance.rules.disturbed import disturbed_between
+from signet_conformance.rules.lost import stopped_between
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
 from signet_conformance.rules.prompt import answered_before, is_in_its_turn
 from signet_conformance.rules.steps import (
@@ -19,7 +20,6 @@ from signet_conformance.rules.steps import (
     prompt_steps,
     session_of,
     step_end,
-    stopped_between,
 )
 from signet_conformance.rules.turns import SHORTEST_TEXT, plain
 from signet_conformance.trace.marks import SkippedMark, StepMark, StepName

@@ -18,15 +18,9 @@ from signet_conformance.facts import (
 )
 from signet_conformance.finding import Verdict
 from signet_conformance.rules.fields import check_fields
+from signet_conformance.rules.lost import end_is_owed, lost_between, lost_start
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import (
-    end_is_owed,
-    is_sessionless,
-    lost_between,
-    lost_start,
-    openings,
-    step_of,
-)
+from signet_conformance.rules.steps import is_sessionless, openings, step_of
 from signet_conformance.trace.marks import SkippedMark, StepMark, StepName
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from itertools import islice, takewhile
-from math import inf
-from typing import TypeGuard
 
 from msgspec import Struct
 
@@ -23,15 +21,10 @@ from signet_conformance.facts import (
     Recording,
     text_or_none,
 )
-from signet_conformance.rules.disturbed import disturbed_between, held_up_between
+from signet_conformance.rules.disturbed import disturbed_between
 from signet_conformance.rules.turns import plain
 from signet_conformance.trace.marks import (
-    TIMED_OUT,
-    FaultMark,
-    HandlerMark,
-    KitMark,
     ModelMark,
-    OutageMark,
     ScenarioEndMark,
     SessionKeyMark,
     SkippedMark,
@@ -45,7 +38,6 @@ _OF_TOOLS = (AGENT_CALLS | {GET}) - LIFECYCLE
 """What memory tools ask of the daemon."""
 _ASKED_BY = {"memory_store": SAVES, "memory_get": frozenset({GET})}
 """What one of them asks of it; whose key a recall carries is SIG-REC-004's."""
-_OUTAGES = frozenset({"refuse", "reset", "hang"})
 
 
 def step_before(recording: Recording, seq: int) -> StepMark | None:
@@ -53,70 +45,6 @@ def step_before(recording: Recording, seq: int) -> StepMark | None:
     steps = recording.marks(StepMark)
     index = bisect_left(steps, seq, key=lambda mark: mark.seq)
     return steps[index - 1] if index else None
-
-
-def _takes_daemon_away(mark: KitMark, kinds: Collection[str | None]) -> TypeGuard[Switch]:
-    """Whether a mark switches on or off an outage, or a fault of one of these kinds."""
-    return isinstance(mark, OutageMark) or (isinstance(mark, FaultMark) and mark.kind in kinds)
-
-
-def outage_lasts(recording: Recording) -> bool:
-    """Whether marks say that the daemon was away until the end of the recording."""
-    outages = [mark for mark in recording.kit_marks if _takes_daemon_away(mark, _OUTAGES)]
-    return bool(outages) and outages[-1].is_on
-
-
-def closed_between(recording: Recording, low: int, high: int) -> bool:
-    """Whether marks say that the daemon's listener was closed somewhere between two exchanges.
-
-    What a connector tried then was never recorded.
-    """
-    closed_at: int | None = None
-    for mark in recording.kit_marks:
-        if _takes_daemon_away(mark, ("refuse",)):
-            if mark.is_on:
-                closed_at = mark.seq if closed_at is None else closed_at
-            elif closed_at is not None:
-                if closed_at < high and mark.seq > low:
-                    return True
-                closed_at = None
-    return closed_at is not None and closed_at < high
-
-
-def stopped_between(recording: Recording, low: float, high: float, key: str | None = None) -> bool:
-    """Whether the host stopped a handler at its timeout, somewhere between two numbers, and answers came at once.
-
-    On a busy machine the time may be over before a program has sent anything. With `key` only handlers count of the
-    session that marks name for it.
-    """
-    session = session_of(recording, key)
-    return any(
-        step.seq < high and handler.seq > low and not held_up_between(recording, step.seq, handler.seq)
-        for step, handler in _stopped(recording)
-        if session is None or step.session in (None, session)
-    )
-
-
-def _stopped(recording: Recording) -> list[tuple[StepMark, HandlerMark]]:
-    """The handlers that the host stopped at their timeout, each with its step."""
-    stopped: list[tuple[StepMark, HandlerMark]] | None = recording.memo.get(_stopped)
-    if stopped is None:
-        stopped = []
-        for handler in recording.marks(HandlerMark):
-            step = step_before(recording, handler.seq) if handler.outcome == TIMED_OUT else None
-            if step is not None and handler.index in (None, step.index):
-                stopped.append((step, handler))
-        recording.memo[_stopped] = stopped
-    return stopped
-
-
-def lost_between(recording: Recording, low: int, high: int, key: str | None) -> str | None:
-    """Why a hook of a key may have been sent, or was about to be, and is not in the recording; None where none may."""
-    if closed_between(recording, low, high):
-        return "nothing listened for a while between"
-    if stopped_between(recording, low, high, key):
-        return "the host stopped a hook at its timeout between"
-    return None
 
 
 def step_of(recording: Recording, hook: Call) -> StepMark | None:
@@ -272,57 +200,6 @@ def _sessions_above(recording: Recording, session: str | None) -> Iterator[str]:
     while (session := parents.get(session)) is not None and session not in met:
         met.add(session)
         yield session
-
-
-def lost_start(recording: Recording, call: Call) -> str | None:
-    """Why the start of the call's session may be lost; None where it would have been recorded.
-
-    The last step that opened the session counts: nothing listened then, or the host stopped a handler, whatever was
-    in its way.
-    """
-    step = step_before(recording, call.seq)
-    opened = [] if step is None else openings(recording, step)
-    if call.operation == END and opened[-1:] == [step]:
-        # What is ended by a clear was opened before it.
-        opened.pop()
-    if not opened:
-        return None
-    if closed_between(recording, opened[-1].seq, step_end(recording, opened[-1])):
-        return "nothing listened when its session was opened: a start may have been refused"
-    if any(stopped == opened[-1] for stopped, _ in _stopped(recording)):
-        return "the host stopped a hook when its session was opened: its start may be lost"
-    return None
-
-
-def end_may_be_lost(recording: Recording, key: str) -> bool:
-    """Whether nothing listened when the user ended the session of a key, and nothing was sent in a later step."""
-    session = session_of(recording, key)
-    steps = recording.marks(StepMark)
-    ended = [mark for mark in steps if session is not None and mark.session == session and mark.step == StepName.END]
-    if not ended or not closed_between(recording, ended[-1].seq, step_end(recording, ended[-1])):
-        return False
-    later = next((mark.seq for mark in steps if mark.seq > ended[-1].seq), inf)
-    return not any(call.seq > later and call.delivered for call in recording.calls)
-
-
-def end_is_owed(recording: Recording, call: Call, kind: StepName) -> bool:
-    """Whether a call may still tell the end of an earlier step of its session, which met nobody listening.
-
-    That step has this kind, and no end of the key was recorded between it and the step of the call.
-    """
-    now = step_before(recording, call.seq)
-    if now is None or now.session is None:
-        return False
-    lost = [
-        mark
-        for mark in recording.marks(StepMark)
-        if mark.session == now.session
-        and mark.seq < now.seq
-        and mark.step == kind
-        and closed_between(recording, mark.seq, step_end(recording, mark))
-    ]
-    ends = [c.seq for c in recording.hooks_of.get(str(call.key), ()) if c.operation == END]
-    return bool(lost) and not any(lost[-1].seq < seq < now.seq for seq in ends)
 
 
 def start_was_disturbed(recording: Recording, step: StepMark) -> bool:

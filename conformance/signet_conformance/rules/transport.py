@@ -30,15 +30,9 @@ from signet_conformance.facts import (
     Recording,
 )
 from signet_conformance.rules.disturbed import is_disturbed
+from signet_conformance.rules.lost import closed_between, stopped_between
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import (
-    closed_between,
-    of_another_step,
-    step_before,
-    step_end,
-    stopped_between,
-    tool_of,
-)
+from signet_conformance.rules.steps import of_another_step, step_before, step_end, tool_of
 from signet_conformance.trace.marks import ObservedMark
 
 RETRYABLE_4XX = frozenset({408, 425, 429})
