@@ -217,6 +217,20 @@ def test_summary_that_is_not_what_was_left_is_warned_of(tmp_path: Path, summary:
     assert verdict(tmp_path, items, "SIG-CMP-002") == expected
 
 
+@pytest.mark.parametrize(
+    ("key", "parent", "expected"), [("k-1", None, "PASS"), ("k-2", None, "WARN"), ("k-2", "s1", "PASS")]
+)
+def test_summary_under_the_key_of_another_session_is_warned_of(
+    tmp_path: Path, key: str, parent: str | None, expected: str
+) -> None:
+    """It would be given to whoever goes on with that one; a sub-agent's session may have it from its parent."""
+    more = {} if parent is None else {"parent": parent}
+    opened = [step("start"), hook("session-start"), step("start", "s2", **more), hook("session-start", "k-2")]
+    compacted = [step("compact", summary="Invoices were told."), hook("pre-compaction", key)]
+    items = [*opened, *compacted, hook("compaction-complete", key, summary="Invoices were told.")]
+    assert verdict(tmp_path, items, "SIG-CMP-002") == expected
+
+
 @pytest.mark.parametrize(("marked", "expected"), [(True, "PASS"), (False, "WARN")])
 def test_two_turns_with_one_reply_are_no_late_submission(tmp_path: Path, marked: bool, expected: str) -> None:
     """A prompt that marks show before its own turn is not taken for one that the transcript shows answered."""

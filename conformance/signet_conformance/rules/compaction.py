@@ -9,7 +9,7 @@ from signet_conformance.rules.conversation import LONGEST_TEXT, words_of
 from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.lost import lost_between, lost_start
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import session_of
+from signet_conformance.rules.steps import are_related, session_of
 from signet_conformance.trace.marks import StepMark
 
 
@@ -172,14 +172,26 @@ def summary_is_what_is_left(recording: Recording) -> Iterator[Outcome]:
         # What an accepted complete has told is told: the summary of a compaction before is not that of this one.
         earlier = (c for c in completes if c.seq < call.seq and session_of(recording, c.key) == session)
         since = max((c.seq for c in earlier if c.accepted), default=-1)
-        wanted = {
-            words
+        left = [
+            (mark, words)
             for mark in steps
-            if mark.session == session is not None
-            and since < mark.seq < call.seq
+            if session is not None
+            and mark.seq < call.seq
             and isinstance(told := mark.other.get("summary"), str)
             and (words := words_of(told))
-        }
+        ]
+        wanted = {words for mark, words in left if mark.session == session and mark.seq > since}
+        foreign = [mark.session for mark, words in left if words in sent]
+        if not wanted and foreign and not any(are_related(recording, session, other) for other in foreign):
+            yield warn(
+                call,
+                message=f"the summary of another session ({foreign[-1]}) under the key of this one ({session})",
+                pointer=in_body("sessionKey"),
+                expected="sessionKey of the session that was compacted",
+                received=call.key,
+                fold="summary of another",
+            )
+            continue
         if not sent or "<redacted:" in sent or not wanted or any(words in sent for words in wanted):
             continue
         if any(words.startswith(sent[:LONGEST_TEXT]) for words in wanted) and len(sent) >= LONGEST_TEXT:
