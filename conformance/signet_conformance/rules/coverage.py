@@ -8,6 +8,7 @@ from signet_conformance.contract import contract_set
 from signet_conformance.facts import Recording
 from signet_conformance.rules.outcome import PASS, Outcome, fail, undecided, warn
 from signet_conformance.rules.whole_run import WholeRun
+from signet_conformance.trace.marks import StepMark
 
 IMPLIED = frozenset({"secrets-exec-job"})
 """Operations that come with another one: polling a job is part of running it."""
@@ -51,14 +52,13 @@ def endpoints_are_declared(recording: Recording) -> Iterator[Outcome]:
             )
     if recording.calls and not outside:
         observed = sorted({call.operation for call in recording.calls if call.operation})
-        yield undecided(
-            message=(
-                "no coverage manifest is declared"
-                if recording.declared.capabilities is None
-                else "equality with the manifest needs a whole run"
-            )
-            + f"; observed: {', '.join(observed)}"
-        )
+        if recording.declared.capabilities is not None:
+            why = "equality with the manifest needs a whole run"
+        elif recording.marks(StepMark):
+            why = "no coverage manifest is declared, so no turn is missed that is never submitted (SIG-PROMPT-011)"
+        else:
+            why = "no coverage manifest is declared"
+        yield undecided(message=f"{why}; observed: {', '.join(observed)}")
 
 
 def observed_operations_are_the_declared_ones(run: WholeRun) -> Iterator[Outcome]:
