@@ -121,6 +121,7 @@ REWRITERS: Mapping[str, Callable[[str], str]] = {
     "first_500": lambda text: text[:500],
     "first_64_ki": lambda text: text[: 64 * 1024],
     "first_line": lambda text: text.split("\n", 1)[0],
+    "without_tag": lambda text: re.sub(r"^\[[^\]]*\]\s*", "", text),
     "html": html.escape,
     "lower_case": str.lower,
 }
