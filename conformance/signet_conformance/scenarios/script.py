@@ -31,7 +31,7 @@ class Scenario:
     needs: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        """Name and steps, each cut: a prompt may have 100 kB."""
+        """Name and steps, each cut: a prompt may have 150 kB."""
         return f"Scenario({self.name!r}, [{', '.join(printable(step.to_json(), 300) for step in self.steps)}])"
 
     def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:

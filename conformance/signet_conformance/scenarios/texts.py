@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from signet_conformance.scenarios.choices import DETAIL, Digits, number, weighted
 
-LARGEST_PROMPT_BYTES = 100_000
+LARGEST_PROMPT_BYTES = 150_000
 
 PROMPTS = (
     "Hello.",
@@ -40,7 +40,7 @@ _COMMANDS = ("/status", "/help")
 
 
 def prompts() -> st.SearchStrategy[str]:
-    """The text of a user's turn, never blank: mostly a line, sometimes of any script, now and then up to 100 kB."""
+    """The text of a user's turn, never blank: mostly a line, sometimes of any script, now and then up to 150 kB."""
     return number(DETAIL).map(lambda detail: prompt_text(Digits(detail)))
 
 

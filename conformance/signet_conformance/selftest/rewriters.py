@@ -120,6 +120,7 @@ REWRITERS: Mapping[str, Callable[[str], str]] = {
     "without_astral": lambda text: "".join(character for character in text if ord(character) <= 0xFFFF),
     "first_500": lambda text: text[:500],
     "first_64_ki": lambda text: text[: 64 * 1024],
+    "first_128_ki": lambda text: text[: 128 * 1024],
     "first_line": lambda text: text.split("\n", 1)[0],
     "without_tag": lambda text: re.sub(r"^\[[^\]]*\]\s*", "", text),
     "html": html.escape,
