@@ -6,6 +6,7 @@ import html
 import json
 import re
 import unicodedata
+import urllib.parse
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -124,5 +125,6 @@ REWRITERS: Mapping[str, Callable[[str], str]] = {
     "first_line": lambda text: text.split("\n", 1)[0],
     "without_tag": lambda text: re.sub(r"^\[[^\]]*\]\s*", "", text),
     "html": html.escape,
+    "in_a_url": urllib.parse.quote,
     "lower_case": str.lower,
 }
