@@ -93,7 +93,11 @@ class Memory:
 
 
 def _said_by(request: Outgoing) -> dict[str, str]:
-    """Agent and text, as the request itself says them."""
+    """Agent, project and text, as the request itself says them."""
     body = request.json if isinstance(request.json, dict) else {}
-    said = {"agent": body.get("agentId", request.query.get("agentId")), "text": body.get("userMessage")}
+    said = {
+        "agent": body.get("agentId", request.query.get("agentId")),
+        "text": body.get("userMessage"),
+        "project": body.get("project"),
+    }
     return {name: value for name, value in said.items() if isinstance(value, str)}
