@@ -17,7 +17,14 @@ def names(*asked: str) -> set[str]:
     return {scenario.name for scenario in deciding(scripted(), asked)}
 
 
-COMPACTIONS = {"compaction", "other-agent", "after-compaction", "slow-after-compaction", "daemon-409-at-start"}
+COMPACTIONS = {
+    "compaction",
+    "interleaved",
+    "other-agent",
+    "after-compaction",
+    "slow-after-compaction",
+    "daemon-409-at-start",
+}
 
 
 @pytest.mark.parametrize(
