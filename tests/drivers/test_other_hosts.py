@@ -154,7 +154,7 @@ def test_conforming_hooks_are_not_remarked_on(made: Made, broken: Broken, tmp_pa
     """A connector that fails open has nothing to note, faults or not: every turn takes place."""
     target = made("claude-code", config=settings(tmp_path), capabilities=["session-start"])
     assert broken(target, ("plain", "daemon-refuses", "daemon-500")) == {}
-    assert model_marks(tmp_path / "traces") == 13
+    assert model_marks(tmp_path / "traces") == 16
     assert notes(tmp_path / "traces") == []
 
 
