@@ -109,6 +109,9 @@ def test_kind_of_an_authorization_is_shown_alone(authorization: str, shown: str,
         ([["cookie", "<redacted:1>"], ["authorization", "Bearer <redacted:1>"]], Verdict.FAIL),
         ([["cookie", "<redacted:1>"], ["authorization", "Bearer <redacted:2>"]], Verdict.PASS),
         ([["cookie", TOKEN]], Verdict.FAIL),
+        ([["proxy-authorization", "Basic <redacted:1>"]], Verdict.NOT_APPLICABLE),
+        ([["proxy-authorization", "Bearer <redacted:1>"], ["authorization", "Bearer <redacted:1>"]], Verdict.FAIL),
+        ([["proxy-authorization", f"Bearer {TOKEN}"]], Verdict.FAIL),
     ],
 )
 def test_token_in_a_header(headers: list[list[str]], verdict: Verdict, tmp_path: Path) -> None:
@@ -117,6 +120,23 @@ def test_token_in_a_header(headers: list[list[str]], verdict: Verdict, tmp_path:
 
 
 CUT = {"cut": True, "size": 90, "sha256": "0" * 64, "text": f"at {TOKEN}", "media_type": "text/plain"}
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ('{"secrets": {"A_TOKEN": "<redacted:3>"}, "f": 1e400}', Verdict.INCONCLUSIVE),
+        (f'{{"a": "<redacted:3>", "b": "{TOKEN}"}}', Verdict.FAIL),
+        ('{"a": "<redacted:3>", "b": "<redacted:4>"}', Verdict.FAIL),
+    ],
+)
+@pytest.mark.parametrize("said", [[], [{"mark": "step", "data": {"step": "tool", "session": "s1", "text": "hello"}}]])
+def test_a_redaction_in_a_body_that_is_no_json(said: list[Any], text: str, verdict: Verdict, tmp_path: Path) -> None:
+    """It may stand for any word beside a secret's name: it proves a token only where it is what Authorization holds."""
+    sent = {"method": "POST", "path": "/api/secrets/exec", "raw_body": {"text": text, "media_type": None}}
+    sent["headers"] = {"authorization": "Bearer <redacted:4>"}
+    trace = build(tmp_path / "trace.jsonl", [*said, {"request": sent}], shared=False)
+    assert judge(trace, frozenset({"SIG-HTTP-009"})).judgements["SIG-HTTP-009"].verdict is verdict
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,13 @@ def token_travels_in_authorization(recording: Recording) -> Iterator[Outcome]:
         if call.header("authorization") is not None:
             authorizations = [v for name, v in call.exchange.request.headers if name.lower() == "authorization"]
         stray = _stray_token(call, own) if _may_hold_token(call, clean) else None
-        if stray is not None and stray.spoken and not _kit_knows_better(recording, stray.text):
+        if stray is not None and stray.unreadable:
+            yield undecided(
+                call,
+                message=f"a redaction mark in {stray.place}, which is no JSON in the recording: whether a token stood "
+                "there, nothing tells",
+            )
+        elif stray is not None and stray.spoken and not _kit_knows_better(recording, stray.text):
             yield undecided(
                 call, message=f"a token-shaped text in {stray.place}, that a person or a model may have written"
             )
@@ -97,19 +103,29 @@ def _hinted(text: str) -> bool:
 
 
 class _Stray(NamedTuple):
-    """A token-shaped `text`, and where it stands. `spoken`: inside what a person or a model wrote."""
+    """A token-shaped `text`, and where it stands.
+
+    `spoken`: inside what a person or a model wrote. `unreadable`: it is a redaction mark in a body that the recording
+    holds as text, where any word beside a secret's name was redacted (`"secrets": {"DEPLOY_TOKEN": "name"}`).
+    """
 
     text: str
     pointer: str
     place: str
     spoken: bool = False
+    unreadable: bool = False
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether it may be no token of the connector's."""
+        return self.spoken or self.unreadable
 
 
 _SPOKEN = frozenset(
     {"userMessage", "userPrompt", "lastAssistantMessage", "transcript", "summary", "content", "query", "q"}
 )
 """Members and parameters that hold what a person or a model wrote."""
-_IDENTIFYING = ("x-signet-", "x-api-key", "x-auth", "proxy-authorization")
+_IDENTIFYING = ("x-signet-", "x-api-key", "x-auth")
 """How the headers begin that tell a daemon who calls: a secret in another one was redacted for what it is."""
 _REDACTED = re.compile(r"<redacted:\d+>")
 
@@ -121,13 +137,13 @@ def _own_tokens(recording: Recording) -> frozenset[str]:
 
 
 def _stray_token(call: Call, own: Callable[[], frozenset[str]]) -> _Stray | None:
-    """The worst token-shaped text outside Authorization: what a person may have written counts last."""
-    spoken: _Stray | None = None
+    """The worst token-shaped text outside Authorization: what may be no token of the connector's counts last."""
+    doubtful: _Stray | None = None
     for stray in _stray_tokens(call, own):
-        if not stray.spoken:
+        if not stray.is_doubtful:
             return stray
-        spoken = spoken or stray
-    return spoken
+        doubtful = doubtful or stray
+    return doubtful
 
 
 def _stray_tokens(call: Call, own: Callable[[], frozenset[str]]) -> Iterator[_Stray]:
@@ -145,13 +161,15 @@ def _stray_tokens(call: Call, own: Callable[[], frozenset[str]]) -> Iterator[_St
                     yield _Stray(token, "/request/headers", f"the header {name.lower()[:40]}")
     if request.body is None:
         return
-    kind = "json" if request.body.kind == "json" else "text"
+    is_json = request.body.kind == "json"
+    kind = "json" if is_json else "text"
     for pointer, text in strings(request.body.value):
         for token in _tokens_in(text):
+            unreadable = not is_json and _REDACTED.fullmatch(token) is not None and token not in own()
             names = pointer.split("/")
             spoken = not _SPOKEN.isdisjoint(names) and names[-1] != text
             place = f"{pointer[:80]} of the body" if pointer else "the body"
-            yield _Stray(token, f"/request/body/{kind}{pointer}", place, spoken)
+            yield _Stray(token, f"/request/body/{kind}{pointer}", place, spoken, unreadable)
 
 
 def _tokens_in(text: str) -> Iterator[str]:
