@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from signet_conformance.engine import JudgedRun, fold_verdicts, folding, judge, judge_run, run_judgements
 from signet_conformance.finding import Reason, Verdict
 from signet_conformance.rules.outcome import Outcome
-from signet_conformance.rules.whole_run import WholeRun
+from signet_conformance.rules.whole_run import WholeRun, refusals
 from signet_conformance.trace import Exchange, Mark, Trace
 from tests.support.trace_parts import START, exchange, trace
 
@@ -102,6 +102,33 @@ def test_requests_that_went_elsewhere_are_a_cause() -> None:
     seen = [trace(exchange(1), marks=[stray, _ended()], capabilities=("session-end",))] * 2
     message = judge_run(seen).together[COVERAGE].message
     assert message.startswith("requests went to [::1]:3850 instead (SIG-LOAD-003); declared but never seen")
+
+
+def _refused(*origins: str) -> list[Mark]:
+    data = ({"origin": origin, "method": "GET", "path": "/health"} for origin in origins)
+    return [Mark(seq=n, t=0.0, name="refused", data=told, line=n) for n, told in enumerate(data, 2)]
+
+
+@pytest.mark.parametrize(
+    ("origins", "told"),
+    [
+        (["null"], "2 requests were refused (403) as a web page's (Origin: null): send no Origin header"),
+        (["a", "b", "c", "d"], "8 requests were refused (403) as a web page's (Origin: a, b, c and 1 more): send"),
+    ],
+)
+def test_requests_that_were_refused_are_a_cause(origins: list[str], told: str) -> None:
+    """What the recorder takes for a web page's never reaches a daemon: how many, of which origin, and what to do."""
+    seen = [trace(exchange(1), marks=[*_refused(*origins), _ended()], capabilities=("session-end",))] * 2
+    message = judge_run(seen).together[COVERAGE].message
+    assert message.startswith(told)
+    assert "; declared but never seen: session-end" in message
+
+
+def test_one_refused_request_is_told_as_one() -> None:
+    """So that the words fit; uncounted they are the same for every trace."""
+    seen = [trace(marks=_refused("null"))]
+    assert next(refusals(seen)).startswith("1 request was refused (403)")
+    assert next(refusals(seen, counted=False)).startswith("requests were refused (403)")
 
 
 def test_few_causes_are_told_with_an_absence() -> None:

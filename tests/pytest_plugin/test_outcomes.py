@@ -174,6 +174,17 @@ def test_nothing_tested_is_never_green(repository: Repository, silent: Path) -> 
     assert "SIGNET_DAEMON_URL" in done.out
 
 
+def test_a_connector_that_was_refused_throughout_is_told_why(repository: Repository, silent: Path) -> None:
+    """It called the right address, and sent an Origin as web pages do."""
+    data = '{"origin":"null","method":"GET","path":"/health"}'
+    with silent.open("a") as stream:
+        stream.write(f'{{"kind":"mark","seq":1,"name":"refused","data":{data}}}\n')
+    done, _ = repository.judge(silent)
+    assert done.status == 3
+    assert "no request was passed on: 1 request was refused (403) as a web page's (Origin: null): send" in done.out
+    assert "SIGNET_DAEMON_URL" not in done.out
+
+
 def test_silence_that_meets_a_requirement_is_no_test_passed(repository: Repository, silent: Path) -> None:
     """A connector that was told to be silent and never spoke anyway ends with 3, whatever passes by that."""
     marks = ('{"kind":"mark","seq":1,"name":"scenario","data":{"name":"bypass"}}',)

@@ -32,6 +32,11 @@ from signet_conformance.trace import Mark
             "GET / went to a:1, not to the address that the connector was given",
         ),
         ("unheard_port", {"words": "who holds it"}, "the default port is not heard: who holds it"),
+        (
+            "refused",
+            {"origin": "null", "method": "GET", "path": "/health"},
+            "GET /health was refused as a web page's (Origin: null)",
+        ),
         ("remark", {"text": "loaded twice"}, "loaded twice"),
         ("bypass", {"on": True}, "the user switches Signet off"),
         ("outage", {"on": True}, "the daemon is away"),

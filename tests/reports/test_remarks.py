@@ -49,6 +49,14 @@ def test_who_holds_the_default_port_is_told_once() -> None:
     assert remarks(held) == [f"SIG-LOAD-003 is not decided: {words}"]
 
 
+def test_requests_that_were_refused_are_told_once() -> None:
+    """However many each recording has of them: a connector that sends an Origin is taken for a web page."""
+    refused = ("refused", {"origin": "null", "method": "GET", "path": "/health"})
+    told = remarks([recording("one", refused), recording("two", refused, refused)])
+    assert told == remarks([recording("two", refused)])
+    assert told[0].startswith("requests were refused (403) as a web page's (Origin: null): send no Origin header")
+
+
 def test_trouble_of_one_kind_is_one_line() -> None:
     """Steps and scenarios are counted, however often the handler was called in each; the first place is told."""
     plain = recording("plain", step(0, "start"), step(1), handler(1, text=BOOM), handler(1, text="again"))

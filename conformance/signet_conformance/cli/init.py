@@ -30,6 +30,7 @@ from signet_conformance.outcome import baseline
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.known_failures import user_name
 from signet_conformance.outcome.known_options import DEFAULT_DAYS
+from signet_conformance.rules.whole_run import refusals
 from signet_conformance.running.shown_progress import shown_progress
 from signet_conformance.targets.settings import FILE as SETTINGS
 
@@ -223,7 +224,8 @@ def _run(inputs: Inputs, connector: Connector) -> tuple[int, Conclusion | None]:
         return ended.status, None
     (performance,) = ended.performances
     if not performance.conclusion.recorded:
-        print(f"no request was recorded in {len(performance.conclusion.judged)} scenarios")
+        judged = performance.conclusion.judged
+        print(f"no request was recorded in {len(judged)} scenarios", *refusals(each.trace for each in judged), sep="; ")
         return ended.status, performance.conclusion
     print(*run_lines(performance), sep="\n")
     if ended.status == 0:

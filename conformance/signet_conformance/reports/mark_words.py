@@ -15,6 +15,7 @@ from signet_conformance.trace.marks import (
     LoadedMark,
     ModelMark,
     OutageMark,
+    RefusedMark,
     RemarkMark,
     ScenarioEndMark,
     ScenarioMark,
@@ -95,6 +96,10 @@ def _unheard_port(mark: UnheardPortMark) -> str:
     return f"the default port is not heard{f': {mark.words}' if mark.words else ''}"
 
 
+def _refused(mark: RefusedMark) -> str:
+    return f"{mark.method} {mark.path} was refused as a web page's (Origin: {mark.origin})"
+
+
 def _remark(mark: RemarkMark) -> str | None:
     return mark.text
 
@@ -128,6 +133,7 @@ _WORDS: Mapping[type[KitMark], Callable[..., str | None]] = {
     LoadedMark: _loaded,
     StrayMark: _stray,
     UnheardPortMark: _unheard_port,
+    RefusedMark: _refused,
     RemarkMark: _remark,
     BypassMark: _bypass,
     OutageMark: _outage,

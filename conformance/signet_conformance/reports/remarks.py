@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from signet_conformance.errors import printable
 from signet_conformance.reports.unperformed import unperformed
+from signet_conformance.rules.whole_run import refusals
 from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import (
     BLOCKED,
@@ -51,12 +52,12 @@ class _Trouble(Struct, frozen=True):
 
 
 def remarks(traces: Iterable[Trace]) -> Sequence[str]:
-    """The notes on some traces, each once: on installation, default port, steps left out, each kind of trouble."""
+    """The notes on some traces, each once: on installation, refusals, default port, steps left out, each trouble."""
     given = list(traces)
     installed = dict.fromkeys(
         mark.text for trace in given for mark in marks_of(trace, RemarkMark) if mark.text is not None
     )
-    return [*installed, *_unheard(given), *unperformed(given), *_handlers(given)]
+    return [*installed, *refusals(given, counted=False), *_unheard(given), *unperformed(given), *_handlers(given)]
 
 
 def _unheard(traces: Iterable[Trace]) -> list[str]:

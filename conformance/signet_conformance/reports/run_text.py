@@ -19,6 +19,7 @@ from signet_conformance.reports.remarks import remarks
 from signet_conformance.reports.terminal import Paragraph, drawn
 from signet_conformance.reports.text import closing_line, side_summary_lines, summary_lines
 from signet_conformance.reports.undecided import Undecided
+from signet_conformance.rules.whole_run import refusals
 from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import SkippedMark, marks_of
 
@@ -135,10 +136,14 @@ def coverage(ending: Ending) -> Iterable[str]:
 
 
 def silence(ending: Ending) -> Iterable[str]:
-    """What to look at when the connector never called."""
+    """What to look at when the connector never called, or none of its requests was passed on."""
     if ending.conclusion.recorded:
         return
-    yield "no request was recorded: does the connector call the address in SIGNET_DAEMON_URL?"
+    refused = next(refusals(each.trace for each in ending.conclusion.judged), None)
+    if refused is None:
+        yield "no request was recorded: does the connector call the address in SIGNET_DAEMON_URL?"
+    else:
+        yield f"no request was passed on: {refused}"
     skips = (mark for each in ending.conclusion.judged for mark in marks_of(each.trace, SkippedMark))
     if (first := next(skips, None)) is not None:
         yield f"the first step that was skipped: {printable(first.reason, 300)}"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
 from signet_conformance.contract import routes_of
+from signet_conformance.errors import printable
 from signet_conformance.trace import Declared, Trace
-from signet_conformance.trace.marks import LoadedMark, RemarkMark, ScenarioEndMark, StrayMark, marks_of
+from signet_conformance.trace.marks import LoadedMark, RefusedMark, RemarkMark, ScenarioEndMark, StrayMark, marks_of
+
+_MOST_ORIGINS = 3
 
 
 class WholeRun(Struct, frozen=True):
@@ -30,7 +34,7 @@ class WholeRun(Struct, frozen=True):
     @property
     def causes(self) -> Sequence[str]:
         """Why the connector hears nothing, or not all, of its harness, as far as the driver knows."""
-        told: dict[str, None] = {}
+        told = dict.fromkeys(refusals(self.traces))
         for trace in self.traces:
             strays = (mark.address for mark in marks_of(trace, StrayMark))
             told.update(dict.fromkeys(f"requests went to {address} instead (SIG-LOAD-003)" for address in strays))
@@ -50,6 +54,24 @@ class WholeRun(Struct, frozen=True):
         requests = (exchange.request for trace in self.traces for exchange in trace.exchanges)
         served = (routes.find(request.method, request.path) for request in requests)
         return frozenset(route.operation for route in served if route is not None and route.operation is not None)
+
+
+def refusals(traces: Iterable[Trace], *, counted: bool = True) -> Iterator[str]:
+    """That the recorder refused requests as a web page's, why, and what to do; nothing where it refused none.
+
+    Not `counted`, it says the same of each trace that shows the same.
+    """
+    refused = Counter(mark.origin or "" for trace in traces for mark in marks_of(trace, RefusedMark))
+    if not refused:
+        return
+    count = refused.total()
+    shown = ", ".join(printable(origin, 60) for origin, _ in refused.most_common(_MOST_ORIGINS))
+    more = len(refused) - _MOST_ORIGINS
+    which = "requests were" if not counted else "1 request was" if count == 1 else f"{count} requests were"
+    yield (
+        f"{which} refused (403) as a web page's (Origin: {shown}{f' and {more} more' if more > 0 else ''}):"
+        " send no Origin header and no Sec-Fetch-Site"
+    )
 
 
 def _is_whole(trace: Trace) -> bool:
