@@ -18,6 +18,13 @@ def test_own_host_is_served(kit: Kit, host: str) -> None:
     assert kit.get("/health", headers={"host": host}).status_code == 200
 
 
+def test_blanks_behind_a_value_are_no_part_of_it(kit: Kit) -> None:
+    """A header that ends in blanks says what it says without them."""
+    assert kit.get("/health", headers={"host": "127.0.0.1 \t"}).status_code == 200
+    kit.hook("session-start", sessionKey="s-1", path="plugin ")
+    assert kit.hook("session-start", sessionKey="s-1", path="legacy").status_code == 409
+
+
 @pytest.mark.parametrize(
     "host", ["evil.example", "127.0.0.1.evil.example", "localhost@evil.example", "127.0.0.1:x", ""]
 )

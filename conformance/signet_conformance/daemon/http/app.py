@@ -56,7 +56,7 @@ class DaemonApp:
             return
         if scope["type"] != "http":
             return
-        request = Request(scope, receive)
+        request = Request(_without_blanks(scope), receive)
         try:
             response = await self._respond(request)
         except ClientDisconnect:
@@ -146,6 +146,11 @@ async def _run(route: Route, daemon: Daemon, call: Call) -> Answer:
         return refusal(403, str(problem))
     except Exception:  # noqa: BLE001 # whatever goes wrong in a handler is a 500, as it is of the real daemon
         return refusal(500, route.failure) if route.failure else plain(500, "Internal Server Error")
+
+
+def _without_blanks(scope: Scope) -> Scope:
+    """The scope with the values of its headers without blanks behind them, which are no part of a value (RFC 9110)."""
+    return {**scope, "headers": [(name, value.rstrip(b" \t")) for name, value in scope["headers"]]}
 
 
 def _call(request: Request, body: bytes) -> Call:

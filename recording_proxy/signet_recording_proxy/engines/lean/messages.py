@@ -150,6 +150,8 @@ class _Reader:
 
     def on_header(self, name: bytes, value: bytes) -> None:
         last = self._last
+        if value[-1:] in _BLANKS:
+            value = wire.without_blanks(name, value)
         if last.has_head:
             self._grew(_size(name, value))
             last.trailers.append((name, value))
@@ -194,6 +196,9 @@ class _Reader:
         last.keeps_open = not closes
         if version not in ("1.0", "1.1"):
             raise ComplaintError(Complaint(f"HTTP/{version}, which is not spoken here"))
+
+
+_BLANKS = frozenset((b" ", b"\t"))
 
 
 def _size(name: bytes, value: bytes) -> int:

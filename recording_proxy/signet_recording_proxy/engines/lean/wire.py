@@ -33,6 +33,15 @@ def _lowered(name: bytes) -> str:
     return lowered
 
 
+def without_blanks(name: bytes, value: bytes) -> bytes:
+    """A value without the blanks behind it, which are no part of it (RFC 9110, 5.5); llhttp drops those before it.
+
+    A transfer coding keeps them: who passes over them and who does not would read bodies of two lengths, so it is
+    refused.
+    """
+    return value if name.lower() == b"transfer-encoding" else value.rstrip(b" \t")
+
+
 def without_offer(fields: Fields) -> Fields:
     """The fields of a request without the offer of another protocol, which is for the next server alone (RFC 9110)."""
     kept: Fields = []

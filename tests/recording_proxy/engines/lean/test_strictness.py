@@ -28,6 +28,9 @@ SMUGGLED = {
     "a space before a colon": b"GET /x HTTP/1.1\r\nhost : x\r\n\r\n",
     "two codings": POST + b"transfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
     "an unknown coding": POST + b"transfer-encoding: identity\r\n\r\nabc",
+    "a coding with a blank behind it": POST + b"transfer-encoding: chunked \r\n\r\n0\r\n\r\n",
+    "a coding with a tab behind it": POST + b"transfer-encoding: chunked\t\r\n\r\n0\r\n\r\n",
+    "a length with a list behind a blank": POST + b"content-length: 3 , 3\r\n\r\nabc",
     "chunks of HTTP/1.0": b"POST /x HTTP/1.0\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
     "a size that is no number": CHUNKED + b"0x3\r\nabc\r\n0\r\n\r\n",
     "a negative size": CHUNKED + b"-3\r\nabc\r\n0\r\n\r\n",
@@ -55,6 +58,23 @@ def test_what_could_be_smuggled_is_refused(sent: bytes, step: int) -> None:
     assert reader.messages[-1].complaint is not None
     reader.feed(b"GET /next HTTP/1.1\r\nhost: x\r\n\r\n")
     assert len(reader.messages) == 1
+
+
+@pytest.mark.parametrize("step", [1, 7, 1 << 30], ids=["a byte at a time", "in small pieces", "at once"])
+def test_blanks_around_a_value_are_no_part_of_it(step: int) -> None:
+    """Whatever the header is, also of an empty one, and in a trailer; those inside it stay."""
+    fields = b"host:\tx \r\nx-path: plugin \t \r\nx-two:  a  b\t\r\nx-none: \t\r\ntransfer-encoding: chunked\r\n"
+    sent = b"POST /x HTTP/1.1\r\n" + fields + b"\r\n2\r\n{}\r\n0\r\nx-sum: 1 \r\n\r\n"
+    reader = RequestReader()
+    for start in range(0, len(sent), step):
+        reader.feed(sent[start : start + step])
+    (message,) = reader.messages
+    assert (message.complaint, message.whole) == (None, True)
+    assert dict(message.headers) == {
+        "host": "x", "x-path": "plugin", "x-two": "a  b", "x-none": "", "transfer-encoding": "chunked"
+    }  # fmt: skip
+    assert message.fields[1:3] == [(b"x-path", b"plugin"), (b"x-two", b"a  b")]
+    assert message.trailers == [(b"x-sum", b"1")]
 
 
 @pytest.mark.parametrize("kind", [RequestReader, AnswerReader])
