@@ -76,6 +76,8 @@ class Ongoing:
     fault: Fault | None = None
     faulted: bool = False
     done: bool = False
+    incomplete: bool = False
+    """Whether the client left before all of its request had come."""
     ready: Ready | None = None
 
     @property
@@ -298,13 +300,16 @@ def _shortened(line: dict[str, Any], exchange: Ongoing) -> dict[str, Any]:
 
 def _request(exchange: Ongoing, *, closely: bool = True) -> dict[str, Any]:
     path, _, query = exchange.target.partition("?")
-    return {
+    told: dict[str, Any] = {
         "method": exchange.method,
         "path": path,
         "query": parse_qsl(query, keep_blank_values=True) if query else [],
         "headers": exchange.request.headers,
         "body": exchange.request.body_json(closely=closely),
     }
+    if exchange.incomplete:
+        told["incomplete"] = True
+    return told
 
 
 def _line(exchange: Ongoing, error: str | None, note: str, ended: float) -> dict[str, Any]:

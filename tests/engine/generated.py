@@ -171,7 +171,8 @@ _EXCHANGES: st.SearchStrategy[Line] = _fixed(
             _pairs({"agentId": ("atlas-agent", ""), "q": ("one", " "), "if_version": ("1", "x"), "session_key": KEYS}),
             _pairs(_HEADERS),
             _bodies(_BODY),
-        ).map(lambda r: {"method": r[0][0], "path": r[0][1], "query": r[1], "headers": r[2], "body": r[3]}),
+            st.sampled_from([{}, {}, {}, {}, {}, {"incomplete": True}, {"incomplete": 1}]),
+        ).map(lambda r: {"method": r[0][0], "path": r[0][1], "query": r[1], "headers": r[2], "body": r[3], **r[4]}),
         "response": st.none() | st.fixed_dictionaries({"status": st.sampled_from(_STATUSES), "body": _bodies(_ANSWER)}),
     },
     {

@@ -86,6 +86,8 @@ def _exchange(number: int, item: Mapping[str, Any]) -> dict[str, Any]:
         },
         "response": None,
     }
+    if "incomplete" in request:
+        line["request"]["incomplete"] = request["incomplete"]
     if line["request"]["body"] is not None and "content-type" not in request.get("headers", {}):
         line["request"]["headers"].append(["content-type", JSON_TYPE])
     response = item.get("response", {"status": 200, "body": {}})

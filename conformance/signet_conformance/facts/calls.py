@@ -64,7 +64,9 @@ class Call:
     `method` is in upper case, `path` as the daemon matches it, without query; `is_hook`: it lies under /api/hooks/.
     `body` is the request's JSON object, empty when it has none; `answer` is the response's JSON object
     or None, `readable` whether the response is JSON at all and not null. `cut` tells
-    that the request body was recorded in part only and has no readable field. `error` is the exchange's.
+    that the request body was recorded in part only and has no readable field. `error` is the exchange's. `incomplete`
+    tells that the client left before all of the request had come, and without an answer: no daemon has handled it, so
+    it is of no operation and has no readable field.
     """
 
     __slots__ = ()
@@ -80,6 +82,7 @@ class Call:
     served: bool
     operation: str | None
     cut: bool
+    incomplete: bool
     body: Mapping[str, Any]
     query: Mapping[str, str]
     fault: str | None
@@ -157,9 +160,9 @@ class HeldCall(Call):
     """A call with its exchange at hand."""
 
     __slots__ = (
-        "_headers", "accepted", "agent", "answer", "body", "cut", "delivered", "error", "exchange", "fault", "is_hook",
-        "key", "method", "operation", "path", "query", "raw_key", "readable", "runtime_path", "seq", "served", "status",
-        "t0", "t1",
+        "_headers", "accepted", "agent", "answer", "body", "cut", "delivered", "error", "exchange", "fault",
+        "incomplete", "is_hook", "key", "method", "operation", "path", "query", "raw_key", "readable", "runtime_path",
+        "seq", "served", "status", "t0", "t1",
     )  # fmt: skip
 
     def __init__(self, exchange: Exchange, served: RouteTable, operations: RouteTable) -> None:
@@ -173,10 +176,12 @@ class HeldCall(Call):
         self.t0 = exchange.t0
         self.t1 = exchange.t1
         self.served = served.find(request.method, request.path) is not None
-        route = None if request.method in ("HEAD", "OPTIONS") else operations.find(request.method, request.path)
+        self.incomplete = exchange.is_unhandled
+        unread = self.incomplete or request.method in ("HEAD", "OPTIONS")
+        route = None if unread else operations.find(request.method, request.path)
         self.operation = route.operation if route is not None else None
-        self.cut = request.body is not None and request.body.kind == "cut"
-        self.body: Mapping[str, Any] = (request.body.object if request.body is not None else None) or EMPTY
+        self.cut = self.incomplete or (request.body is not None and request.body.kind == "cut")
+        self.body: Mapping[str, Any] = EMPTY if self.cut or request.body is None else request.body.object or EMPTY
         # The first of repeated parameters counts.
         self.query: Mapping[str, str] = (
             {pair[0]: pair[1] for pair in reversed(request.query)} if request.query else EMPTY

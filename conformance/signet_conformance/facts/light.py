@@ -103,6 +103,7 @@ class Kind(NamedTuple):
     served: bool
     operation: str | None
     cut: bool
+    incomplete: bool
     query: Mapping[str, str]
     fault: str | None
     delivered: bool
@@ -221,8 +222,9 @@ def packed(calls: Iterable[Call]) -> Packed:
         members = held.members(call.body, raw_key, own)
         answered = None if call.answer is None else held.members(call.answer, raw_key, own)
         shared = (
-            call.method, call.path, call.is_hook, call.error, call.served, operation, call.cut, call.query, call.fault,
-            call.delivered, call.status, call.readable, call.accepted, call.agent, call.runtime_path,
+            call.method, call.path, call.is_hook, call.error, call.served, operation, call.cut, call.incomplete,
+            call.query, call.fault, call.delivered, call.status, call.readable, call.accepted, call.agent,
+            call.runtime_path,
             held.headers(call.exchange.request.headers), members, answered,
         )  # fmt: skip
         identity = _identity(shared)
@@ -336,8 +338,8 @@ class _Shared:
 
 def _identity(kind: Sequence[Any]) -> object:
     """What tells a kind, or what is to be one, from others; the members that it holds are shared already."""
-    query, headers, members, answered = kind[7], *kind[15:]
-    return *kind[:7], *query.items(), *kind[8:15], id(headers), id(members), id(answered)
+    query, headers, members, answered = kind[8], *kind[16:]
+    return *kind[:8], *query.items(), *kind[9:16], id(headers), id(members), id(answered)
 
 
 _NOT_YET: Any = None

@@ -118,6 +118,11 @@ class Recording:
             ]
         return self._troubled
 
+    @cached_property
+    def requests(self) -> Sequence[Call]:
+        """The calls whose requests came whole: those that a daemon can have handled."""
+        return [call for call in self.calls if not call.incomplete]
+
     @property
     def is_held(self) -> bool:
         """Whether its exchanges are held, and not read from a file when they are asked for."""

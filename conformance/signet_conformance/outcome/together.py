@@ -29,11 +29,11 @@ def essence(judged: Judged) -> Judged:
     It has one finding a requirement, and of the exchanges one for each method and path, without what they carried.
     """
     trace = judged.trace
-    first: dict[tuple[str, str], Exchange] = {}
-    latest: dict[tuple[str, str], int] = {}
+    first: dict[tuple[str, str, bool], Exchange] = {}
+    latest: dict[tuple[str, str, bool], int] = {}
     # By its calls: the exchanges of a large recording would be read from its file for this.
     for place, call in enumerate(judged.recording.calls):
-        route = call.method, call.path
+        route = call.method, call.path, call.incomplete
         if route not in first:
             first[route] = _bare(call.exchange)
         latest[route] = place
@@ -54,7 +54,7 @@ def essence(judged: Judged) -> Judged:
 def _bare(exchange: Exchange) -> Exchange:
     """An exchange without what it carried."""
     e = exchange
-    request = Request(method=e.request.method, path=e.request.path)
+    request = Request(method=e.request.method, path=e.request.path, incomplete=e.is_unhandled)
     return Exchange(seq=e.seq, t0=e.t0, t1=e.t1, request=request, line=e.line)
 
 

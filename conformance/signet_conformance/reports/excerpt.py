@@ -43,6 +43,8 @@ def names_agent(call: Call) -> bool:
 
 def _answer(exchange: Exchange) -> str:
     error = None if exchange.error is None else printable(exchange.error, 40)
+    if exchange.is_unhandled:
+        return "no answer (the client left before its request was complete)"
     if exchange.response is None:
         return f"no answer ({error})" if error else "no answer"
     return f"{exchange.response.status} ({error})" if error else str(exchange.response.status)

@@ -36,7 +36,7 @@ def endpoints_are_declared(recording: Recording) -> Iterator[Outcome]:
     """One trace calls no path outside the contract; whether it calls all that is declared, only a run shows."""
     known: dict[str, bool] = {}
     outside = False
-    for call in recording.calls:
+    for call in recording.requests:
         path = call.path
         if path not in known:
             known[path] = in_contract_set(path)
@@ -50,7 +50,7 @@ def endpoints_are_declared(recording: Recording) -> Iterator[Outcome]:
                 received=f"{call.method} {path}",
                 fold=f"{call.method} {path}",
             )
-    if recording.calls and not outside:
+    if recording.requests and not outside:
         observed = sorted({call.operation for call in recording.calls if call.operation})
         if recording.declared.capabilities is not None:
             why = "equality with the manifest needs a whole run"

@@ -134,7 +134,7 @@ def body_agent_agrees_with_the_key(recording: Recording) -> Iterator[Outcome]:
 
 def agent_is_not_the_harness(recording: Recording) -> Iterator[Outcome]:
     """The agent id is not blank and not the name of the harness."""
-    for call in recording.calls:
+    for call in recording.requests:
         body, header = call.body.get("agentId"), call.header(AGENT_HEADER)
         sent = [v for v in (body, header) if isinstance(v, str)]
         if not sent:

@@ -213,7 +213,7 @@ def token_is_sent(recording: Recording) -> Iterator[Outcome]:
     if not recording.declared.token:
         return
     given = recording.declared.given_token
-    for call in recording.calls:
+    for call in recording.requests:
         # A 0.58 in team mode asks for a token there too.
         exempt = call.path == "/health" and (recording.at_least("0.59") or call.status != 401)
         if call.method == "OPTIONS" or exempt:

@@ -44,7 +44,7 @@ FIRST_CALLS = LIFECYCLE | CLAIM_CHECKING | {
 
 def body_is_object(recording: Recording) -> Iterator[Outcome]:
     """The body of every POST, PATCH and PUT is a JSON object."""
-    for call in recording.calls:
+    for call in recording.requests:
         if call.method not in ("POST", "PATCH", "PUT") or call.path == "/mcp" or call.path.endswith("/renew"):
             continue
         body = call.exchange.request.body
@@ -76,7 +76,7 @@ def body_is_object(recording: Recording) -> Iterator[Outcome]:
 
 def content_type_is_json(recording: Recording) -> Iterator[Outcome]:
     """A request with a body says that it is application/json."""
-    for call in recording.calls:
+    for call in recording.requests:
         if call.exchange.request.body is None or call.method == "GET":
             continue
         sent = call.header("content-type")
@@ -94,7 +94,7 @@ def content_type_is_json(recording: Recording) -> Iterator[Outcome]:
 
 def route_is_served(recording: Recording) -> Iterator[Outcome]:
     """Method and path name a route that this version of the daemon serves."""
-    for call in recording.calls:
+    for call in recording.requests:
         if call.served:
             yield PASS
         elif not recording.routes.complete:
@@ -111,7 +111,7 @@ def route_is_served(recording: Recording) -> Iterator[Outcome]:
 
 def runtime_path_is_known(recording: Recording) -> Iterator[Outcome]:
     """A runtime path, where one is sent, is exactly "plugin" or "legacy"."""
-    for call in recording.calls:
+    for call in recording.requests:
         header = _as_the_daemon_reads(call, PATH_HEADER)
         bad_body = None
         if call.operation in LIFECYCLE or call.operation in CLAIM_CHECKING:
@@ -216,7 +216,7 @@ def key_keeps_runtime_path(recording: Recording) -> Iterator[Outcome]:
 
 def hooks_are_not_disabled(recording: Recording) -> Iterator[Outcome]:
     """No request switches its own hooks off with x-signet-no-hooks: 1."""
-    for call in recording.calls:
+    for call in recording.requests:
         if not call.is_hook:
             continue
         if call.header("x-signet-no-hooks") == "1":
@@ -244,7 +244,7 @@ def refused_request_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
     routes = {(c.method, c.path) for c in refused}
     standing: dict[object, Call] = {}
     subjects = {c.seq for c in refused}
-    for call in recording.calls:
+    for call in recording.requests:
         if (call.method, call.path) not in routes:
             continue
         identity = call.identity

@@ -51,8 +51,8 @@ class WholeRun(Struct, frozen=True):
     def operations(self) -> frozenset[str]:
         """The operations that the connector called in any of the traces."""
         routes = routes_of(self.daemon_version)
-        requests = (exchange.request for trace in self.traces for exchange in trace.exchanges)
-        served = (routes.find(request.method, request.path) for request in requests)
+        handled = (each for trace in self.traces for each in trace.exchanges if not each.is_unhandled)
+        served = (routes.find(exchange.request.method, exchange.request.path) for exchange in handled)
         return frozenset(route.operation for route in served if route is not None and route.operation is not None)
 
 

@@ -193,6 +193,7 @@ def _exchange(data: dict[str, JSONValue], line: int, raw: bytes) -> Exchange:
             method=method.upper(),
             path=path,
             query=_pairs(request.get("query") or [], "request.query"),
+            incomplete=request.get("incomplete") is True,
         ),
         response=answer,
         error=kind,

@@ -102,11 +102,15 @@ class Message(Struct, frozen=True, gc=False):
 
 
 class Request(Message, frozen=True, gc=False, kw_only=True):
-    """One request: method in upper case, path without query, query as ordered pairs."""
+    """One request: method in upper case, path without query, query as ordered pairs.
+
+    `incomplete`: the client left before all of its body had come.
+    """
 
     method: str
     path: str
     query: Pairs = ()
+    incomplete: bool = False
 
 
 class Response(Message, frozen=True, gc=False, kw_only=True):
@@ -146,6 +150,11 @@ class Exchange(Struct, frozen=True, gc=False, kw_only=True, tag_field="kind", ta
     fault: dict[str, JSONValue] | None = None
     line: int = 0
     raw: bytes = b""
+
+    @property
+    def is_unhandled(self) -> bool:
+        """Whether the client left before its request was complete, so that no daemon can have handled it."""
+        return self.request.incomplete and self.response is None
 
 
 class Mark(Struct, frozen=True, gc=False, kw_only=True, tag_field="kind", tag="mark"):

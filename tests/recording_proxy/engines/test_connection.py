@@ -281,14 +281,52 @@ def test_a_body_that_lets_the_client_wait_comes_after_the_head(recorder: Recorde
     assert exchange.error is None
 
 
+def test_blanks_behind_a_value_are_neither_recorded_nor_passed_on(
+    recorder: RecorderProcess, upstream: Upstream
+) -> None:
+    """They are no part of it; a length and the recorder's own address are known with them."""
+    own = recorder.url.removeprefix("http://").encode()
+    with recorder.connect() as client:
+        client.sendall(
+            b"POST /x HTTP/1.1\r\nhost: "
+            + own
+            + b" \r\nx-signet-runtime-path: plugin \r\nauthorization: Bearer abc\t \r\n"
+            b"content-length: 2 \r\nconnection: close \r\n\r\n{}"
+        )
+        assert read_until_closed(client).startswith(b"HTTP/1.1 200")
+    (exchange,) = recorder.trace().exchanges
+    assert exchange.request.header("host") == own.decode()
+    assert exchange.request.header("x-signet-runtime-path") == "plugin"
+    (call,) = upstream.calls
+    assert call.headers["host"] == upstream.url.removeprefix("http://")
+    assert [call.headers[name] for name in ("x-signet-runtime-path", "authorization")] == ["plugin", "Bearer abc"]
+
+
 def test_a_client_that_leaves_in_its_request_is_recorded(recorder: RecorderProcess) -> None:
-    """A request whose body never came whole is client_closed."""
+    """A request whose body never came whole is client_closed, and told as incomplete."""
     with recorder.connect() as client:
         client.sendall(b"POST /x HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\nabc")
         while recorder.command("counts")["in_flight"] == 0:
             pass
     (exchange,) = recorder.trace().exchanges
     assert exchange.error == "client_closed"
+    assert exchange.request.incomplete
+    assert exchange.request.body is not None
+    assert exchange.request.body.value == "abc"
+
+
+def test_a_client_that_leaves_after_its_request_has_sent_it_whole(
+    recorder: RecorderProcess, upstream: Upstream
+) -> None:
+    """Nothing is said of it then: the daemon had all of it."""
+    asked = threading.Event()
+    upstream.handlers["/silent"] = lambda _call: asked.set()
+    with recorder.connect() as client:
+        client.sendall(b"POST /silent HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}")
+        assert asked.wait(20)
+    (exchange,) = recorder.trace().exchanges
+    assert b"incomplete" not in exchange.raw
+    assert not exchange.request.incomplete
 
 
 @pytest.mark.parametrize(

@@ -339,6 +339,7 @@ class Turn:
         """The client left of its own wish."""
         self.over = True
         if self.exchange is not None:
+            self.exchange.incomplete = not self.request.whole
             self.client.presence.finish(self.exchange)
 
     def cut_off(self, fault: Fault) -> None:

@@ -262,6 +262,7 @@ class ClientConnection(LiveConnectionHandler):
         exchange: Ongoing | None = flow.metadata.get(_EXCHANGE)
         if exchange is None or self._client.left_at is not None:
             if exchange is not None:
+                exchange.incomplete = flow.request.timestamp_end is None
                 self._client.finish(exchange)
             return
         begun = exchange.response is not None and not exchange.done
