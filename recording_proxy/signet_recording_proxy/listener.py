@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from signet_conformance.errors import SignetConformanceError, UsageError, printable
-from signet_conformance.trace.marks import RefusedMark
+from signet_conformance.trace.marks import NoRequestMark, RefusedMark
 from signet_recording_proxy.faults import Answer, Fault
 from signet_recording_proxy.recorder import Headers, Recorder
 from signet_recording_proxy.upstream import Upstream
@@ -137,6 +137,10 @@ class Listener:
                 file=sys.stderr,
                 flush=True,
             )
+
+    def heard_no_request(self, number: int, words: str) -> None:
+        """Mark that a client sent what cannot be read as a request."""
+        self.recorder.mark(NoRequestMark.NAME, NoRequestMark(conn=number, words=words).data)
 
     def report(self, failure: SignetConformanceError) -> None:
         """Say a failure of the recorder itself, which it survived."""

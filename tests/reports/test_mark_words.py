@@ -37,6 +37,7 @@ from signet_conformance.trace import Mark
             {"origin": "null", "method": "GET", "path": "/health"},
             "GET /health was refused as a web page's (Origin: null)",
         ),
+        ("no_request", {"conn": 1, "words": "9 bytes came"}, "no request: 9 bytes came"),
         ("remark", {"text": "loaded twice"}, "loaded twice"),
         ("bypass", {"on": True}, "the user switches Signet off"),
         ("outage", {"on": True}, "the daemon is away"),

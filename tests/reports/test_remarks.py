@@ -57,6 +57,12 @@ def test_requests_that_were_refused_are_told_once() -> None:
     assert told[0].startswith("requests were refused (403) as a web page's (Origin: null): send no Origin header")
 
 
+def test_what_was_no_request_is_told_once() -> None:
+    """The client was answered 400, and the recording has no exchange that would show it."""
+    marks = [("no_request", {"conn": n, "words": words}) for n, words in enumerate(("4 bytes came", "4 bytes came"))]
+    assert remarks([recording("one", *marks)]) == ["answered 400: 4 bytes came"]
+
+
 def test_trouble_of_one_kind_is_one_line() -> None:
     """Steps and scenarios are counted, however often the handler was called in each; the first place is told."""
     plain = recording("plain", step(0, "start"), step(1), handler(1, text=BOOM), handler(1, text="again"))

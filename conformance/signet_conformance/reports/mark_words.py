@@ -14,6 +14,7 @@ from signet_conformance.trace.marks import (
     KitMark,
     LoadedMark,
     ModelMark,
+    NoRequestMark,
     OutageMark,
     RefusedMark,
     RemarkMark,
@@ -100,6 +101,10 @@ def _refused(mark: RefusedMark) -> str:
     return f"{mark.method} {mark.path} was refused as a web page's (Origin: {mark.origin})"
 
 
+def _no_request(mark: NoRequestMark) -> str | None:
+    return mark.words and f"no request: {mark.words}"
+
+
 def _remark(mark: RemarkMark) -> str | None:
     return mark.text
 
@@ -134,6 +139,7 @@ _WORDS: Mapping[type[KitMark], Callable[..., str | None]] = {
     StrayMark: _stray,
     UnheardPortMark: _unheard_port,
     RefusedMark: _refused,
+    NoRequestMark: _no_request,
     RemarkMark: _remark,
     BypassMark: _bypass,
     OutageMark: _outage,

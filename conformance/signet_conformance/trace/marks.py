@@ -275,6 +275,15 @@ class RefusedMark(KitMark, frozen=True, kw_only=True):
     path: str | None
 
 
+class NoRequestMark(KitMark, frozen=True, kw_only=True):
+    """A client sent what cannot be read as a request, and was answered 400; `words` say what is known of it."""
+
+    NAME = "no_request"
+
+    conn: int | None
+    words: str | None
+
+
 class Switch(KitMark, frozen=True, kw_only=True):
     """Something is switched on or off."""
 
@@ -340,6 +349,7 @@ KINDS: Mapping[str, type[KitMark]] = {
         StrayMark,
         UnheardPortMark,
         RefusedMark,
+        NoRequestMark,
         RemarkMark,
         BypassMark,
         OutageMark,

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import httptools
 
@@ -205,11 +207,47 @@ def _size(name: bytes, value: bytes) -> int:
     return len(name) + len(": ") + len(value) + len("\r\n")
 
 
-_REQUEST_LINE = re.compile(rb"(?:\A|\n)([A-Z]{1,32}) ([^\s]{1,8192}) HTTP/1\.[01]\r\n")
+_LINE_BREAKS = re.compile(rb"[\r\n]*")
+_REQUEST_LINE = re.compile(rb"([A-Z]{1,32}) ([^\s]{1,8192}) HTTP/1\.[01]\r\n")
+_END_OF_HEAD = b"\r\n\r\n"
 _OFFERED = "h2c"
 """What clients such as Java's offer with each request; a server that does not speak it answers as if they had not."""
 _BY_MITMPROXY = "which --engine mitmproxy carries"
 _TELLING = frozenset({"connection", "content-length", "host", "transfer-encoding"})
+
+
+class _Seen(NamedTuple):
+    """What had come of a request before a piece of data: its head or not, and how many pieces of its body."""
+
+    has_head: bool
+    pieces: int
+
+
+def _end_of(messages: Sequence[Incoming], data: bytes, seen: _Seen | None) -> int | None:
+    """Where in `data` these requests end, and the line breaks behind them; None where it cannot be told.
+
+    They follow each other from its beginning; of the first so much had been `seen` before, if it is not None.
+    """
+    at = 0
+    for message in messages:
+        pieces = message.pieces
+        if seen is None or not seen.has_head:
+            # The end of a head may have come in two pieces.
+            at = -1 if seen is not None and data[:1] in (b"\r", b"\n") else data.find(_END_OF_HEAD, at)
+            if at < 0:
+                return None
+            at += len(_END_OF_HEAD)
+        else:
+            pieces = pieces[seen.pieces :]
+        seen = None
+        if not message.chunked:
+            at += sum(map(len, pieces))
+            continue
+        for piece in pieces:
+            at = data.find(piece, at) + len(piece)
+        at = data.find(_END_OF_HEAD, at) + len(_END_OF_HEAD)
+    breaks = _LINE_BREAKS.match(data, at)
+    return at if breaks is None else breaks.end()
 
 
 class RequestReader(_Reader):
@@ -225,9 +263,12 @@ class RequestReader(_Reader):
 
     def feed(self, data: bytes) -> None:
         """Read the next bytes."""
+        before = self._last
+        seen = _Seen(before.has_head, len(before.pieces)) if not before.whole else None
         super().feed(data)
         while self._again:
             data, self._again = self._again, b""
+            before, seen = self._last, _Seen(has_head=False, pieces=0)
             super().feed(data)
         last = self._last
         if last.complaint is None or last.method:
@@ -235,8 +276,29 @@ class RequestReader(_Reader):
         # Told as far as it was understood: llhttp keeps a target to itself that it does not like.
         if last.target:
             last.method = self._parser.get_method().decode()
-        elif line := _REQUEST_LINE.search(data):
+        elif last is not before:
+            self._name_what_broke(last, before, data, seen)
+
+    def _name_what_broke(self, last: Incoming, before: Incoming, data: bytes, seen: _Seen | None) -> None:
+        """Say of bytes that llhttp took for no request which one they are, as far as they are one."""
+        messages = list(self.messages)[:-1]
+        # Those of an earlier piece of data are no part of this one, but for the one that was not whole by then.
+        known = next((at for at, message in enumerate(messages) if message is before), None)
+        here = messages if known is None else messages[known + (seen is None) :]
+        begins = _end_of(here, data, seen)
+        if begins is not None and (line := _REQUEST_LINE.match(data, begins)):
             last.method, last.target = line[1].decode(), line[2]
+            return
+        complaint = last.complaint
+        if complaint is None or "method" not in complaint.reason.lower():
+            return
+        count = 0 if begins is None else len(data) - begins
+        what, are = ("1 byte", "is") if count == 1 else (f"{count} bytes" if count else "bytes", "are")
+        last.complaint = Complaint(
+            f"{what} followed the request that {are} no request: was a body sent without Content-Length?"
+            if before.method or messages
+            else f"{what} came that {are} no request: {complaint.reason}"
+        )
 
     def on_url(self, part: bytes) -> None:
         """A part of the target has come."""

@@ -90,6 +90,8 @@ class Turn:
         """The head has come, or what came has no meaning."""
         request, client = self.request, self.client
         if not request.method:
+            if request.complaint is not None:
+                client.listener.heard_no_request(client.number, request.complaint.reason)
             return
         target = request.target.decode("utf-8", "surrogateescape")
         headers = request.headers or wire.headers(request.fields)

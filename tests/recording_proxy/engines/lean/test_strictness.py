@@ -5,11 +5,13 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from signet_recording_proxy.engines.lean.messages import MAX_HEAD, AnswerReader, RequestReader
+from signet_conformance.trace.marks import NoRequestMark, marks_of
+from signet_recording_proxy.engines.lean.messages import MAX_HEAD, AnswerReader, Complaint, RequestReader
 from tests.support.recorder import RecorderProcess, Upstream, is_reset, read_until_closed
 
 POST = b"POST /x HTTP/1.1\r\nhost: x\r\n"
@@ -146,8 +148,83 @@ def test_what_is_not_http_is_no_exchange(recorder: RecorderProcess, upstream: Up
     with recorder.connect() as client:
         client.sendall(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"x" * 200)
         assert read_until_closed(client).startswith(b"HTTP/1.1 400")
-    assert recorder.trace().exchanges == ()
+    trace = recorder.trace()
+    assert trace.exchanges == ()
+    (mark,) = marks_of(trace, NoRequestMark)
+    assert mark.words == "211 bytes came that are no request: Invalid method encountered"
     assert upstream.calls == []
+
+
+DELETE = b"DELETE /one HTTP/1.1\r\nhost: x\r\n\r\n"
+LENGTH = b"POST /one HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}"
+CHUNKS = b"POST /one HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
+BODY = b'{"reason":"GET /two HTTP/1.1"}'
+
+
+def _read(sent: bytes, *cuts: int) -> RequestReader:
+    reader = RequestReader()
+    for begin, end in pairwise([0, *cuts, len(sent)]):
+        reader.feed(sent[begin:end])
+    return reader
+
+
+@pytest.mark.parametrize("first", [DELETE, LENGTH, CHUNKS, LENGTH + DELETE, CHUNKS + DELETE + b"\r\n"])
+@pytest.mark.parametrize("rest", [BODY, b"\x16\x03", b"lower /x HTTP/1.1\r\n\r\n", BODY + b"\nGET /two HTTP/1.1\r\n"])
+def test_what_follows_a_request_and_is_none_is_not_taken_for_it(first: bytes, rest: bytes) -> None:
+    """Wherever the bytes are cut: it has neither the method of the request before it, nor that of a line inside it."""
+    sent = first + rest
+    for cut in range(len(sent)):
+        *before, last = _read(sent, *([cut] if cut else [])).messages
+        assert {message.target for message in before} == {b"/one"}
+        assert (last.method, last.target) == ("", b""), cut
+        assert last.complaint is not None
+        assert "followed the request that" in last.complaint.reason
+
+
+@pytest.mark.parametrize("first", [DELETE, LENGTH, CHUNKS, LENGTH + DELETE, CHUNKS + DELETE + b"\r\n"])
+def test_how_much_follows_a_request_is_counted(first: bytes) -> None:
+    """As it came; a body that was sent without a length is known again by its size."""
+    last = _read(first + BODY).messages[-1]
+    words = f"{len(BODY)} bytes followed the request that are no request: was a body sent without Content-Length?"
+    assert last.complaint is not None
+    assert last.complaint.reason == words
+    assert _read(first + b"{").messages[-1].complaint == Complaint(
+        "1 byte followed the request that is no request: was a body sent without Content-Length?"
+    )
+
+
+@pytest.mark.parametrize("first", [b"", DELETE, LENGTH, CHUNKS, LENGTH + DELETE, CHUNKS + DELETE + b"\r\n"])
+@pytest.mark.parametrize(
+    ("rest", "named"),
+    [
+        (b"GET two HTTP/1.1\r\n\r\n", ("GET", b"two")),
+        (b"FETCH /two HTTP/1.1\r\n\r\n", ("FETCH", b"/two")),
+        (b"GET /two HTTP/9.9\r\n\r\n", ("GET", b"/two")),
+    ],
+)
+def test_a_request_that_breaks_is_named_by_its_own_line(first: bytes, rest: bytes, named: tuple[str, bytes]) -> None:
+    """And not by that of the request before it, with which it came."""
+    last = _read(first + rest).messages[-1]
+    assert (last.method, last.target) == named
+    assert last.complaint is not None
+    assert "followed" not in last.complaint.reason
+
+
+def test_a_body_without_a_length_is_no_second_exchange(recorder: RecorderProcess, upstream: Upstream) -> None:
+    """The request is answered, what follows it 400 with what it may have been; a mark tells it in the recording."""
+    with recorder.connect() as client:
+        client.sendall(DELETE + BODY)
+        heard = read_until_closed(client)
+    assert heard.startswith(b"HTTP/1.1 200")
+    assert b"HTTP/1.1 400 Bad Request" in heard
+    trace = recorder.trace()
+    assert [(exchange.request.method, exchange.error) for exchange in trace.exchanges] == [("DELETE", None)]
+    (mark,) = marks_of(trace, NoRequestMark)
+    assert mark.words is not None
+    assert mark.words.endswith("was a body sent without Content-Length?")
+    assert mark.words.encode() in heard
+    assert mark.conn == trace.exchanges[0].conn
+    assert len(upstream.calls) == 1
 
 
 @pytest.mark.parametrize(
