@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from signet_conformance.errors import SignetConformanceError, UsageError, printable
-from signet_conformance.trace.marks import NoRequestMark, RefusedMark
+from signet_conformance.trace.marks import NO_ORIGIN, NoRequestMark, RefusedMark
 from signet_recording_proxy.faults import Answer, Fault
 from signet_recording_proxy.recorder import Headers, Recorder
 from signet_recording_proxy.upstream import Upstream
@@ -126,7 +126,7 @@ class Listener:
     def refuse_page(self, method: str, path: str, headers: Headers) -> None:
         """Mark that a page's request was refused; for each of the first origins, say so."""
         named = (value for name, value in headers if name == "origin" and value.strip())
-        origin = next(named, "a page that names no origin")
+        origin = next(named, NO_ORIGIN)
         # A page can send as many of them as it likes, each as long as it likes.
         shown = RefusedMark(origin=origin[:_MOST_SHOWN], method=method[:_MOST_SHOWN], path=path[:_MOST_SHOWN])
         self.recorder.mark(RefusedMark.NAME, shown.data)

@@ -13,6 +13,7 @@ from signet_conformance.finding import Reason, Verdict
 from signet_conformance.rules.outcome import Outcome
 from signet_conformance.rules.whole_run import WholeRun, refusals
 from signet_conformance.trace import Exchange, Mark, Trace
+from signet_conformance.trace.marks import NO_ORIGIN
 from tests.support.trace_parts import START, exchange, trace
 
 NAME = "SIG-START-001"
@@ -113,6 +114,7 @@ def _refused(*origins: str) -> list[Mark]:
     ("origins", "told"),
     [
         (["null"], "2 requests were refused (403) as a web page's (Origin: null): send no Origin header"),
+        ([NO_ORIGIN], "2 requests were refused (403) as a web page's (Origin: none, but a Sec-Fetch-Site): send no"),
         (["a", "b", "c", "d"], "8 requests were refused (403) as a web page's (Origin: a, b, c and 1 more): send"),
     ],
 )

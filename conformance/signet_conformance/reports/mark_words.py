@@ -98,7 +98,7 @@ def _unheard_port(mark: UnheardPortMark) -> str:
 
 
 def _refused(mark: RefusedMark) -> str:
-    return f"{mark.method} {mark.path} was refused as a web page's (Origin: {mark.origin})"
+    return f"{mark.method} {mark.path} was refused as a web page's (Origin: {mark.by})"
 
 
 def _no_request(mark: NoRequestMark) -> str | None:

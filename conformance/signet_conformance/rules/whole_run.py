@@ -61,7 +61,7 @@ def refusals(traces: Iterable[Trace], *, counted: bool = True) -> Iterator[str]:
 
     Not `counted`, it says the same of each trace that shows the same.
     """
-    refused = Counter(mark.origin or "" for trace in traces for mark in marks_of(trace, RefusedMark))
+    refused = Counter(mark.by for trace in traces for mark in marks_of(trace, RefusedMark))
     if not refused:
         return
     count = refused.total()

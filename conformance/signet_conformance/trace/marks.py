@@ -265,6 +265,10 @@ class RemarkMark(KitMark, frozen=True, kw_only=True):
     unheard: bool = False
 
 
+NO_ORIGIN = "a page that names no origin"
+"""What stands for the Origin of a request that had none, and was known by its Sec-Fetch-Site."""
+
+
 class RefusedMark(KitMark, frozen=True, kw_only=True):
     """A page in a browser, none of the daemon's own, sent a request that the recorder refused."""
 
@@ -273,6 +277,11 @@ class RefusedMark(KitMark, frozen=True, kw_only=True):
     origin: str | None
     method: str | None
     path: str | None
+
+    @property
+    def by(self) -> str:
+        """The Origin that gave it away."""
+        return "none, but a Sec-Fetch-Site" if self.origin in (NO_ORIGIN, None) else str(self.origin)
 
 
 class NoRequestMark(KitMark, frozen=True, kw_only=True):
