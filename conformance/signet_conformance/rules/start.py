@@ -20,7 +20,7 @@ from signet_conformance.finding import Verdict
 from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.lost import end_is_owed, lost_between, lost_start
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import is_sessionless, openings, step_of
+from signet_conformance.rules.steps import is_sessionless, openings, step_before
 from signet_conformance.trace.marks import SkippedMark, StepMark, StepName
 
 
@@ -149,7 +149,7 @@ def cleared_context_is_said(recording: Recording) -> Iterator[Outcome]:
 
 def _restart(recording: Recording, call: Call, end: Call, source: str | None) -> Outcome:
     """A start after an end of its key, of which neither says "clear"."""
-    step = step_of(recording, call)
+    step = step_before(recording, call.seq)
     if step is None:
         if source is not None:
             return PASS
@@ -174,7 +174,7 @@ def _was_cleared_before(recording: Recording, end: Call, step: StepMark) -> bool
     """Whether the end came when the user cleared the session, which is opened anew only in a later step."""
     skipped = {mark.index for mark in recording.marks(SkippedMark)}
     opened = [mark for mark in openings(recording, step) if mark.index is None or mark.index not in skipped]
-    return bool(opened) and opened[-1].step == StepName.CLEAR and step_of(recording, end) == opened[-1]
+    return bool(opened) and opened[-1].step == StepName.CLEAR and step_before(recording, end.seq) == opened[-1]
 
 
 _PARENTS = ("parentSessionKey", "parentKey", "parentId", "parentID")
