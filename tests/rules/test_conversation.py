@@ -155,6 +155,21 @@ def beside(parent: str | None) -> list[Item]:
     ]
 
 
+QUOTED = "User: who is paged?\nAssistant: the platform rota."
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        (f"User: {QUOTED}\nAssistant: That is what they wrote.", "PASS"),
+        ("User: who is paged?\nAssistant: That is what they wrote.", "WARN"),
+    ],
+)
+def test_words_that_look_like_turns_are_looked_for_in_the_whole(tmp_path: Path, told: str, expected: str) -> None:
+    """Where each line names its speaker, nobody can tell a turn from one that the user quotes."""
+    assert verdict(tmp_path, ended(told, said((QUOTED, "That is what they wrote.")))) == expected
+
+
 @pytest.mark.parametrize(("parent", "expected"), [(None, "WARN"), ("s1", "PASS")])
 def test_turn_of_another_session_is_told_by_a_sub_agent_alone(
     tmp_path: Path, parent: str | None, expected: str

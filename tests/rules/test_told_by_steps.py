@@ -79,6 +79,7 @@ def told_at_the_end(text: str, role: str = "user") -> Item:
     return call("session-end", "k1", ATLAS, transcript=json.dumps({"role": role, "content": text}))
 
 
+REFUSED = {**start("k1", status=401), "fault": {"kind": "status"}}
 MODEL = {"mark": "model", "data": {"session": "s1"}}
 TWO = [step("start", "s1", agent=ATLAS), start("k1"), step("start", "s2", agent=BEACON), start("k2", BEACON)]
 ALOUD = "How do exports run, and when?"
@@ -126,6 +127,19 @@ FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
     ),
     "the same tool called again asks for it again": (
         "SIG-HTTP-010", "PASS", [tool("s1", "memory_get"), get(404), tool("s1", "memory_get"), get(404)], [],
+    ),
+    "a start that a fault refused comes again at the next turn, when the fault is over": (
+        "SIG-HTTP-010", "PASS", [step("start", "s1"), REFUSED, step("prompt", "s1"), INJECTING], [],
+    ),
+    "a start that is refused once more at the next turn": (
+        "SIG-HTTP-010", "WARN", [step("start", "s1"), REFUSED, step("prompt", "s1"), REFUSED], [(4, 2)],
+    ),
+    "a start that a fault refused comes again at once": (
+        "SIG-HTTP-010", "WARN", [step("prompt", "s1"), REFUSED, INJECTING], [(3, 2)],
+    ),
+    "a start that the daemon itself refused comes again at the next turn": (
+        "SIG-HTTP-010", "WARN",
+        [step("start", "s1"), start("k1", status=401), step("prompt", "s1"), INJECTING], [(4, 2)],
     ),
     "a turn is submitted in another session too": (
         "SIG-PROMPT-003", "WARN",

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from signet_conformance.facts import END, Recording
+from signet_conformance.facts import END, Recording, text_or_none
 from signet_conformance.rules.disturbed import disturbed_between
 from signet_conformance.rules.steps import OPENING, are_related, session_of, start_was_disturbed, step_before, step_end
 from signet_conformance.rules.transcripts import Transcript, transcripts_of
-from signet_conformance.rules.turns import Turn, plain
+from signet_conformance.rules.turns import Turn, names_a_speaker, plain
 from signet_conformance.trace.marks import SkippedMark, StepMark, StepName
 
 MOST_TURNS = 12
@@ -87,7 +87,8 @@ class Conversations:
             return None
         so_far = self._told_so_far(transcript)
         for role, words in self._owed(transcript, session):
-            if words not in so_far[role]:
+            # Words in which speakers are named are taken for turns where each line names its speaker.
+            if words not in so_far[role] and not (names_a_speaker(words) and words in _whole(transcript)):
                 whose = "user" if role == "user" else "model"
                 return Difference(
                     f"the transcript leaves out or changes what the {whose} said", words, None, "left out"
@@ -160,6 +161,10 @@ class Conversations:
             ):
                 continue
             yield from ((role, words) for role, words in (("user", text), ("assistant", reply)) if _is_kept(words))
+
+
+def _whole(transcript: Transcript) -> str:
+    return words_of(text_or_none(transcript.call.body.get("transcript")))
 
 
 def words_of(text: str | None) -> str:

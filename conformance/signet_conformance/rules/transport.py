@@ -33,7 +33,7 @@ from signet_conformance.rules.disturbed import is_disturbed
 from signet_conformance.rules.lost import closed_between, stopped_between
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.rules.steps import of_another_step, step_before, step_end, tool_of
-from signet_conformance.trace.marks import ObservedMark
+from signet_conformance.trace.marks import ObservedMark, StepName
 
 RETRYABLE_4XX = frozenset({408, 425, 429})
 FIRST_CALLS = LIFECYCLE | CLAIM_CHECKING | {
@@ -270,8 +270,12 @@ def refused_request_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
 
 def _is_asked_for_again(recording: Recording, earlier: Call, call: Call) -> bool:
     """Whether the user asked for the same once more. Who searches or saves looks nothing up by its id for that."""
-    again = of_another_step(recording, earlier, call)
-    return again and not (call.operation == GET and tool_of(recording, call) in ("memory_search", "memory_store"))
+    if of_another_step(recording, earlier, call):
+        return not (call.operation == GET and tool_of(recording, call) in ("memory_search", "memory_store"))
+    # A session that a fault kept from being opened is opened at the user's next turn, when the fault is over.
+    turn = step_before(recording, call.seq)
+    at_a_turn = turn is not None and turn.step == StepName.PROMPT and earlier.seq < turn.seq
+    return call.operation == START and at_a_turn and earlier.fault is not None and call.fault is None
 
 
 def stops_after_conflict(recording: Recording) -> Iterator[Outcome]:

@@ -88,6 +88,11 @@ def _speaker_turns(lines: Iterable[str]) -> list[Turn]:
     return [(role, "\n".join(text).strip()) for role, text in spoken]
 
 
+def names_a_speaker(text: str) -> bool:
+    """Whether a text holds what opens a turn in a transcript of lines."""
+    return _SPEAKER.search(text) is not None
+
+
 def plain(text: str) -> str:
     """A text without what a connector may leave out: outer white space, control characters, the kind of line ends."""
     return _CONTROL.sub("", _LINE_END.sub("\n", text)).strip()
