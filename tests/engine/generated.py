@@ -184,7 +184,7 @@ _MARKS = st.fixed_dictionaries(
     {
         "kind": st.just("mark"),
         "t": _TICKS,
-        "name": st.sampled_from(["step", "model", "fault", "bypass", "outage", "scenario_end", "other"]),
+        "name": st.sampled_from(["step", "model", "fault", "bypass", "outage", "scenario_end", "session_key", "other"]),
         "data": st.fixed_dictionaries(
             {},
             optional={
@@ -196,6 +196,7 @@ _MARKS = st.fixed_dictionaries(
                 "state": _field("off"),
                 "error": _field(None),
                 "session": _field("s1", "s2"),
+                "key": _field(*KEYS),
             },
         ),
     }

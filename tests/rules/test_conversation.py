@@ -40,6 +40,11 @@ def hook(operation: str, key: str = "k-1", **more: Any) -> Item:
     return {"request": request, "response": {"status": 200, "body": answer}}
 
 
+def native(session: str, key: str) -> Item:
+    """What the driver told of the native id of a session."""
+    return {"mark": "session_key", "data": {"session": session, "key": key}}
+
+
 def transcript(*turns: tuple[str, str], roles: Sequence[str] = ("user", "assistant")) -> str:
     """Turns as JSON lines."""
     told = [{"role": role, "content": text} for turn in turns for role, text in zip(roles, turn, strict=True)]
@@ -170,6 +175,14 @@ def test_words_that_look_like_turns_are_looked_for_in_the_whole(tmp_path: Path, 
     assert verdict(tmp_path, ended(told, said((QUOTED, "That is what they wrote.")))) == expected
 
 
+def test_words_that_look_like_turns_may_be_told_at_an_earlier_end(tmp_path: Path) -> None:
+    """By a connector that tells what is new alone."""
+    one = f"User: {QUOTED}\nAssistant: That is what they wrote."
+    two = f"User: {SECOND[0]}\nAssistant: {SECOND[1]}"
+    first = [said((QUOTED, "That is what they wrote.")), step("pause"), hook("session-end", transcript=one)]
+    assert verdict(tmp_path, ended(two, *first, said(SECOND))) == "PASS"
+
+
 @pytest.mark.parametrize(("parent", "expected"), [(None, "WARN"), ("s1", "PASS")])
 def test_turn_of_another_session_is_told_by_a_sub_agent_alone(
     tmp_path: Path, parent: str | None, expected: str
@@ -240,10 +253,13 @@ def test_summary_under_the_key_of_another_session_is_warned_of(
 ) -> None:
     """It would be given to whoever goes on with that one; a sub-agent's session may have it from its parent."""
     more = {} if parent is None else {"parent": parent}
-    opened = [step("start"), hook("session-start"), step("start", "s2", **more), hook("session-start", "k-2")]
+    begun, other = [step("start"), hook("session-start")], [step("start", "s2", **more), hook("session-start", "k-2")]
     compacted = [step("compact", summary="Invoices were told."), hook("pre-compaction", key)]
-    items = [*opened, *compacted, hook("compaction-complete", key, summary="Invoices were told.")]
+    told = [*compacted, hook("compaction-complete", key, summary="Invoices were told.")]
+    items = [*begun, native("s1", "k-1"), *other, native("s2", "k-2"), *told]
     assert verdict(tmp_path, items, "SIG-CMP-002") == expected
+    # Where the driver tells no keys, a start may have come late from a queue.
+    assert verdict(tmp_path, [*begun, *other, *told], "SIG-CMP-002") == "PASS"
 
 
 @pytest.mark.parametrize(("marked", "expected"), [(True, "PASS"), (False, "WARN")])

@@ -131,6 +131,10 @@ FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
     "a start that a fault refused comes again at the next turn, when the fault is over": (
         "SIG-HTTP-010", "PASS", [step("start", "s1"), REFUSED, step("prompt", "s1"), INJECTING], [],
     ),
+    "a start that the daemon refused while it was slow comes again at the next turn": (
+        "SIG-HTTP-010", "WARN",
+        [step("start", "s1"), {**REFUSED, "fault": {"kind": "delay"}}, step("prompt", "s1"), INJECTING], [(4, 2)],
+    ),
     "a start that is refused once more at the next turn": (
         "SIG-HTTP-010", "WARN", [step("start", "s1"), REFUSED, step("prompt", "s1"), REFUSED], [(4, 2)],
     ),

@@ -140,6 +140,14 @@ class LineProcess:
             except OSError:
                 raise self._ended() from None
 
+    def send_last(self, message: Mapping[str, Any]) -> None:
+        """Write one short line before `close`, if there is room for it at once: a child that is stuck gets none."""
+        if self._closing or self._stdin.closed:
+            return
+        # Another thread may close it just now.
+        with contextlib.suppress(OSError, ValueError):
+            os.write(self._stdin.fileno(), json.dumps(message).encode() + b"\n")
+
     def deadline(self, timeout_s: float) -> Deadline:
         """The end of so many seconds, for several answers of the child."""
         return Deadline(timeout_s, partial(cpu_with_descendants, self._process.pid))

@@ -88,7 +88,7 @@ class Conversations:
         so_far = self._told_so_far(transcript)
         for role, words in self._owed(transcript, session):
             # Words in which speakers are named are taken for turns where each line names its speaker.
-            if words not in so_far[role] and not (names_a_speaker(words) and words in _whole(transcript)):
+            if words not in so_far[role] and not (names_a_speaker(words) and words in self._whole(transcript)):
                 whose = "user" if role == "user" else "model"
                 return Difference(
                     f"the transcript leaves out or changes what the {whose} said", words, None, "left out"
@@ -141,6 +141,12 @@ class Conversations:
                     told[role].append(words_of(text))
         return {role: " ".join(words) for role, words in told.items()}
 
+    def _whole(self, transcript: Transcript) -> str:
+        """The transcripts of a key up to one of them, as they stand."""
+        calls = (earlier.call for earlier in transcripts_of(self._recording))
+        told = (c for c in calls if c.key == transcript.call.key and c.seq <= transcript.call.seq)
+        return " ".join(words_of(text_or_none(call.body.get("transcript"))) for call in told)
+
     def _owed(self, transcript: Transcript, session: str) -> Iterator[Turn]:
         """The turns that an end has to tell: those since the session was opened or compacted, but the latest step's."""
         now = step_before(self._recording, transcript.call.seq)
@@ -161,10 +167,6 @@ class Conversations:
             ):
                 continue
             yield from ((role, words) for role, words in (("user", text), ("assistant", reply)) if _is_kept(words))
-
-
-def _whole(transcript: Transcript) -> str:
-    return words_of(text_or_none(transcript.call.body.get("transcript")))
 
 
 def words_of(text: str | None) -> str:

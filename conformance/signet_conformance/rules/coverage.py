@@ -55,7 +55,7 @@ def endpoints_are_declared(recording: Recording) -> Iterator[Outcome]:
         if recording.declared.capabilities is not None:
             why = "equality with the manifest needs a whole run"
         elif recording.marks(StepMark):
-            why = "no coverage manifest is declared, so no turn is missed that is never submitted (SIG-PROMPT-011)"
+            why = "no coverage manifest is declared, so a turn that is never submitted goes unnoticed (SIG-PROMPT-011)"
         else:
             why = "no coverage manifest is declared"
         yield undecided(message=f"{why}; observed: {', '.join(observed)}")

@@ -102,9 +102,13 @@ def recall_carries_the_open_key(recording: Recording) -> Iterator[Outcome]:
 def _has_its_own_recall(recording: Recording, call: Call) -> bool:
     """Whether another recall came in the step of this one, for the session whose turn it was."""
     step = step_before(recording, call.seq)
-    return step is not None and any(
-        other.operation in (RECALL, HOOK_RECALL) and session_of(recording, other.key) == step.session
-        for other in calls_in(recording, step)
+    return (
+        step is not None
+        and step.session is not None
+        and any(
+            other.operation in (RECALL, HOOK_RECALL) and session_of(recording, other.key) == step.session
+            for other in calls_in(recording, step)
+        )
     )
 
 

@@ -53,7 +53,7 @@ def step_of(recording: Recording, hook: Call) -> StepMark | None:
     The second where the driver told whose the key is: a connector that sends from a queue may be late.
     """
     now = step_before(recording, hook.seq)
-    owner, asking = _told_sessions(recording).get(hook.key), _asking_for(hook)
+    owner, asking = told_sessions(recording).get(hook.key), _asking_for(hook)
     if now is None or owner is None or (now.session == owner and now.step in asking):
         return now
     asked = [mark for mark in recording.marks(StepMark) if mark.session == owner and mark.step in asking]
@@ -64,16 +64,16 @@ def step_of(recording: Recording, hook: Call) -> StepMark | None:
     return now if any(other.operation == hook.operation for other in between) else last
 
 
-def _told_sessions(recording: Recording) -> Mapping[str | None, str]:
+def told_sessions(recording: Recording) -> Mapping[str | None, str]:
     """The session of each key of which the driver told that it is that session's, and no other's."""
-    sessions: dict[str | None, str] | None = recording.memo.get(_told_sessions)
+    sessions: dict[str | None, str] | None = recording.memo.get(told_sessions)
     if sessions is None:
         told: dict[str | None, set[str]] = {}
         for mark in recording.marks(SessionKeyMark):
-            if mark.session is not None:
+            if mark.session is not None and mark.key is not None:
                 told.setdefault(mark.key, set()).add(mark.session)
         sessions = {key: next(iter(owners)) for key, owners in told.items() if len(owners) == 1}
-        recording.memo[_told_sessions] = sessions
+        recording.memo[told_sessions] = sessions
     return sessions
 
 
@@ -85,7 +85,7 @@ def session_of(recording: Recording, key: str | None) -> str | None:
     sessions: dict[str, str | None] | None = recording.memo.get(session_of)
     if sessions is None:
         sessions = {}
-        told = _told_sessions(recording)
+        told = told_sessions(recording)
         for name, hooks in recording.hooks_of.items():
             if name in told:
                 sessions[name] = told[name]

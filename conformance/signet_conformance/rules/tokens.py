@@ -163,9 +163,10 @@ def _stray_tokens(call: Call, own: Callable[[], frozenset[str]]) -> Iterator[_St
         return
     is_json = request.body.kind == "json"
     kind = "json" if is_json else "text"
+    meant_as_json = "json" in (call.header("content-type") or "").lower()
     for pointer, text in strings(request.body.value):
         for token in _tokens_in(text):
-            unreadable = not is_json and _REDACTED.fullmatch(token) is not None and token not in own()
+            unreadable = meant_as_json and not is_json and bool(_REDACTED.fullmatch(token)) and token not in own()
             names = pointer.split("/")
             spoken = not _SPOKEN.isdisjoint(names) and names[-1] != text
             place = f"{pointer[:80]} of the body" if pointer else "the body"

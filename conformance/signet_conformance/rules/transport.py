@@ -275,7 +275,7 @@ def _is_asked_for_again(recording: Recording, earlier: Call, call: Call) -> bool
     # A session that a fault kept from being opened is opened at the user's next turn, when the fault is over.
     turn = step_before(recording, call.seq)
     at_a_turn = turn is not None and turn.step == StepName.PROMPT and earlier.seq < turn.seq
-    return call.operation == START and at_a_turn and earlier.fault is not None and call.fault is None
+    return call.operation == START and at_a_turn and earlier.fault == "status" and call.fault is None
 
 
 def stops_after_conflict(recording: Recording) -> Iterator[Outcome]:

@@ -110,7 +110,7 @@ class StepPerformer:
             self.took_s.append(time.perf_counter() - began)
         trouble = troubled(index, result, self._target.declared.bounds_s.get(step.step))
         places = sent(index, result)
-        told_key = self._told_key(str(given.get("session")), step.session, result.get("key"))
+        told_key = self._told_key(step.session, result.get("key"))
         self._recorder.ask(*map(mark, (*trouble, *([] if places is None else [places]), *told_key)))
         if "skipped" in result:
             self._recorder.mark(SkippedMark(index=index, reason=result["skipped"]))
@@ -118,12 +118,12 @@ class StepPerformer:
             content = result.get("content")
             self._results[step.as_] = content if isinstance(content, Mapping) else {}
 
-    def _told_key(self, session: str, name: str, key: object) -> list[KitMark]:
-        """What the recording has to know of the native id of a session, which the scenario calls `name`."""
-        if not isinstance(key, str) or self._keys.get(name) == key:
+    def _told_key(self, session: str, key: object) -> list[KitMark]:
+        """What the recording has to know of the native id of a session."""
+        if not isinstance(key, str) or self._keys.get(session) == key:
             return []
-        self._keys[name] = key
-        return [SessionKeyMark(session=session, key=key)]
+        self._keys[session] = key
+        return [SessionKeyMark(session=f"{session}{self._apart}", key=key)]
 
     def _on_event(self, event: Mapping[str, Any]) -> None:
         if event.get("event") == "model":

@@ -58,8 +58,8 @@ class Peer:
                 op = request.get("op")
                 if op == "exit":
                     if host is not None:
-                        host.close()
-                        host = None
+                        quitting, host = host, None
+                        quitting.close()
                     self._write({"id": request.get("id"), "ok": True, "ms": 0.0, "result": {}})
                     return
                 began = time.perf_counter()

@@ -243,9 +243,11 @@ def _end_of(messages: Sequence[Incoming], data: bytes, seen: _Seen | None) -> in
         if not message.chunked:
             at += sum(map(len, pieces))
             continue
-        for piece in pieces:
-            at = data.find(piece, at) + len(piece)
-        at = data.find(_END_OF_HEAD, at) + len(_END_OF_HEAD)
+        for piece in (*pieces, _END_OF_HEAD):
+            # The last piece may have come in part with the data before.
+            if (found := data.find(piece, at)) < 0:
+                return None
+            at = found + len(piece)
     breaks = _LINE_BREAKS.match(data, at)
     return at if breaks is None else breaks.end()
 
@@ -295,9 +297,9 @@ class RequestReader(_Reader):
         count = 0 if begins is None else len(data) - begins
         what, are = ("1 byte", "is") if count == 1 else (f"{count} bytes" if count else "bytes", "are")
         last.complaint = Complaint(
-            f"{what} followed the request that {are} no request: was a body sent without Content-Length?"
+            f"{what} after the request {are} not a request: was a body sent without Content-Length?"
             if before.method or messages
-            else f"{what} came that {are} no request: {complaint.reason}"
+            else f"{what} that came {are} not a request: {complaint.reason}"
         )
 
     def on_url(self, part: bytes) -> None:

@@ -349,6 +349,7 @@ class Turn:
         self.over = True
         if self.exchange is not None and not self.exchange.done:
             self.exchange.fault, self.exchange.faulted = fault, True
+            self.exchange.incomplete = not self.request.whole
             self.client.listener.recorder.finish(self.exchange, "upstream_reset")
 
     def _end(self, *, keeps_open: bool) -> None:

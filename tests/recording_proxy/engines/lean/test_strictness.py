@@ -151,7 +151,7 @@ def test_what_is_not_http_is_no_exchange(recorder: RecorderProcess, upstream: Up
     trace = recorder.trace()
     assert trace.exchanges == ()
     (mark,) = marks_of(trace, NoRequestMark)
-    assert mark.words == "211 bytes came that are no request: Invalid method encountered"
+    assert mark.words == "211 bytes that came are not a request: Invalid method encountered"
     assert upstream.calls == []
 
 
@@ -178,18 +178,18 @@ def test_what_follows_a_request_and_is_none_is_not_taken_for_it(first: bytes, re
         assert {message.target for message in before} == {b"/one"}
         assert (last.method, last.target) == ("", b""), cut
         assert last.complaint is not None
-        assert "followed the request that" in last.complaint.reason
+        assert "after the request" in last.complaint.reason
 
 
 @pytest.mark.parametrize("first", [DELETE, LENGTH, CHUNKS, LENGTH + DELETE, CHUNKS + DELETE + b"\r\n"])
 def test_how_much_follows_a_request_is_counted(first: bytes) -> None:
     """As it came; a body that was sent without a length is known again by its size."""
     last = _read(first + BODY).messages[-1]
-    words = f"{len(BODY)} bytes followed the request that are no request: was a body sent without Content-Length?"
+    words = f"{len(BODY)} bytes after the request are not a request: was a body sent without Content-Length?"
     assert last.complaint is not None
     assert last.complaint.reason == words
     assert _read(first + b"{").messages[-1].complaint == Complaint(
-        "1 byte followed the request that is no request: was a body sent without Content-Length?"
+        "1 byte after the request is not a request: was a body sent without Content-Length?"
     )
 
 
