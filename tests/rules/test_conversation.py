@@ -2,76 +2,25 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from signet_conformance.engine import judge
-from signet_conformance.finding import Judgement
-from tests.support.case_traces import KEYED, build
-
-Item = Mapping[str, Any]
-FIRST, SECOND = (
-    ("What is due in the ledger?", "Three invoices are."),
-    ("Who wrote them, and when?", "Nobody knows it yet."),
+from .conversation_items import (
+    FIRST,
+    FOREIGN,
+    SECOND,
+    THIRD,
+    Item,
+    ended,
+    hook,
+    judgement,
+    said,
+    step,
+    transcript,
+    verdict,
 )
-THIRD = ("Shall it be told to the owner?", "It was told already.")
-FOREIGN = ("Where is the spare key kept?", "Under the third flowerpot.")
-
-
-def step(kind: str, session: str = "s1", **more: Any) -> Item:
-    """A step that was given to the connector."""
-    return {"mark": "step", "data": {"step": kind, "session": session, **more}}
-
-
-def said(turn: tuple[str, str], session: str = "s1", **more: Any) -> Item:
-    """A turn of the user and the model."""
-    return step("prompt", session, text=turn[0], reply=turn[1], **more)
-
-
-def hook(operation: str, key: str = "k-1", **more: Any) -> Item:
-    """A hook of a session, answered as the daemon does."""
-    answer = {"inject": "", "memories": []} if operation == "session-start" else {"inject": "", "memoryCount": 0}
-    answer = {"memoriesSaved": 0} if operation == "session-end" else answer
-    request = {"method": "POST", "path": f"/api/hooks/{operation}", "body": {**KEYED, "sessionKey": key, **more}}
-    return {"request": request, "response": {"status": 200, "body": answer}}
-
-
-def native(session: str, key: str) -> Item:
-    """What the driver told of the native id of a session."""
-    return {"mark": "session_key", "data": {"session": session, "key": key}}
-
-
-def transcript(*turns: tuple[str, str], roles: Sequence[str] = ("user", "assistant")) -> str:
-    """Turns as JSON lines."""
-    told = [{"role": role, "content": text} for turn in turns for role, text in zip(roles, turn, strict=True)]
-    return "\n".join(map(json.dumps, told))
-
-
-def ended(text: str, *between: Item) -> list[Item]:
-    """A session with what took place in it, and an end that tells a transcript."""
-    return [step("start"), hook("session-start"), *between, step("end"), hook("session-end", transcript=text)]
-
-
-def judgement(folder: Path, items: Sequence[Item], requirement: str) -> Judgement:
-    """What is said of a requirement over these items, numbered as steps are."""
-    steps = 0
-    numbered = []
-    for item in items:
-        is_step = item.get("mark") == "step"
-        numbered.append({**item, "data": {"index": steps, **item["data"]}} if is_step else item)
-        steps += is_step
-    return judge(build(folder / "trace.jsonl", numbered, shared=False), frozenset({requirement})).judgements[
-        requirement
-    ]
-
-
-def verdict(folder: Path, items: Sequence[Item], requirement: str = "SIG-END-012") -> str:
-    """The verdict of a requirement over these items."""
-    return judgement(folder, items, requirement).verdict
 
 
 @pytest.mark.parametrize(
@@ -189,90 +138,6 @@ def test_turn_of_another_session_is_told_by_a_sub_agent_alone(
 ) -> None:
     """A conversation leaks into a session that has nothing to do with it."""
     assert verdict(tmp_path, beside(parent)) == expected
-
-
-@pytest.mark.parametrize(("parent", "expected"), [(None, "WARN"), ("s1", "PASS")])
-def test_recall_for_another_session_is_warned_of(tmp_path: Path, parent: str | None, expected: str) -> None:
-    """What is shown there would count as seen by a session that never saw it; a sub-agent may ask for its parent."""
-    more = {} if parent is None else {"parent": parent}
-    recall = {"method": "POST", "path": "/api/memory/recall", "body": {"query": "ledger", "sessionKey": "k-1"}}
-    answered = {"request": recall, "response": {"status": 200, "body": {"results": []}}}
-    opened = [step("start"), hook("session-start"), step("start", "s2", **more), hook("session-start", "k-2")]
-    items = [*opened, step("tool", "s2", tool="memory_search"), answered]
-    assert verdict(tmp_path, items, "SIG-REC-004") == expected
-
-
-def test_recall_that_comes_beside_that_of_the_step_is_not_blamed(tmp_path: Path) -> None:
-    """A connector may look ahead for a session that has just had its turn, while another asks: no breach."""
-    recalls = [
-        {
-            "request": {"method": "POST", "path": "/api/memory/recall", "body": {"query": "ledger", "sessionKey": key}},
-            "response": {"status": 200, "body": {"results": []}},
-        }
-        for key in ("k-1", "k-2")
-    ]
-    opened = [step("start"), hook("session-start"), step("start", "s2"), hook("session-start", "k-2")]
-    ahead, asked = recalls
-    items = [*opened, step("tool", "s2", tool="memory_search")]
-    assert verdict(tmp_path, [*items, ahead], "SIG-REC-004") == "WARN"
-    assert verdict(tmp_path, [*items, ahead, asked], "SIG-REC-004") == "PASS"
-
-
-@pytest.mark.parametrize(("projects", "expected"), [(("/a", "/b"), "WARN"), (("/a", "/a"), "PASS")])
-def test_one_folder_for_two_projects_is_warned_of(tmp_path: Path, projects: tuple[str, str], expected: str) -> None:
-    """Sessions of different projects end in different folders, whatever a host calls these."""
-    items = [
-        item
-        for number, project in enumerate(projects)
-        for item in (
-            step("start", f"s{number}", project=project),
-            hook("session-start", f"k-{number}", project="/workspace"),
-            step("end", f"s{number}"),
-            hook("session-end", f"k-{number}", cwd="/workspace"),
-        )
-    ]
-    assert verdict(tmp_path, items, "SIG-END-004") == expected
-
-
-@pytest.mark.parametrize(
-    ("summary", "expected"),
-    [("Invoices were told.", "PASS"), ("Summary:\nInvoices  were told.\n", "PASS"), ("It was compacted.", "WARN")],
-)
-def test_summary_that_is_not_what_was_left_is_warned_of(tmp_path: Path, summary: str, expected: str) -> None:
-    """The next session is given the summary, so it has to be that of the conversation."""
-    compacted = [step("compact", summary="Invoices were told."), hook("pre-compaction")]
-    items = [step("start"), hook("session-start"), *compacted, hook("compaction-complete", summary=summary)]
-    assert verdict(tmp_path, items, "SIG-CMP-002") == expected
-
-
-@pytest.mark.parametrize(
-    ("key", "parent", "expected"), [("k-1", None, "PASS"), ("k-2", None, "WARN"), ("k-2", "s1", "PASS")]
-)
-def test_summary_under_the_key_of_another_session_is_warned_of(
-    tmp_path: Path, key: str, parent: str | None, expected: str
-) -> None:
-    """It would be given to whoever goes on with that one; a sub-agent's session may have it from its parent."""
-    more = {} if parent is None else {"parent": parent}
-    begun, other = [step("start"), hook("session-start")], [step("start", "s2", **more), hook("session-start", "k-2")]
-    compacted = [step("compact", summary="Invoices were told."), hook("pre-compaction", key)]
-    told = [*compacted, hook("compaction-complete", key, summary="Invoices were told.")]
-    items = [*begun, native("s1", "k-1"), *other, native("s2", "k-2"), *told]
-    assert verdict(tmp_path, items, "SIG-CMP-002") == expected
-    # Where the driver tells no keys, a start may have come late from a queue.
-    assert verdict(tmp_path, [*begun, *other, *told], "SIG-CMP-002") == "PASS"
-
-
-@pytest.mark.parametrize(("marked", "expected"), [(True, "PASS"), (False, "WARN")])
-def test_two_turns_with_one_reply_are_no_late_submission(tmp_path: Path, marked: bool, expected: str) -> None:
-    """A prompt that marks show before its own turn is not taken for one that the transcript shows answered."""
-    again = (SECOND[0], FIRST[1])
-    model = [{"mark": "model", "data": {"session": "s1"}}] if marked else []
-    items = [
-        *[step("start"), hook("session-start"), said(FIRST), hook("user-prompt-submit", userMessage=FIRST[0]), *model],
-        *[said(again), hook("user-prompt-submit", userMessage=again[0], lastAssistantMessage=FIRST[1]), *model],
-        *[step("end"), hook("session-end", transcript=transcript(again))],
-    ]
-    assert verdict(tmp_path, items, "SIG-PROMPT-003") == expected
 
 
 LEFT_OUT, TWICE = "the transcript leaves out or changes what the", "the transcript tells a turn more often than it"
