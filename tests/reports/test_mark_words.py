@@ -31,6 +31,7 @@ from signet_conformance.trace import Mark
             {"method": "GET", "path": "/", "address": "a:1"},
             "GET / went to a:1, not to the address that the connector was given",
         ),
+        ("session_key", {"session": "s1", "key": "a-1"}, "the harness knows s1 as a-1"),
         ("unheard_port", {"words": "who holds it"}, "the default port is not heard: who holds it"),
         (
             "refused",

@@ -21,6 +21,7 @@ from signet_conformance.trace.marks import (
     ScenarioEndMark,
     ScenarioMark,
     SentMark,
+    SessionKeyMark,
     SkippedMark,
     StepMark,
     StrayMark,
@@ -97,6 +98,10 @@ def _unheard_port(mark: UnheardPortMark) -> str:
     return f"the default port is not heard{f': {mark.words}' if mark.words else ''}"
 
 
+def _session_key(mark: SessionKeyMark) -> str | None:
+    return None if mark.key is None else f"the harness knows {mark.session} as {mark.key}"
+
+
 def _refused(mark: RefusedMark) -> str:
     return f"{mark.method} {mark.path} was refused as a web page's (Origin: {mark.by})"
 
@@ -132,6 +137,7 @@ _WORDS: Mapping[type[KitMark], Callable[..., str | None]] = {
     ScenarioEndMark: _scenario_end,
     StepMark: _step,
     SkippedMark: _skipped,
+    SessionKeyMark: _session_key,
     ModelMark: _model,
     HandlerMark: _handler,
     SentMark: _sent,
