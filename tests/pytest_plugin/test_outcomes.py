@@ -185,6 +185,19 @@ def test_a_connector_that_was_refused_throughout_is_told_why(repository: Reposit
     assert "SIGNET_DAEMON_URL" not in done.out
 
 
+def test_a_connector_that_sent_no_request_that_can_be_read_is_told_what_came(
+    repository: Repository, silent: Path
+) -> None:
+    """It called the right address, and spoke TLS there."""
+    data = '{"conn":1,"words":"a TLS handshake"}'
+    with silent.open("a") as stream:
+        stream.write(f'{{"kind":"mark","seq":1,"name":"no_request","data":{data}}}\n')
+    done, _ = repository.judge(silent)
+    assert done.status == 3
+    assert "no request was passed on, and what came was answered 400: a TLS handshake" in done.out
+    assert "SIGNET_DAEMON_URL" not in done.out
+
+
 def test_silence_that_meets_a_requirement_is_no_test_passed(repository: Repository, silent: Path) -> None:
     """A connector that was told to be silent and never spoke anyway ends with 3, whatever passes by that."""
     marks = ('{"kind":"mark","seq":1,"name":"scenario","data":{"name":"bypass"}}',)

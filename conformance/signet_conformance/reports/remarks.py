@@ -58,11 +58,11 @@ def remarks(traces: Iterable[Trace]) -> Sequence[str]:
     installed = dict.fromkeys(
         mark.text for trace in given for mark in marks_of(trace, RemarkMark) if mark.text is not None
     )
-    refused = [*refusals(given, counted=False), *_no_requests(given)]
+    refused = [*refusals(given, counted=False), *no_requests(given)]
     return [*installed, *refused, *_unheard(given), *unperformed(given), *_handlers(given)]
 
 
-def _no_requests(traces: Iterable[Trace]) -> list[str]:
+def no_requests(traces: Iterable[Trace]) -> list[str]:
     """What came to the recorder and could not be read as a request: it was answered 400, and is no exchange."""
     told = dict.fromkeys(mark.words for trace in traces for mark in marks_of(trace, NoRequestMark) if mark.words)
     return [f"answered 400: {words}" for words in list(told)[:MAX_KINDS]]

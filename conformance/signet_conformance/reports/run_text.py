@@ -15,7 +15,7 @@ from signet_conformance.reports.causes import Causes
 from signet_conformance.reports.known import known_lines
 from signet_conformance.reports.played import played
 from signet_conformance.reports.registry import FORMATS
-from signet_conformance.reports.remarks import remarks
+from signet_conformance.reports.remarks import no_requests, remarks
 from signet_conformance.reports.terminal import Paragraph, drawn
 from signet_conformance.reports.text import closing_line, side_summary_lines, summary_lines
 from signet_conformance.reports.undecided import Undecided
@@ -139,11 +139,13 @@ def silence(ending: Ending) -> Iterable[str]:
     """What to look at when the connector never called, or none of its requests was passed on."""
     if ending.conclusion.recorded:
         return
-    refused = next(refusals(each.trace for each in ending.conclusion.judged), None)
-    if refused is None:
-        yield "no request was recorded: does the connector call the address in SIGNET_DAEMON_URL?"
-    else:
+    traces = [each.trace for each in ending.conclusion.judged]
+    if (refused := next(refusals(traces), None)) is not None:
         yield f"no request was passed on: {refused}"
+    elif unread := no_requests(traces):
+        yield f"no request was passed on, and what came was {printable(unread[0], 300)}"
+    else:
+        yield "no request was recorded: does the connector call the address in SIGNET_DAEMON_URL?"
     skips = (mark for each in ending.conclusion.judged for mark in marks_of(each.trace, SkippedMark))
     if (first := next(skips, None)) is not None:
         yield f"the first step that was skipped: {printable(first.reason, 300)}"
