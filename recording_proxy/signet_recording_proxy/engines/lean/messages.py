@@ -210,6 +210,8 @@ def _size(name: bytes, value: bytes) -> int:
 _LINE_BREAKS = re.compile(rb"[\r\n]*")
 _REQUEST_LINE = re.compile(rb"([A-Z]{1,32}) ([^\s]{1,8192}) HTTP/1\.[01]\r\n")
 _END_OF_HEAD = b"\r\n\r\n"
+_TLS_HANDSHAKE = b"\x16\x03"
+"""What a client says first that was told https:// (RFC 8446, 5.1)."""
 _OFFERED = "h2c"
 """What clients such as Java's offer with each request; a server that does not speak it answers as if they had not."""
 _BY_MITMPROXY = "which --engine mitmproxy carries"
@@ -296,11 +298,13 @@ class RequestReader(_Reader):
             return
         count = 0 if begins is None else len(data) - begins
         what, are = ("1 byte", "is") if count == 1 else (f"{count} bytes" if count else "bytes", "are")
-        last.complaint = Complaint(
-            f"{what} after the request {are} not a request: was a body sent without Content-Length?"
-            if before.method or messages
-            else f"{what} that came {are} not a request: {complaint.reason}"
-        )
+        if before.method or messages:
+            last.complaint = Complaint(
+                f"{what} after the request {are} not a request: was a body sent without Content-Length?"
+            )
+            return
+        why = "TLS is spoken, and http:// is served here" if data.startswith(_TLS_HANDSHAKE) else complaint.reason
+        last.complaint = Complaint(f"{what} that came {are} not a request: {why}")
 
     def on_url(self, part: bytes) -> None:
         """A part of the target has come."""

@@ -143,15 +143,25 @@ def test_a_refusal_is_answered_and_recorded(recorder: RecorderProcess, upstream:
     assert upstream.calls == []
 
 
-def test_what_is_not_http_is_no_exchange(recorder: RecorderProcess, upstream: Upstream) -> None:
-    """Such as TLS: it is answered 400, and no daemon hears of it."""
+@pytest.mark.parametrize(
+    ("begins", "why"),
+    [
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "TLS is spoken, and http:// is served here"),
+        (b"\x05\x02\x00\x02\x05\x02\x00\x02\x05\x02\x00", "Invalid method encountered"),
+    ],
+    ids=["TLS", "SOCKS"],
+)
+def test_what_is_not_http_is_no_exchange(
+    recorder: RecorderProcess, upstream: Upstream, begins: bytes, why: str
+) -> None:
+    """It is answered 400, and no daemon hears of it."""
     with recorder.connect() as client:
-        client.sendall(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"x" * 200)
+        client.sendall(begins + b"x" * 200)
         assert read_until_closed(client).startswith(b"HTTP/1.1 400")
     trace = recorder.trace()
     assert trace.exchanges == ()
     (mark,) = marks_of(trace, NoRequestMark)
-    assert mark.words == "211 bytes that came are not a request: Invalid method encountered"
+    assert mark.words == f"211 bytes that came are not a request: {why}"
     assert upstream.calls == []
 
 
