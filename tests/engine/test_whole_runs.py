@@ -115,7 +115,11 @@ def _refused(*origins: str) -> list[Mark]:
     [
         (["null"], "2 requests were refused (403) as a web page's (Origin: null): send no Origin header"),
         ([NO_ORIGIN], "2 requests were refused (403) as a web page's (Origin: none, but a Sec-Fetch-Site): send no"),
-        (["a", "b", "c", "d"], "8 requests were refused (403) as a web page's (Origin: a, b, c and 1 more): send"),
+        ([*"abc"], "6 requests were refused (403) as a web page's (Origin: a, b, c): send"),
+        ([*"abcd"], "8 requests were refused (403) as a web page's (Origin: a, b, c and 1 more): send"),
+        ([*"abcde"], "10 requests were refused (403) as a web page's (Origin: a, b, c and 2 more): send"),
+        (["a" * 60], f"2 requests were refused (403) as a web page's (Origin: {'a' * 60}): send"),
+        (["a" * 61], f"2 requests were refused (403) as a web page's (Origin: {'a' * 59}…): send"),
     ],
 )
 def test_requests_that_were_refused_are_a_cause(origins: list[str], told: str) -> None:
