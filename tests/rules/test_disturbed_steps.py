@@ -39,6 +39,7 @@ from .step_items import (
     [
         ([CLOSED, step("start"), OPENED, step("prompt"), prompt()], True),
         ([step("start"), CLOSED, OPENED, step("prompt"), prompt()], False),
+        ([step("start"), CLOSED, UNHEARD], False),
         ([CLOSED, step("start"), OPENED, step("end"), step("resume"), prompt()], False),
         ([CLOSED, step("start"), OPENED, step("start", "s2"), prompt()], False),
         ([CLOSED, step("start", "s2"), OPENED, step("prompt"), prompt()], False),
@@ -154,10 +155,11 @@ def test_a_handler_that_the_host_stopped(items: Sequence[Item], stopped: bool, r
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "stopped"), [(1, 6, True), (3, 4, True), (1, 2, False), (6, 7, False), (0, 1, False)]
+    ("low", "high", "stopped"),
+    [(1, 6, True), (3, 4, True), (1, 2, False), (1, 3, False), (5, 6, False), (6, 7, False), (0, 1, False)],
 )
 def test_when_a_handler_was_stopped(low: int, high: int, stopped: bool, recorded: Any) -> None:
-    """At some time between its step and the mark."""
+    """At some time between its step and the mark: before the one and after the other nothing was stopped."""
     recording = recorded(prompt(), prompt(), step("prompt"), prompt(), STOPPED, prompt())
     assert stopped_between(recording, low, high) is stopped
 
