@@ -23,9 +23,9 @@ def step(kind: str | None, session: str | None = "s1", **more: Any) -> Item:
     return mark("step", step=kind, session=session, **more)
 
 
-def hook(operation: str, key: str = "k1", **more: Any) -> Item:
+def hook(operation: str, key: str = "k1", said: str = "one", **more: Any) -> Item:
     """A hook of a key."""
-    body = {**KEYED, "sessionKey": key, "userMessage": "one"}
+    body = {**KEYED, "sessionKey": key, "userMessage": said}
     return {"request": {"method": "POST", "path": f"/api/hooks/{operation}", "body": body}, **more}
 
 
@@ -47,6 +47,11 @@ def end(key: str = "k1") -> Item:
 def recall(key: str) -> Item:
     """A recall of a key."""
     return {"request": {"method": "POST", "path": "/api/memory/recall", "body": {"sessionKey": key, "query": "x"}}}
+
+
+def save(key: str) -> Item:
+    """A memory that is stored with a key."""
+    return {"request": {"method": "POST", "path": "/api/memory/remember", "body": {"sessionKey": key, "content": "x"}}}
 
 
 PRE = hook("pre-compaction")

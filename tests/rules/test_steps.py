@@ -11,6 +11,7 @@ from signet_conformance.facts import END
 from signet_conformance.rules.steps import (
     agent_of_session,
     another_session,
+    calls_in,
     is_another_session,
     is_of_one_turn,
     last_opening,
@@ -25,9 +26,26 @@ from signet_conformance.rules.steps import (
     was_silent,
 )
 
-from .step_items import FAR, POLICY, PRE, PROBE, RESET_ON, Item, end, mark, prompt, recall, start, step, steps_of
+from .step_items import (
+    FAR,
+    POLICY,
+    PRE,
+    PROBE,
+    RESET_ON,
+    Item,
+    end,
+    hook,
+    mark,
+    prompt,
+    recall,
+    save,
+    start,
+    step,
+    steps_of,
+)
 
 KEY = mark("session_key", session="s1", key="k1")
+STORE = step("tool", "s2", tool="memory_store", index=1000)
 
 
 def test_step_of_a_call_is_the_last_one_before_it(recorded: Any) -> None:
@@ -120,6 +138,60 @@ def test_agent_of_a_call(items: Sequence[Item], agent: str | None, recorded: Any
     """By its key where hooks have it, else by its step where that is a tool's."""
     recording = recorded(*items)
     assert marked_agent(recording, recording.calls[-1]) == agent
+
+
+def test_agent_of_a_call_before_the_first_step(recorded: Any) -> None:
+    """By its key, which a later step shows to be of a session."""
+    recording = recorded(prompt(), step("start", agent="a"), start())
+    assert marked_agent(recording, recording.calls[0]) == "a"
+
+
+def skipped(index: int) -> Item:
+    """A step that has no counterpart in the connector."""
+    return mark("skipped", index=index, reason="no such tool")
+
+
+@pytest.mark.parametrize(
+    ("items", "agent"),
+    [
+        ([STORE, save("k1")], "b"),
+        ([STORE, save("k1"), skipped(999), skipped(1001)], "b"),
+        ([STORE, save("k1"), skipped(1000)], "a"),
+        ([step("tool", "s0"), step("tool", "s3"), STORE, save("k1")], "b"),
+        ([step("undo"), STORE, save("k1")], "b"),
+        ([STORE, save("k1"), step("tool")], "b"),
+        ([step("tool"), STORE, save("k1")], "a"),
+        ([STORE, recall("k2"), save("k1")], "a"),
+    ],
+)
+def test_agent_of_a_tool_that_uses_the_key_of_another_session(items: Sequence[Item], agent: str, recorded: Any) -> None:
+    """By its step, unless that was skipped or asked for more, or the other session called a tool before."""
+    opened = [step("start", agent="a"), start(), step("start", "s2", agent="b"), start("k2")]
+    recording = recorded(*opened, *items)
+    assert marked_agent(recording, recording.calls[-1]) == agent
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "sent", "agent"),
+    [
+        ("sessionless_prompt", "one", prompt(), "b"),
+        ("sessionless_prompt", "one", end(), "a"),
+        ("sessionless_prompt", "two", prompt(), "a"),
+        ("sessionless_prompt", "few", prompt(), "a"),
+        ("sessionless_prompt", "", hook("user-prompt-submit", said=""), "a"),
+        ("prompt", "one", prompt(), "a"),
+    ],
+)
+def test_agent_of_a_turn_without_a_session(kind: str, text: str, sent: Item, agent: str, recorded: Any) -> None:
+    """By its step where a prompt has the text of the turn, though it has the key of a session."""
+    recording = recorded(step("start", agent="a"), start(), step(kind, "s2", agent="b", text=text), sent)
+    assert marked_agent(recording, recording.calls[-1]) == agent
+
+
+def test_calls_of_a_step(recorded: Any) -> None:
+    """Those that came after its mark, until the next step."""
+    recording = recorded(step("start"), start(), step("tool"), recall("k1"), save("k1"), step("end"), end())
+    assert [[call.seq for call in calls_in(recording, at)] for at in steps_of(recording)] == [[2], [4, 5], [7]]
 
 
 @pytest.mark.parametrize(
