@@ -11,6 +11,7 @@ from signet_conformance.engine import judge
 from tests.engine.test_large_recordings import nothing_is_held
 from tests.support.case_traces import build
 
+from .conversation_items import native
 from .test_conversation import AWAY, Item, hook, judgement, step, verdict
 
 LONG = ",".join(f"{n}-invoices" for n in range(100))
@@ -74,6 +75,21 @@ def test_summary_is_that_of_its_own_session(tmp_path: Path, items: Sequence[Item
     findings = judgement(tmp_path, items, "SIG-CMP-002").findings
     assert [finding.received for finding in findings] == ([] if received is None else [received])
     assert all(finding.expected == min({MINE, OTHER} - {received}) for finding in findings)
+
+
+def test_each_summary_of_another_session_is_told(tmp_path: Path) -> None:
+    """The session that left it last is named, and the next complete is looked at too."""
+    left = [*compacted(OTHER, OTHER, "s3", "k-3"), *compacted(OTHER, OTHER, "s2", "k-2")]
+    begun = [item for n in (4, 5) for item in (step("start", f"s{n}"), hook("session-start", f"k-{n}"))]
+    told = [
+        item
+        for n in (4, 5)
+        for item in (native(f"s{n}", f"k-{n}"), hook("compaction-complete", f"k-{n}", summary=OTHER))
+    ]
+    findings = judgement(tmp_path, [*left, *begun, *told], "SIG-CMP-002").findings
+    assert [finding.message for finding in findings] == [
+        f"the summary of another session (s2) under the key of this one (s{n})" for n in (4, 5)
+    ]
 
 
 COMPLETE = hook("compaction-complete", summary=MINE)

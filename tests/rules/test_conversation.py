@@ -124,12 +124,13 @@ def test_words_that_look_like_turns_are_looked_for_in_the_whole(tmp_path: Path, 
     assert verdict(tmp_path, ended(told, said((QUOTED, "That is what they wrote.")))) == expected
 
 
-def test_words_that_look_like_turns_may_be_told_at_an_earlier_end(tmp_path: Path) -> None:
-    """By a connector that tells what is new alone."""
+@pytest.mark.parametrize(("key", "expected"), [("k-1", "PASS"), ("k-0", "WARN"), ("k-2", "WARN")])
+def test_words_that_look_like_turns_may_be_told_at_an_earlier_end(tmp_path: Path, key: str, expected: str) -> None:
+    """By a connector that tells what is new alone; what another key told is not told under this one."""
     one = f"User: {QUOTED}\nAssistant: That is what they wrote."
-    two = f"User: {SECOND[0]}\nAssistant: {SECOND[1]}"
-    first = [said((QUOTED, "That is what they wrote.")), step("pause"), hook("session-end", transcript=one)]
-    assert verdict(tmp_path, ended(two, *first, said(SECOND))) == "PASS"
+    two = f"Assistant: That is what they wrote.\nUser: {SECOND[0]}\nAssistant: {SECOND[1]}"
+    first = [said((QUOTED, "That is what they wrote.")), step("pause"), hook("session-end", key, transcript=one)]
+    assert verdict(tmp_path, ended(two, *first, said(SECOND))) == expected
 
 
 @pytest.mark.parametrize(("parent", "expected"), [(None, "WARN"), ("s1", "PASS")])
