@@ -68,10 +68,6 @@ def said(session: str, text: str, reply: str = "Understood.") -> Item:
 
 
 INJECT = "# Memory\n\nExports run at night, and invoices are numbered per year.\n\nThe platform rota is paged."
-INJECTING = {
-    **start("k1"),
-    "response": {"status": 200, "body": {"identity": {"name": "Agent"}, "memories": [], "inject": INJECT}},
-}
 
 
 def told_at_the_end(text: str, role: str = "user") -> Item:
@@ -79,9 +75,22 @@ def told_at_the_end(text: str, role: str = "user") -> Item:
     return call("session-end", "k1", ATLAS, transcript=json.dumps({"role": role, "content": text}))
 
 
+def refused(item: Item, kind: str | None = "status") -> Item:
+    """A request that was answered 400, by a fault or by the daemon itself."""
+    answer = {"response": {"status": 400, "body": {"error": "no"}}}
+    return {**item, **answer, **({} if kind is None else {"fault": {"kind": kind}})}
+
+
+def answered(item: Item, **body: Any) -> Item:
+    """A request that was answered with these members, as the daemon does."""
+    return {**item, "response": {"status": 200, "body": body}}
+
+
+INJECTING = answered(start("k1"), identity={"name": "Agent"}, memories=[], inject=INJECT)
 REFUSED = {**start("k1", status=401), "fault": {"kind": "status"}}
 MODEL = {"mark": "model", "data": {"session": "s1"}}
 TWO = [step("start", "s1", agent=ATLAS), start("k1"), step("start", "s2", agent=BEACON), start("k2", BEACON)]
+NO_RECALL, NO_SEARCH = (refused(each, None) for each in (recall("k1", ATLAS), call("recall", "k1", ATLAS, query="x")))
 ALOUD = "How do exports run, and when?"
 FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
     "a tool runs as the agent of the session that was opened last": (
@@ -127,6 +136,30 @@ FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
     ),
     "the same tool called again asks for it again": (
         "SIG-HTTP-010", "PASS", [tool("s1", "memory_get"), get(404), tool("s1", "memory_get"), get(404)], [],
+    ),
+    "a search that was refused is asked for by the tool again": (
+        "SIG-HTTP-010", "PASS",
+        [tool("s1", "memory_search"), NO_RECALL, tool("s1", "memory_search"), NO_RECALL], [],
+    ),
+    "so is a hook's own search": (
+        "SIG-HTTP-010", "PASS",
+        [tool("s1", "memory_search"), NO_SEARCH, tool("s1", "memory_search"), NO_SEARCH], [],
+    ),
+    "a start that a fault refused comes again where the model calls a tool": (
+        "SIG-HTTP-010", "WARN", [step("start", "s1"), REFUSED, tool("s1", "memory_search"), INJECTING], [(4, 2)],
+    ),
+    "a start that a fault refused comes again where the user compacts": (
+        "SIG-HTTP-010", "WARN", [step("start", "s1"), REFUSED, step("compact", "s1"), INJECTING], [(4, 2)],
+    ),
+    "a prompt that a fault refused comes again at the next turn": (
+        "SIG-HTTP-010", "WARN",
+        [step("start", "s1"), refused(prompt("k1", ALOUD)), step("prompt", "s1"),
+         answered(prompt("k1", ALOUD), inject="", memoryCount=0)], [(4, 2)],
+    ),
+    "an end that a fault refused comes again at the next turn": (
+        "SIG-HTTP-010", "WARN",
+        [step("end", "s1"), refused(call("session-end", "k1", ATLAS)), step("prompt", "s1"),
+         call("session-end", "k1", ATLAS)], [(4, 2)],
     ),
     "a start that a fault refused comes again at the next turn, when the fault is over": (
         "SIG-HTTP-010", "PASS", [step("start", "s1"), REFUSED, step("prompt", "s1"), INJECTING], [],
