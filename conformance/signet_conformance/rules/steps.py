@@ -54,12 +54,13 @@ def step_of(recording: Recording, hook: Call) -> StepMark | None:
     """
     now = step_before(recording, hook.seq)
     owner, asking = told_sessions(recording).get(hook.key), _asking_for(hook)
-    if now is None or owner is None or (now.session == owner and now.step in asking):
+    if owner is None:
         return now
-    asked = [mark for mark in recording.marks(StepMark) if mark.session == owner and mark.step in asking]
-    last = max((mark for mark in asked if mark.seq < hook.seq), key=lambda mark: mark.seq, default=None)
-    if last is None:
+    earlier = takewhile(lambda mark: mark.seq < hook.seq, recording.marks(StepMark))
+    asked = [mark for mark in earlier if mark.session == owner and mark.step in asking]
+    if not asked:
         return now
+    last = asked[-1]
     between = (other for other in recording.hooks_of[str(hook.key)] if last.seq < other.seq < hook.seq)
     return now if any(other.operation == hook.operation for other in between) else last
 
