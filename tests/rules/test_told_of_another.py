@@ -20,20 +20,22 @@ def test_recall_for_another_session_is_warned_of(tmp_path: Path, parent: str | N
     assert verdict(tmp_path, items, "SIG-REC-004") == expected
 
 
-def test_recall_that_comes_beside_that_of_the_step_is_not_blamed(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("session", "ahead", "asked"), [("s2", "k-1", "k-2"), ("s1", "k-2", "k-1")])
+def test_recall_that_comes_beside_that_of_the_step_is_not_blamed(
+    tmp_path: Path, session: str, ahead: str, asked: str
+) -> None:
     """A connector may look ahead for a session that has just had its turn, while another asks: no breach."""
     recalls = [
         {
             "request": {"method": "POST", "path": "/api/memory/recall", "body": {"query": "ledger", "sessionKey": key}},
             "response": {"status": 200, "body": {"results": []}},
         }
-        for key in ("k-1", "k-2")
+        for key in (ahead, asked)
     ]
     opened = [step("start"), hook("session-start"), step("start", "s2"), hook("session-start", "k-2")]
-    ahead, asked = recalls
-    items = [*opened, step("tool", "s2", tool="memory_search")]
-    assert verdict(tmp_path, [*items, ahead], "SIG-REC-004") == "WARN"
-    assert verdict(tmp_path, [*items, ahead, asked], "SIG-REC-004") == "PASS"
+    items = [*opened, step("tool", session, tool="memory_search")]
+    assert verdict(tmp_path, [*items, recalls[0]], "SIG-REC-004") == "WARN"
+    assert verdict(tmp_path, [*items, *recalls], "SIG-REC-004") == "PASS"
 
 
 @pytest.mark.parametrize(("projects", "expected"), [(("/a", "/b"), "WARN"), (("/a", "/a"), "PASS")])
