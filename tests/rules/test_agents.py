@@ -174,3 +174,17 @@ def test_projects_that_share_a_key(projects: Sequence[str], named: str, tmp_path
     judgement = judged(tmp_path, "SIG-SESS-001", items)
     assert judgement.verdict is Verdict.WARN
     assert named in judgement.message
+
+
+@pytest.mark.parametrize(
+    ("late", "verdict"),
+    [
+        (start("m"), Verdict.WARN),
+        (prompt("m"), Verdict.INCONCLUSIVE),
+        (hook("session-end", "m"), Verdict.INCONCLUSIVE),
+    ],
+)
+def test_sessions_that_share_a_key(late: Item, verdict: Verdict, tmp_path: Path) -> None:
+    """Those that were started with it: what else of a session comes in the step of another may be late."""
+    other = {"mark": "step", "data": {"step": "prompt", "session": "s2"}}
+    assert judged(tmp_path, "SIG-SESS-001", [step("m"), start("m"), other, late]).verdict is verdict

@@ -119,6 +119,14 @@ def test_end_of_an_unused_session_has_no_transcript_however_often_it_is_told(
     assert verdict(tmp_path, "SIG-END-003", *items) == expected
 
 
+def test_end_after_another_hook_is_not_told_again(tmp_path: Path) -> None:
+    """It is about what was said since the session was ended before; that was silent, this was not."""
+    silent = [step("end", "s1", 1), hook("session-end", "k-1")]
+    resumed = [step("resume", "s1", 2), step("prompt", "s1", 3), hook("session-checkpoint-extract", "k-1")]
+    items = [*STARTED, *silent, *resumed, step("end", "s1", 4), hook("session-end", "k-1")]
+    assert verdict(tmp_path, "SIG-END-003", *items) == "WARN"
+
+
 @pytest.mark.parametrize(("growing", "expected"), [(True, "INCONCLUSIVE"), (False, "WARN")])
 def test_session_may_be_ended_while_the_recording_still_grows(tmp_path: Path, growing: bool, expected: str) -> None:
     """What has not happened yet may still happen."""
