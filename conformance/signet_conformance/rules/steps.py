@@ -56,11 +56,12 @@ def step_of(recording: Recording, hook: Call) -> StepMark | None:
     owner, asking = told_sessions(recording).get(hook.key), _asking_for(hook)
     if owner is None:
         return now
-    earlier = takewhile(lambda mark: mark.seq < hook.seq, recording.marks(StepMark))
-    asked = [mark for mark in earlier if mark.session == owner and mark.step in asking]
-    if not asked:
+    steps = recording.marks(StepMark)
+    earlier = (steps[at] for at in reversed(range(bisect_left(steps, hook.seq, key=lambda mark: mark.seq))))
+    last = next((mark for mark in earlier if mark.session == owner and mark.step in asking), None)
+    # Most hooks come in the step that asked for them: nothing further is looked at for those.
+    if last is None or last is now:
         return now
-    last = asked[-1]
     between = (other for other in recording.hooks_of[str(hook.key)] if last.seq < other.seq < hook.seq)
     return now if any(other.operation == hook.operation for other in between) else last
 
