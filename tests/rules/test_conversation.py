@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,47 @@ def test_conversation_that_is_told_otherwise_is_warned_of(tmp_path: Path, told: 
 def test_conversation_that_is_told_in_another_form_passes(tmp_path: Path, told: str) -> None:
     """What was said counts, not how the transcript writes it."""
     assert verdict(tmp_path, ended(told, said(FIRST), said(SECOND))) == "PASS"
+
+
+@pytest.mark.parametrize(
+    "told",
+    ["[object Object],[object Object]", "undefined", "null", "<compressed>"],
+)
+def test_transcript_that_tells_nothing_is_warned_of(tmp_path: Path, told: str) -> None:
+    """Messages that were joined as objects are a text that is not blank, and no word of the conversation."""
+    assert verdict(tmp_path, ended(told, said(FIRST), said(SECOND))) == "WARN"
+
+
+@pytest.mark.parametrize(
+    ("told", "more"),
+    [
+        (json.dumps([{"role": "user", "content": FIRST[0]}, {"role": "assistant", "content": FIRST[1]}]), {}),
+        (f"- {FIRST[0].upper()}", {}),
+        ("[object Object]", {"transcriptPath": "/home/user/session.jsonl"}),
+        ("<redacted:1>", {}),
+    ],
+    ids=["one array", "a list", "a path beside it", "redacted"],
+)
+def test_transcript_of_another_shape_is_not_judged(tmp_path: Path, told: str, more: dict[str, str]) -> None:
+    """Where words of the conversation stand in it, or elsewhere, it tells something, in whatever shape."""
+    items = [step("start"), hook("session-start"), said(FIRST), said(SECOND), step("end")]
+    assert verdict(tmp_path, [*items, hook("session-end", transcript=told, **more)]) == "NOT-APPLICABLE"
+
+
+@pytest.mark.parametrize(
+    "between",
+    [[said(("Is it?", "It is."))], [said(FIRST), step("compact")], [said(("/status " + FIRST[0], FIRST[1]))]],
+    ids=["few words", "compacted", "command"],
+)
+def test_transcript_that_need_not_tell_anything_is_not_judged(tmp_path: Path, between: list[Item]) -> None:
+    """Where no turn has to be told, its words may be missing."""
+    assert verdict(tmp_path, ended("[object Object]", *between)) == "NOT-APPLICABLE"
+
+
+def test_transcript_that_tells_nothing_new_passes_over(tmp_path: Path) -> None:
+    """What an end before it told is told."""
+    items = [said(FIRST), step("pause"), hook("session-end", transcript=transcript(FIRST))]
+    assert verdict(tmp_path, ended("nothing new", *items)) == "PASS"
 
 
 AWAY = [

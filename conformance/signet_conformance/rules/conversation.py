@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -20,6 +21,10 @@ LONGEST_TEXT = 200
 """A longer text may be cut."""
 _SHORTEST_TEXT = 12
 """A shorter text says nothing of whose it is."""
+_WORD = re.compile(r"[a-z]{5,}")
+"""What stands in every spelling of a transcript alike: no escape and no markup breaks it."""
+_FEWEST_WORDS = 4
+"""Fewer such words might be missing by chance."""
 _FORGETS = OPENING | {StepName.COMPACT, StepName.PRE_COMPACTION, StepName.COMPACTION_COMPLETE}
 _REDACTION = "<redacted:"
 
@@ -52,8 +57,11 @@ class Conversations:
     def differences(self, transcript: Transcript) -> Sequence[Difference]:
         """What a transcript tells otherwise, the first of each kind; nothing where nobody can tell."""
         session = session_of(self._recording, transcript.call.key)
-        if session is None or session not in self._said or not transcript.turns:
+        if session is None or session not in self._said:
             return []
+        if not transcript.turns:
+            silent = self._tells_nothing(transcript, session)
+            return [] if silent is None else [silent]
         told = [(role, words_of(text)) for role, text in transcript.turns]
         own: Counter[Turn] = Counter()
         for name, said in self._said.items():
@@ -94,6 +102,28 @@ class Conversations:
                     f"the transcript leaves out or changes what the {whose} said", words, None, "left out"
                 )
         return None
+
+    def _tells_nothing(self, transcript: Transcript, session: str) -> Difference | None:
+        """What is no conversation at all, such as `[object Object]`: not a word of what was said stands in it.
+
+        A transcript of another shape that holds words of the conversation is not blamed, nor one beside a path.
+        """
+        body, whole = transcript.call.body, self._whole(transcript)
+        if (
+            transcript.call.operation != END
+            or text_or_none(body.get("transcript")) is None
+            or text_or_none(body.get("transcriptPath")) is not None
+            or _REDACTION in whole
+        ):
+            return None
+        owed = [*self._owed(transcript, session)]
+        words = {word for _, text in owed for word in _WORD.findall(text.casefold())}
+        if len(words) < _FEWEST_WORDS or any(word in whole.casefold() for word in words):
+            return None
+        return Difference(
+            "the transcript tells nothing of what was said", owed[0][1], text_or_none(body.get("transcript")),
+            "nothing told",
+        )  # fmt: skip
 
     def _cleared(self, transcript: Transcript, told: Sequence[Turn], session: str) -> Difference | None:
         """What was said before the user cleared the session, was told at its end, and is told under another key too.
