@@ -111,3 +111,28 @@ def test_one_folder_of_two_projects_is_told(tmp_path: Path, projects: Sequence[s
     ]
     (finding,) = judgement(tmp_path, items, "SIG-END-004").findings
     assert (finding.exchanges, finding.expected) == ((8,), f"the folder of {projects[1]}")
+
+
+@pytest.mark.parametrize(
+    ("cwd", "project", "started", "expected"),
+    [
+        ("acme-api", "/srv/acme-api", None, "WARN"),
+        ("./acme-api", "/srv/acme-api", None, "WARN"),
+        ("~/acme-api", "/srv/acme-api", None, "WARN"),
+        ("/root/acme-api", "/srv/acme-api", None, "PASS"),
+        ("C:\\acme-api", "/srv/acme-api", None, "PASS"),
+        ("\\\\host\\acme-api", "/srv/acme-api", None, "PASS"),
+        ("acme-api", "/srv/acme-api", "acme-api", "PASS"),
+        ("acme-api", "acme-api", None, "PASS"),
+        ("acme-api", None, None, "PASS"),
+    ],
+    ids=["its name", "relative", "of home", "elsewhere", "drive", "share", "started so", "asked so", "nobody knows"],
+)
+def test_folder_that_the_user_opened_is_an_absolute_path(
+    cwd: str, project: str | None, started: str | None, expected: str, tmp_path: Path
+) -> None:
+    """A name alone is no folder; where the session was started by that name, that is SIG-START-003's."""
+    opened = {} if project is None else {"project": project}
+    items = [step("start", **opened), hook("session-start", project=started)]
+    items += [step("end"), hook("session-end", cwd=cwd)]
+    assert judgement(tmp_path, items, "SIG-END-004").verdict == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from math import inf
 
@@ -35,6 +36,7 @@ from signet_conformance.rules.steps import (
 )
 from signet_conformance.trace.marks import StepName
 
+_ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
 _BOUNDARY_REASONS = frozenset(
     {
         "clear",
@@ -135,9 +137,18 @@ def working_directory_is_the_project(recording: Recording) -> Iterator[Outcome]:
                     expected=projects[call.key],
                     received=cwd,
                 )
-            elif (wanted := project_of_session(recording, call.key)) is not None and users.setdefault(
-                str(cwd), wanted
-            ) != wanted:
+            elif (wanted := project_of_session(recording, call.key)) is None:
+                yield PASS
+            elif call.key not in projects and _ABSOLUTE.match(wanted) and not _ABSOLUTE.match(str(cwd)):
+                yield warn(
+                    call,
+                    message="cwd is no absolute path: it is not the folder that the user opened the session in",
+                    pointer=in_body("cwd"),
+                    expected=f"the folder of {wanted}",
+                    received=cwd,
+                    fold="no absolute path",
+                )
+            elif users.setdefault(str(cwd), wanted) != wanted:
                 yield warn(
                     call,
                     message="cwd is the folder of a session that the user opened in another project",
