@@ -68,6 +68,11 @@ def said(session: str, text: str, reply: str = "Understood.") -> Item:
 
 
 INJECT = "# Memory\n\nExports run at night, and invoices are numbered per year.\n\nThe platform rota is paged."
+IN_ONE_LINE = " ".join(INJECT.split())
+INJECTING = {
+    **start("k1"),
+    "response": {"status": 200, "body": {"identity": {"name": "Agent"}, "memories": [], "inject": INJECT}},
+}
 
 
 def told_at_the_end(text: str, role: str = "user") -> Item:
@@ -252,6 +257,23 @@ FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
     ),
     "a part of it is not the whole": (
         "SIG-PROMPT-007", "PASS", [step("start"), INJECTING, told_at_the_end(INJECT[:60])], [],
+    ),
+    "it comes back in a transcript that writes each turn in one line": (
+        "SIG-PROMPT-007", "WARN",
+        [step("start"), INJECTING, call("session-end", "k1", ATLAS, transcript=f"Custom: {IN_ONE_LINE}\nUser: Who?")],
+        [(3, 2)],
+    ),
+    "a part of it in one line is not the whole": (
+        "SIG-PROMPT-007", "PASS",
+        [step("start"), INJECTING, call("session-end", "k1", ATLAS, transcript=f"Custom: {IN_ONE_LINE[:-8]}")], [],
+    ),
+    "words of it that run into each other are not it": (
+        "SIG-PROMPT-007", "PASS",
+        [step("start"), INJECTING, call("session-end", "k1", ATLAS, transcript=IN_ONE_LINE.replace(" ", ""))], [],
+    ),
+    "without marks it comes back in one line unseen": (
+        "SIG-PROMPT-007", "PASS",
+        [INJECTING, call("session-end", "k1", ATLAS, transcript=f"Custom: {IN_ONE_LINE}")], [],
     ),
     "without marks its line breaks are escaped": (
         "SIG-PROMPT-007", "PASS", [INJECTING, told_at_the_end(INJECT)], [],

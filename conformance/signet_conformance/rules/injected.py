@@ -57,10 +57,13 @@ def injected_text_stays_out(recording: Recording) -> Iterator[Outcome]:
     injects = injects_of(recording)
     if injects is None:
         return
+    in_one_line = _in_one_line(recording)
     for call, fields in _subjects(recording):
         if call.seq <= injects.since:
             continue
-        hit = next(((n, s) for n, v in fields if (s := injects.needles.first_in(v, before=call.seq)) is not None), None)
+        hit = _found(injects.needles, fields, call)
+        if hit is None and in_one_line is not None:
+            hit = _found(in_one_line, ((name, _one_line(text)) for name, text in fields), call)
         if hit is None:
             yield PASS
         else:
@@ -73,6 +76,28 @@ def injected_text_stays_out(recording: Recording) -> Iterator[Outcome]:
                 fold=hit[0],
             )
             yield replace(finding, exchanges=(call.seq, hit[1]))
+
+
+def _found(needles: Needles, fields: Iterable[tuple[str, str]], call: Call) -> tuple[str, int] | None:
+    """The first text of a call that holds what was injected before, by its name, and the number of the answer."""
+    found = ((name, needles.first_in(text, before=call.seq)) for name, text in fields)
+    return next(((name, seq) for name, seq in found if seq is not None), None)
+
+
+def _in_one_line(recording: Recording) -> Needles | None:
+    """The injected texts, each in one line, where steps are marked: some connectors write a turn of a transcript so."""
+    if not recording.is_held or not recording.marks(StepMark):
+        return None
+    since: dict[str, int] = {}
+    for seq, inject in _injecting(recording):
+        for text in map(_one_line, _recognisable(inject)):
+            if len(text) >= SHORTEST_INJECT:
+                since.setdefault(text, seq)
+    return Needles(since)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def injects_of(recording: Recording) -> Injects | None:
