@@ -141,3 +141,39 @@ def test_session_that_is_ended_late_is_told_while_the_recording_still_grows(tmp_
     items = [hook("session-start", "k-1"), hook("session-start", "k-2"), *late]
     trace = replace(build(tmp_path / "trace.jsonl", items), growing=True)
     assert judge(trace).judgements["SIG-END-010"].verdict == "WARN"
+
+
+SAID = "Which exports are due?"
+
+
+def begun_under_a_key(*, native_key: bool = True) -> list[Item]:
+    """A start without a key, as a plugin sends it when it is loaded, and one under the key of the session."""
+    told = [{"mark": "session_key", "data": {"session": "s1", "key": "k-1"}}] if native_key else []
+    return [hook("session-start", ""), step("start", "s1", 0), hook("session-start", "k-1"), *told]
+
+
+@pytest.mark.parametrize(
+    ("begun", "said", "expected"),
+    [
+        (begun_under_a_key(), [hook("user-prompt-submit", "", userMessage=SAID)], "FAIL"),
+        (begun_under_a_key(native_key=False), [hook("user-prompt-submit", "", userMessage=SAID)], "INCONCLUSIVE"),
+        (begun_under_a_key(), [hook("user-prompt-submit", "", userMessage="A title for it")], "INCONCLUSIVE"),
+        (
+            begun_under_a_key(),
+            [hook("user-prompt-submit", "k-1", userMessage=SAID), hook("user-prompt-submit", "", userMessage=SAID)],
+            "PASS",
+        ),
+        (
+            [*begun_under_a_key(), hook("session-end", "k-1")],
+            [hook("user-prompt-submit", "", userMessage=SAID)],
+            "INCONCLUSIVE",
+        ),
+    ],
+    ids=["the turn", "whose key it is is not told", "another text", "beside the turn", "ended before"],
+)
+def test_turn_of_a_session_that_was_started_under_a_key_has_it(
+    tmp_path: Path, begun: list[Item], said: list[Item], expected: str
+) -> None:
+    """That a plugin starts without a key when it is loaded excuses no turn of a session that it starts with one."""
+    items = [*begun, mark("step", step="prompt", session="s1", index=1, text=SAID), *said]
+    assert verdict(tmp_path, "SIG-PROMPT-005", *items) == expected

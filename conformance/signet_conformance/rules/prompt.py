@@ -16,6 +16,7 @@ from signet_conformance.rules.steps import (
     is_sessionless,
     prompt_steps,
     session_of,
+    told_sessions,
 )
 from signet_conformance.rules.transcripts import pairs_of
 from signet_conformance.rules.turns import plain
@@ -209,6 +210,16 @@ def prompt_uses_a_started_key(recording: Recording) -> Iterator[Outcome]:
 def _keyless(recording: Recording, call: Call, any_started: bool, first_keyless: int | None) -> Iterator[Outcome]:
     if is_sessionless(recording, call):
         yield undecided(call, message="without a key, in a turn that the harness knows no session of")
+    elif any_started and (start := _start_of_its_turn(recording, call)) is not None:
+        yield fail(
+            call,
+            start,
+            message="without a key, in a turn of a session that was started under one",
+            pointer=in_body("sessionKey"),
+            expected=str(start.key),
+            received=call.body.get("sessionKey"),
+            fold="keyless turn",
+        )
     elif first_keyless is not None and first_keyless < call.seq:
         if any_started:
             yield undecided(call, message="without a key, after a start without one: whose it is cannot be seen")
@@ -222,6 +233,20 @@ def _keyless(recording: Recording, call: Call, any_started: bool, first_keyless:
             expected="the key of the started session",
             received=call.body.get("sessionKey"),
         )
+
+
+def _start_of_its_turn(recording: Recording, call: Call) -> Call | None:
+    """The start, under a key, of the session whose turn marks say a prompt without a key tells; None where none do.
+
+    Only what the user said there, told under no key of the session beside it, is a turn of that session.
+    """
+    turn = next((step for step in prompt_steps(recording) if any(call.seq == each.seq for each in step.prompts)), None)
+    if turn is None or turn.mark.session is None or not _says_what_was_said(call, turn):
+        return None
+    if any(each.key is not None for each in turn.prompts):
+        return None
+    started = (c for c in recording.of(START) if c.seq < call.seq and recording.is_open(c.key, call.seq))
+    return next((c for c in started if told_sessions(recording).get(c.key) == turn.mark.session), None)
 
 
 def unknown_session_is_started(recording: Recording) -> Iterator[Outcome]:
