@@ -74,6 +74,40 @@ def test_handler_that_throws_stops_no_turn(runtime: str, made: Made, tmp_path: P
     assert "a plugin that throws" in noted["thrown"]
 
 
+@pytest.mark.parametrize(
+    ("mode", "takes_place", "lost"),
+    [
+        ("throws-at-the-message", False, [True]),
+        ("throws-at-the-system", False, [None, True]),
+        ("throws-at-the-title", True, [None]),
+    ],
+)
+def test_plugin_of_opencode_that_throws_loses_the_turn(
+    mode: str, takes_place: bool, lost: list[bool | None], runtime: str, made: Made, tmp_path: Path
+) -> None:
+    """OpenCode awaits what its plugins do to a turn and catches nothing; the title of a session is no turn."""
+    target = made("opencode", mode=mode, module=str(FIXTURES / "opencode_plugin.mjs"), runtime=runtime)
+    _, turn = performed(target, tmp_path / "home", [START, PROMPT])
+    assert turn["turn"] is takes_place
+    assert [call.get("lost") for call in turn["calls"] if "thrown" in call] == lost
+
+
+@pytest.mark.parametrize(
+    ("mode", "requirement"),
+    [
+        ("throws-at-the-message", "SIG-LOAD-001"),
+        ("throws-at-the-system", "SIG-LOAD-001"),
+        ("throws-at-compacting", None),
+    ],
+)
+def test_plugin_of_opencode_that_loses_turns_is_found_out(
+    mode: str, requirement: str | None, made: Made, broken: Broken
+) -> None:
+    """A handler takes a turn away; what becomes of a compaction nobody knows."""
+    target = made("opencode", mode=mode, module=str(FIXTURES / "opencode_plugin.mjs"), runtime="node")
+    assert (broken(target, ("compaction",)).get("SIG-LOAD-001") is Verdict.FAIL) is (requirement is not None)
+
+
 def test_handler_that_throws_is_noted(runtime: str, made: Made, broken: Broken, tmp_path: Path) -> None:
     """The error that keeps a connector from sending anything is what a reader sees, with its place in the code."""
     broken(made("openclaw", mode="throws", module=MODULE, runtime=runtime), ("plain", "daemon-refuses"))

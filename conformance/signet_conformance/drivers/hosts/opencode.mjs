@@ -9,6 +9,9 @@ import { Calls, compaction, keepBack, performerOf, pick, Sessions, useTool } fro
 const MODEL = { providerID: "scripted", modelID: "scripted-model" };
 const SYSTEM_PROMPT = "You are opencode, an interactive CLI tool.";
 
+/** OpenCode awaits these and catches nothing: what a plugin throws there reaches the user in place of an answer. */
+const OF_A_TURN = new Set(["chat.message", "experimental.chat.messages.transform", "experimental.chat.system.transform"]);
+
 const identifier = (kind) => `${kind}_${randomBytes(13).toString("hex")}`;
 
 class Server {
@@ -56,11 +59,13 @@ class Server {
     return { client, project, directory, worktree: directory, serverUrl, $: globalThis.Bun?.$, experimental_workspace: undefined };
   }
 
-  async #hook(session, name, bag, output) {
+  /** What a plugin's hook made of the output; undefined where it threw, and the user's turn is lost with it. */
+  async #hook(session, name, bag, output, { ofTurn = OF_A_TURN.has(name) } = {}) {
     const handler = (await this.#instance(session.directory))[name];
     const members = this.#face.hooks[name];
-    if (handler !== undefined && members !== undefined) await this.#calls.call(name, handler, pick(bag, members), output);
-    return output;
+    if (handler === undefined || members === undefined) return output;
+    await this.#calls.call(name, handler, pick(bag, members), output);
+    return ofTurn && this.#calls.lost() ? undefined : output;
   }
 
   async #event(session, type, more = {}) {
@@ -103,40 +108,46 @@ class Server {
     const { id: sessionID } = session;
     const message = { id: identifier("msg"), role: "user", sessionID, time: { created: Date.now() }, agent: "build", model: MODEL };
     const parts = [{ id: identifier("prt"), sessionID, messageID: message.id, type: "text", text: step.text }];
-    await this.#hook(session, "chat.message", { sessionID, model: MODEL, messageID: message.id }, { message, parts });
+    const bag = { sessionID, model: MODEL, messageID: message.id };
+    if ((await this.#hook(session, "chat.message", bag, { message, parts })) === undefined) return { turn: false };
     this.#messages.get(sessionID).push({ info: message, parts });
     session.said = (session.said ?? 0) + 1;
     await this.#event(session, "message.updated", { info: message });
     await this.#event(session, "session.status", { status: { type: "busy" } });
     const system = await this.#callModel(session, step.session);
+    if (system === undefined) {
+      await this.#idle(session);
+      return { turn: false };
+    }
     session.turn = { reply: step.reply ?? "Understood.", name: step.session };
     if (!step.more) await this.#endTurn(session);
     return { turn: true, injected: system.filter((text) => text !== SYSTEM_PROMPT).join("\n") };
   }
 
-  async #system(session) {
+  async #system(session, ofTurn) {
     const model = { id: MODEL.modelID, providerID: MODEL.providerID };
     const output = { system: [SYSTEM_PROMPT] };
-    await this.#hook(session, "experimental.chat.system.transform", { sessionID: session.id, model }, output);
-    return output.system;
+    const bag = { sessionID: session.id, model };
+    return (await this.#hook(session, "experimental.chat.system.transform", bag, output, { ofTurn }))?.system;
   }
 
-  /** What the plugin is asked before each call of the model. */
-  async #prepared(session) {
+  /** What the plugin is asked before each call of the model; undefined where the user's turn is lost with it. */
+  async #prepared(session, ofTurn) {
     const messages = structuredClone(this.#messages.get(session.id));
-    await this.#hook(session, "experimental.chat.messages.transform", {}, { messages });
+    const heard = await this.#hook(session, "experimental.chat.messages.transform", {}, { messages }, { ofTurn });
+    if (heard === undefined) return undefined;
     if (session.title === undefined) {
       // The title generator asks the model first, and takes what a plugin has ready for the next call.
-      await this.#system(session);
+      await this.#system(session, false);
       session.title = "A session";
       await this.#event(session, "session.updated", { info: this.#info(session) });
     }
-    return this.#system(session);
+    return this.#system(session, ofTurn);
   }
 
-  async #callModel(session, name) {
-    const system = await this.#prepared(session);
-    await modelTurn(name);
+  async #callModel(session, name, ofTurn = true) {
+    const system = await this.#prepared(session, ofTurn);
+    if (system !== undefined) await modelTurn(name);
     return system;
   }
 
@@ -181,7 +192,10 @@ class Server {
       return output.output;
     });
     // The turn's own call of the model goes on with what the tool gave back.
-    if (session.turn !== undefined) await this.#prepared(session);
+    if (session.turn !== undefined && (await this.#prepared(session, true)) === undefined) {
+      session.turn = undefined;
+      await this.#idle(session);
+    }
     return answer;
   }
 
@@ -197,7 +211,7 @@ class Server {
   async compactionComplete(step) {
     const session = this.#sessions.of(step);
     compaction.end(session);
-    await this.#callModel(session, step.session);
+    await this.#callModel(session, step.session, false);
     await this.#answer(session, step.summary ?? "", { summary: true, mode: "compaction" });
     await this.#event(session, "session.compacted");
     await this.#event(session, "session.status", { status: { type: "busy" } });

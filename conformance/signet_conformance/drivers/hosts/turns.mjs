@@ -42,6 +42,14 @@ export class Calls {
     this.#catches = catches;
   }
 
+  /** Whether the last call threw, of a harness that is known to catch nothing there: the user's turn is lost with it. */
+  lost() {
+    const last = this.#calls.at(-1);
+    if (last?.thrown === undefined) return false;
+    last.lost = true;
+    return true;
+  }
+
   /** Call one handler; what it throws, and a budget it outruns, is noted and never stops the turn. */
   async call(event, handler, ...args) {
     const start = performance.now();
