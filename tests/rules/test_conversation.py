@@ -118,6 +118,8 @@ AWAY = [
         ([said((f"Question number {n}?", f"Answer number {n}.")) for n in range(12)], True),
         ([said((f"Question number {n}?", f"Answer number {n}.")) for n in range(11)], False),
         ([said(FIRST), {"mark": "skipped", "data": {"index": 1, "reason": "the host keeps it"}}], True),
+        ([said(FIRST), {"mark": "handler", "data": {"index": 1, "outcome": "thrown", "lost": True}}], True),
+        ([said(FIRST), {"mark": "handler", "data": {"index": 1, "outcome": "thrown", "lost": False}}], False),
     ],
     ids=[
         "compacted",
@@ -132,6 +134,8 @@ AWAY = [
         "many",
         "not so many",
         "skipped",
+        "lost",
+        "caught",
     ],
 )
 def test_turn_that_may_be_left_out(tmp_path: Path, before: list[Item], spared: bool) -> None:

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from signet_conformance.facts import END, Recording, text_or_none
 from signet_conformance.rules.disturbed import disturbed_between
+from signet_conformance.rules.handlers import lost_turns
 from signet_conformance.rules.steps import OPENING, are_related, session_of, start_was_disturbed, step_before, step_end
 from signet_conformance.rules.transcripts import Transcript, transcripts_of
 from signet_conformance.rules.turns import Turn, names_a_speaker, plain
@@ -45,6 +46,8 @@ class Conversations:
         self._recording = recording
         self._steps = recording.marks(StepMark)
         self._skipped = {mark.index for mark in recording.marks(SkippedMark)}
+        # A turn that a handler took away has no answer.
+        self._skipped |= {turn.step.index for turn in lost_turns(recording)}
         self._said: dict[str, Counter[Turn]] = {}
         for mark in self._steps:
             if mark.session is None:
