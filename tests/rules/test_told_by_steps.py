@@ -69,10 +69,6 @@ def said(session: str, text: str, reply: str = "Understood.") -> Item:
 
 INJECT = "# Memory\n\nExports run at night, and invoices are numbered per year.\n\nThe platform rota is paged."
 IN_ONE_LINE = " ".join(INJECT.split())
-INJECTING = {
-    **start("k1"),
-    "response": {"status": 200, "body": {"identity": {"name": "Agent"}, "memories": [], "inject": INJECT}},
-}
 
 
 def told_at_the_end(text: str, role: str = "user") -> Item:
