@@ -58,6 +58,7 @@ PRE = hook("pre-compaction")
 PROBE = {"request": {"method": "GET", "path": "/health"}}
 POLICY = {"request": {"method": "GET", "path": "/api/marketplace/mcp/policy"}}
 UNHEARD = {**prompt(), "response": None}
+LOADED = mark("loaded", ok=True)
 CLOSED, OPENED = mark("fault", kind="refuse", on=True), mark("fault", kind="refuse", on=False)
 RESET_ON, RESET_OFF = mark("fault", kind="reset", on=True), mark("fault", kind="reset", on=False)
 SLOW, QUICK = mark("fault", kind="delay", on=True), mark("fault", kind="delay", on=False)

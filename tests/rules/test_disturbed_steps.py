@@ -15,6 +15,7 @@ from signet_conformance.trace.marks import StepName
 
 from .step_items import (
     CLOSED,
+    LOADED,
     OPENED,
     PRE,
     QUICK,
@@ -73,6 +74,10 @@ def test_a_start_that_may_be_lost(items: Sequence[Item], lost: bool, recorded: A
         ([CLOSED, step("end"), OPENED, start("k2")], True),
         ([CLOSED, step("end"), OPENED, step("start", "s2"), start("k2")], False),
         ([CLOSED, step("end"), OPENED, step("start", "s2"), UNHEARD], True),
+        ([CLOSED, step("end"), OPENED, step("start", "s2"), LOADED, start("k2")], True),
+        ([CLOSED, step("end"), OPENED, step("start", "s2"), LOADED, step("prompt", "s2"), prompt("k2")], True),
+        ([CLOSED, step("end"), OPENED, step("resume"), LOADED, start()], True),
+        ([CLOSED, step("end"), OPENED, step("start", "s2"), start("k2"), step("start", "s3"), LOADED], False),
         ([step("end"), CLOSED, OPENED], False),
         ([CLOSED, step("end", "s2"), OPENED], False),
         ([CLOSED, step("prompt"), OPENED], False),
@@ -82,7 +87,7 @@ def test_a_start_that_may_be_lost(items: Sequence[Item], lost: bool, recorded: A
     ],
 )
 def test_an_end_that_may_be_lost(since: Sequence[Item], lost: bool, recorded: Any) -> None:
-    """Nothing listened when the user ended the session last, and no later step brought a request."""
+    """Nothing listened when the user ended the session last, and no later step brought a request of its program."""
     recording = recorded(step("start"), start(), *since)
     assert end_may_be_lost(recording, "k1") is lost
     assert end_may_be_lost(recording, "k9") is False

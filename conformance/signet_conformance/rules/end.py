@@ -205,7 +205,7 @@ def _excuse(recording: Recording, start: Call, *, ended: bool) -> str | None:
     if outage_lasts(recording) and not ended:
         return "the daemon was away until the recording's end"
     if end_may_be_lost(recording, str(start.key)):
-        return "nothing listened when the user ended it, nor was anything sent later"
+        return "nothing listened when the user ended it, nor did its program send anything later"
     if stopped_between(recording, recording.hooks_of[str(start.key)][-1].seq, inf, start.key):
         return "the host stopped a hook of it at its timeout, after the last that was sent"
     return "the scenario was broken off" if broken_off(recording) else None

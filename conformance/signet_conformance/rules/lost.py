@@ -12,12 +12,13 @@ from signet_conformance.facts import (
     Recording,
 )
 from signet_conformance.rules.disturbed import held_up_between
-from signet_conformance.rules.steps import openings, session_of, step_before, step_end
+from signet_conformance.rules.steps import last_opening, openings, session_of, step_before, step_end
 from signet_conformance.trace.marks import (
     TIMED_OUT,
     FaultMark,
     HandlerMark,
     KitMark,
+    LoadedMark,
     OutageMark,
     StepMark,
     StepName,
@@ -112,14 +113,27 @@ def lost_start(recording: Recording, call: Call) -> str | None:
 
 
 def end_may_be_lost(recording: Recording, key: str) -> bool:
-    """Whether nothing listened when the user ended the session of a key, and nothing was sent in a later step."""
+    """Whether nothing listened when the user ended the session of a key, and its program sent nothing in a later step.
+
+    What a program sends that was started for a later session tells nothing: the one that owes the end is gone.
+    """
     session = session_of(recording, key)
     steps = recording.marks(StepMark)
     ended = [mark for mark in steps if session is not None and mark.session == session and mark.step == StepName.END]
     if not ended or not closed_between(recording, ended[-1].seq, step_end(recording, ended[-1])):
         return False
     later = next((mark.seq for mark in steps if mark.seq > ended[-1].seq), inf)
-    return not any(call.seq > later and call.delivered for call in recording.calls)
+    calls = (call for call in recording.calls if call.seq > later and call.delivered)
+    return all(_is_of_a_later_program(recording, call, ended[-1]) for call in calls)
+
+
+def _is_of_a_later_program(recording: Recording, call: Call, ended: StepMark) -> bool:
+    """Whether the session of a call was opened after a step, by a program that was started for it."""
+    step = step_before(recording, call.seq)
+    opened = None if step is None else last_opening(recording, step)
+    if opened is None or opened[0] < ended.seq:
+        return False
+    return any(opened[0] < mark.seq < opened[1] for mark in recording.marks(LoadedMark))
 
 
 def end_is_owed(recording: Recording, call: Call, kind: StepName) -> bool:
