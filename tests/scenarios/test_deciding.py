@@ -24,6 +24,8 @@ COMPACTIONS = {
     "after-compaction",
     "slow-after-compaction",
     "daemon-409-at-start",
+    "daemon-busy",
+    "daemon-not-json",
 }
 
 
@@ -46,7 +48,7 @@ COMPACTIONS = {
                 "sub-agent",
             }
             | {"clear", "compaction", "resume", "daemon-refuses-save", "daemon-limits", "daemon-busy", "daemon-denies"}
-            | {"daemon-not-json"},
+            | {"daemon-not-json", "search-of-sessions"},
         ),
     ],
 )
