@@ -82,6 +82,16 @@ def test_summary_under_the_key_of_another_session_is_warned_of(
     assert verdict(tmp_path, [*begun, *other, *told], "SIG-CMP-002") == "PASS"
 
 
+@pytest.mark.parametrize(("left", "expected"), [("All is said", "PASS"), ("All was said", "WARN")])
+def test_short_summary_of_another_session_says_nothing(tmp_path: Path, left: str, expected: str) -> None:
+    """Fewer than twelve characters stand in many a summary; here of one that the program began by itself."""
+    opened = [step("start"), hook("session-start"), step("start", "s2"), hook("session-start", "k-2")]
+    other = [step("compact", "s2", summary=left), hook("pre-compaction", "k-2")]
+    told = [hook("compaction-complete", "k-2", summary=left), said(FIRST), hook("pre-compaction")]
+    items = [native("s1", "k-1"), native("s2", "k-2"), *opened, *other, *told]
+    assert verdict(tmp_path, [*items, hook("compaction-complete", summary=f"{left} of it.")], "SIG-CMP-002") == expected
+
+
 @pytest.mark.parametrize(("marked", "expected"), [(True, "PASS"), (False, "WARN")])
 def test_two_turns_with_one_reply_are_no_late_submission(tmp_path: Path, marked: bool, expected: str) -> None:
     """A prompt that marks show before its own turn is not taken for one that the transcript shows answered."""

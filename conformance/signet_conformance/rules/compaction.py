@@ -10,6 +10,7 @@ from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.lost import lost_between, lost_start
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.rules.steps import are_related, session_of, told_sessions
+from signet_conformance.rules.turns import SHORTEST_TEXT
 from signet_conformance.trace.marks import StepMark
 
 
@@ -181,7 +182,7 @@ def summary_is_what_is_left(recording: Recording) -> Iterator[Outcome]:
             and (words := words_of(told))
         ]
         wanted = {words for mark, words in left if mark.session == session and mark.seq > since}
-        foreign = [mark.session for mark, words in left if words in sent]
+        foreign = [mark.session for mark, words in left if words in sent and len(words) >= SHORTEST_TEXT]
         is_told = call.key in told_sessions(recording)
         if is_told and not wanted and foreign and not any(are_related(recording, session, other) for other in foreign):
             yield warn(
