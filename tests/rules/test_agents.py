@@ -188,3 +188,25 @@ def test_sessions_that_share_a_key(late: Item, verdict: Verdict, tmp_path: Path)
     """Those that were started with it: what else of a session comes in the step of another may be late."""
     other = {"mark": "step", "data": {"step": "prompt", "session": "s2"}}
     assert judged(tmp_path, "SIG-SESS-001", [step("m"), start("m"), other, late]).verdict is verdict
+
+
+def native(session: str, key: str) -> Item:
+    """What the driver told of the native id of a session."""
+    return {"mark": "session_key", "data": {"session": session, "key": key}}
+
+
+@pytest.mark.parametrize(
+    ("told", "verdict"),
+    [
+        ([native("s1", "k1"), native("s2", "k2")], Verdict.PASS),
+        ([native("s1", "k1"), native("s2", "k3")], Verdict.WARN),
+        ([native("s2", "k1"), native("s1", "k2")], Verdict.WARN),
+        ([native("s2", "k2")], Verdict.WARN),
+        ([native("s1", "k1"), native("s2", "k2"), native("s2", "k1")], Verdict.WARN),
+    ],
+)
+def test_session_that_is_started_again_late(told: Sequence[Item], verdict: Verdict, tmp_path: Path) -> None:
+    """In a turn of another, which has a key of its own already: no session shares a key with it."""
+    second, turn = ({"mark": "step", "data": {"step": kind, "session": "s2"}} for kind in ("start", "prompt"))
+    items = [*told, step("m"), start("m"), second, start("m", "k2"), turn, start("m")]
+    assert judged(tmp_path, "SIG-SESS-001", items).verdict is verdict

@@ -23,7 +23,7 @@ from signet_conformance.facts import (
     text_or_none,
 )
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import marked_agent, step_of
+from signet_conformance.rules.steps import marked_agent, step_of, told_sessions
 from signet_conformance.trace.marks import StepName
 
 CONSTANT_KEYS = frozenset({"hermes-default", "default", "main", "session", "unknown", "none", "null", "undefined"})
@@ -215,9 +215,25 @@ def _sessions_started(recording: Recording, hooks: Iterable[Call]) -> dict[str, 
     started: dict[str, Call] = {}
     for call in hooks:
         step = step_of(recording, call) if call.operation == START else None
-        if step is not None and step.session is not None and step.step in (StepName.START, StepName.PROMPT):
+        if step is None or step.session is None or step.step not in (StepName.START, StepName.PROMPT):
+            continue
+        if not _has_a_key_of_its_own(recording, step.session, call):
             started.setdefault(step.session, call)
     return dict(reversed(started.items()))
+
+
+def _has_a_key_of_its_own(recording: Recording, session: str, start: Call) -> bool:
+    """Whether a start is of another session, by its told key, and that of the step was started with the key told of it.
+
+    A connector may start its session again, late, in the step of another.
+    """
+    told = told_sessions(recording)
+    if told.get(start.key, session) == session:
+        return False
+    own = (key for key, owner in told.items() if owner == session and key is not None)
+    return any(
+        hook.operation == START and hook.seq < start.seq for key in own for hook in recording.hooks_of.get(key, ())
+    )
 
 
 def _first_with(member: str, hooks: Iterable[Call]) -> dict[str, Call]:
