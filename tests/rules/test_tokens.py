@@ -34,6 +34,10 @@ BODIES: Mapping[str, tuple[str, Any, str]] = {
     "a member before what a person wrote": ("FAIL", {"project": TOKEN, "userMessage": TOKEN}, "/project of the body"),
     "a member after what a person wrote": ("FAIL", {"userMessage": TOKEN, "project": TOKEN}, "/project of the body"),
     "the first of two that a person wrote": ("INCONCLUSIVE", {"content": [TOKEN, "x", TOKEN]}, "of the body"),
+    "a tool's reason": ("INCONCLUSIVE", {"reason": f"it holds {TOKEN}"}, "/reason of the body"),
+    "a tool's command": ("INCONCLUSIVE", {"command": f"curl -H 'A: {TOKEN}'"}, "/command of the body"),
+    "what an MCP tool is given": ("INCONCLUSIVE", {"params": {"arguments": {"a": TOKEN}}}, "/params/arguments/a of"),
+    "what a marketplace tool is given": ("INCONCLUSIVE", {"args": {"a": [TOKEN]}}, "/args/a/0 of the body"),
     "a web token": ("FAIL", {"project": f"at {JWT}"}, "/project of the body"),
     "a web token after half of one": ("FAIL", {"project": f"eyJhbGciOiJIUzI1NiJ9 {JWT}"}, "/project of the body"),
 }
@@ -43,9 +47,21 @@ BODIES: Mapping[str, tuple[str, Any, str]] = {
 def test_a_token_in_a_body(name: str, tmp_path: Path) -> None:
     """Breaches come before what a person or a model may have written, and the place is told."""
     verdict, body, place = BODIES[name]
-    judgement = token_judgement(tmp_path, body)
+    judgement = token_judgement(tmp_path, body, path="/api/secrets/exec")
     assert (judgement.verdict, judgement.message) == (Verdict(verdict), judgement.message)
     assert place in judgement.message
+
+
+def test_a_hook_has_no_tool(tmp_path: Path) -> None:
+    """The reason of an end is the connector's own word."""
+    assert token_judgement(tmp_path, {"reason": TOKEN}).verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize(("name", "verdict"), [("reason", "INCONCLUSIVE"), ("id", "FAIL")])
+def test_a_token_in_a_parameter(name: str, verdict: str, tmp_path: Path) -> None:
+    """A model gives a reason, in a query too."""
+    sent = {"method": "DELETE", "path": "/api/memory/m-1", "query": {name: TOKEN}}
+    assert token_judgement(tmp_path, **sent).verdict is Verdict(verdict)
 
 
 @pytest.mark.parametrize("half", ["eyJhbGciOiJIUzI1NiJ9", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0", "eyJ.a.b"])

@@ -125,6 +125,8 @@ _SPOKEN = frozenset(
     {"userMessage", "userPrompt", "lastAssistantMessage", "transcript", "summary", "content", "query", "q"}
 )
 """Members and parameters that hold what a person or a model wrote."""
+_OF_TOOLS = frozenset({"args", "arguments", "command", "reason"})
+"""Those that hold what a model gave a tool, in requests that are no hooks."""
 _IDENTIFYING = ("x-signet-", "x-api-key", "x-auth")
 """How the headers begin that tell a daemon who calls: a secret in another one was redacted for what it is."""
 _REDACTED = re.compile(r"<redacted:\d+>")
@@ -148,12 +150,13 @@ def _stray_token(call: Call, own: Callable[[], frozenset[str]]) -> _Stray | None
 
 def _stray_tokens(call: Call, own: Callable[[], frozenset[str]]) -> Iterator[_Stray]:
     request = call.exchange.request
+    free = _SPOKEN if call.is_hook else _SPOKEN | _OF_TOOLS
     for path in dict.fromkeys((request.path, unquote(request.path))):
         for token in _tokens_in(path):
             yield _Stray(token, "/request/path", "the path")
     for name, value in request.query:
         for token in (*_tokens_in(name), *_tokens_in(value)):
-            yield _Stray(token, "/request/query", f"the query parameter {name[:40]}", name in _SPOKEN)
+            yield _Stray(token, "/request/query", f"the query parameter {name[:40]}", name in free)
     for name, value in request.headers:
         if name.lower() != "authorization":
             for token in _tokens_in(value):
@@ -168,7 +171,7 @@ def _stray_tokens(call: Call, own: Callable[[], frozenset[str]]) -> Iterator[_St
         for token in _tokens_in(text):
             unreadable = meant_as_json and not is_json and bool(_REDACTED.fullmatch(token)) and token not in own()
             names = pointer.split("/")
-            spoken = not _SPOKEN.isdisjoint(names) and names[-1] != text
+            spoken = not free.isdisjoint(names) and names[-1] != text
             place = f"{pointer[:80]} of the body" if pointer else "the body"
             yield _Stray(token, f"/request/body/{kind}{pointer}", place, spoken, unreadable)
 
