@@ -64,6 +64,28 @@ def test_clear_that_met_nobody_listening_is_told_at_the_end(tmp_path: Path, away
     assert verdict(tmp_path, "SIG-END-009", *STARTED, *cleared, *closing) == expected
 
 
+CLEARED = [hook("session-end", "k-1", reason="clear"), hook("session-start", "k-1", source="clear")]
+LOGOUT = hook("session-end", "k-1", reason="exit")
+
+
+@pytest.mark.parametrize(
+    ("before", "told", "expected"),
+    [
+        ([step("clear", "s1", 1)], [*CLEARED, LOGOUT], "PASS"),
+        ([step("clear", "s1", 1)], CLEARED, "FAIL"),
+        ([step("clear", "s1", 1)], [*CLEARED, CLEARED[0]], "FAIL"),
+        ([step("clear", "s1", 1)], [*CLEARED, step("resume", "s1", 3), LOGOUT], "FAIL"),
+        ([step("clear", "s1", 1), *CLEARED], [*CLEARED, LOGOUT], "FAIL"),
+        ([step("clear", "s2", 1)], [*CLEARED, LOGOUT], "FAIL"),
+        ([step("clear", "s1", 1)], [*CLEARED, step("end", "s2", 3), hook("session-end", "k-2")], "FAIL"),
+    ],
+    ids=["late", "alone", "twice", "resumed", "told at the clear", "of another", "another's"],
+)
+def test_end_of_a_clear_may_come_late(tmp_path: Path, before: list[Item], told: list[Item], expected: str) -> None:
+    """In the step of the user's own end, which has an end of its own, where none came at the clear."""
+    assert verdict(tmp_path, "SIG-END-009", *STARTED, *before, step("end", "s1", 2), *told) == expected
+
+
 @pytest.mark.parametrize(("away", "expected"), [(True, "PASS"), (False, "WARN")])
 def test_end_that_met_nobody_listening_is_told_at_a_clear(tmp_path: Path, away: bool, expected: str) -> None:
     """The first end and start in a clear's step may make up for an earlier end; the last start says that it is one."""

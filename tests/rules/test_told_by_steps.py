@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from signet_conformance.engine import judge
-from tests.rules.step_items import CLOSED, OPENED, Item, end, step
+from tests.rules.step_items import CLOSED, OPENED, Item, end, mark, step
 from tests.support.case_traces import build
 
 ATLAS, BEACON = "atlas-agent", "beacon-agent"
@@ -91,6 +91,7 @@ INJECTING = answered(start("k1"), identity={"name": "Agent"}, memories=[], injec
 REFUSED = {**start("k1", status=401), "fault": {"kind": "status"}}
 MODEL = {"mark": "model", "data": {"session": "s1"}}
 TWO = [step("start", "s1", agent=ATLAS), start("k1"), step("start", "s2", agent=BEACON), start("k2", BEACON)]
+NATIVE = [mark("session_key", session="s1", key="k1"), mark("session_key", session="s2", key="k2")]
 NO_RECALL, NO_SEARCH = (refused(each, None) for each in (recall("k1", ATLAS), call("recall", "k1", ATLAS, query="x")))
 ALOUD = "How do exports run, and when?"
 FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
@@ -316,6 +317,39 @@ FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
         "SIG-START-006", "PASS",
         [*TWO[:2], step("clear"), call("session-end", "k1", ATLAS, reason="clear"), said("s1", ALOUD),
          start("k1", source="startup")], [],
+    ),
+    "one whose start comes late, in the step in which another session is cleared": (
+        "SIG-START-006", "PASS",
+        [*NATIVE, *TWO, step("end"), end("k1"), step("resume"), step("clear", "s2"), start("k1", source="startup")], [],
+    ),
+    "one that was cleared, and whose start comes late in the step of another": (
+        "SIG-START-006", "WARN",
+        [*NATIVE, *TWO, step("clear"), step("end", "s2"), end("k1"), start("k1", source="startup")], [(10, 9)],
+    ),
+    "one that was not cleared, and whose start comes late in the step of another": (
+        "SIG-START-006", "PASS",
+        [*NATIVE, *TWO, step("clear", index=3), {"mark": "skipped", "data": {"index": 3, "reason": "no such command"}},
+         step("end", "s2"), end("k1"), start("k1", source="startup")], [],
+    ),
+    "one that was resumed and cleared at once, and whose start comes late": (
+        "SIG-START-006", "PASS",
+        [*TWO[:2], step("end"), end("k1"), step("resume"), step("clear"), start("k1", source="resume"),
+         call("session-end", "k1", ATLAS, reason="clear"), start("k1", source="startup")], [],
+    ),
+    "one that was resumed and cleared at once, of which nothing says so": (
+        "SIG-START-006", "WARN",
+        [*TWO[:2], step("end"), end("k1"), step("resume"), step("clear"), start("k1", source="resume"),
+         end("k1"), start("k1", source="startup")], [(7, 4), (9, 8)],
+    ),
+    "one that was resumed and cleared at once, which only the next step says": (
+        "SIG-START-006", "WARN",
+        [*TWO[:2], step("end"), end("k1"), step("resume"), step("clear"), start("k1", source="resume"), step("end"),
+         call("session-end", "k1", ATLAS, reason="clear")], [(7, 4)],
+    ),
+    "one that was resumed and cleared at once, while another session says so": (
+        "SIG-START-006", "WARN",
+        [*TWO, step("end"), end("k1"), step("resume"), step("clear"), start("k1", source="resume"),
+         start("k2", BEACON, source="clear")], [(9, 6)],
     ),
     "a key that was never let in is left for a new one": (
         "SIG-END-010", "NOT-APPLICABLE",

@@ -29,9 +29,11 @@ from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undec
 from signet_conformance.rules.steps import (
     broken_off,
     is_sessionless,
+    openings,
     project_of_session,
     session_of,
     step_before,
+    step_end,
     was_silent,
 )
 from signet_conformance.trace.marks import StepName
@@ -301,6 +303,21 @@ def _after_its_repeats(recording: Recording, end: Call) -> Call | None:
     return None
 
 
+def _is_of_the_clear(recording: Recording, end: Call) -> bool:
+    """Whether an end in the step of the user's own end is that of the clear before: that had none, and another follows.
+
+    A connector that sends from a queue tells both in the last step.
+    """
+    step = step_before(recording, end.seq)
+    opened = [] if step is None else openings(recording, step)
+    if step is None or not opened or opened[-1].step != StepName.CLEAR:
+        return False
+    ends = [call for call in recording.of(END) if session_of(recording, call.key) == step.session]
+    told = any(opened[-1].seq < call.seq < step.seq for call in ends)
+    own = (call for call in ends if end.seq < call.seq < step_end(recording, step))
+    return not told and any(call.body.get("reason") != "clear" for call in own)
+
+
 def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
     """An end gives the reason "clear" only when the context is discarded."""
     cleared = [call for call in recording.of(END) if call.body.get("reason") == "clear"]
@@ -310,7 +327,7 @@ def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
         following = _after_its_repeats(recording, call)
         step = step_before(recording, call.seq)
         ended = step is not None and step.step == StepName.END and session_of(recording, call.key) == step.session
-        if ended and not end_is_owed(recording, call, StepName.CLEAR):
+        if ended and not end_is_owed(recording, call, StepName.CLEAR) and not _is_of_the_clear(recording, call):
             yield fail(
                 call,
                 message='reason:"clear", of a session that the user ended otherwise: nothing was summarised',

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 from signet_conformance.facts import (
     CLAIM_CHECKING,
@@ -20,7 +21,7 @@ from signet_conformance.finding import Verdict
 from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.lost import end_is_owed, lost_between, lost_start
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import is_sessionless, openings, step_before
+from signet_conformance.rules.steps import is_sessionless, openings, own_step, session_of, step_before
 from signet_conformance.trace.marks import SkippedMark, StepMark, StepName
 
 
@@ -149,7 +150,7 @@ def cleared_context_is_said(recording: Recording) -> Iterator[Outcome]:
 
 def _restart(recording: Recording, call: Call, end: Call, source: str | None) -> Outcome:
     """A start after an end of its key, of which neither says "clear"."""
-    step = step_before(recording, call.seq)
+    step = own_step(recording, call)
     if step is None:
         if source is not None:
             return PASS
@@ -160,6 +161,8 @@ def _restart(recording: Recording, call: Call, end: Call, source: str | None) ->
         return undecided(call, end, message=f"{why}: a start may be lost")
     if end_is_owed(recording, call, StepName.END):
         return undecided(call, end, message="nothing listened when the user ended it before; this may make up for it")
+    if step.step == StepName.CLEAR and _is_late(recording, call, step):
+        return PASS
     return warn(
         call,
         end,
@@ -168,6 +171,18 @@ def _restart(recording: Recording, call: Call, end: Call, source: str | None) ->
         expected='source:"clear" on the start, or reason:"clear" on the end',
         received=source,
     )
+
+
+def _is_late(recording: Recording, start: Call, clear: StepMark) -> bool:
+    """Whether a start belongs to the opening before the clear: that had none so far, and the clear is said after it."""
+    hooks = [hook for hook in recording.keyed_hooks if session_of(recording, hook.key) == clear.session]
+    opened = openings(recording, clear)[:-1]
+    if not opened or any(h.operation == START and opened[-1].seq < h.seq < start.seq for h in hooks):
+        return False
+    until = next((m.seq for m in recording.marks(StepMark) if m.seq > start.seq and m.session == clear.session), inf)
+    said = {START: "source", END: "reason"}
+    later = (hook for hook in hooks if start.seq < hook.seq < until and hook.operation in said)
+    return any(hook.body.get(said[str(hook.operation)]) == "clear" for hook in later)
 
 
 def _was_cleared_before(recording: Recording, end: Call, step: StepMark) -> bool:

@@ -66,6 +66,19 @@ def step_of(recording: Recording, hook: Call) -> StepMark | None:
     return now if any(other.operation == hook.operation for other in between) else last
 
 
+def own_step(recording: Recording, hook: Call) -> StepMark | None:
+    """The last step before a hook: of its own session, where the driver told whose its key is and another has a step.
+
+    One that was skipped is then none: nothing came of it that could be late.
+    """
+    now, owner = step_before(recording, hook.seq), told_sessions(recording).get(hook.key)
+    if owner is None or now is None or now.session == owner:
+        return now
+    skipped = {mark.index for mark in recording.marks(SkippedMark)} - {None}
+    own = [mark for mark in recording.marks(StepMark) if mark.session == owner and mark.index not in skipped]
+    return next((mark for mark in reversed(own) if mark.seq < hook.seq), now)
+
+
 def told_sessions(recording: Recording) -> Mapping[str | None, str]:
     """The session of each key of which the driver told that it is that session's, and no other's."""
     sessions: dict[str | None, str] | None = recording.memo.get(told_sessions)
