@@ -17,6 +17,7 @@ from .conversation_items import (
     ended,
     hook,
     judgement,
+    native,
     said,
     step,
     transcript,
@@ -383,3 +384,14 @@ def test_text_of_another_step_is_no_turn(tmp_path: Path) -> None:
     tool = step("tool", text="Look it up in the ledger.", reply="It was looked up there.")
     told = transcript(FIRST, ("Look it up in the ledger.", ""), ("Look it up in the ledger.", ""))
     assert verdict(tmp_path, ended(told, said(FIRST), tool)) == "PASS"
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"), [([native("s1", "k-1"), native("s2", "k-1")], "PASS"), ([native("s1", "k-1")], "WARN")]
+)
+def test_key_that_a_host_gives_to_two_sessions_is_of_neither(tmp_path: Path, told: list[Item], expected: str) -> None:
+    """What the second says under it is not foreign; that they share a key is SIG-SESS-001's."""
+    second = [step("start", "s2"), hook("session-start"), said(FOREIGN, "s2"), said(SECOND, "s2"), step("end", "s2")]
+    items = [*ended(transcript(FIRST), said(FIRST)), *second]
+    closing = hook("session-end", transcript=transcript(FOREIGN, SECOND))
+    assert verdict(tmp_path, [*told, *items, closing]) == expected

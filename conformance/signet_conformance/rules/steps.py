@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import islice, takewhile
 
@@ -83,34 +83,48 @@ def told_sessions(recording: Recording) -> Mapping[str | None, str]:
     """The session of each key of which the driver told that it is that session's, and no other's."""
     sessions: dict[str | None, str] | None = recording.memo.get(told_sessions)
     if sessions is None:
-        told: dict[str | None, set[str]] = {}
-        for mark in recording.marks(SessionKeyMark):
-            if mark.session is not None and mark.key is not None:
-                told.setdefault(mark.key, set()).add(mark.session)
+        told = _told_owners(recording)
         sessions = {key: next(iter(owners)) for key, owners in told.items() if len(owners) == 1}
         recording.memo[told_sessions] = sessions
     return sessions
 
 
+def _told_owners(recording: Recording) -> Mapping[str | None, set[str]]:
+    """The sessions of each key of which the driver told that it is theirs."""
+    told: dict[str | None, set[str]] = {}
+    for mark in recording.marks(SessionKeyMark):
+        if mark.session is not None and mark.key is not None:
+            told.setdefault(mark.key, set()).add(mark.session)
+    return told
+
+
 def session_of(recording: Recording, key: str | None) -> str | None:
     """The session, as marks name it, that a key belongs to: as the driver told, or that of the step of its first use.
 
-    A connector that sends from a queue may use a key first in the step of another session.
+    A connector that sends from a queue may use a key first in the step of another session. A key that the driver told
+    of two sessions, and that was started in the steps of both, belongs to neither.
     """
     sessions: dict[str, str | None] | None = recording.memo.get(session_of)
     if sessions is None:
         sessions = {}
-        told = told_sessions(recording)
+        told, owners = told_sessions(recording), _told_owners(recording)
         for name, hooks in recording.hooks_of.items():
             if name in told:
                 sessions[name] = told[name]
                 continue
-            first = next((c for c in hooks if c.operation == START), hooks[0])
+            starts = [call for call in hooks if call.operation == START]
+            first = starts[0] if starts else hooks[0]
             step = step_before(recording, first.seq)
+            shared = name in owners and len(owners[name] & _sessions_of_steps(recording, starts)) > 1
             # An end may come late, in the step of another session.
-            sessions[name] = None if step is None or first.operation == END else step.session
+            sessions[name] = None if step is None or first.operation == END or shared else step.session
         recording.memo[session_of] = sessions
     return None if key is None else sessions.get(key)
+
+
+def _sessions_of_steps(recording: Recording, hooks: Sequence[Call]) -> set[str | None]:
+    steps = (step_before(recording, hook.seq) for hook in hooks)
+    return {step.session for step in steps if step is not None}
 
 
 def agent_of_session(recording: Recording, session: str | None) -> str | None:
