@@ -387,6 +387,25 @@ def test_text_of_another_step_is_no_turn(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("told", "expected"), [([native("s1", "k-1"), native("s1", "k-2")], "PASS"), ([native("s1", "k-2")], "WARN")]
+)
+def test_end_that_comes_late_owes_what_was_cleared(tmp_path: Path, told: list[Item], expected: str) -> None:
+    """It may be the end of what was said before the clear, if the driver told that it is of the same session."""
+    cleared = [step("start"), hook("session-start"), said(FIRST), step("clear"), hook("session-start", "k-2")]
+    late = [said(SECOND), said(THIRD), hook("session-end", reason="clear", transcript=transcript(FIRST))]
+    closing = [step("end"), hook("session-end", "k-2", transcript=transcript(SECOND, THIRD))]
+    assert verdict(tmp_path, [*told, *cleared, *late, *closing]) == expected
+
+
+def test_end_that_comes_later_than_that_of_a_clear_owes_what_follows(tmp_path: Path) -> None:
+    """One end was told since the clear: this one is of what was said after it."""
+    cleared = [step("start"), hook("session-start"), said(FIRST), step("clear")]
+    at_clear = [hook("session-end", reason="clear", transcript=transcript(FIRST)), hook("session-start")]
+    late = [said(SECOND), said(THIRD), hook("session-end", transcript=transcript(FIRST))]
+    assert verdict(tmp_path, [native("s1", "k-1"), *cleared, *at_clear, *late]) == "WARN"
+
+
+@pytest.mark.parametrize(
     ("told", "expected"), [([native("s1", "k-1"), native("s2", "k-1")], "PASS"), ([native("s1", "k-1")], "WARN")]
 )
 def test_key_that_a_host_gives_to_two_sessions_is_of_neither(tmp_path: Path, told: list[Item], expected: str) -> None:

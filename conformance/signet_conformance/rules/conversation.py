@@ -11,7 +11,15 @@ from msgspec import Struct
 from signet_conformance.facts import END, Recording, text_or_none
 from signet_conformance.rules.disturbed import disturbed_between
 from signet_conformance.rules.handlers import lost_turns
-from signet_conformance.rules.steps import OPENING, are_related, session_of, start_was_disturbed, step_before, step_end
+from signet_conformance.rules.steps import (
+    OPENING,
+    are_related,
+    session_of,
+    start_was_disturbed,
+    step_before,
+    step_end,
+    step_of,
+)
 from signet_conformance.rules.transcripts import Transcript, transcripts_of
 from signet_conformance.rules.turns import Turn, names_a_speaker, plain
 from signet_conformance.trace.marks import SkippedMark, StepMark, StepName
@@ -187,6 +195,10 @@ class Conversations:
             return
         before = [mark for mark in self._steps if mark.session == session and mark.seq < now.seq]
         since = max((place for place, mark in enumerate(before) if mark.step in _FORGETS), default=-1)
+        own = step_of(self._recording, transcript.call)
+        if own is not None and since >= 0 and own.seq <= before[since].seq:
+            # The session was opened anew since it was cleared or ended, and this may be the end of what was before.
+            return
         turns = [mark for mark in before[since + 1 :] if mark.step == StepName.PROMPT]
         if since < 0 or len(turns) > MOST_TURNS or start_was_disturbed(self._recording, before[-1]):
             return
