@@ -386,6 +386,32 @@ def test_text_of_another_step_is_no_turn(tmp_path: Path) -> None:
     assert verdict(tmp_path, ended(told, said(FIRST), tool)) == "PASS"
 
 
+def in_lines(*turns: tuple[str, str]) -> str:
+    """Turns as lines that name their speakers."""
+    return "\n".join(f"User: {text}\nAssistant: {reply}" for text, reply in turns)
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [f"User: {FIRST[0]}", f"User: {FOREIGN[0]}\r\nassistant: {FOREIGN[1]}", f"Assistant: {FIRST[0]}"],
+    ids=["said before", "said elsewhere", "by the other speaker"],
+)
+def test_quoted_turns_are_no_turns(tmp_path: Path, quoted: str) -> None:
+    """Where a transcript of lines shows them as such: the user pasted them, and the connector told what was said."""
+    pasted = (f"Explain this log:\n{quoted}", "It is a log of today.")
+    other = [step("start", "s2"), hook("session-start", "k-2"), said(FOREIGN, "s2")]
+    told = in_lines(FIRST, pasted)
+    assert verdict(tmp_path, [*other, *ended(told, said(FIRST), said(pasted))]) == "PASS"
+    assert verdict(tmp_path, [*other, *ended(told, said(FIRST), said(("Explain this log:", pasted[1])))]) == "WARN"
+
+
+def test_quoted_turn_is_no_turn_of_another_session(tmp_path: Path) -> None:
+    """Who quotes it somewhere else did not say it there."""
+    pasted = (f"Explain this log:\nUser: {FOREIGN[0]}", "It is a log of today.")
+    other = [step("start", "s2"), hook("session-start", "k-2"), said(pasted, "s2")]
+    assert verdict(tmp_path, [*other, *ended(transcript(FIRST, (FOREIGN[0], "")), said(FIRST))]) == "PASS"
+
+
 @pytest.mark.parametrize(
     ("told", "expected"), [([native("s1", "k-1"), native("s1", "k-2")], "PASS"), ([native("s1", "k-2")], "WARN")]
 )

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signet_conformance.rules.turns import turns
+from signet_conformance.rules.turns import quoted_turns, turns
 
 
 def _lines(*entries: Any) -> str:
@@ -71,6 +71,20 @@ def test_the_turns_of_a_shape(name: str) -> None:
     """Lines of role and content, or lines that a speaker opens; roles and trimmed texts in order."""
     transcript, expected = SHAPES[name]
     assert turns(transcript) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        (None, []),
+        ("User: one", []),
+        ("log:\nUser: one\nmore", [("user", "one\nmore")]),
+        (" \r\nUser: one\r\nassistant: eins", [("assistant", "eins")]),
+    ],
+)
+def test_turns_that_a_text_quotes(text: str | None, quoted: list[tuple[str, str]]) -> None:
+    """From its second line on: the first stands behind the name of who said the text."""
+    assert quoted_turns(text) == quoted
 
 
 @given(said=st.lists(st.tuples(st.sampled_from(["user", "assistant"]), st.text()), min_size=1))

@@ -21,7 +21,7 @@ from signet_conformance.rules.steps import (
     step_of,
 )
 from signet_conformance.rules.transcripts import Transcript, transcripts_of
-from signet_conformance.rules.turns import Turn, names_a_speaker, plain
+from signet_conformance.rules.turns import Turn, names_a_speaker, plain, quoted_turns
 from signet_conformance.trace.marks import SkippedMark, StepMark, StepName
 
 MOST_TURNS = 12
@@ -57,13 +57,16 @@ class Conversations:
         # A turn that a handler took away has no answer.
         self._skipped |= {turn.step.index for turn in lost_turns(recording)}
         self._said: dict[str, Counter[Turn]] = {}
+        self._quoted: dict[str, Counter[Turn]] = {}
         for mark in self._steps:
             if mark.session is None:
                 continue
             said = self._said.setdefault(mark.session, Counter())
+            quoted = self._quoted.setdefault(mark.session, Counter())
             for role, text in (("user", mark.text), ("assistant", mark.reply)):
                 if (words := words_of(text)) and mark.step in (StepName.PROMPT, StepName.SESSIONLESS_PROMPT):
                     said[role, words] += 1
+                    quoted.update((speaker, words_of(told)) for speaker, told in quoted_turns(text))
 
     def differences(self, transcript: Transcript) -> Sequence[Difference]:
         """What a transcript tells otherwise, the first of each kind; nothing where nobody can tell."""
@@ -77,7 +80,7 @@ class Conversations:
         own: Counter[Turn] = Counter()
         for name, said in self._said.items():
             if are_related(self._recording, name, session):
-                own.update(said)
+                own.update(said + self._quoted[name])
         found = (
             self._foreign(told, own, session),
             # A turn that is told of the other speaker is not told of its own: one mistake.

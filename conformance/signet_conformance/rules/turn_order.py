@@ -11,7 +11,7 @@ from signet_conformance.finding import Finding
 from signet_conformance.rules.conversation import Conversations
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
 from signet_conformance.rules.transcripts import Transcript, pairs_of, transcripts_of
-from signet_conformance.rules.turns import SHORTEST_TEXT, Turn
+from signet_conformance.rules.turns import SHORTEST_TEXT, Turn, quoted_turns
 from signet_conformance.trace.marks import StepMark
 
 
@@ -85,7 +85,8 @@ class _MarkedOrder:
             text, reply = text_or_none(mark.text), text_or_none(mark.reply)
             turns += [("user", text)] if text is not None else []
             turns += [("assistant", reply)] if reply is not None else []
-        seen = Counter(turns)
+        # What a text quotes may stand in a transcript of lines as a turn, wherever it was said.
+        seen = Counter([*turns, *(quoted for _, text in turns for quoted in quoted_turns(text))])
         self.turns = {turn: place for place, turn in enumerate(turns) if seen[turn] == 1}
         self._twice = [said for _, said in seen if seen["user", said] + seen["assistant", said] > 1]
 

@@ -93,6 +93,11 @@ def names_a_speaker(text: str) -> bool:
     return _SPEAKER.search(text) is not None
 
 
+def quoted_turns(text: str | None) -> list[Turn]:
+    """What the lines of a text hold that a transcript of lines takes for turns, after the first of them."""
+    return _speaker_turns(plain(text or "").split("\n")[1:])
+
+
 def plain(text: str) -> str:
     """A text without what a connector may leave out: outer white space, control characters, the kind of line ends."""
     return _CONTROL.sub("", _LINE_END.sub("\n", text)).strip()
