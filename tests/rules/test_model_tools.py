@@ -45,6 +45,8 @@ def test_the_result_of_a_recall_is_compared_with_the_answer(
         (200, "Saved.", Verdict.PASS),
         (200, "OK: deploys fail on Fridays, error 500 included", Verdict.PASS),
         (200, "Failed to save memory", Verdict.WARN),
+        (200, '{"id": "m-1", "type": "fact", "pinned": false, "embedded": false}', Verdict.PASS),
+        (200, '{"id": "m-12", "type": "fact", "pinned": false, "embedded": false}', Verdict.WARN),
         (503, "Saved to memory", Verdict.WARN),
         (503, "Could not save: busy", Verdict.PASS),
     ],
@@ -56,6 +58,25 @@ def test_the_result_of_a_save_is_compared_with_the_answer(
     text = json.dumps(example(7)).replace('"query": "Atlas deploys"', '"content": "deploys fail on Fridays"')
     items = json.loads(text.replace("/api/memory/recall", "/api/memory/remember"))
     items[-2]["response"] = {"status": status, "body": {"id": "m-1"} if status == 200 else {"error": "busy"}}
+    items[-1]["request"]["body"]["messages"][-1]["content"][0]["content"] = result
+    assert of(tmp_path, 7, items).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("route", "result", "verdict"),
+    [
+        ("recall", "No memories found.", Verdict.INCONCLUSIVE),
+        ("recall", "Error: an odd answer", Verdict.PASS),
+        ("remember", "Saved.", Verdict.INCONCLUSIVE),
+    ],
+)
+def test_an_answer_of_an_odd_shape_may_be_told_either_way(
+    route: str, result: str, verdict: Verdict, tmp_path: Path
+) -> None:
+    """Its status is that of success, and who tolerates it finds nothing in it (SIG-FAIL-005)."""
+    text = json.dumps(example(7)).replace("/api/memory/recall", f"/api/memory/{route}")
+    items = json.loads(text.replace('"query"', '"query"' if route == "recall" else '"content"'))
+    items[-2] = {**items[-2], "response": {"status": 200, "body": {"results": "none"}}, "fault": {"kind": "shape"}}
     items[-1]["request"]["body"]["messages"][-1]["content"][0]["content"] = result
     assert of(tmp_path, 7, items).verdict is verdict
 
