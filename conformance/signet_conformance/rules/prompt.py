@@ -197,6 +197,8 @@ def prompt_uses_a_started_key(recording: Recording) -> Iterator[Outcome]:
                 yield undecided(call, message="the daemon knew the session: it began before the recording")
             elif why := lost_start(recording, call):
                 yield undecided(call, message=why)
+            elif recording.trace.growing:
+                yield undecided(call, message="its start may follow: the recording still grows")
             else:
                 yield fail(
                     call,

@@ -33,7 +33,13 @@ def _silence_after(recording: Recording, seq: int) -> _Silence | None:
     not opened meanwhile: a prompt and an end were given to the connector, and performed, and no hook followed.
     """
     faults = [mark for mark in recording.marks(FaultMark) if not mark.is_restart]
-    if not faults or faults[-1].is_on or faults[-1].seq < seq or _has_reason_to_be_silent(recording):
+    if (
+        recording.trace.growing
+        or not faults
+        or faults[-1].is_on
+        or faults[-1].seq < seq
+        or _has_reason_to_be_silent(recording)
+    ):
         return None
     over = faults[-1].seq
     skipped = {mark.index for mark in recording.marks(SkippedMark)}

@@ -157,6 +157,8 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
             continue
         if _window_has_prompt(recording, prompts, step, end):
             yield PASS
+        elif recording.trace.growing and step is steps[-1]:
+            yield undecided(message=f"step {step.index}: it may still be submitted: the recording grows")
         elif not text or text.startswith("/") or again:
             yield undecided(message=f"step {step.index}: a turn that the host may keep to itself")
         elif _under_a_related_key(recording, prompts, step, end):

@@ -45,6 +45,9 @@ def start_comes_first(recording: Recording) -> Iterator[Outcome]:
             )
         else:
             following = hooks[1] if len(hooks) > 1 else None
+            if following is None and recording.trace.growing:
+                yield undecided(first, message="a prompt comes first; its start may follow: the recording still grows")
+                continue
             yield _prompt_first(first, following, excused=recording.at_least("0.145"))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import inf
 from statistics import median
 
 from signet_conformance.facts import PROMPT, Recording
@@ -59,7 +60,8 @@ def turn_is_answered_without_the_daemon(recording: Recording) -> Iterator[Outcom
     for turn in away:
         wait = _waited(turn)
         if wait is None:
-            yield _unanswered(turn, usual=any(_waited(other) is not None for other in undisturbed))
+            usually = any(_waited(other) is not None for other in undisturbed)
+            yield _unanswered(turn, usual=usually, growing=recording.trace.growing)
             continue
         # A program takes its time for the first turn of a session, whatever the daemon does.
         alike = [other for other in undisturbed if _is_first(recording, other) is _is_first(recording, turn)]
@@ -80,8 +82,10 @@ def turn_is_answered_without_the_daemon(recording: Recording) -> Iterator[Outcom
             yield PASS
 
 
-def _unanswered(turn: Turn, *, usual: bool) -> Outcome:
+def _unanswered(turn: Turn, *, usual: bool, growing: bool) -> Outcome:
     what = f"step {turn.step.index}: with the daemon away the model "
+    if growing and turn.high == inf:
+        return unclear(asked=turn.asked, message=f"{what}may still be asked: the recording grows")
     if not usual or turn.unread:
         return unclear(asked=turn.asked, message=f"{what}may have been asked what was not recorded")
     return breach(

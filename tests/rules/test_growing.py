@@ -1,0 +1,72 @@
+"""Facts about recordings that still grow: what has not happened yet may still happen, and is no breach."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from signet_conformance.engine import judge
+from tests.support.case_traces import DECLARED, KEYED, build
+
+from .model_requests import TOOLS
+from .step_items import CLOSED, OPENED, step
+
+Item = Mapping[str, Any]
+
+
+def hook(operation: str, key: str = "k1", **answer: Any) -> Item:
+    """A hook of a key, answered with these members."""
+    body = {**KEYED, "sessionKey": key, "userMessage": "next"}
+    request = {"method": "POST", "path": f"/api/hooks/{operation}", "body": body}
+    return {"request": request, "response": {"status": 200, "body": answer}}
+
+
+def said(text: str) -> Item:
+    """A user turn."""
+    return step("prompt", index=9, text=text, reply="Understood.")
+
+
+def asked(text: str, **more: Any) -> Item:
+    """A request to the model."""
+    body = {"model": "m", "tools": TOOLS, "messages": [{"role": "user", "content": text}]}
+    return {"side": "model", "request": {"method": "POST", "path": "/v1/messages", "body": body}, **more}
+
+
+UNKNOWN = hook("user-prompt-submit", sessionKnown=False)
+STARTED, ENDED, PRE = hook("session-start"), hook("session-end"), hook("pre-compaction")
+NEXT, OTHER = hook("user-prompt-submit"), hook("session-start", "k2")
+TURN = [step("start"), STARTED, said("next"), NEXT, said("Which one?")]
+SILENT = [step("start"), STARTED, said("next"), NEXT, CLOSED, said("next"), OPENED, said("next"), step("end")]
+AWAY = [step("start"), STARTED, said("Which one?"), asked("Which one?"), CLOSED, said("And which now?")]
+CASES: Sequence[tuple[str, Sequence[Item], str, str]] = [
+    ("SIG-START-004", [UNKNOWN], "INCONCLUSIVE", "FAIL"),
+    ("SIG-START-004", [UNKNOWN, NEXT], "FAIL", "FAIL"),
+    ("SIG-PROMPT-005", [UNKNOWN, OTHER], "INCONCLUSIVE", "FAIL"),
+    ("SIG-END-007", [STARTED, ENDED, PRE], "INCONCLUSIVE", "WARN"),
+    ("SIG-END-007", [STARTED, ENDED, PRE, NEXT], "WARN", "WARN"),
+    ("SIG-END-008", [STARTED, ENDED], "INCONCLUSIVE", "WARN"),
+    ("SIG-PROMPT-011", TURN, "PASS", "WARN"),
+    ("SIG-PROMPT-011", [*TURN, step("end")], "WARN", "WARN"),
+    ("SIG-FAIL-001", SILENT, "INCONCLUSIVE", "FAIL"),
+    ("SIG-MODEL-008", AWAY, "INCONCLUSIVE", "FAIL"),
+    ("SIG-MODEL-008", [*AWAY, step("end")], "FAIL", "FAIL"),
+]
+
+
+@pytest.mark.parametrize(("requirement", "items", "growing", "whole"), CASES)
+def test_what_may_still_happen_is_no_breach(
+    tmp_path: Path, requirement: str, items: Sequence[Item], growing: str, whole: str
+) -> None:
+    """What follows already is judged; when the recording is whole, all is."""
+    capabilities = ["session-start", "user-prompt-submit"]
+    header = {"declared": {**DECLARED, "capabilities": capabilities}}
+    header = {**header, "daemon_version": "0.182.0"} if requirement == "SIG-END-008" else header
+    trace = build(tmp_path / "trace.jsonl", items, header)
+    for grows, expected in ((True, growing), (False, whole)):
+        judged = judge(replace(trace, growing=grows))
+        told = judged.harness if requirement.startswith("SIG-MODEL") else judged.judgements
+        assert told[requirement].verdict == expected
