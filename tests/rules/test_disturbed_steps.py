@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from signet_conformance.rules.disturbed import disturbed_between, is_disturbed
-from signet_conformance.rules.lost import end_is_owed, end_may_be_lost, lost_start, outage_lasts, stopped_between
+from signet_conformance.rules.lost import (
+    closed_between,
+    end_is_owed,
+    end_may_be_lost,
+    lost_start,
+    outage_lasts,
+    stopped_between,
+)
 from signet_conformance.rules.steps import start_was_disturbed
 from signet_conformance.trace.marks import StepName
 
@@ -207,6 +214,9 @@ def test_faults_and_errors_disturb_a_call(recorded: Any) -> None:
     assert [is_disturbed(recording, c) for c in recording.calls] == [True, True]
 
 
+HANGS = mark("fault", kind="hang", id=1)
+
+
 @pytest.mark.parametrize(
     ("items", "lasts"),
     [
@@ -216,9 +226,31 @@ def test_faults_and_errors_disturb_a_call(recorded: Any) -> None:
         ([mark("outage"), mark("bypass"), mark("outage", on=False)], False),
         ([mark("fault", kind="delay")], False),
         ([CLOSED, OPENED, mark("fault", kind="delay")], False),
+        ([mark("outage"), RESET_ON, RESET_OFF], True),
+        ([RESET_ON, CLOSED, RESET_OFF, OPENED], False),
+        ([HANGS, mark("fault", kind="hang", id=2), mark("fault", kind="hang", id=2, on=False)], True),
         ([], False),
     ],
 )
 def test_an_outage_that_lasts(items: Sequence[Item], lasts: bool, recorded: Any) -> None:
     """The daemon was taken away and did not come back."""
     assert outage_lasts(recorded(*items)) is lasts
+
+
+@pytest.mark.parametrize(
+    ("items", "closed"),
+    [
+        ([CLOSED, OPENED, prompt()], False),
+        ([CLOSED, prompt(), OPENED], True),
+        ([prompt(), CLOSED], False),
+        ([mark("outage"), CLOSED, OPENED, prompt(), mark("outage", on=False)], True),
+        ([CLOSED, mark("outage"), mark("outage", on=False), prompt(), OPENED], True),
+        ([mark("outage"), CLOSED, OPENED, mark("outage", on=False), prompt()], False),
+        ([RESET_ON, prompt(), RESET_OFF], False),
+    ],
+)
+def test_a_listener_that_was_closed(items: Sequence[Item], closed: bool, recorded: Any) -> None:
+    """Until all that closed it is over."""
+    recording = recorded(*items)
+    (seq,) = (call.seq for call in recording.calls)
+    assert closed_between(recording, seq - 1, seq) is closed

@@ -29,7 +29,7 @@ def held_up_between(recording: Recording, low: float, high: float) -> bool:
     """Whether marks say that answers came slowly, or not at all, somewhere between two numbers."""
     times: list[tuple[int, float]] | None = recording.memo.get(held_up_between)
     if times is None:
-        times = recording.memo[held_up_between] = list(_times(recording, _is_slow))
+        times = recording.memo[held_up_between] = list(switched_on(recording, _is_slow))
     return any(since < high and until > low for since, until in times)
 
 
@@ -42,11 +42,11 @@ def _disturbed_times(recording: Recording) -> list[tuple[int, float]]:
     """The numbers between which a fault, an outage, a restart or the bypass was on, in order."""
     times: list[tuple[int, float]] | None = recording.memo.get(_disturbed_times)
     if times is None:
-        times = recording.memo[_disturbed_times] = list(_times(recording, lambda _: True))
+        times = recording.memo[_disturbed_times] = list(switched_on(recording, lambda _: True))
     return times
 
 
-def _times(recording: Recording, counts: Callable[[Switch], bool]) -> Iterator[tuple[int, float]]:
+def switched_on(recording: Recording, counts: Callable[[Switch], bool]) -> Iterator[tuple[int, float]]:
     """The numbers between which something was on that counts, in order."""
     since = 0
     on: set[str] = set()

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 from math import inf
-from typing import TypeGuard
 
 from signet_conformance.facts import (
     END,
     Call,
     Recording,
 )
-from signet_conformance.rules.disturbed import held_up_between
+from signet_conformance.rules.disturbed import held_up_between, switched_on
 from signet_conformance.rules.steps import last_opening, openings, session_of, step_before, step_end
 from signet_conformance.trace.marks import (
     TIMED_OUT,
     FaultMark,
     HandlerMark,
-    KitMark,
     LoadedMark,
     OutageMark,
     StepMark,
@@ -28,15 +27,14 @@ from signet_conformance.trace.marks import (
 _OUTAGES = frozenset({"refuse", "reset", "hang"})
 
 
-def _takes_daemon_away(mark: KitMark, kinds: Collection[str | None]) -> TypeGuard[Switch]:
-    """Whether a mark switches on or off an outage, or a fault of one of these kinds."""
+def _takes_daemon_away(kinds: Collection[str | None], mark: Switch) -> bool:
+    """Whether a mark switches an outage, or a fault of one of these kinds."""
     return isinstance(mark, OutageMark) or (isinstance(mark, FaultMark) and mark.kind in kinds)
 
 
 def outage_lasts(recording: Recording) -> bool:
     """Whether marks say that the daemon was away until the end of the recording."""
-    outages = [mark for mark in recording.kit_marks if _takes_daemon_away(mark, _OUTAGES)]
-    return bool(outages) and outages[-1].is_on
+    return any(until == inf for _, until in switched_on(recording, partial(_takes_daemon_away, _OUTAGES)))
 
 
 def closed_between(recording: Recording, low: int, high: int) -> bool:
@@ -44,16 +42,11 @@ def closed_between(recording: Recording, low: int, high: int) -> bool:
 
     What a connector tried then was never recorded.
     """
-    closed_at: int | None = None
-    for mark in recording.kit_marks:
-        if _takes_daemon_away(mark, ("refuse",)):
-            if mark.is_on:
-                closed_at = mark.seq if closed_at is None else closed_at
-            elif closed_at is not None:
-                if closed_at < high and mark.seq > low:
-                    return True
-                closed_at = None
-    return closed_at is not None and closed_at < high
+    times: list[tuple[int, float]] | None = recording.memo.get(closed_between)
+    if times is None:
+        times = list(switched_on(recording, partial(_takes_daemon_away, frozenset({"refuse"}))))
+        recording.memo[closed_between] = times
+    return any(since < high and until > low for since, until in times)
 
 
 def stopped_between(recording: Recording, low: float, high: float, key: str | None = None) -> bool:
