@@ -57,6 +57,23 @@ def test_silence_after_the_fault_was_over_is_a_breach(requirement: str, tmp_path
     assert verdict(tmp_path, requirement, items) == BREACH[requirement]
 
 
+@pytest.mark.parametrize(
+    ("closes", "opens"),
+    [
+        (mark("fault", kind="refuse", id=1, on=True), mark("fault", kind="refuse", id=1, on=False)),
+        (mark("outage", on=True), mark("outage", on=False)),
+    ],
+    ids=["fault", "outage"],
+)
+@pytest.mark.parametrize("requirement", FAULTS)
+def test_silence_under_another_fault_is_no_breach(requirement: str, closes: Item, opens: Item, tmp_path: Path) -> None:
+    """Of two faults the last that is switched off counts, whichever was switched on first."""
+    items = [*START, ON, step("prompt", 1), FAULTS[requirement], closes, OFF, *GOES_ON]
+    assert verdict(tmp_path, requirement, items) == "INCONCLUSIVE"
+    assert verdict(tmp_path, requirement, [*items, opens]) == "INCONCLUSIVE"
+    assert verdict(tmp_path, requirement, [*items, opens, *GOES_ON]) == BREACH[requirement]
+
+
 @pytest.mark.parametrize("kind", ["tool", "compact", "resume"])
 def test_a_step_of_which_nothing_is_told_is_no_silence(kind: str, tmp_path: Path) -> None:
     """Who told the last turn before the fault had not fallen silent, whatever the user did after it."""

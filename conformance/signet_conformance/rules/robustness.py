@@ -9,12 +9,21 @@ from msgspec import Struct
 
 from signet_conformance.facts import LIFECYCLE, PROMPT, START, Call, Recording
 from signet_conformance.finding import Finding
+from signet_conformance.rules.disturbed import switched_on
 from signet_conformance.rules.handlers import lost_turns, turn_was_lost
 from signet_conformance.rules.lost import stopped_between
 from signet_conformance.rules.outcome import PASS, Outcome, fail, no_subject, undecided, warn
 from signet_conformance.rules.steps import broken_off
 from signet_conformance.trace import fault_kinds
-from signet_conformance.trace.marks import BypassMark, FaultMark, SkippedMark, StepMark, StepName
+from signet_conformance.trace.marks import (
+    BypassMark,
+    FaultMark,
+    OutageMark,
+    SkippedMark,
+    StepMark,
+    StepName,
+    Switch,
+)
 
 GRACE_S = 1.0
 
@@ -32,16 +41,12 @@ def _silence_after(recording: Recording, seq: int) -> _Silence | None:
     The kit's marks must say that every fault was switched off, and that the user then went on with a session that was
     not opened meanwhile: a prompt and an end were given to the connector, and performed, and no hook followed.
     """
-    faults = [mark for mark in recording.marks(FaultMark) if not mark.is_restart]
-    if (
-        recording.trace.growing
-        or not faults
-        or faults[-1].is_on
-        or faults[-1].seq < seq
-        or _has_reason_to_be_silent(recording)
-    ):
+    times = list(switched_on(recording, _is_trouble))
+    if recording.trace.growing or not times or times[-1][1] == inf or _has_reason_to_be_silent(recording):
         return None
-    over = faults[-1].seq
+    over = times[-1][1]
+    if over < seq:
+        return None
     skipped = {mark.index for mark in recording.marks(SkippedMark)}
     performed = [mark for mark in recording.marks(StepMark) if mark.index not in skipped]
     # Who never spoke did not fall silent: a connector without hooks, or a session that began in the outage.
@@ -60,6 +65,10 @@ def _silence_after(recording: Recording, seq: int) -> _Silence | None:
     if turns and not any(turns[-1] < c.seq <= over for c in hooks):
         return None
     return _Silence(hooks[-1], sum(map(len, steps.values()))) if any(c.seq <= seq for c in hooks) else None
+
+
+def _is_trouble(mark: Switch) -> bool:
+    return isinstance(mark, OutageMark) or (isinstance(mark, FaultMark) and not mark.is_restart)
 
 
 def _has_reason_to_be_silent(recording: Recording) -> bool:
