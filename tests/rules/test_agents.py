@@ -164,6 +164,25 @@ def test_the_agent_that_reads_a_memory(
 
 
 @pytest.mark.parametrize(
+    ("sent", "old", "later"),
+    [
+        ([start("a", "agent:a:1"), prompt(None, "agent:a:1")], [(2, 1)], []),
+        ([start(None, "agent:a:1"), prompt("default", "agent:a:1")], [], [(2, 1)]),
+        ([start(" a ", "agent:a:1"), prompt("a", "agent:a:1")], [], []),
+        ([start(None, "agent:a:1"), prompt(None, "agent:a:1")], [], []),
+    ],
+)
+def test_key_names_no_agent_to_an_old_daemon(
+    sent: Sequence[Item], old: Sequence[tuple[int, ...]], later: Sequence[tuple[int, ...]], tmp_path: Path
+) -> None:
+    """A 0.58 reads it from the body alone, and takes the default agent where that names none."""
+    for version, exchanges in (("0.58.1", old), ("0.109.15", later)):
+        trace = build(tmp_path / "trace.jsonl", sent, {"daemon_version": version}, shared=False)
+        judgement = judge(trace, frozenset({"SIG-AGENT-001"})).judgements["SIG-AGENT-001"]
+        assert [finding.exchanges for finding in judgement.findings] == exchanges
+
+
+@pytest.mark.parametrize(
     ("projects", "named"),
     [(["a", "b"], "'a' and 'b':"), (["a", "b", "c"], "'a' and 'b' …:"), (["a", "a", "b"], "'a' and 'b':")],
 )

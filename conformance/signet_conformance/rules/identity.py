@@ -40,6 +40,11 @@ def _agent_calls(recording: Recording) -> list[Call]:
     return [c for c in recording.calls if c.operation in reading and not c.cut]
 
 
+def _agent_of(recording: Recording, call: Call) -> str:
+    """The agent that this release runs a call as: before 0.109 neither a key nor a header names one."""
+    return call.agent if recording.at_least("0.109") else text_or_none(call.body.get("agentId")) or "default"
+
+
 def key_keeps_its_agent(recording: Recording) -> Iterator[Outcome]:
     """All calls of one session key run as the same agent."""
     calls_of: dict[str, list[Call]] = {}
@@ -50,20 +55,21 @@ def key_keeps_its_agent(recording: Recording) -> Iterator[Outcome]:
         if len(calls) < 2:
             continue
         owner = next((c for c in calls if c.operation == START), calls[0])
-        if len({c.agent for c in calls}) == 1:
+        agents = {c.seq: _agent_of(recording, c) for c in calls}
+        if len(set(agents.values())) == 1:
             yield PASS
             continue
         # Where the kit asked for an agent, those that run as another one are wrong, be it the start.
-        wanted = marked_agent(recording, owner) or owner.agent
-        for call in (c for c in calls if c.agent != wanted):
+        wanted = marked_agent(recording, owner) or agents[owner.seq]
+        for call in (c for c in calls if agents[c.seq] != wanted):
             yield fail(
                 call,
-                *((owner,) if owner.agent == wanted else ()),
-                message=f"the session runs as {wanted!r}, its {call.operation} as {call.agent!r}",
+                *((owner,) if agents[owner.seq] == wanted else ()),
+                message=f"the session runs as {wanted!r}, its {call.operation} as {agents[call.seq]!r}",
                 pointer=in_body("agentId"),
                 expected=wanted,
                 received=_as_sent(call),
-                fold=f"{call.operation} as {call.agent}",
+                fold=f"{call.operation} as {agents[call.seq]}",
             )
 
 
