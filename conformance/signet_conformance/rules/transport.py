@@ -191,7 +191,12 @@ def key_keeps_runtime_path(recording: Recording) -> Iterator[Outcome]:
     checking = [c for c in recording.of(*CLAIM_CHECKING) if c.key is not None]
     for call in sorted([*recording.keyed_hooks, *checking], key=lambda c: c.seq):
         path = call.runtime_path
-        if path is None or call.key is None:
+        if call.key is None:
+            continue
+        if path is None:
+            if call.operation == END:
+                # It clashes with nobody, and is the end of the session all the same.
+                owners.pop(call.key, None)
             continue
         owner = owners.get(call.key)
         if started_only and call.operation == END:
