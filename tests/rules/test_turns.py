@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signet_conformance.rules.turns import quoted_turns, turns
+from signet_conformance.rules.turns import plain, quoted_turns, turns
 
 
 def _lines(*entries: Any) -> str:
@@ -85,6 +85,21 @@ def test_the_turns_of_a_shape(name: str) -> None:
 def test_turns_that_a_text_quotes(text: str | None, quoted: list[tuple[str, str]]) -> None:
     """From its second line on: the first stands behind the name of who said the text."""
     assert quoted_turns(text) == quoted
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("\ufeff one\u3000\n", "one"),
+        (" \ufeff\u2028one", "one"),
+        ("one\ufefftwo\ufeff", "one\ufefftwo"),
+        ("\u200bone", "\u200bone"),
+        ("\x00 one\x85", "one"),
+    ],
+)
+def test_white_space_around_a_text_does_not_count(text: str, kept: str) -> None:
+    """Nor does a byte order mark, which JavaScript takes off with it; inside the text both stay."""
+    assert plain(text) == kept
 
 
 @given(said=st.lists(st.tuples(st.sampled_from(["user", "assistant"]), st.text()), min_size=1))

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 _SPEAKER = re.compile(r"(User|Human|Assistant):", re.IGNORECASE)
 
 _LINE_END = re.compile(r"\r\n?")
+_WHITE = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\ufeff"
+"""White space, as Python or JavaScript takes it off the ends of a text."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 SHORTEST_TEXT = 12
@@ -100,4 +102,4 @@ def quoted_turns(text: str | None) -> list[Turn]:
 
 def plain(text: str) -> str:
     """A text without what a connector may leave out: outer white space, control characters, the kind of line ends."""
-    return _CONTROL.sub("", _LINE_END.sub("\n", text)).strip()
+    return _CONTROL.sub("", _LINE_END.sub("\n", text)).strip(_WHITE)
