@@ -12,7 +12,7 @@ from signet_conformance.engine import judge
 from signet_conformance.facts import Recording
 from signet_conformance.finding import Judgement
 from signet_conformance.rules.handlers import lost_turns
-from tests.support.case_traces import KEYED, build
+from tests.support.case_traces import DECLARED, KEYED, build
 
 Item = Mapping[str, Any]
 CALL = {"request": {"method": "POST", "path": "/api/hooks/user-prompt-submit", "body": dict(KEYED)}}
@@ -141,6 +141,8 @@ ASKED = [
     mark("model", session="s1"),
 ]
 LOADED = mark("loaded", ok=True, host="codex", release="0.169.0")
+CUT = {"request": {"method": "POST", "path": "/api/hooks/session-end",
+                   "raw_body": {"cut": True, "size": 900, "sha256": "0" * 64}}}  # fmt: skip
 PROBED = {"request": {"method": "GET", "path": "/health"}}
 
 
@@ -174,13 +176,30 @@ def test_a_program_that_passes_over_what_was_installed(items: Sequence[Item], me
         [fault("reset"), *ASKED],
         ASKED[1:],
         ASKED[:1],
+        [mark("outage"), *ASKED],
+        [*ASKED, CUT],
     ],
-    ids=["spoke", "spoke elsewhere", "bypassed", "a fault", "no model recorded", "no turn"],
+    ids=["spoke", "spoke elsewhere", "bypassed", "a fault", "no model recorded", "no turn", "an outage", "at length"],
 )
 def test_silence_with_a_reason(items: Sequence[Item], tmp_path: Path) -> None:
     """Who spoke, was told not to, could not, or was perhaps never asked to, is not blamed for silence."""
     judged = judge(build(tmp_path / "trace.jsonl", items, shared=False), frozenset({"SIG-LOAD-002"}))
     assert not judged.judgements["SIG-LOAD-002"].findings
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "verdict"),
+    [
+        (["health", "memory-recall"], "NOT-APPLICABLE"),
+        (["health", "session-end"], "FAIL"),
+        (None, "FAIL"),
+    ],
+)
+def test_a_memory_server_has_no_hooks(capabilities: Sequence[str] | None, verdict: str, tmp_path: Path) -> None:
+    """A connector that declares none is not passed over because none came."""
+    header = {"declared": {**DECLARED, **({} if capabilities is None else {"capabilities": capabilities})}}
+    trace = build(tmp_path / "trace.jsonl", [LOADED, *ASKED, PROBED], header, shared=False)
+    assert judge(trace, frozenset({"SIG-LOAD-002"})).judgements["SIG-LOAD-002"].verdict == verdict
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
-from signet_conformance.facts import Call, Recording
+from signet_conformance.facts import LIFECYCLE, Call, Recording
 from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import PASS, Outcome, fail, no_subject, undecided, warn
 from signet_conformance.rules.steps import OPENING
@@ -190,10 +190,14 @@ def _silence(recording: Recording) -> Iterator[Outcome]:
     """A program that people run asked its model, and no hook of the connector spoke: it passed over what was installed.
 
     Only where the model was recorded is it known that the program ran, and only without faults that it could be heard.
+    Who declares what it sends, and no hook among it, is a memory server.
     """
     asked = recording.marks(ModelMark) if recording.model is not None else []
-    quiet = not recording.hooks and not recording.marks(StrayMark) and not recording.marks(BypassMark)
-    if asked and quiet and not any(mark.is_on for mark in recording.marks(FaultMark)):
+    quiet = not recording.of(*LIFECYCLE, cut=True) and not recording.marks(StrayMark)
+    capabilities = recording.declared.capabilities
+    speaks = capabilities is None or not LIFECYCLE.isdisjoint(capabilities)
+    kept = [*recording.marks(FaultMark), *recording.marks(OutageMark), *recording.marks(BypassMark)]
+    if asked and quiet and speaks and not any(mark.is_on for mark in kept):
         loaded = next(iter(recording.marks(LoadedMark)), None)
         host = "its host" if loaded is None else " ".join(filter(None, (loaded.host, loaded.release)))
         yield fail(
