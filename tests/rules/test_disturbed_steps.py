@@ -41,6 +41,8 @@ from .step_items import (
     steps_of,
 )
 
+SKIPPED, NOTHING_SKIPPED = (mark("skipped", index=index, reason="no such command") for index in (5, None))
+
 
 @pytest.mark.parametrize(
     ("items", "lost"),
@@ -59,6 +61,9 @@ from .step_items import (
         ([step("start"), CLOSED, step("clear"), OPENED, PRE], True),
         ([step("start"), CLOSED, step("clear"), OPENED, end()], False),
         ([step("start"), CLOSED, step("resume"), OPENED, step("clear"), end()], True),
+        ([CLOSED, step("start"), OPENED, step("clear", index=5), SKIPPED, prompt()], True),
+        ([CLOSED, step("start"), OPENED, step("clear", index=4), SKIPPED, prompt()], False),
+        ([CLOSED, step("start"), OPENED, step("clear", index=None), NOTHING_SKIPPED, prompt()], False),
         ([step("start"), STOPPED, prompt()], True),
         ([step("start"), STOPPED, step("resume"), prompt()], False),
         ([step("start"), step("resume"), STOPPED, prompt()], True),

@@ -22,7 +22,7 @@ from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.lost import end_is_owed, lost_between, lost_start
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.rules.steps import is_sessionless, openings, own_step, session_of, step_before
-from signet_conformance.trace.marks import SkippedMark, StepMark, StepName
+from signet_conformance.trace.marks import StepMark, StepName
 
 
 def start_comes_first(recording: Recording) -> Iterator[Outcome]:
@@ -190,8 +190,7 @@ def _is_late(recording: Recording, start: Call, clear: StepMark) -> bool:
 
 def _was_cleared_before(recording: Recording, end: Call, step: StepMark) -> bool:
     """Whether the end came when the user cleared the session, which is opened anew only in a later step."""
-    skipped = {mark.index for mark in recording.marks(SkippedMark)}
-    opened = [mark for mark in openings(recording, step) if mark.index is None or mark.index not in skipped]
+    opened = openings(recording, step)
     return bool(opened) and opened[-1].step == StepName.CLEAR and step_before(recording, end.seq) == opened[-1]
 
 

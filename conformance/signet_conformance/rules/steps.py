@@ -74,7 +74,7 @@ def own_step(recording: Recording, hook: Call) -> StepMark | None:
     now, owner = step_before(recording, hook.seq), told_sessions(recording).get(hook.key)
     if owner is None or now is None or now.session == owner:
         return now
-    skipped = {mark.index for mark in recording.marks(SkippedMark)} - {None}
+    skipped = skipped_steps(recording)
     own = [mark for mark in recording.marks(StepMark) if mark.session == owner and mark.index not in skipped]
     return next((mark for mark in reversed(own) if mark.seq < hook.seq), now)
 
@@ -245,12 +245,21 @@ def step_end(recording: Recording, step: StepMark) -> int:
 
 
 def openings(recording: Recording, step: StepMark) -> list[StepMark]:
-    """The steps in which the session of a step was opened, up to that step."""
+    """The steps in which the session of a step was opened, up to that step. What was skipped opened nothing."""
+    skipped = skipped_steps(recording)
     return [
         mark
         for mark in recording.marks(StepMark)
-        if mark.seq <= step.seq and mark.session == step.session is not None and mark.step in OPENING
+        if mark.seq <= step.seq
+        and mark.session == step.session is not None
+        and mark.step in OPENING
+        and mark.index not in skipped
     ]
+
+
+def skipped_steps(recording: Recording) -> AbstractSet[int | None]:
+    """The numbers of the steps that have no counterpart in the connector or its harness."""
+    return {mark.index for mark in recording.marks(SkippedMark)} - {None}
 
 
 def last_opening(recording: Recording, step: StepMark) -> tuple[int, int] | None:
