@@ -314,6 +314,24 @@ def test_a_session_in_which_nothing_was_said(kinds: Sequence[str | None], silent
     assert was_silent(recording, *recording.of(END)) is silent
 
 
+@pytest.mark.parametrize(
+    ("kinds", "skipped_kind", "silent"),
+    [
+        (["start", "prompt", "end"], "prompt", True),
+        (["start", "prompt", "end"], "start", False),
+        (["start", "prompt", "clear", "end"], "clear", False),
+        (["start", "clear"], "clear", True),
+        (["clear"], "clear", True),
+        (["end"], "end", True),
+    ],
+)
+def test_what_was_skipped_was_not_said(kinds: Sequence[str], skipped_kind: str, silent: bool, recorded: Any) -> None:
+    """Nor was a session cleared with it."""
+    steps = [step(kind, index=index) for index, kind in enumerate(kinds)]
+    recording = recorded(*steps, skipped(kinds.index(skipped_kind)), end())
+    assert was_silent(recording, *recording.of(END)) is silent
+
+
 def test_nothing_is_known_of_a_session_without_steps(recorded: Any) -> None:
     """Nor of a step that names no session."""
     recording = recorded(end(), step("end", None), end())

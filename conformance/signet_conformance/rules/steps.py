@@ -312,8 +312,11 @@ def was_silent(recording: Recording, end: Call) -> bool:
     step = step_of(recording, end)
     if step is None or step.session is None:
         return False
+    skipped = skipped_steps(recording)
     of_session = [
-        mark.step for mark in recording.marks(StepMark) if mark.seq <= step.seq and mark.session == step.session
+        mark.step
+        for mark in recording.marks(StepMark)
+        if mark.seq <= step.seq and mark.session == step.session and (mark is step or mark.index not in skipped)
     ]
     if of_session[-1] == StepName.CLEAR:
         # What is ended there was said before it.
