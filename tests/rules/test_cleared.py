@@ -81,3 +81,11 @@ def test_greeting_of_every_transcript_was_not_cleared(tmp_path: Path) -> None:
     assert not judgement(
         tmp_path, cleared(transcript(greeting, SECOND), said(SECOND), first=first), "SIG-END-012"
     ).findings
+
+
+def test_conversation_that_was_not_cleared_is_told_whole(tmp_path: Path) -> None:
+    """Where the harness has no such command, all of it was said in one session."""
+    items = cleared(BOTH, said(SECOND))
+    skipped = {"mark": "skipped", "data": {"index": 2, "reason": "no such command"}}
+    assert judgement(tmp_path, items, "SIG-END-012").findings
+    assert not judgement(tmp_path, [*items, skipped], "SIG-END-012").findings

@@ -86,6 +86,14 @@ def test_end_of_a_clear_may_come_late(tmp_path: Path, before: list[Item], told: 
     assert verdict(tmp_path, "SIG-END-009", *STARTED, *before, step("end", "s1", 2), *told) == expected
 
 
+@pytest.mark.parametrize(("index", "expected"), [(2, "PASS"), (1, "FAIL")])
+def test_end_of_a_clear_where_the_users_end_was_skipped(tmp_path: Path, index: int, expected: str) -> None:
+    """The user did not end the session there."""
+    skipped = mark("skipped", index=index, reason="no such command")
+    items = [*STARTED, step("prompt", "s1", 1), step("end", "s1", 2), *CLEARED, skipped]
+    assert verdict(tmp_path, "SIG-END-009", *items) == expected
+
+
 @pytest.mark.parametrize(("away", "expected"), [(True, "PASS"), (False, "WARN")])
 def test_end_that_met_nobody_listening_is_told_at_a_clear(tmp_path: Path, away: bool, expected: str) -> None:
     """The first end and start in a clear's step may make up for an earlier end; the last start says that it is one."""

@@ -331,6 +331,11 @@ FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
         [*NATIVE, *TWO, step("clear", index=3), {"mark": "skipped", "data": {"index": 3, "reason": "no such command"}},
          step("end", "s2"), end("k1"), start("k1", source="startup")], [],
     ),
+    "one that was not cleared, and whose start comes then": (
+        "SIG-START-006", "PASS",
+        [*TWO[:2], step("end"), end("k1"), step("clear", index=3), start("k1", source="startup"),
+         {"mark": "skipped", "data": {"index": 3, "reason": "no such command"}}], [],
+    ),
     "one that was resumed and cleared at once, and whose start comes late": (
         "SIG-START-006", "PASS",
         [*TWO[:2], step("end"), end("k1"), step("resume"), step("clear"), start("k1", source="resume"),

@@ -15,6 +15,7 @@ from signet_conformance.rules.steps import (
     OPENING,
     are_related,
     session_of,
+    skipped_steps,
     start_was_disturbed,
     step_before,
     step_end,
@@ -22,7 +23,7 @@ from signet_conformance.rules.steps import (
 )
 from signet_conformance.rules.transcripts import Transcript, transcripts_of
 from signet_conformance.rules.turns import Turn, names_a_speaker, plain, quoted_turns
-from signet_conformance.trace.marks import SkippedMark, StepMark, StepName
+from signet_conformance.trace.marks import StepMark, StepName
 
 MOST_TURNS = 12
 """After more turns than this a connector may hand over the latest alone."""
@@ -53,9 +54,8 @@ class Conversations:
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self._steps = recording.marks(StepMark)
-        self._skipped = {mark.index for mark in recording.marks(SkippedMark)}
         # A turn that a handler took away has no answer.
-        self._skipped |= {turn.step.index for turn in lost_turns(recording)}
+        self._skipped = skipped_steps(recording) | {turn.step.index for turn in lost_turns(recording)}
         self._said: dict[str, Counter[Turn]] = {}
         self._quoted: dict[str, Counter[Turn]] = {}
         for mark in self._steps:
@@ -149,7 +149,8 @@ class Conversations:
         now = step_before(self._recording, transcript.call.seq)
         steps = [mark for mark in self._steps if mark.session == session and mark.seq < transcript.call.seq]
         # What is told in the step of a clear is the conversation that ends there.
-        cleared = next((mark for mark in reversed(steps) if mark.step == StepName.CLEAR and mark is not now), None)
+        clears = (mark for mark in steps if mark.step == StepName.CLEAR and mark.index not in self._skipped)
+        cleared = next((mark for mark in reversed([*clears]) if mark is not now), None)
         if cleared is None:
             return None
         since = {words_of(text) for mark in steps if mark.seq > cleared.seq for text in (mark.text, mark.reply)}

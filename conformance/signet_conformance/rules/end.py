@@ -32,6 +32,7 @@ from signet_conformance.rules.steps import (
     openings,
     project_of_session,
     session_of,
+    skipped_steps,
     step_before,
     step_end,
     was_silent,
@@ -330,7 +331,12 @@ def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
     for call in cleared:
         following = _after_its_repeats(recording, call)
         step = step_before(recording, call.seq)
-        ended = step is not None and step.step == StepName.END and session_of(recording, call.key) == step.session
+        ended = (
+            step is not None
+            and step.step == StepName.END
+            and step.index not in skipped_steps(recording)
+            and session_of(recording, call.key) == step.session
+        )
         if ended and not end_is_owed(recording, call, StepName.CLEAR) and not _is_of_the_clear(recording, call):
             yield fail(
                 call,

@@ -21,7 +21,7 @@ from signet_conformance.finding import Verdict
 from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.lost import end_is_owed, lost_between, lost_start
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import is_sessionless, openings, own_step, session_of, step_before
+from signet_conformance.rules.steps import is_sessionless, openings, own_step, session_of, skipped_steps, step_before
 from signet_conformance.trace.marks import StepMark, StepName
 
 
@@ -158,13 +158,14 @@ def _restart(recording: Recording, call: Call, end: Call, source: str | None) ->
         if source is not None:
             return PASS
         return undecided(call, end, message="no source: whether the context was cleared cannot be seen")
-    if step.step != StepName.CLEAR and not _was_cleared_before(recording, end, step):
+    clears = step.step == StepName.CLEAR and step.index not in skipped_steps(recording)
+    if not clears and not _was_cleared_before(recording, end, step):
         return PASS
-    if step.step != StepName.CLEAR and (why := lost_between(recording, end.seq, call.seq, call.key)):
+    if not clears and (why := lost_between(recording, end.seq, call.seq, call.key)):
         return undecided(call, end, message=f"{why}: a start may be lost")
     if end_is_owed(recording, call, StepName.END):
         return undecided(call, end, message="nothing listened when the user ended it before; this may make up for it")
-    if step.step == StepName.CLEAR and _is_late(recording, call, step):
+    if clears and _is_late(recording, call, step):
         return PASS
     return warn(
         call,

@@ -316,9 +316,11 @@ def was_silent(recording: Recording, end: Call) -> bool:
     of_session = [
         mark.step
         for mark in recording.marks(StepMark)
-        if mark.seq <= step.seq and mark.session == step.session and (mark is step or mark.index not in skipped)
+        if mark.seq <= step.seq
+        and mark.session == step.session
+        and not (mark.step == StepName.PROMPT and mark.index in skipped)
     ]
-    if of_session[-1] == StepName.CLEAR:
+    if of_session[-1:] == [StepName.CLEAR]:
         # What is ended there was said before it.
         of_session.pop()
     opened = max((place for place, name in enumerate(of_session) if name in OPENING), default=-1)
