@@ -171,6 +171,14 @@ def test_what_was_done_to_a_text(text: str, tmp_path: Path) -> None:
     assert [finding.message for finding in findings] == [OTHER_TEXTS[text]]
 
 
+@pytest.mark.parametrize("said_blank", ["\ufeff", "\x01"])
+def test_blank_text_stands_in_no_envelope(said_blank: str, tmp_path: Path) -> None:
+    """Of what a host sends in its place, nobody can tell what it is."""
+    turn = [step("prompt", text=said_blank, reply="one"), hook("user-prompt-submit", "k1", userMessage="(no text)")]
+    trace = build(tmp_path / "trace.jsonl", [step("start"), start(), *turn], shared=False)
+    assert judge(trace, frozenset({"SIG-PROMPT-010"})).judgements["SIG-PROMPT-010"].verdict == "INCONCLUSIVE"
+
+
 def test_steps_that_are_no_prompts_are_no_subjects(tmp_path: Path) -> None:
     """Whatever they are called."""
     items = [step("start"), start(), step("clear"), step("compact"), step("tool"), step("end")]

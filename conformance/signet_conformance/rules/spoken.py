@@ -86,6 +86,8 @@ def _another_text(call: Call, step: PromptStep, others: set[str], *, beside: boo
     text, wanted = plain(call.text or ""), plain(given)
     if _REDACTION in text or _REDACTION in wanted:
         return undecided(call, message="the text was redacted")
+    if not wanted:
+        return undecided(call, message="what was said is blank: what stands for it is the host's business")
     if wanted.startswith("/"):
         return undecided(call, message="what becomes of a slash command is the host's business")
     if text in others:
