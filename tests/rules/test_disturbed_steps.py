@@ -63,6 +63,8 @@ SKIPPED, NOTHING_SKIPPED = (mark("skipped", index=index, reason="no such command
         ([step("start"), CLOSED, step("resume"), OPENED, step("clear"), end()], True),
         ([CLOSED, step("start"), OPENED, step("clear", index=5), SKIPPED, prompt()], True),
         ([CLOSED, step("start"), OPENED, step("clear", index=4), SKIPPED, prompt()], False),
+        ([CLOSED, step("start"), OPENED, step("resume"), step("clear", index=5), SKIPPED, prompt()], False),
+        ([step("start"), CLOSED, step("clear", index=5), SKIPPED, OPENED, prompt()], True),
         ([CLOSED, step("start"), OPENED, step("clear", index=None), NOTHING_SKIPPED, prompt()], False),
         ([step("start"), STOPPED, prompt()], True),
         ([step("start"), STOPPED, step("resume"), prompt()], False),

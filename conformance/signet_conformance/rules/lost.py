@@ -12,7 +12,7 @@ from signet_conformance.facts import (
     Recording,
 )
 from signet_conformance.rules.disturbed import held_up_between, switched_on
-from signet_conformance.rules.steps import last_opening, openings, session_of, step_before, step_end
+from signet_conformance.rules.steps import last_opening, openings, session_of, skipped_steps, step_before, step_end
 from signet_conformance.trace.marks import (
     TIMED_OUT,
     FaultMark,
@@ -96,12 +96,14 @@ def lost_start(recording: Recording, call: Call) -> str | None:
     if call.operation == END and opened[-1:] == [step]:
         # What is ended by a clear was opened before it.
         opened.pop()
-    if not opened:
-        return None
-    if closed_between(recording, opened[-1].seq, step_end(recording, opened[-1])):
-        return "nothing listened when its session was opened: a start may have been refused"
-    if any(stopped == opened[-1] for stopped, _ in _stopped(recording)):
-        return "the host stopped a hook when its session was opened: its start may be lost"
+    for last in reversed(opened):
+        if closed_between(recording, last.seq, step_end(recording, last)):
+            return "nothing listened when its session was opened: a start may have been refused"
+        if any(stopped == last for stopped, _ in _stopped(recording)):
+            return "the host stopped a hook when its session was opened: its start may be lost"
+        if last.index not in skipped_steps(recording):
+            # What was skipped opened nothing: the step before it counts then.
+            break
     return None
 
 

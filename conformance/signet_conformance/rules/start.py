@@ -191,7 +191,7 @@ def _is_late(recording: Recording, start: Call, clear: StepMark) -> bool:
 
 def _was_cleared_before(recording: Recording, end: Call, step: StepMark) -> bool:
     """Whether the end came when the user cleared the session, which is opened anew only in a later step."""
-    opened = openings(recording, step)
+    opened = [mark for mark in openings(recording, step) if mark.index not in skipped_steps(recording)]
     return bool(opened) and opened[-1].step == StepName.CLEAR and step_before(recording, end.seq) == opened[-1]
 
 

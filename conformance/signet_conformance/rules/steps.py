@@ -245,15 +245,11 @@ def step_end(recording: Recording, step: StepMark) -> int:
 
 
 def openings(recording: Recording, step: StepMark) -> list[StepMark]:
-    """The steps in which the session of a step was opened, up to that step. What was skipped opened nothing."""
-    skipped = skipped_steps(recording)
+    """The steps in which the session of a step was opened, up to that step."""
     return [
         mark
         for mark in recording.marks(StepMark)
-        if mark.seq <= step.seq
-        and mark.session == step.session is not None
-        and mark.step in OPENING
-        and mark.index not in skipped
+        if mark.seq <= step.seq and mark.session == step.session is not None and mark.step in OPENING
     ]
 
 
