@@ -81,6 +81,23 @@ def test_an_answer_of_an_odd_shape_may_be_told_either_way(
     assert of(tmp_path, 7, items).verdict is verdict
 
 
+@pytest.mark.parametrize(
+    ("result", "verdict"),
+    [
+        ("1. The export failed on Friday …", Verdict.PASS),
+        ("1. The export failed on …", Verdict.WARN),
+        ("The search failed on Friday", Verdict.WARN),
+    ],
+)
+def test_a_memory_may_be_shortened(result: str, verdict: Verdict, tmp_path: Path) -> None:
+    """Its first five words tell the model of it, though it speaks of a failure itself."""
+    items = example(7)
+    row = {"id": "m-1", "content": "The export failed on Friday because the disk of the platform team was full."}
+    items[-2]["response"]["body"]["results"] = [row]
+    items[-1]["request"]["body"]["messages"][-1]["content"][0]["content"] = result
+    assert of(tmp_path, 7, items).verdict is verdict
+
+
 @pytest.mark.parametrize("api", ["chat", "responses", "ollama"])
 def test_a_tools_result_is_read_in_every_format(api: str, tmp_path: Path) -> None:
     """Each vendor's way to repeat a call with its result is understood."""

@@ -13,6 +13,7 @@ from signet_conformance.rules.model.turns import Turn, turns
 from signet_conformance.rules.model.wording import marker_lines, padded, plain, says
 from signet_conformance.rules.outcome import PASS, Outcome
 
+_FIRST_WORDS = 5
 _RECALLS = (RECALL, HOOK_RECALL, MEMORY_SEARCH)
 _SAVES = (REMEMBER, HOOK_REMEMBER)
 _FAILURE = re.compile(
@@ -95,13 +96,18 @@ def _judged(call: Call, request: Asked, part: Part) -> Outcome:
     if not contents:
         return unclear(call, asked=[request], message="the daemon knew nothing, which any result can tell")
     said = padded([part.text])
-    if any(any(says(line, said) for line in lines) for lines in contents):
+    if any(any(says(_beginning(line), said) for line in lines) for lines in contents):
         return PASS
     if says_failure or _NOTHING.search(text) or not text:
         memories = "1 memory" if len(contents) == 1 else f"{len(contents)} memories"
         known = f"the daemon answered with {memories}, and the model is told of none"
         return _lie(call, request, part, known, "memories")
     return unclear(call, asked=[request], message="the tool's result holds no line of the memories that were recalled")
+
+
+def _beginning(line: str) -> str:
+    """The words of a line that a program shows which shortens it."""
+    return " ".join(line.split(" ")[:_FIRST_WORDS])
 
 
 def _names_the_row(call: Call, part: Part) -> bool:
