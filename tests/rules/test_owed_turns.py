@@ -1,0 +1,85 @@
+"""Facts about what the transcript of an end owes: what was said since, by whom, and nothing of another session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .conversation_items import (
+    FIRST,
+    FOREIGN,
+    SECOND,
+    THIRD,
+    Item,
+    ended,
+    hook,
+    native,
+    said,
+    step,
+    transcript,
+    verdict,
+)
+
+
+def test_text_of_another_step_is_no_turn(tmp_path: Path) -> None:
+    """What a tool was told may stand in the transcript as often as it likes."""
+    tool = step("tool", text="Look it up in the ledger.", reply="It was looked up there.")
+    told = transcript(FIRST, ("Look it up in the ledger.", ""), ("Look it up in the ledger.", ""))
+    assert verdict(tmp_path, ended(told, said(FIRST), tool)) == "PASS"
+
+
+def in_lines(*turns: tuple[str, str]) -> str:
+    """Turns as lines that name their speakers."""
+    return "\n".join(f"User: {text}\nAssistant: {reply}" for text, reply in turns)
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [f"User: {FIRST[0]}", f"User: {FOREIGN[0]}\r\nassistant: {FOREIGN[1]}", f"Assistant: {FIRST[0]}"],
+    ids=["said before", "said elsewhere", "by the other speaker"],
+)
+def test_quoted_turns_are_no_turns(tmp_path: Path, quoted: str) -> None:
+    """Where a transcript of lines shows them as such: the user pasted them, and the connector told what was said."""
+    pasted = (f"Explain this log:\n{quoted}", "It is a log of today.")
+    other = [step("start", "s2"), hook("session-start", "k-2"), said(FOREIGN, "s2")]
+    told = in_lines(FIRST, pasted)
+    assert verdict(tmp_path, [*other, *ended(told, said(FIRST), said(pasted))]) == "PASS"
+    assert verdict(tmp_path, [*other, *ended(told, said(FIRST), said(("Explain this log:", pasted[1])))]) == "WARN"
+
+
+def test_quoted_turn_is_no_turn_of_another_session(tmp_path: Path) -> None:
+    """Who quotes it somewhere else did not say it there."""
+    pasted = (f"Explain this log:\nUser: {FOREIGN[0]}", "It is a log of today.")
+    other = [step("start", "s2"), hook("session-start", "k-2"), said(pasted, "s2")]
+    assert verdict(tmp_path, [*other, *ended(transcript(FIRST, (FOREIGN[0], "")), said(FIRST))]) == "PASS"
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"), [([native("s1", "k-1"), native("s1", "k-2")], "PASS"), ([native("s1", "k-2")], "WARN")]
+)
+def test_end_that_comes_late_owes_what_was_cleared(tmp_path: Path, told: list[Item], expected: str) -> None:
+    """It may be the end of what was said before the clear, if the driver told that it is of the same session."""
+    cleared = [step("start"), hook("session-start"), said(FIRST), step("clear"), hook("session-start", "k-2")]
+    late = [said(SECOND), said(THIRD), hook("session-end", reason="clear", transcript=transcript(FIRST))]
+    closing = [step("end"), hook("session-end", "k-2", transcript=transcript(SECOND, THIRD))]
+    assert verdict(tmp_path, [*told, *cleared, *late, *closing]) == expected
+
+
+def test_end_that_comes_later_than_that_of_a_clear_owes_what_follows(tmp_path: Path) -> None:
+    """One end was told since the clear: this one is of what was said after it."""
+    cleared = [step("start"), hook("session-start"), said(FIRST), step("clear")]
+    at_clear = [hook("session-end", reason="clear", transcript=transcript(FIRST)), hook("session-start")]
+    late = [said(SECOND), said(THIRD), hook("session-end", transcript=transcript(FIRST))]
+    assert verdict(tmp_path, [native("s1", "k-1"), *cleared, *at_clear, *late]) == "WARN"
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"), [([native("s1", "k-1"), native("s2", "k-1")], "PASS"), ([native("s1", "k-1")], "WARN")]
+)
+def test_key_that_a_host_gives_to_two_sessions_is_of_neither(tmp_path: Path, told: list[Item], expected: str) -> None:
+    """What the second says under it is not foreign; that they share a key is SIG-SESS-001's."""
+    second = [step("start", "s2"), hook("session-start"), said(FOREIGN, "s2"), said(SECOND, "s2"), step("end", "s2")]
+    items = [*ended(transcript(FIRST), said(FIRST)), *second]
+    closing = hook("session-end", transcript=transcript(FOREIGN, SECOND))
+    assert verdict(tmp_path, [*told, *items, closing]) == expected
