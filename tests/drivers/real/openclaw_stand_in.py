@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import sys
 import threading
@@ -64,7 +65,11 @@ def bridge() -> None:
         if request["method"] == "session/prompt":
             told(f"typed {params['prompt'][0]['text']}")
             if params["prompt"][0]["text"] == "throw":
-                os.kill(int((Path.home() / "gateway.pid").read_text()), signal.SIGUSR1)
+                gateway = int((Path.home() / "gateway.pid").read_text())
+                running = os.pidfd_open(gateway)
+                os.kill(gateway, signal.SIGUSR1)
+                # As the program does, which answers when its connection is lost: the gateway has ended by then.
+                select.select([running], [], [])
                 print("the gateway is gone", file=sys.stderr, flush=True)
         if params.get("prompt") == [{"type": "text", "text": "/new"}] and "STAND_IN_STAYS" in os.environ:
             continue

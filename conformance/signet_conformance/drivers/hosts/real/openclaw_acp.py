@@ -63,9 +63,15 @@ class OpenclawAcp(AcpSession):
 
     def is_over(self) -> bool:
         """Whether the prompt was answered. Without its gateway the bridge answers with what became of it."""
+        self._demand_gateway()
+        over = super().is_over()
+        # It may have ended since: the bridge answers for that reason then.
+        self._demand_gateway()
+        return over
+
+    def _demand_gateway(self) -> None:
         if self._gateway is not None and self._gateway.process.ended:
             raise self._gateway.process.failure("the gateway of OpenClaw has ended")
-        return super().is_over()
 
     def clear(self) -> None:
         """Type its own command, which begins anew under the same key."""
