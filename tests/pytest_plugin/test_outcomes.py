@@ -174,27 +174,25 @@ def test_nothing_tested_is_never_green(repository: Repository, silent: Path) -> 
     assert "SIGNET_DAEMON_URL" in done.out
 
 
-def test_a_connector_that_was_refused_throughout_is_told_why(repository: Repository, silent: Path) -> None:
-    """It called the right address, and sent an Origin as web pages do."""
-    data = '{"origin":"null","method":"GET","path":"/health"}'
-    with silent.open("a") as stream:
-        stream.write(f'{{"kind":"mark","seq":1,"name":"refused","data":{data}}}\n')
-    done, _ = repository.judge(silent)
-    assert done.status == 3
-    assert "no request was passed on: 1 request was refused (403) as a web page's (Origin: null): send" in done.out
-    assert "SIGNET_DAEMON_URL" not in done.out
-
-
-def test_a_connector_that_sent_no_request_that_can_be_read_is_told_what_came(
-    repository: Repository, silent: Path
+@pytest.mark.parametrize(
+    ("name", "data", "told"),
+    [
+        ("refused", {"origin": "null", "method": "GET", "path": "/health"},
+         "no request was passed on: 1 request was refused (403) as a web page's (Origin: null): send"),
+        ("no_request", {"conn": 1, "words": "a TLS handshake"},
+         "no request was passed on, and what came was answered 400: a TLS handshake"),
+    ],
+    ids=["as a web page's", "as no request"],
+)  # fmt: skip
+def test_a_connector_that_was_turned_away_throughout_is_told_why(
+    repository: Repository, silent: Path, name: str, data: dict[str, object], told: str
 ) -> None:
-    """It called the right address, and spoke TLS there."""
-    data = '{"conn":1,"words":"a TLS handshake"}'
+    """It called the right address: with an Origin as web pages send it, or in another protocol."""
     with silent.open("a") as stream:
-        stream.write(f'{{"kind":"mark","seq":1,"name":"no_request","data":{data}}}\n')
+        stream.write(json.dumps({"kind": "mark", "seq": 1, "name": name, "data": data}) + "\n")
     done, _ = repository.judge(silent)
     assert done.status == 3
-    assert "no request was passed on, and what came was answered 400: a TLS handshake" in done.out
+    assert told in done.out
     assert "SIGNET_DAEMON_URL" not in done.out
 
 

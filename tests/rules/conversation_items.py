@@ -54,6 +54,20 @@ def ended(text: str, *between: Item) -> list[Item]:
     return [step("start"), hook("session-start"), *between, step("end"), hook("session-end", transcript=text)]
 
 
+def in_one_folder(*projects: str) -> list[Item]:
+    """A session that the user opens in each project, all of them ended in the same folder."""
+    return [
+        item
+        for number, project in enumerate(projects)
+        for item in (
+            step("start", f"s{number}", project=project),
+            hook("session-start", f"k-{number}", project="/workspace"),
+            step("end", f"s{number}"),
+            hook("session-end", f"k-{number}", cwd="/workspace"),
+        )
+    ]
+
+
 def judgement(folder: Path, items: Sequence[Item], requirement: str) -> Judgement:
     """What is said of a requirement over these items, numbered as steps are."""
     steps = 0

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from .conversation_items import in_one_folder
 from .test_conversation import AWAY, Item, hook, judgement, step, verdict
 
 BROKEN_OFF = {"mark": "scenario_end", "data": {"error": "the connector died"}}
@@ -99,17 +100,7 @@ def test_where_an_end_took_place(tmp_path: Path, items: Sequence[Item], message:
 @pytest.mark.parametrize("projects", [("/a", "/b"), ("/b", "/a")])
 def test_one_folder_of_two_projects_is_told(tmp_path: Path, projects: Sequence[str]) -> None:
     """Whichever the user opened first."""
-    items = [
-        item
-        for number, project in enumerate(projects)
-        for item in (
-            step("start", f"s{number}", project=project),
-            hook("session-start", f"k-{number}", project="/workspace"),
-            step("end", f"s{number}"),
-            hook("session-end", f"k-{number}", cwd="/workspace"),
-        )
-    ]
-    (finding,) = judgement(tmp_path, items, "SIG-END-004").findings
+    (finding,) = judgement(tmp_path, in_one_folder(*projects), "SIG-END-004").findings
     assert (finding.exchanges, finding.expected) == ((8,), f"the folder of {projects[1]}")
 
 
@@ -119,7 +110,7 @@ def test_one_folder_of_two_projects_is_told(tmp_path: Path, projects: Sequence[s
         ("acme-api", "/srv/acme-api", None, "WARN"),
         ("./acme-api", "/srv/acme-api", None, "WARN"),
         ("~/acme-api", "/srv/acme-api", None, "WARN"),
-        ("/root/acme-api", "/srv/acme-api", None, "PASS"),
+        ("/elsewhere/acme-api", "/srv/acme-api", None, "PASS"),
         ("C:\\acme-api", "/srv/acme-api", None, "PASS"),
         ("\\\\host\\acme-api", "/srv/acme-api", None, "PASS"),
         ("acme-api", "/srv/acme-api", "acme-api", "PASS"),

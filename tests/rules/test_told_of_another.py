@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .conversation_items import FIRST, SECOND, hook, native, said, step, transcript, verdict
+from .conversation_items import FIRST, SECOND, hook, in_one_folder, native, said, step, transcript, verdict
 
 
 @pytest.mark.parametrize(("parent", "expected"), [(None, "WARN"), ("s1", "PASS")])
@@ -41,17 +41,7 @@ def test_recall_that_comes_beside_that_of_the_step_is_not_blamed(
 @pytest.mark.parametrize(("projects", "expected"), [(("/a", "/b"), "WARN"), (("/a", "/a"), "PASS")])
 def test_one_folder_for_two_projects_is_warned_of(tmp_path: Path, projects: tuple[str, str], expected: str) -> None:
     """Sessions of different projects end in different folders, whatever a host calls these."""
-    items = [
-        item
-        for number, project in enumerate(projects)
-        for item in (
-            step("start", f"s{number}", project=project),
-            hook("session-start", f"k-{number}", project="/workspace"),
-            step("end", f"s{number}"),
-            hook("session-end", f"k-{number}", cwd="/workspace"),
-        )
-    ]
-    assert verdict(tmp_path, items, "SIG-END-004") == expected
+    assert verdict(tmp_path, in_one_folder(*projects), "SIG-END-004") == expected
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ class Conversations:
         return None
 
     def _tells_nothing(self, transcript: Transcript, session: str) -> Difference | None:
-        """What is no conversation at all, such as `[object Object]`: not a word of what was said stands in it.
+        """That a transcript holds none of the words that were said, such as `[object Object]`.
 
         A transcript of another shape that holds words of the conversation is not blamed, nor one beside a path.
         """

@@ -145,7 +145,7 @@ def working_directory_is_the_project(recording: Recording) -> Iterator[Outcome]:
             elif call.key not in projects and _ABSOLUTE.match(wanted) and not _ABSOLUTE.match(str(cwd)):
                 yield warn(
                     call,
-                    message="cwd is no absolute path: it is not the folder that the user opened the session in",
+                    message="cwd is not an absolute path, so it does not say which folder the user worked in",
                     pointer=in_body("cwd"),
                     expected=f"the folder of {wanted}",
                     received=cwd,

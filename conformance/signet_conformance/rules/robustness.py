@@ -13,13 +13,12 @@ from signet_conformance.rules.disturbed import switched_on
 from signet_conformance.rules.handlers import lost_turns, turn_was_lost
 from signet_conformance.rules.lost import stopped_between
 from signet_conformance.rules.outcome import PASS, Outcome, fail, no_subject, undecided, warn
-from signet_conformance.rules.steps import broken_off
+from signet_conformance.rules.steps import broken_off, skipped_steps
 from signet_conformance.trace import fault_kinds
 from signet_conformance.trace.marks import (
     BypassMark,
     FaultMark,
     OutageMark,
-    SkippedMark,
     StepMark,
     StepName,
     Switch,
@@ -47,7 +46,7 @@ def _silence_after(recording: Recording, seq: int) -> _Silence | None:
     over = times[-1][1]
     if over < seq:
         return None
-    skipped = {mark.index for mark in recording.marks(SkippedMark)}
+    skipped = skipped_steps(recording)
     performed = [mark for mark in recording.marks(StepMark) if mark.index not in skipped]
     # Who never spoke did not fall silent: a connector without hooks, or a session that began in the outage.
     opening = [mark for mark in performed if mark.step in (StepName.START, StepName.RESUME)]

@@ -19,10 +19,11 @@ from signet_conformance.rules.steps import (
     openings,
     prompt_steps,
     session_of,
+    skipped_steps,
     step_end,
 )
 from signet_conformance.rules.turns import SHORTEST_TEXT, plain
-from signet_conformance.trace.marks import SkippedMark, StepMark, StepName
+from signet_conformance.trace.marks import StepMark, StepName
 
 _REDACTION = "<redacted:"
 _REFUSED = (401, 403, 409)
@@ -142,7 +143,7 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
     if PROMPT not in (recording.declared.capabilities or ()):
         return
     steps = recording.marks(StepMark)
-    skipped = {mark.index for mark in recording.marks(SkippedMark)}
+    skipped = skipped_steps(recording)
     prompts = recording.of(PROMPT, cut=True)
     failed: set[tuple[str | None, str]] = set()
     any_submitted = any(_window_has_prompt(recording, prompts, step, end) for step, end in _prompts_given(steps))

@@ -183,7 +183,7 @@ def _has_the_key_of_another(recording: Recording, call: Call, step: StepMark | N
     owner = another_session(recording, call)
     if owner is None or call.operation not in _ASKED_BY.get(str(step.other.get("tool")), ()):
         return False
-    if any(mark.index == step.index for mark in recording.marks(SkippedMark)):
+    if step.index in skipped_steps(recording):
         return False
     tools = (mark for mark in recording.marks(StepMark) if mark.step == StepName.TOOL and mark.session == owner)
     if any(mark.seq < step.seq for mark in tools):

@@ -10,8 +10,8 @@ from msgspec import Struct
 from signet_conformance.facts import Recording, text_or_none
 from signet_conformance.rules.model.asked import Asked, asked
 from signet_conformance.rules.model.wording import plain, says
-from signet_conformance.rules.steps import step_end
-from signet_conformance.trace.marks import SkippedMark, StepMark, StepName, marks_of
+from signet_conformance.rules.steps import skipped_steps, step_end
+from signet_conformance.trace.marks import StepMark, StepName, marks_of
 
 
 class Turn(Struct, frozen=True, dict=True):
@@ -75,7 +75,7 @@ def _turns(recording: Recording) -> Iterator[Turn]:
     beside = [] if model is None else list(marks_of(model, StepMark))
     if model is None or [_name(mark) for mark in steps] != [_name(mark) for mark in beside]:
         return
-    skipped = {mark.index for mark in recording.marks(SkippedMark)}
+    skipped = skipped_steps(recording)
     times = {mark.seq: mark.t for mark in recording.trace.marks}
     requests = model_requests(recording)
     for place, (step, other) in enumerate(zip(steps, beside, strict=True)):
