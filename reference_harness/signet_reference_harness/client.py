@@ -35,6 +35,7 @@ from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.outgoing import EnvelopeGuard, without_tokens
 from signet_reference_harness.reply import FailureClass, Reply, held_back
+from signet_reference_harness.restraint import refuses
 from signet_reference_harness.secret_jobs import outcome_of_job
 from signet_reference_harness.shapes import checked
 from signet_reference_harness.wire import Wire
@@ -81,6 +82,7 @@ class AdapterClient(RuntimeAdapter):
         self._wire = Wire(config, transport)
         self._prompt_slots = asyncio.Semaphore(PROMPTS_AT_ONCE)
         self._probe = asyncio.Lock()
+        self._probe_is_refused = False
         self._seen = False
         self._in_sight = False
         self._daemon_version = ""
@@ -107,6 +109,7 @@ class AdapterClient(RuntimeAdapter):
             return held_back("health", "Signet is bypassed by the environment")
         reply = checked(await self._wire.exchange("health", "GET", "/health", headers=self._credentials()))
         self._in_sight = reply.accepted and reply.status == HTTP_OK
+        self._probe_is_refused |= reply.status is not None and refuses(reply.status)
         self._seen = self._seen or self._in_sight
         self._daemon_version = reply.text("version") or self._daemon_version
         return reply
@@ -370,7 +373,8 @@ class AdapterClient(RuntimeAdapter):
     ) -> Reply:
         if self.config.bypassed:
             return held_back(operation, "Signet is bypassed by the environment")
-        if not self._seen or (probe and not self._in_sight):
+        # A probe that was refused may not be made again: the call itself shows then whether the daemon is back.
+        if not self._seen or (probe and not self._in_sight and not self._probe_is_refused):
             lost = await self._out_of_sight()
             if lost is not None:
                 return replace(lost, operation=operation, sent=False, reached=False, detail=f"health: {lost.detail}")

@@ -57,11 +57,14 @@ class Restraint:
             gap = 0.0 if before is None else began - before.answered
             wait = max(SHORTEST_GAP_S, gap * GROWTH + SHORTEST_GAP_S, reply.retry_after_s)
             _remember(self._busy, identity, _Busy(ended + wait, ended, gap))
-        elif CLIENT_ERROR_FIRST <= reply.status <= CLIENT_ERROR_LAST and reply.status not in {
-            REQUEST_TIMEOUT,
-            TOO_EARLY,
-        }:
+        elif refuses(reply.status):
             _remember(self._refused, identity, reply.error or str(reply.status))
+
+
+def refuses(status: int) -> bool:
+    """Whether an answer's status forbids to make the identical request again."""
+    is_client_error = CLIENT_ERROR_FIRST <= status <= CLIENT_ERROR_LAST
+    return is_client_error and status not in BUSY and status not in {REQUEST_TIMEOUT, TOO_EARLY}
 
 
 def identity_of(method: str, target: str, body: bytes) -> str:

@@ -143,6 +143,23 @@ def test_daemon_is_probed_again_after_an_outage(daemon: RecordingDaemon, hosted:
     assert [request.path for request in daemon.requests] == ["/health", START, PROMPT, "/health", PROMPT, PROMPT]
 
 
+def test_refused_probe_is_not_repeated_and_holds_back_one_call_alone(daemon: RecordingDaemon, hosted: Hosted) -> None:
+    """The daemon is there, so the next turn itself shows whether it serves again."""
+    daemon.answers[PROMPT] = [Answer(fault="reset")]
+
+    async def work(host: SessionHost) -> None:
+        session = session_of(host)
+        await session.start()
+        await say(session, "one")
+        daemon.answers["/health"] = [Answer({"error": "unauthorized"}, 401)]
+        await say(session, "two")
+        await say(session, "three")
+
+    hosted(work)
+    assert [request.path for request in daemon.requests] == ["/health", START, PROMPT, "/health", PROMPT]
+    assert daemon.bodies(PROMPT)[-1]["userMessage"] == "three"
+
+
 def test_end_is_tried_while_the_daemon_is_out_of_sight(daemon: RecordingDaemon, hosted: Hosted) -> None:
     """An end is sent although the daemon was lost and does not answer probes."""
     daemon.answers[PROMPT] = [Answer(fault="reset")]
