@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import inf
 
 from signet_conformance.facts import Call, Recording
@@ -15,22 +15,23 @@ def is_disturbed(recording: Recording, call: Call) -> bool:
     """Whether a fault met the call, it ended with an error, or marks say that something was switched on meanwhile."""
     if call.fault is not None or call.error is not None:
         return True
-    times = _disturbed_times(recording)
+    times = switched_on(recording, _any)
     place = bisect_left(times, call.seq, key=lambda time: time[0])
     return place > 0 and call.seq < times[place - 1][1]
 
 
 def disturbed_between(recording: Recording, low: float, high: float) -> bool:
     """Whether marks say that a fault, an outage, a restart or the bypass was on somewhere between two numbers."""
-    return any(since < high and until > low for since, until in _disturbed_times(recording))
+    return was_on_between(recording, _any, low, high)
 
 
 def held_up_between(recording: Recording, low: float, high: float) -> bool:
     """Whether marks say that answers came slowly, or not at all, somewhere between two numbers."""
-    times: list[tuple[int, float]] | None = recording.memo.get(held_up_between)
-    if times is None:
-        times = recording.memo[held_up_between] = list(switched_on(recording, _is_slow))
-    return any(since < high and until > low for since, until in times)
+    return was_on_between(recording, _is_slow, low, high)
+
+
+def _any(_mark: Switch) -> bool:
+    return True
 
 
 def _is_slow(mark: Switch) -> bool:
@@ -38,16 +39,20 @@ def _is_slow(mark: Switch) -> bool:
     return kind is not None and kind.slow
 
 
-def _disturbed_times(recording: Recording) -> list[tuple[int, float]]:
-    """The numbers between which a fault, an outage, a restart or the bypass was on, in order."""
-    times: list[tuple[int, float]] | None = recording.memo.get(_disturbed_times)
+def was_on_between(recording: Recording, counts: Callable[[Switch], bool], low: float, high: float) -> bool:
+    """Whether something that counts was on somewhere between two numbers; `counts` is a function of a module."""
+    return any(since < high and until > low for since, until in switched_on(recording, counts))
+
+
+def switched_on(recording: Recording, counts: Callable[[Switch], bool]) -> Sequence[tuple[int, float]]:
+    """The numbers between which something was on that counts, in order; `counts` is a function of a module."""
+    times: Sequence[tuple[int, float]] | None = recording.memo.get((switched_on, counts))
     if times is None:
-        times = recording.memo[_disturbed_times] = list(switched_on(recording, lambda _: True))
+        times = recording.memo[switched_on, counts] = list(_times(recording, counts))
     return times
 
 
-def switched_on(recording: Recording, counts: Callable[[Switch], bool]) -> Iterator[tuple[int, float]]:
-    """The numbers between which something was on that counts, in order."""
+def _times(recording: Recording, counts: Callable[[Switch], bool]) -> Iterator[tuple[int, float]]:
     since = 0
     on: set[str] = set()
     for mark in recording.kit_marks:

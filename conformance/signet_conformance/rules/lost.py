@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from functools import partial
 from math import inf
 
 from signet_conformance.facts import (
@@ -11,7 +9,7 @@ from signet_conformance.facts import (
     Call,
     Recording,
 )
-from signet_conformance.rules.disturbed import held_up_between, switched_on
+from signet_conformance.rules.disturbed import held_up_between, switched_on, was_on_between
 from signet_conformance.rules.steps import last_opening, openings, session_of, skipped_steps, step_before, step_end
 from signet_conformance.trace.marks import (
     TIMED_OUT,
@@ -27,14 +25,17 @@ from signet_conformance.trace.marks import (
 _OUTAGES = frozenset({"refuse", "reset", "hang"})
 
 
-def _takes_daemon_away(kinds: Collection[str | None], mark: Switch) -> bool:
-    """Whether a mark switches an outage, or a fault of one of these kinds."""
-    return isinstance(mark, OutageMark) or (isinstance(mark, FaultMark) and mark.kind in kinds)
+def _takes_daemon_away(mark: Switch) -> bool:
+    return isinstance(mark, OutageMark) or (isinstance(mark, FaultMark) and mark.kind in _OUTAGES)
+
+
+def _closes_listener(mark: Switch) -> bool:
+    return isinstance(mark, OutageMark) or (isinstance(mark, FaultMark) and mark.kind == "refuse")
 
 
 def outage_lasts(recording: Recording) -> bool:
     """Whether marks say that the daemon was away until the end of the recording."""
-    return any(until == inf for _, until in switched_on(recording, partial(_takes_daemon_away, _OUTAGES)))
+    return any(until == inf for _, until in switched_on(recording, _takes_daemon_away))
 
 
 def closed_between(recording: Recording, low: int, high: int) -> bool:
@@ -42,11 +43,7 @@ def closed_between(recording: Recording, low: int, high: int) -> bool:
 
     What a connector tried then was never recorded.
     """
-    times: list[tuple[int, float]] | None = recording.memo.get(closed_between)
-    if times is None:
-        times = list(switched_on(recording, partial(_takes_daemon_away, frozenset({"refuse"}))))
-        recording.memo[closed_between] = times
-    return any(since < high and until > low for since, until in times)
+    return was_on_between(recording, _closes_listener, low, high)
 
 
 def stopped_between(recording: Recording, low: float, high: float, key: str | None = None) -> bool:

@@ -40,7 +40,7 @@ def _silence_after(recording: Recording, seq: int) -> _Silence | None:
     The kit's marks must say that every fault was switched off, and that the user then went on with a session that was
     not opened meanwhile: a prompt and an end were given to the connector, and performed, and no hook followed.
     """
-    times = list(switched_on(recording, _is_trouble))
+    times = switched_on(recording, _is_trouble)
     if recording.trace.growing or not times or times[-1][1] == inf or _has_reason_to_be_silent(recording):
         return None
     over = times[-1][1]

@@ -9,9 +9,6 @@ import { Calls, compaction, keepBack, performerOf, pick, Sessions, useTool } fro
 const MODEL = { providerID: "scripted", modelID: "scripted-model" };
 const SYSTEM_PROMPT = "You are opencode, an interactive CLI tool.";
 
-/** OpenCode awaits these and catches nothing: what a plugin throws there reaches the user in place of an answer. */
-const OF_A_TURN = new Set(["chat.message", "experimental.chat.messages.transform", "experimental.chat.system.transform"]);
-
 const identifier = (kind) => `${kind}_${randomBytes(13).toString("hex")}`;
 
 class Server {
@@ -59,8 +56,11 @@ class Server {
     return { client, project, directory, worktree: directory, serverUrl, $: globalThis.Bun?.$, experimental_workspace: undefined };
   }
 
-  /** What a plugin's hook made of the output; undefined where it threw, and the user's turn is lost with it. */
-  async #hook(session, name, bag, output, { ofTurn = OF_A_TURN.has(name) } = {}) {
+  /**
+   * What a plugin's hook made of the output. OpenCode awaits those of a turn and catches nothing: undefined where
+   * one threw, for the user's turn is lost with it.
+   */
+  async #hook(session, name, bag, output, { ofTurn = false } = {}) {
     const handler = (await this.#instance(session.directory))[name];
     const members = this.#face.hooks[name];
     if (handler === undefined || members === undefined) return output;
@@ -109,7 +109,7 @@ class Server {
     const message = { id: identifier("msg"), role: "user", sessionID, time: { created: Date.now() }, agent: "build", model: MODEL };
     const parts = [{ id: identifier("prt"), sessionID, messageID: message.id, type: "text", text: step.text }];
     const bag = { sessionID, model: MODEL, messageID: message.id };
-    if ((await this.#hook(session, "chat.message", bag, { message, parts })) === undefined) return { turn: false };
+    if ((await this.#hook(session, "chat.message", bag, { message, parts }, { ofTurn: true })) === undefined) return { turn: false };
     this.#messages.get(sessionID).push({ info: message, parts });
     session.said = (session.said ?? 0) + 1;
     await this.#event(session, "message.updated", { info: message });
