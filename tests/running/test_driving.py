@@ -52,6 +52,19 @@ def test_driven_run_performs_its_scenario_once_and_leaves_nothing_running(drive:
     assert {row["verdict"] for row in written["together"].values()} <= {"PASS", "NOT-APPLICABLE", "INCONCLUSIVE"}
 
 
+def test_prompt_of_a_driven_run_is_told_what_the_daemon_knows(drive: Drive) -> None:
+    """The daemon knows something of the project that scenarios ask about: else nothing shows what becomes of it."""
+    done = drive.perform("--signet-report=report", scenario=PLAIN)
+    assert done.status == 0, done.everything
+    recorded = trace.read(drive.folder / "report" / "plain.jsonl")
+    (answer,) = [
+        each.response.body.json
+        for each in recorded.exchanges
+        if each.response is not None and each.request.path == "/api/hooks/user-prompt-submit"
+    ]
+    assert "PostgreSQL 16 behind pgbouncer" in answer["inject"]
+
+
 def test_traces_that_a_failure_names_stay(drive: Drive) -> None:
     """Without --signet-report the traces of a run that fails are kept, so that the replay it names is possible."""
     (drive.folder / "conftest.py").write_text(BREACHED_RULE)

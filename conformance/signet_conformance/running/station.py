@@ -110,8 +110,7 @@ class Station:
         self._recorder = Recorder(self.daemon.url, folder, self._secrets, self.stopwatch, self._model)
         self._stack.callback(self._recorder.close)
         self._plant_secret()
-        if self._model is not None:
-            self._plant_memory()
+        self._plant_memory()
         self._started = True
 
     def _start_model(self) -> None:
@@ -153,7 +152,8 @@ class Station:
     def _plant_memory(self) -> None:
         """Store what the first agent knows of a project that users ask about, so that the prompt hook injects it.
 
-        So does the daemon's own agent, as which a connector runs that names none. One name has one entity.
+        Without it nothing shows what a connector makes of an answer to a prompt. The daemon's own agent, as which a
+        connector runs that names none, knows it too. One name has one entity.
         """
         first = next(iter(self.target.declared.agents), DEFAULT_AGENT)
         self._store("memory/remember", _known_of("Atlas Billing", first))
