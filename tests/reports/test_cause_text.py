@@ -10,13 +10,14 @@ from signet_conformance.contract import requirements
 from signet_conformance.engine import Judged, fold_run, judge
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
 from signet_conformance.reports.cause_text import CauseText, Detail
+from signet_conformance.reports.cause_text import summary_lines as quiet_lines
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.headings import Headings
 from signet_conformance.reports.terminal import MIN_WIDTH
 from signet_conformance.reports.text import settled_lines, summary_lines
 from signet_conformance.reports.undecided import Undecided
 from signet_conformance.trace import Header, Trace, read
-from tests.support.trace_files import BREACHING, HEADER, health, recall, start, write
+from tests.support.trace_files import BREACHING, HEADER, end, health, recall, start, write
 
 AGENT = "SIG-AGENT-002"
 
@@ -160,6 +161,16 @@ def test_lines_keep_to_the_width(judged: Judged, width: int) -> None:
     assert lines
     wide = [line for line in lines if len(line) > max(width, MIN_WIDTH) and "signet-conformance " not in line]
     assert wide == []
+
+
+def test_quiet_line_names_the_operations_that_its_count_is_of(tmp_path: Path) -> None:
+    """The example is one call of several operations: its name alone would claim all of them for one."""
+    ended = end()
+    del ended["request"]["body"]["json"]["agentId"]
+    judged = judge(read(write(tmp_path / "a.jsonl", [health(), start(), recall(), recall(), ended])))
+    alone = {AGENT: judged.judgements[AGENT]}
+    (line,) = quiet_lines(causes(Judged(judged.trace, judged.daemon_version, alone)), alone, (), None)
+    assert line.endswith(", 3 times (memory-recall 2, session-end 1)")
 
 
 def test_colours_come_only_on_request(judged: Judged) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from signet_conformance.reports.causes import Cause
@@ -24,9 +25,14 @@ def seen(cause: Cause) -> str:
     parts = [f"{cause.traces:,} of {counted(cause.of, _noun(cause))}"] if cause.of > 1 else []
     parts += [counted(cause.sessions, "session")] if cause.sessions else []
     parts += [counted(calls.total(), "call")] if calls else []
+    return f"in {', '.join(parts)}{_operations(calls)}"
+
+
+def _operations(calls: Counter[str]) -> str:
+    """The operations of some calls in brackets, with how many are of each where there are several."""
     told = [f"{name} {count:,}" if len(calls) > 1 else name for name, count in calls.most_common(MAX_OPERATIONS)]
     told += [f"{len(calls) - MAX_OPERATIONS} more operations"] if len(calls) > MAX_OPERATIONS else []
-    return f"in {', '.join(parts)}" + (f" ({', '.join(told)})" if told else "")
+    return f" ({', '.join(told)})" if told else ""
 
 
 def replay_words(cause: Cause, options: Sequence[str], whole: Sequence[str] = ()) -> Sequence[str]:
@@ -48,9 +54,13 @@ def explain_words(cause: Cause) -> Sequence[str]:
 
 
 def seen_of(cause: Cause, share: Share) -> str:
-    """How widely one of its requirements is breached by it, in a few words; empty where that is once."""
+    """How widely one of its requirements is breached by it, in a few words; empty where that is once.
+
+    Operations stand beside the count where there are several: what is shown of the example names one of them.
+    """
     parts = [f"in {len(share.traces):,} of {counted(cause.of, _noun(cause))}"] if cause.of > 1 and share.traces else []
-    parts += [f"{share.times:,} times"] if share.times > 1 else []
+    several = len(cause.calls) > 1 and cause.calls.total() == share.times
+    parts += [f"{share.times:,} times{_operations(cause.calls) if several else ''}"] if share.times > 1 else []
     return ", ".join(parts)
 
 
