@@ -110,6 +110,72 @@ def test_the_driver_answers_before_anything_is_filled_in(tmp_path: Path, process
     assert "it performs start, prompt, end" in seen.stdout
 
 
+REFUSED = {
+    "pyproject.toml": (
+        '    return ""\n',
+        """    from urllib.request import Request, urlopen
+    url = os.environ["SIGNET_DAEMON_URL"] + "/api/hooks/user-prompt-submit"
+    urlopen(Request(url, b"{}", {"content-type": "application/json"}))
+""",
+        "HTTPError: HTTP Error 400: Bad Request at conformance/driver.py:",
+    ),
+    "package.json": (
+        '  return "";\n',
+        """  const said = { method: "POST", headers: { "content-type": "application/json" }, body: "{}" };
+  const answer = await fetch(process.env.SIGNET_DAEMON_URL + "/api/hooks/user-prompt-submit", said);
+  if (!answer.ok) throw new Error(`refused with ${answer.status}`);
+""",
+        "Error: refused with 400 at prompt (file://",
+    ),
+}
+"""What stands in the driver, a call in its place that is refused, and how the kit quotes what that throws."""
+
+
+@pytest.mark.parametrize("manifest", REFUSED)
+def test_a_connector_that_throws_is_judged_by_its_first_run(tmp_path: Path, process: Process, manifest: str) -> None:
+    """The driver survives what the connector throws, as a harness does: the breach is shown, and what threw where."""
+    (tmp_path / manifest).write_text(MANIFESTS[manifest][0])
+    assert process("init", "--no-run").returncode == 0
+    driver = tmp_path / MANIFESTS[manifest][1]
+    before, filled_in, thrown = REFUSED[manifest]
+    assert before in driver.read_text()
+    driver.write_text(driver.read_text().replace(before, filled_in))
+    done = process("run", "acme-memory", "--scenarios", "0")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "FAIL SIG-PROMPT-001" in done.stdout
+    assert "note: prompt: threw, in " in done.stdout
+    assert thrown in done.stdout
+    assert "broke off" not in done.stdout + done.stderr
+    assert "no hook or memory request was accepted; what was sent and answered: signet-conformance show" in done.stdout
+
+
+def test_a_connector_whose_requests_are_all_refused_is_not_called_silent(tmp_path: Path, process: Process) -> None:
+    """What its requests breach is shown; no baseline lets it pass."""
+    (tmp_path / "pyproject.toml").write_text(MANIFESTS["pyproject.toml"][0])
+    assert process("init", "--no-run").returncode == 0
+    driver = tmp_path / "conformance" / "driver.py"
+    before, filled_in, _ = REFUSED["pyproject.toml"]
+    driver.write_text(driver.read_text().replace(before, filled_in))
+    done = process("init", "--scenarios", "0")
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "FAIL SIG-PROMPT-001" in done.stdout
+    assert "no hook or memory request was accepted, by what is said above" in done.stdout
+    assert "no request was recorded" not in done.stdout
+    assert not (tmp_path / "signet-baseline.json").exists()
+
+
+def test_a_connector_that_throws_before_it_calls_anything_is_quoted(tmp_path: Path, process: Process) -> None:
+    """No request, so nothing was tested: what it threw is the reason, and init says it."""
+    (tmp_path / "pyproject.toml").write_text(MANIFESTS["pyproject.toml"][0])
+    assert process("init", "--no-run").returncode == 0
+    driver = tmp_path / "conformance" / "driver.py"
+    driver.write_text(driver.read_text().replace('    return ""\n', '    return {}["SIGNET_URL"]\n'))
+    done = process("init", "--scenarios", "0")
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "note: prompt: threw" in done.stdout
+    assert "KeyError: 'SIGNET_URL' at conformance/driver.py:" in done.stdout
+
+
 def test_a_driver_that_says_nothing_is_missing_to_the_doctor(tmp_path: Path, process: Process) -> None:
     """What it wrote in place of an answer is shown; the exit status is that of something missing."""
     settings = '[targets.mute]\ncommand = ["{python}", "-c", "print(\'hello there\')"]\n'

@@ -30,7 +30,7 @@ from signet_conformance.outcome import baseline
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.known_failures import user_name
 from signet_conformance.outcome.known_options import DEFAULT_DAYS
-from signet_conformance.rules.whole_run import refusals
+from signet_conformance.reports.run_text import note_lines
 from signet_conformance.running.shown_progress import shown_progress
 from signet_conformance.targets.settings import FILE as SETTINGS
 
@@ -65,6 +65,7 @@ class _SetUp(Struct):
     conclusion: Conclusion | None = None
     seen: int | None = None
     answered: bool = False
+    silent: bool = False
     blank: Language | None = None
 
     @property
@@ -83,6 +84,7 @@ class _SetUp(Struct):
         self.status, self.conclusion = _run(inputs, self.connector)
         self.answered = self.conclusion is not None
         if self.conclusion is not None and not self.conclusion.recorded:
+            self.silent = _is_silent(self.conclusion)
             # A baseline of what a silent connector fails would make a lane green that tests nothing.
             self.status, self.conclusion = NothingTestedError.exit_status, None
 
@@ -223,14 +225,20 @@ def _run(inputs: Inputs, connector: Connector) -> tuple[int, Conclusion | None]:
     if not ended.performances:
         return ended.status, None
     (performance,) = ended.performances
-    if not performance.conclusion.recorded:
+    if _is_silent(performance.conclusion):
         judged = performance.conclusion.judged
-        print(f"no request was recorded in {len(judged)} scenarios", *refusals(each.trace for each in judged), sep="; ")
+        print(f"no request was recorded in {len(judged)} scenarios")
+        print(*note_lines(each.trace for each in judged), sep="\n")
         return ended.status, performance.conclusion
     print(*run_lines(performance), sep="\n")
     if ended.status == 0:
         shutil.rmtree(folder, ignore_errors=True)
     return ended.status, performance.conclusion
+
+
+def _is_silent(conclusion: Conclusion) -> bool:
+    """Whether the connector made no request; one of which each is refused has verdicts that say why."""
+    return not conclusion.recorded and not any(each.trace.exchanges for each in conclusion.judged)
 
 
 def _baseline_text(failing: Mapping[str, Mapping[str, Verdict]]) -> str:
@@ -257,6 +265,9 @@ def _closing(set_up: _SetUp, writer: Writer) -> Iterator[str]:
         if set_up.blank is not None:
             yield f"the lane is still red: nothing was tested. {set_up.blank.driver} answers the kit already;"
             yield "fill in its five places marked FILL IN, then run this command again"
+        elif not set_up.silent:
+            yield "the lane is still red: no hook or memory request was accepted, by what is said above;"
+            yield "mend that, then run this command again"
         else:
             yield "the lane is still red: nothing was tested. Does the connector call the address in SIGNET_DAEMON_URL?"
     elif set_up.status:

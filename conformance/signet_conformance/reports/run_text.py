@@ -12,6 +12,7 @@ from signet_conformance.outcome.broken_off import warnings_of
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.reports.cause_text import CauseText
 from signet_conformance.reports.causes import Causes
+from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.known import known_lines
 from signet_conformance.reports.played import played
 from signet_conformance.reports.registry import FORMATS
@@ -140,15 +141,18 @@ def silence(ending: Ending) -> Iterable[str]:
     if ending.conclusion.recorded:
         return
     traces = [each.trace for each in ending.conclusion.judged]
-    if (refused := next(refusals(traces), None)) is not None:
+    if (first := next((trace for trace in traces if trace.exchanges), None)) is not None:
+        command = shell_command(["signet-conformance", "show", first.path or "TRACE"])
+        yield f"no hook or memory request was accepted; what was sent and answered: {command}"
+    elif (refused := next(refusals(traces), None)) is not None:
         yield f"no request was passed on: {refused}"
     elif unread := no_requests(traces):
         yield f"no request was passed on, and what came was {printable(unread[0], 300)}"
     else:
         yield "no request was recorded: does the connector call the address in SIGNET_DAEMON_URL?"
     skips = (mark for each in ending.conclusion.judged for mark in marks_of(each.trace, SkippedMark))
-    if (first := next(skips, None)) is not None:
-        yield f"the first step that was skipped: {printable(first.reason, 300)}"
+    if (skip := next(skips, None)) is not None:
+        yield f"the first step that was skipped: {printable(skip.reason, 300)}"
 
 
 PARTS: tuple[Callable[[Ending], Iterable[str]], ...] = (
