@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -103,6 +104,20 @@ def test_broken_scenario_is_replayed_by_paste(drive_unruly: Drive) -> None:
     assert "none of 1 scenarios could be performed; the first, ended, step 1 (prompt)" in done.err
     assert done.err.count("acme is lost") == 1
     assert "no tests ran" in done.out
+
+
+@pytest.mark.parametrize("alone", [True, False], ids=["alone", "beside another"])
+def test_what_the_daemon_refused_last_is_named(drive_unruly: Drive, alone: bool) -> None:
+    """The answer to the last request stands beside the reason, with the daemon's words; so does what drivers owe."""
+    others = {} if alone else {"fine": PLAIN}
+    _, out, err = performed(drive_unruly, sent=scenario("sent", "send"), **others)
+    refused = re.search(
+        r'POST /api/hooks/user-prompt-submit agent=\S+ -> 400 "harness and userMessage or userPrompt are required"',
+        err if alone else out,
+    )
+    assert refused is not None, out + err
+    if alone:
+        assert "let the driver program survive what the connector throws, as its harness does" in err
 
 
 def test_program_that_gives_no_answer_twice_ends_the_run(

@@ -174,7 +174,8 @@ class DriverProcess:
         else:
             what = f"perform the step {printable(step.get('step'), 40)}"
             remedy = (
-                "make the driver program answer this step, or take its operation out of the capabilities"
+                "let the driver program survive what the connector throws, as its harness does, and name it in calls;"
+                " answer a step that it cannot play with skipped: docs/driver-protocol.md"
                 if own
                 else "mend the connector where it is named; else report it: the kit's host performs the steps"
             )

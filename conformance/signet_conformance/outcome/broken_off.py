@@ -23,7 +23,8 @@ class BrokenOff(Struct, frozen=True):
     """A scenario that was not performed to its end.
 
     `where` is the step that it broke off at: number (from 0, as in the marks of the recording) and kind. `tail` is
-    what the program wrote to standard error last, `fault` who most likely has to mend something.
+    what the program wrote to standard error last, `fault` who most likely has to mend something. `refused` is
+    the last request of that step that was refused or not answered, as a line; empty where there is none.
     """
 
     scenario: str
@@ -32,6 +33,7 @@ class BrokenOff(Struct, frozen=True):
     tail: tuple[str, ...]
     fault: str
     replay: str
+    refused: str = ""
 
 
 class Shortfall(Struct, frozen=True):
@@ -74,6 +76,8 @@ class Shortfall(Struct, frozen=True):
             alike.setdefault(broken.reason, []).append(broken)
         for number, (first, *others) in enumerate(alike.values()):
             yield f"  {first.scenario}, {first.where}: {first.reason}"
+            if first.refused:
+                yield f"    after {first.refused}"
             if number < MAX_REPLAYS:
                 yield f"    replay: {first.replay}"
             if others:
@@ -91,7 +95,9 @@ class Shortfall(Struct, frozen=True):
         """The same for reports, whose notes stand each for itself."""
         yield f"{len(self.broken)} of {self.of} scenarios broke off; the verdicts are those of the others"
         for broken in self.broken:
-            yield f"{broken.scenario} broke off, {broken.where}: {broken.reason}; most likely at fault: {broken.fault}"
+            after = f", after {broken.refused}" if broken.refused else ""
+            reason = f"{broken.reason}{after}; most likely at fault: {broken.fault}"
+            yield f"{broken.scenario} broke off, {broken.where}: {reason}"
             yield f"{broken.scenario}: replay: {broken.replay}"
         if self.left:
             yield f"given up: {self.why}; not performed: {', '.join(self.left)}"

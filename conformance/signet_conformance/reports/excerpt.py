@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from http import HTTPStatus
 
 from signet_conformance.errors import printable
 from signet_conformance.facts import AGENT_CALLS, GET, MEMORY_SEARCH, NOTIFY, Call, Recording
@@ -19,7 +21,10 @@ _WITH_AGENT = AGENT_CALLS | {GET, MEMORY_SEARCH, NOTIFY}
 
 
 def call_line(call: Call) -> str:
-    """One call as one printable line: `#12 POST /api/hooks/session-end key=… agent=… -> 200`."""
+    """One call as one printable line: `#12 POST /api/hooks/session-end key=… agent=… -> 200`.
+
+    Behind the status of a refusal stands the reason that the daemon gives.
+    """
     parts = [f"#{call.seq}", printable(call.method, 16), printable(call.path, 100)]
     if call.key is not None:
         parts.append(f"key={short_key(call.key)}")
@@ -28,6 +33,8 @@ def call_line(call: Call) -> str:
     parts.append(f"-> {_answer(call.exchange)}")
     if call.fault is not None:
         parts.append(f"[fault: {printable(call.fault, 20)}]")
+    elif call.status is not None and call.status >= HTTPStatus.BAD_REQUEST and call.answer and "error" in call.answer:
+        parts.append(printable(json.dumps(call.answer["error"], ensure_ascii=False), 100))
     return " ".join(parts)
 
 

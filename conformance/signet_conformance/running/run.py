@@ -7,15 +7,20 @@ import json
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import NoReturn
+
+from msgspec.structs import replace
 
 from signet_conformance import engine, trace
 from signet_conformance.drivers.watched import Watched
 from signet_conformance.errors import NothingTestedError, TargetError
+from signet_conformance.facts import Recording
 from signet_conformance.finding import Verdict
 from signet_conformance.outcome.broken_off import BrokenOff, Shortfall
 from signet_conformance.outcome.generated_summary import BREACHES
+from signet_conformance.reports.excerpt import call_line
 from signet_conformance.running.chunk import Chunk
 from signet_conformance.running.events import Event, RunFinished, RunStarted, ScenarioBrokeOff, ScenarioPerformed, Tell
 from signet_conformance.running.generated import GeneratedSessions
@@ -28,6 +33,7 @@ from signet_conformance.scenarios.script import Scenario, real, remembered, scri
 from signet_conformance.scenarios.steps import SwitchFaultOn, SwitchFaultsOff
 from signet_conformance.targets import Target
 from signet_conformance.trace.fault_kinds import SLOW
+from signet_conformance.trace.marks import StepMark
 from signet_conformance.trace.sides import recordings_in
 
 _BETWEEN_CHUNKS = 2
@@ -98,7 +104,7 @@ def drive(plan: Plan, folder: Path, tell: Tell) -> Shortfall | None:
             generated.give_up(chunks)
         elif chunks:
             generated.conclude(chunks, lambda: _verdicts(folder, cut_short, plan.only))
-        broken = [_broken_off(plan, each, failures) for each in cut_short]
+        broken = [_broken_off(plan, each, folder, failures) for each in cut_short]
         broken += [_unstarted(plan, chunk) for chunk in chunks if chunk.unstarted is not None]
         broken += generated.broken
         left = [scenario.name for scenario in scenarios if scenario.name not in performed]
@@ -170,11 +176,23 @@ def _waits_s(scenario: Scenario, target: Target) -> float:
     return waits_s
 
 
-def _broken_off(plan: Plan, performed: _Performed, failures: Path) -> BrokenOff:
+def _broken_off(plan: Plan, performed: _Performed, folder: Path, failures: Path) -> BrokenOff:
     """What the reader is told of a scenario that broke off; it is saved, to be replayed alone."""
     scenario = performed.scenario
     replay = plan.replay(_saved(scenario, failures))
-    return performed.watched.told(scenario, performed.error or "", plan.target, replay)
+    told = performed.watched.told(scenario, performed.error or "", plan.target, replay)
+    return replace(told, refused=_refused_at_last(folder / f"{scenario.name}.jsonl"))
+
+
+def _refused_at_last(path: Path) -> str:
+    """The request of the last step that was refused or not answered, as a line: mostly why the scenario broke off."""
+    if not path.is_file():
+        return ""
+    recording = Recording(trace.read(path))
+    step = max((mark.seq for mark in recording.marks(StepMark)), default=0)
+    later = (call for call in recording.calls if call.seq > step)
+    refused = [call for call in later if call.status is None or call.status >= HTTPStatus.BAD_REQUEST]
+    return call_line(refused[-1]) if refused else ""
 
 
 def _unstarted(plan: Plan, chunk: Chunk) -> BrokenOff:
@@ -212,6 +230,8 @@ def _raise_for(plan: Plan, cut_short: Sequence[_Performed], count: int, why: str
         raise failure
     told = first.watched.told(first.scenario, first.error or "", plan.target, "")
     remedy = told.fault if failure is None or failure.remedy is None else failure.remedy
+    if refused := _refused_at_last(folder / f"{first.scenario.name}.jsonl"):
+        remedy += f"\n  before that: {refused}"
     if told.tail and told.tail[-1] not in remedy:
         remedy += "\n  its standard error ends:" + "".join(f"\n    {line}" for line in told.tail)
     error = TargetError(
