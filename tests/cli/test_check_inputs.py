@@ -24,6 +24,23 @@ def test_an_unreadable_file_does_not_hide_the_others(invoke: Invoke, tmp_path: P
     assert "1 not readable (exit 2)" in done.stdout
 
 
+def test_a_path_that_cannot_be_asked_for_does_not_hide_the_others(invoke: Invoke, tmp_path: Path) -> None:
+    """A name that is longer than names may be is a file that cannot be read, and no failure of the kit."""
+    good = write(tmp_path / "a.jsonl", BREACHING)
+    done = invoke("check", "x" * 300, good)
+    assert done.exit_code == 2
+    assert "FAIL SIG-AGENT-002" in done.stdout
+    told = f"error: {'x' * 300}: cannot be read: File name too long\ntry: check the path and its permissions\n"
+    assert done.stderr == told
+
+
+@pytest.mark.parametrize("argument", ["-a.jsonl", "."])
+def test_the_replay_of_a_file_with_a_dash_takes_it_for_no_option(invoke: Invoke, tmp_path: Path, argument: str) -> None:
+    """A command that is told can be pasted, whatever the file is called."""
+    write(tmp_path / "-a.jsonl", BREACHING)
+    assert "signet-conformance check ./-a.jsonl -k SIG-AGENT-001" in invoke("check", "--", argument).stdout
+
+
 def test_a_folder_stands_for_the_traces_below_it(invoke: Invoke, tmp_path: Path) -> None:
     """Each *.jsonl in the folder and its subfolders is judged, in order; other files are not."""
     (tmp_path / "runs" / "deep").mkdir(parents=True)
@@ -153,6 +170,17 @@ def test_a_dash_is_standard_input(tmp_path: Path) -> None:
     done = subprocess.run(words, input=recording, capture_output=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (1, b"")
     assert done.stdout.splitlines()[-1].startswith(b"2 FAIL; ")
+
+
+def test_what_is_wrong_with_standard_input_is_told_by_that_name(tmp_path: Path) -> None:
+    """Nobody who wrote a dash knows of a file /dev/fd/0: not what is no recording, nor what ends too early."""
+    words = [sys.executable, "-m", "signet_conformance.cli", "check", "-"]
+    empty = subprocess.run(words, input=b"", capture_output=True, timeout=60, check=False)
+    assert empty.stderr.startswith(b"error: standard input:1: the file is empty")
+    torn = write(tmp_path / "a.jsonl", BREACHING).read_bytes()[:-20]
+    done = subprocess.run(words, input=torn, capture_output=True, timeout=60, check=False)
+    assert b"note: standard input:" in done.stdout
+    assert b"/dev/fd" not in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(("pattern", "near"), [("SIG-AGNT", "SIG-AGENT,"), ("agnet", "SIG-AGENT")])

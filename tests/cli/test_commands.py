@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -81,6 +83,35 @@ def test_a_failure_of_the_kit_is_one_line_and_exits_4(
     assert "error: the kit failed: RuntimeError: no \\x1b[31m luck; please report it" in done.stderr
     assert "SIGNET_CONFORMANCE_TRACEBACK=1" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+LONG = "x" * 300
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("compare", LONG, LONG), ("matrix", LONG), ("trend", LONG), ("audit", LONG), ("init", LONG)],
+    ids=lambda words: words[0],
+)
+def test_a_path_that_no_machine_takes_is_no_failure_of_the_kit(invoke: Invoke, words: tuple[str, ...]) -> None:
+    """It is named, with what to look at, and the run ends as with any input that cannot be used."""
+    done = invoke(*words)
+    assert done.exit_code == 2
+    assert f"{LONG}: cannot be used: File name too long\ntry: check the path and its permissions\n" in done.stderr
+    assert "the kit failed" not in done.stderr
+
+
+def test_a_full_disk_is_no_failure_of_the_kit(tmp_path: Path) -> None:
+    """What standard output does not take is told, with what to do."""
+    trace = write(tmp_path / "a.jsonl", CONFORMING)
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("this machine has no /dev/full")
+    words = [sys.executable, "-m", "signet_conformance.cli", "check", str(trace)]
+    with full.open("w") as out:
+        done = subprocess.run(words, stdout=out, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: cannot be written: No space left on device\ntry: make room there")
 
 
 def test_a_module_that_was_cut_off_is_no_interruption(

@@ -67,6 +67,18 @@ def test_findings_are_told_as_they_happen_and_each_once(live: Live) -> None:
     assert not set(first) & set(again)
 
 
+def test_what_cannot_be_looked_at_is_told_once(tmp_path: Path) -> None:
+    """The thread that looks goes on with the other recordings."""
+    told: SimpleQueue[Seen | str] = SimpleQueue()
+    run = write(tmp_path / "run.jsonl", BREACHING)
+    with Growing(["x" * 300, str(run)], Terms(), told.put):
+        complaint, seen = told.get(timeout=60), told.get(timeout=60)
+    assert isinstance(complaint, str)
+    assert "cannot be read: File name too long" in complaint
+    assert isinstance(seen, Seen)
+    assert seen.exchanges == len(BREACHING)
+
+
 def test_the_page_and_its_states_are_served_below_the_token(live: Live) -> None:
     """The page names no other host; a question for a later state is answered when there is one."""
     seen = live.grow(3)
@@ -178,3 +190,16 @@ def test_the_command_ends_on_an_interrupt(tmp_path: Path) -> None:
         child.send_signal(signal.SIGINT)
         child.stderr.read()
         assert child.wait(TIMEOUT_S) == 0
+
+
+def test_a_recording_that_is_not_there_yet_is_named(tmp_path: Path) -> None:
+    """Whoever misspelt it learns so; a glob that matches nothing is a note, on one line."""
+    words = [sys.executable, "-m", "signet_conformance.cli", "watch", "rnu.jsonl", "*.jsonl"]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env={**os.environ}) as child:
+        assert child.stderr is not None
+        lines = [child.stderr.readline() for _ in range(4)]
+        child.send_signal(signal.SIGINT)
+        child.stderr.read()
+        child.wait(TIMEOUT_S)
+    assert "rnu.jsonl is not there yet, and is waited for\n" in lines
+    assert "note: *.jsonl: no file matches\n" in lines

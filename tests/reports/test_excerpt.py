@@ -38,4 +38,5 @@ def test_the_reason_of_a_refusal_stands_behind_it(tmp_path: Path, status: int, b
 
 def test_the_answer_of_a_fault_is_not_quoted(tmp_path: Path) -> None:
     """The kit gave it, and says which fault it was."""
-    assert line(tmp_path, 500, {"error": "injected"}, fault={"id": "f1", "kind": "status"}).endswith("-> 500 [fault: status]")
+    fault = {"id": "f1", "kind": "status"}
+    assert line(tmp_path, 500, {"error": "injected"}, fault=fault).endswith("-> 500 [fault: status]")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import threading
@@ -20,6 +21,10 @@ INTERRUPTED = 130
 READER_LEFT = 141
 """What a shell reports of a program that a closed pipe ended: 128 and the number of SIGPIPE."""
 KIT_FAILED = 4
+_REFUSED_BY_THE_MACHINE = {
+    errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.ENOSPC, errno.EDQUOT,
+}  # fmt: skip
+"""What a path or a disk does not allow, whoever asks: no defect of the kit."""
 PROGRAM = "signet-conformance"
 _NO_COMMAND: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
 """What click 8.2 and later raise for a group that is called without a command; none before."""
@@ -122,6 +127,14 @@ def guarded(run: Callable[[], Any], command: str = PROGRAM) -> int:
         if not isinstance(ended.__cause__, EOFError):
             return INTERRUPTED
         crash: Exception = ended.__cause__
+    except OSError as failure:
+        if failure.errno not in _REFUSED_BY_THE_MACHINE:
+            crash = failure
+        elif os.environ.get(TRACEBACK_VARIABLE):
+            raise
+        else:
+            _tell_refusal(failure)
+            return UsageError.exit_status
     except Exception as failure:  # noqa: BLE001 - it is told
         crash = failure
     else:
@@ -136,6 +149,14 @@ def _reader_left() -> int:
     # The interpreter flushes stdout once more when it ends, which would complain about the same pipe.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return READER_LEFT
+
+
+def _tell_refusal(failure: OSError) -> None:
+    if failure.filename is None:
+        tell(UsageError(f"cannot be written: {failure.strerror}", remedy="make room there, or write it elsewhere"))
+        return
+    where = os.fsdecode(failure.filename) if isinstance(failure.filename, bytes) else str(failure.filename)
+    tell(UsageError(f"cannot be used: {failure.strerror}", where=where, remedy="check the path and its permissions"))
 
 
 def _tell_crash(crash: Exception) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from signet_conformance.cli.recordings import recognised
+from signet_conformance.cli.recordings import STDIN, recognised
 from signet_conformance.errors import TraceError, printable
 from signet_conformance.files.special_files import is_special
 from signet_conformance.trace.sides import SUFFIX, is_model_side, is_recording
@@ -33,10 +33,24 @@ def trace_files(arguments: Iterable[str]) -> TraceFiles:
     given = TraceFiles()
     for argument in arguments:
         try:
-            given.files.update(dict.fromkeys(_expand(argument, given.notes)))
+            given.files.update(dict.fromkeys(map(_no_option, _expand(argument, given.notes))))
         except TraceError as complaint:
             given.complaints.append(complaint)
+        except OSError as failure:
+            # Asking what a path is fails where its folder is closed, or its name is longer than names may be.
+            given.complaints.append(
+                TraceError(
+                    f"cannot be read: {failure.strerror}",
+                    where=printable(argument, 400),
+                    remedy="check the path and its permissions",
+                )
+            )
     return given
+
+
+def _no_option(file: str) -> str:
+    """The file, named so that no command takes it for an option: reports tell commands that name it."""
+    return f"./{file}" if file.startswith("-") and file != STDIN else file
 
 
 def _expand(argument: str, notes: list[str]) -> list[str]:

@@ -21,6 +21,7 @@ _BEGINNING_BYTES = 4096
 _NAMED = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{(?:\s*"kind"\s*:\s*"header"\s*,)?\s*"format"\s*:\s*"(signet-[a-z]+)/\d+"')
 STDIN = "-"
 _STDIN_FILE = "/dev/fd/0"
+_STDIN_NAME = "standard input"
 _HAR = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"log"\s*:\s*\{')
 _FLOW = re.compile(rb"\d{1,12}:")
 _CAPTURES: Mapping[str, str] = {".har": "HAR", ".flow": "flow", ".flows": "flow", ".mitm": "flow", ".dump": "flow"}
@@ -39,7 +40,7 @@ def read_recording(path: str, *, workers: int = 1) -> Trace:
     Raises TraceError when it cannot be read; the message says what the file is instead, if that is known.
     """
     if path == STDIN:
-        return replace(read(_STDIN_FILE, workers=workers), path=STDIN)
+        return _read_stdin(workers)
     if is_special(path):
         raise TraceError(
             "is not a plain file: the program that writes into it may never end",
@@ -59,6 +60,16 @@ def read_recording(path: str, *, workers: int = 1) -> Trace:
         if other is None:
             raise
         raise TraceError(f"is {other.what}, no trace", where=printable(path, 400), remedy=other.remedy) from failure
+
+
+def _read_stdin(workers: int) -> Trace:
+    try:
+        read_in = read(_STDIN_FILE, workers=workers)
+    except TraceError as failure:
+        where = (failure.where or _STDIN_FILE).replace(_STDIN_FILE, _STDIN_NAME)
+        raise TraceError(failure.message, where=where, remedy=failure.remedy) from failure
+    warnings = tuple(warning.replace(_STDIN_FILE, _STDIN_NAME) for warning in read_in.warnings)
+    return replace(read_in, path=STDIN, warnings=warnings)
 
 
 def recognised(path: str) -> Other | None:

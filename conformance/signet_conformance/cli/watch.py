@@ -7,6 +7,8 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from glob import has_magic
+from pathlib import Path
 from typing import Any
 
 import click
@@ -51,6 +53,9 @@ def command(*, traces: tuple[str, ...], port: int, contract: str | None, target:
     terms = Terms(contract=contract, declared=Declarations(parse_declared(**declared), profile, target))
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with watched(traces, terms, port):
+        for name in traces:
+            if not has_magic(name) and not _is_there(name):
+                print(f"{printable(name, 400)} is not there yet, and is waited for", file=sys.stderr)
         print("Ctrl-C ends it", file=sys.stderr)
         try:
             # In turns: an interrupt that comes right before a wait is noticed at its end.
@@ -59,6 +64,13 @@ def command(*, traces: tuple[str, ...], port: int, contract: str | None, target:
         except KeyboardInterrupt:
             print(file=sys.stderr)
     return 0
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return Path(name).exists()
+    except OSError:
+        return True  # it cannot be asked for, which is told with what cannot be read
 
 
 @contextmanager

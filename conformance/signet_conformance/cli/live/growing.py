@@ -91,7 +91,7 @@ class Growing:
         given = trace_files(self._names)
         changed = False
         for failure in given.complaints:
-            self._complain(str(failure))
+            self._complain(f"{failure.where}: {failure.message}" if failure.where else failure.message)
         for gone in [file for file in self._judged if file not in given.files]:
             del self._judged[gone]
             changed = True
