@@ -52,3 +52,14 @@ def test_unknown_target_is_told_by_the_option_that_was_typed(invoke: Invoke) -> 
     result = invoke("targets", "--doctor", "nope")
     assert result.exit_code == 2
     assert result.stderr.startswith("error: --doctor: no target is called 'nope'")
+
+
+def test_the_doctor_quotes_standard_error_line_by_line(invoke: Invoke, tmp_path: Path) -> None:
+    """A traceback is told as the program wrote it."""
+    (tmp_path / "driver.py").write_text("import acme\n")
+    settings = '[targets.mine]\ncommand = ["{python}", "{root}/driver.py"]\n'
+    (tmp_path / "signet-conformance.toml").write_text(settings)
+    done = invoke("targets", "--doctor", "mine")
+    assert done.exit_code == 2
+    assert "\n             ModuleNotFoundError: No module named 'acme'\n" in done.stdout
+    assert "\\n" not in done.stdout

@@ -32,7 +32,9 @@ def handshake(target: Target) -> Need:
             finally:
                 process.close()
     except SignetConformanceError as failure:
-        return Need(what, None, f"{printable(failure.message, 600)}. {printable(failure.remedy or '', 600)}".strip())
+        # The remedy may quote the end of standard error, which is read line by line.
+        remedy = "\n".join(printable(line, 600) for line in (failure.remedy or "").split("\n"))
+        return Need(what, None, f"{printable(failure.message, 600)}. {remedy}".strip())
     steps = about.get("steps")
     named = ", ".join(printable(str(step), 60) for step in steps) if isinstance(steps, list) else ""
     return Need(what, f"it performs {named}" if named else "it does not say which steps it performs")

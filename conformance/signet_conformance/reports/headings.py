@@ -9,10 +9,10 @@ from rich.text import Text
 
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
-from signet_conformance.outcome.broken_off import broke_off, warnings_of
+from signet_conformance.outcome.broken_off import broke_off
 from signet_conformance.reports.cause_words import counted
 from signet_conformance.reports.remarks import remarks
-from signet_conformance.reports.terminal import STRONG, Paragraph, drawn, one_line
+from signet_conformance.reports.terminal import STRONG, Paragraph, drawn, labelled_command, one_line
 
 MAX_NAMES = 6
 MAX_NOTES = 20
@@ -28,6 +28,7 @@ class Headings:
         self._harnesses: dict[str, None] = {}
         self._agents: dict[str, None] = {}
         self._notes: dict[str, list[str]] = {}
+        self._broken_off: str | None = None
 
     def add(self, judged: Judged) -> None:
         """Take one trace."""
@@ -40,11 +41,12 @@ class Headings:
         if declared.harness is not None:
             self._harnesses[printable(declared.harness, 60)] = None
         self._agents.update(dict.fromkeys(printable(agent, 60) for agent in declared.agents))
-        for note in (*warnings_of(trace), *remarks([trace])):
+        for note in (*trace.warnings, *remarks([trace])):
             self._notes.setdefault(f"note: {printable(note, 600)}", []).append(file)
         if (why := broke_off(trace)) is not None:
-            told = f"the scenario was broken off: this trace decides nothing: {printable(why, 300)}"
+            told = f"the scenario was broken off, so its trace decides nothing: {printable(why, 600)}"
             self._notes.setdefault(told, []).append(file)
+            self._broken_off = self._broken_off or trace.path
 
     def lines(self, width: int, colour: bool = False) -> list[str]:
         """The heading; empty where nothing was judged."""
@@ -63,6 +65,8 @@ class Headings:
             block.append(Paragraph(note if alone else f"{note} ({_listed(files, 3)})", 2, 4))
         if (more := len(self._notes) - MAX_NOTES) > 0:
             block.append(Paragraph(f"{counted(more, 'more note')}: --json lists them", 2))
+        if self._broken_off is not None:
+            block.append(labelled_command("so far", ["signet-conformance", "show", self._broken_off]))
         return drawn(block, width, colour)
 
 
