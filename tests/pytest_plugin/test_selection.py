@@ -178,6 +178,23 @@ def test_a_node_id_that_was_printed_can_be_pasted(repository: Repository, breach
 
 
 @pytest.mark.parametrize(
+    "given",
+    [
+        ("signet-conformance/recording::SIG-END-999",),
+        ("--signet-conformance", "--signet-requirement=SIG-END-999"),
+    ],
+)
+def test_a_requirement_that_does_not_exist_is_named(
+    repository: Repository, breaching: Path, given: tuple[str, ...]
+) -> None:
+    """A run that selects nothing would end with nothing tested, and leave the reader to look for the misspelt id."""
+    done = repository.launch(command("--signet-trace", breaching, *given))
+    assert done.status == 2, done.everything
+    assert "error: --signet-requirement: there is no requirement 'SIG-END-999'" in done.err
+    assert "try: what is near it: signet-conformance explain SIG-END-999" in done.err
+
+
+@pytest.mark.parametrize(
     ("given", "options"),
     [
         ("signet-conformance/pi::SIG-END-001", ["--signet-target=pi", "--signet-requirement=SIG-END-001"]),

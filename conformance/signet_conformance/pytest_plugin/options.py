@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from signet_conformance import targets
+from signet_conformance.contract import requirements
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.outcome.known_failures import KnownFailures
 from signet_conformance.outcome.known_options import KnownOptions
@@ -21,6 +22,7 @@ from signet_conformance.targets.face import with_faces
 from signet_conformance.targets.real import HarnessChoice
 
 _SHORT = ("target", "face", "daemon", "scenarios", "scenario")
+_OWN = "SIG-"
 _TARGETS = "NAME; signet-conformance targets lists them"
 
 
@@ -48,6 +50,7 @@ def read_options(config: pytest.Config, taken: Sequence[str]) -> Sequence[Reques
     def spelt(option: str) -> str:
         return f"--{option}" if option in _SHORT and option not in taken else f"--signet-{option}"
 
+    _demand_requirements(config.getoption("signet_requirement"))
     name, daemon = _either(config, "target"), _either(config, "daemon")
     recordings: Sequence[str] = config.getoption("signet_trace")
     if name == "":
@@ -102,6 +105,17 @@ def _demand_recordings(recordings: Sequence[str], driving: Sequence[str]) -> Non
     for path in recordings:
         if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for a name that is too long
             raise UsageError("is not a file", where=f"--signet-trace {printable(path)}", remedy="name a recorded trace")
+
+
+def _demand_requirements(ids: Sequence[str]) -> None:
+    """Raise UsageError for an id in the kit's own name that it does not have; other rules are the repository's."""
+    for name in ids:
+        if name.startswith(_OWN) and name not in requirements():
+            raise UsageError(
+                f"there is no requirement {printable(name, 60)!r}",
+                where="--signet-requirement",
+                remedy=f"what is near it: signet-conformance explain {printable(name, 60)}",
+            )
 
 
 def _known(config: pytest.Config, *, writing: bool = True) -> KnownFailures:
