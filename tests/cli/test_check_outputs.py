@@ -98,16 +98,19 @@ def test_a_report_never_replaces_what_is_judged(invoke: Invoke, tmp_path: Path, 
     assert (done.exit_code, trace.read_bytes() == before) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("", "an empty name does not name a file"), ("-", "a dash does not name a file, which this report needs")],
+)
 @pytest.mark.parametrize("option", ["--html", "--output", "--write-baseline"])
-def test_an_empty_name_is_no_files(invoke: Invoke, tmp_path: Path, option: str) -> None:
-    """A variable that was never set names no report, and the message says so before anything is judged."""
+def test_an_empty_name_and_a_dash_are_no_files(
+    invoke: Invoke, tmp_path: Path, option: str, name: str, said: str
+) -> None:
+    """A variable that was never set names no report, nor does standard output; it is said before anything is judged."""
     trace = write(tmp_path / "a.jsonl", CONFORMING)
-    done = invoke("check", trace, *(("--reason", "r") if option == "--write-baseline" else ()), option, "")
-    assert (done.exit_code, done.stdout, done.stderr.splitlines()[0]) == (
-        2,
-        "",
-        "error: an empty name does not name a file",
-    )
+    done = invoke("check", trace, *(("--reason", "r") if option == "--write-baseline" else ()), option, name)
+    assert (done.exit_code, done.stdout, done.stderr.splitlines()[0]) == (2, "", f"error: {said}")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
 
 
 @pytest.mark.parametrize(("lines", "status"), [(CONFORMING, 0), (BREACHING, 1)], ids=["conforming", "breaching"])

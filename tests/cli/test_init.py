@@ -98,6 +98,7 @@ def test_the_driver_answers_before_anything_is_filled_in(tmp_path: Path, process
     (tmp_path / manifest).write_text(MANIFESTS[manifest][0])
     done = process("init", "--scenarios", "0")
     assert done.returncode == 3, done.stdout + done.stderr
+    assert "no request was recorded in 33 scenarios\nwrote " in done.stdout
     assert "nothing was tested" in done.stdout
     assert "five places marked FILL IN" in done.stdout
     assert "FAIL" not in done.stdout

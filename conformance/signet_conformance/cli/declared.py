@@ -103,9 +103,9 @@ def _check_operation(name: str) -> None:
 
     known = document("operations.json")["operations"]
     if name not in known:
-        near = get_close_matches(name, known, 3, 0.4)
+        near = get_close_matches(name, known, 3)
         raise UsageError(
             f"there is no operation {printable(name, 60)!r}",
             where="--capability",
-            remedy="one of " + ", ".join(near) if near else f"an operation such as {', '.join(list(known)[:3])}",
+            remedy=f"did you mean {' or '.join(near)}?" if near else f"one of {', '.join(known)}",
         )

@@ -227,8 +227,8 @@ def _run(inputs: Inputs, connector: Connector) -> tuple[int, Conclusion | None]:
     (performance,) = ended.performances
     if _is_silent(performance.conclusion):
         judged = performance.conclusion.judged
-        print(f"no request was recorded in {len(judged)} scenarios")
-        print(*note_lines(each.trace for each in judged), sep="\n")
+        told = note_lines(each.trace for each in judged)
+        print(f"no request was recorded in {len(judged)} scenarios", *told, sep="\n")
         return ended.status, performance.conclusion
     print(*run_lines(performance), sep="\n")
     if ended.status == 0:

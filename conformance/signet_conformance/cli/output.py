@@ -16,12 +16,14 @@ from signet_conformance.files.private_files import private_opener
 def demand_apart(written: Sequence[str | None], read: Iterable[str | None]) -> None:
     """Raise UsageError when two outputs are the same file, or an output is also an input. None stands for no file.
 
-    An empty name, as an unset shell variable leaves, is an error.
+    An empty name, as an unset shell variable leaves, is an error, and so is a dash, which elsewhere means stdout.
     """
     if "" in written:
         raise UsageError(
             "an empty name does not name a file", remedy="name a file for the report, or leave its option out"
         )
+    if "-" in written:
+        raise UsageError("a dash does not name a file, which this report needs", remedy="name a file; ./- is one too")
     files = [os.path.realpath(path) for path in written if path is not None]
     if len(set(files)) < len(files):
         raise UsageError("two reports go to one file", remedy="name a file for each")
