@@ -45,6 +45,14 @@ def test_findings_stand_beside_their_exchange(invoke: Invoke, run: Path) -> None
     assert sum(line.endswith("signet-conformance explain SIG-AGENT-002") for line in lines) == 1
 
 
+def test_the_worst_finding_of_an_exchange_comes_first(invoke: Invoke, tmp_path: Path) -> None:
+    """A reader who stops at the first line has read what matters."""
+    unhealthy = write(tmp_path / "a.jsonl", [recall(agentId="another"), *BREACHING])
+    lines = invoke("show", unhealthy, "--exchange", "1").output.splitlines()
+    verdicts = [line.split()[0] for line in lines if line.lstrip().startswith(("FAIL SIG", "WARN SIG"))]
+    assert (set(verdicts), verdicts) == ({"FAIL", "WARN"}, sorted(verdicts))
+
+
 @pytest.mark.parametrize(
     ("words", "shown"),
     [

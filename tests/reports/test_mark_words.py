@@ -22,7 +22,17 @@ from signet_conformance.trace import Mark
         ("skipped", {"index": 2, "reason": "no tools"}, "step 2 is skipped: no tools"),
         ("model", {"session": "s1"}, "the model is asked in s1"),
         ("handler", {"event": "start", "outcome": "failed", "status": 2}, "handler of start failed with 2"),
-        ("handler", {"event": "start", "outcome": "slow", "ms": 2100.4}, "handler of start slow after 2100 ms"),
+        ("handler", {"event": "start", "outcome": "slow", "ms": 2100.4}, "handler of start was slow after 2100 ms"),
+        (
+            "handler",
+            {"event": "prompt", "outcome": "thrown", "text": f"Error: {'x' * 150} at connector.py:14"},
+            f"handler of prompt threw: Error: {'x' * 150} at connector.py:14",
+        ),
+        (
+            "handler",
+            {"event": "end", "outcome": "timed_out", "ms": 60000},
+            "handler of end gave no answer after 60000 ms",
+        ),
         ("sent", {"index": 1, "requests": [["POST", "/api/x", "a.ts:3"]]}, "sent /api/x by a.ts:3"),
         ("loaded", {"ok": True, "host": "pi", "release": "1.2"}, "the connector is loaded by pi 1.2"),
         ("loaded", {"ok": False, "words": "no such module"}, "the connector cannot be loaded: no such module"),

@@ -8,6 +8,9 @@ from signet_conformance.errors import printable
 from signet_conformance.reports.values import as_text
 from signet_conformance.trace import Mark
 from signet_conformance.trace.marks import (
+    SLOW,
+    THROWN,
+    TIMED_OUT,
     BypassMark,
     FaultMark,
     HandlerMark,
@@ -29,6 +32,10 @@ from signet_conformance.trace.marks import (
     read_mark,
 )
 
+_LEAST_OF_HANDLER = 300
+"""What was thrown ends with its place in the code, which would be cut off first."""
+_OUTCOMES = {THROWN: "threw", TIMED_OUT: "gave no answer", SLOW: "was slow"}
+
 
 def mark_words(mark: Mark, limit: int = 120) -> str:
     """What a mark says, in about `limit` characters; of a name that is not the kit's, the name and its data."""
@@ -38,7 +45,7 @@ def mark_words(mark: Mark, limit: int = 120) -> str:
     if said is None:
         data = f" {as_text(dict(mark.data), limit)}" if mark.data else ""
         return f"mark {printable(mark.name, 40)}{data}"
-    return printable(said, limit)
+    return printable(said, max(limit, _LEAST_OF_HANDLER) if isinstance(told, HandlerMark) else limit)
 
 
 def _scenario(mark: ScenarioMark) -> str | None:
@@ -74,7 +81,8 @@ def _handler(mark: HandlerMark) -> str | None:
         return None
     status = "" if mark.status is None else f" with {mark.status:g}"
     took = "" if mark.ms is None else f" after {mark.ms:.0f} ms"
-    return f"handler of {mark.event} {mark.outcome}{status}{took}{f': {mark.text}' if mark.text else ''}"
+    became = _OUTCOMES.get(mark.outcome, mark.outcome)
+    return f"handler of {mark.event} {became}{status}{took}{f': {mark.text}' if mark.text else ''}"
 
 
 def _sent(mark: SentMark) -> str | None:

@@ -15,7 +15,7 @@ from rich.text import Text
 from signet_conformance.engine import Judged
 from signet_conformance.errors import printable
 from signet_conformance.facts import Call, Recording
-from signet_conformance.finding import Finding, Verdict
+from signet_conformance.finding import FOLDING_ORDER, Finding, Verdict
 from signet_conformance.outcome.broken_off import warnings_of
 from signet_conformance.reports.excerpt import call_line
 from signet_conformance.reports.mark_words import mark_words
@@ -74,7 +74,7 @@ def _matches(pattern: str | None, name: str | None) -> bool:
 
 
 def findings_of(judged: Judged, only: frozenset[str] | None = None) -> Beside:
-    """The findings by the exchange they begin at; 0 holds those that name none.
+    """The findings by the exchange they begin at, the worst first; 0 holds those that name none.
 
     Only breaches, or with `only` every finding about those requirements.
     """
@@ -85,6 +85,8 @@ def findings_of(judged: Judged, only: frozenset[str] | None = None) -> Beside:
         for finding in judgement.findings:
             if finding.verdict in SHOWN or only is not None:
                 beside.setdefault(finding.exchanges[0] if finding.exchanges else 0, []).append((name, finding))
+    for findings in beside.values():
+        findings.sort(key=lambda named: FOLDING_ORDER.index(named[1].verdict))
     return beside
 
 
