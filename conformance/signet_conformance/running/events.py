@@ -46,6 +46,11 @@ class ScenarioBrokeOff:
     name: str
     error: str
 
+    @property
+    def reason(self) -> str:
+        """The first line of the error, without what to do about it."""
+        return self.error.partition("\n")[0]
+
 
 @dataclass(frozen=True, slots=True)
 class SessionPerformed:

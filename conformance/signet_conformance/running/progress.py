@@ -22,6 +22,8 @@ class Progress:
         self.sessions = 0
         self.of_sessions = 0
         self.broken = 0
+        self.reasons: dict[str, int] = {}
+        """How many scenarios broke off for each reason, the first line of its error."""
         self.doing = ""
         self.last = ""
         """The name of the scenario that was performed last."""
@@ -37,6 +39,7 @@ class Progress:
             case ScenarioBrokeOff():
                 self.scenarios += 1
                 self.broken += 1
+                self.reasons[event.reason] = self.reasons.get(event.reason, 0) + 1
                 self.last = event.name
             case SessionPerformed():
                 self.sessions += 1
@@ -50,7 +53,8 @@ class Progress:
         if self.doing:
             return self.doing
         sessions = f", {self.sessions}/{self.of_sessions} generated sessions" if self.of_sessions else ""
-        return f"{self.scenarios}/{self.of_scenarios} scenarios{sessions}"
+        broken = f", {self.broken} broke off" if self.broken else ""
+        return f"{self.scenarios}/{self.of_scenarios} scenarios{broken}{sessions}"
 
 
 def _following_up(event: FollowingUp) -> str:

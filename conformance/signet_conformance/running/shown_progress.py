@@ -41,7 +41,7 @@ def shown_progress(
 
 
 class _Lines:
-    """A line every few seconds, and one for each scenario that broke off."""
+    """A line every few seconds, and one for the first scenario that broke off for a reason."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float]) -> None:
         self._stream = stream
@@ -52,7 +52,7 @@ class _Lines:
     def tell(self, event: Event) -> None:
         """Take in an event, and write a line unless that was done a moment ago."""
         self._so_far.take(event)
-        if isinstance(event, ScenarioBrokeOff):
+        if isinstance(event, ScenarioBrokeOff) and _is_first(event, self._so_far):
             self._write(_broke_off(event))
         if isinstance(event, WritesInto | Noted):
             self._write(event.words)
@@ -97,7 +97,7 @@ class _Display:
             totals = [("scenarios", event.scenarios), ("generated sessions", event.sessions)]
             self._tasks = [self._progress.add_task(name, total=total, doing="") for name, total in totals if total > 0]
             return
-        if isinstance(event, ScenarioBrokeOff):
+        if isinstance(event, ScenarioBrokeOff) and _is_first(event, so_far):
             self._progress.console.print(_broke_off(event))
         if isinstance(event, WritesInto | Noted):
             self._progress.console.print(event.words, markup=False)
@@ -107,5 +107,10 @@ class _Display:
             self._progress.update(task, completed=count, doing=what)
 
 
+def _is_first(event: ScenarioBrokeOff, so_far: SoFar) -> bool:
+    # A connector that throws breaks all scenarios off alike; the end of the run names each.
+    return so_far.reasons[event.reason] == 1
+
+
 def _broke_off(event: ScenarioBrokeOff) -> str:
-    return f"{printable(event.name, 100)} broke off: {printable(event.error.splitlines()[0], 120)}"
+    return f"{printable(event.name, 100)} broke off: {printable(event.reason, 120)}"
