@@ -10,9 +10,8 @@ from typing import Any, TypeVar
 import click
 
 from signet_conformance.errors import UsageError, printable
-from signet_conformance.trace import Declared
+from signet_conformance.trace import BOUNDS, Declared
 
-BOUNDS = ("start", "prompt")
 BYPASSES = ("connector", "application")
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])

@@ -13,6 +13,7 @@ from signet_conformance.errors import printable
 from signet_conformance.files.documents import Document, Items, Maybe, Part, Telling, Text, refusal, shown_value
 from signet_conformance.targets.kinds import KINDS
 from signet_conformance.targets.parts import Place, Seconds
+from signet_conformance.trace import BOUNDS
 
 Processes = Literal["one", "agent", "session"]
 Method = Literal["onSessionStart", "onUserPromptSubmit", "onSessionEnd", "onPreCompaction", "onCompactionComplete"]
@@ -40,6 +41,12 @@ def _one_or_more(names: Any) -> Any:
     return [names] if isinstance(names, str) else names
 
 
+def _known_bound(name: str) -> str:
+    if name not in BOUNDS:
+        raise refusal(f"there is no bound {printable(name, 60)!r}", f"one of {', '.join(BOUNDS)}")
+    return name
+
+
 def _known_kind(name: str) -> str:
     if name not in KINDS:
         raise refusal(f"is {shown_value(name)}", f"one of {', '.join(KINDS)}")
@@ -48,6 +55,7 @@ def _known_kind(name: str) -> str:
 
 DriverKind = Annotated[str, AfterValidator(_known_kind), WithJsonSchema({"enum": list(KINDS), "type": "string"})]
 Operation = Annotated[str, AfterValidator(_known_operation), WithJsonSchema({"type": "string"})]
+Bound = Annotated[str, AfterValidator(_known_bound), WithJsonSchema({"enum": list(BOUNDS), "type": "string"})]
 Runtime = Annotated[
     Items[Text],
     Field(min_length=1),
@@ -66,7 +74,7 @@ class Declarations(Part):
     ] = ()
     harness: Annotated[Maybe[str], Field(description="a text: the name that the connector sends as its harness")] = None
     bounds_s: Annotated[
-        dict[str, Seconds], Field(description="a table of seconds such as {start = 15.0, prompt = 5.0}")
+        dict[Bound, Seconds], Field(description="a table of seconds such as {start = 15.0, prompt = 5.0}")
     ] = Field(default_factory=dict)
     capabilities: Annotated[
         Maybe[Annotated[Items[Operation], AfterValidator(_distinct)]],

@@ -6,6 +6,7 @@ checked, and every complaint names file, line and remedy.
 """
 
 from signet_conformance.trace.model import (
+    BOUNDS,
     FORMAT,
     GIVEN_CREDENTIAL,
     RELEASES,
@@ -23,6 +24,7 @@ from signet_conformance.trace.model import (
 from signet_conformance.trace.reading import read, read_ahead
 
 __all__ = [
+    "BOUNDS",
     "FORMAT",
     "GIVEN_CREDENTIAL",
     "RELEASES",

@@ -169,6 +169,8 @@ class Mark(Struct, frozen=True, gc=False, kw_only=True, tag_field="kind", tag="m
 
 GIVEN_CREDENTIAL = "SIGNET_CONFORMANCE_TOKEN"
 """What the token that the kit gave the connector is called among the canaries."""
+BOUNDS = ("start", "prompt")
+"""The calls for which a target declares after how many seconds it gives up."""
 
 
 class Declared(Struct, frozen=True):
