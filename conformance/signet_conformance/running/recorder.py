@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from signet_conformance.children.environment import clean_environment
 from signet_conformance.children.processes import LineProcess
-from signet_conformance.errors import KitError, printable
+from signet_conformance.errors import KitError, NothingTestedError, printable
 from signet_conformance.outcome.time_spent import Part
 from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.trace.marks import KitMark
@@ -57,6 +59,17 @@ class Recorder:
             _ask(self._process, commands, timeout_s)
             if self._model is not None:
                 self._model.follow(commands, timeout_s)
+
+    def demand_reachable(self) -> None:
+        """Raise NothingTestedError where nobody can reach it: every call of a connector would be lost."""
+        address = urlsplit(self.url)
+        try:
+            socket.create_connection((address.hostname, address.port), CONTROL_TIMEOUT_S).close()
+        except OSError as failure:
+            raise NothingTestedError(
+                f"the recorder at {self.url} cannot be reached: {failure.strerror or failure}",
+                remedy="let programs of this machine reach each other on loopback; in a container: ip link set lo up",
+            ) from failure
 
     def mark(self, says: KitMark) -> None:
         """Write a mark into the trace."""

@@ -109,6 +109,7 @@ class Station:
         folder = self._home / "recorder"
         self._recorder = Recorder(self.daemon.url, folder, self._secrets, self.stopwatch, self._model)
         self._stack.callback(self._recorder.close)
+        self._recorder.demand_reachable()
         self._plant_secret()
         self._plant_memory()
         self._started = True
