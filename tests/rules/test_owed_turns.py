@@ -48,6 +48,29 @@ def test_quoted_turns_are_no_turns(tmp_path: Path, quoted: str) -> None:
     assert verdict(tmp_path, [*other, *ended(told, said(FIRST), said(("Explain this log:", pasted[1])))]) == "WARN"
 
 
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        ("**User:** {}\n\n**Assistant:** {}", "NOT-APPLICABLE"),
+        ("## user\n\n{}\n\n## assistant\n\n{}", "NOT-APPLICABLE"),
+        ("User: {}\nAssistant: {}", "PASS"),
+    ],
+    ids=["bold speakers", "headings", "speakers"],
+)
+def test_transcript_of_another_shape_has_no_turns(tmp_path: Path, form: str, expected: str) -> None:
+    """Though a text that it tells quotes what opens a turn in a transcript of lines."""
+    pasted = ("Explain this log:\nUser: who is paged\nfor the ledger.", "It is a log of today.")
+    told = "\n\n".join(form.format(*turn) for turn in (FIRST, pasted, SECOND))
+    assert verdict(tmp_path, ended(told, said(FIRST), said(pasted), said(SECOND))) == expected
+
+
+def test_first_speaker_of_a_transcript_may_not_be_left_out(tmp_path: Path) -> None:
+    """Where another line names the speaker of its own turn, a turn without one is lost."""
+    pasted = ("Explain this log:\nUser: who is paged", "It is a log of today.")
+    told = in_lines(FIRST, pasted).removeprefix("User: ")
+    assert verdict(tmp_path, ended(told, said(FIRST), said(pasted))) == "WARN"
+
+
 def test_quoted_turn_is_no_turn_of_another_session(tmp_path: Path) -> None:
     """Who quotes it somewhere else did not say it there."""
     pasted = (f"Explain this log:\nUser: {FOREIGN[0]}", "It is a log of today.")

@@ -73,10 +73,10 @@ class Conversations:
         session = session_of(self._recording, transcript.call.key)
         if session is None or session not in self._said:
             return []
-        if not transcript.turns:
+        told = [(role, words_of(text)) for role, text in transcript.turns]
+        if not told or self._only_quoted(told, session):
             silent = self._tells_nothing(transcript, session)
             return [] if silent is None else [silent]
-        told = [(role, words_of(text)) for role, text in transcript.turns]
         own: Counter[Turn] = Counter()
         for name, said in self._said.items():
             if are_related(self._recording, name, session):
@@ -89,6 +89,11 @@ class Conversations:
             self._cleared(transcript, told, session),
         )
         return [difference for difference in found if difference is not None]
+
+    def _only_quoted(self, told: Sequence[Turn], session: str) -> bool:
+        """Whether each turn begins where a text quotes one: what names no speaker of its own is of another shape."""
+        quoted = [quote for quote in self._quoted[session] if quote[1]]
+        return all(any(role == whose and words.startswith(said) for whose, said in quoted) for role, words in told)
 
     def _foreign(self, told: Sequence[Turn], own: Counter[Turn], session: str) -> Difference | None:
         known = {words for _, words in own}

@@ -42,6 +42,12 @@ def _human_speakers(transcript: str) -> str:
     return _named_speakers(transcript).replace("User: ", "human: ").replace("Assistant: ", "ASSISTANT: ")
 
 
+def _bold_speakers(transcript: str) -> str:
+    """Turns as Markdown, which is a shape that has no turns."""
+    speakers = {"user": "User", "assistant": "Assistant"}
+    return "\n\n".join(f"**{speakers[turn['role']]}:** {turn['content']}" for turn in _turns(transcript))
+
+
 def _nested_turns(transcript: str) -> str:
     """Each turn inside `message`, with a type beside it, as some hosts keep their transcripts."""
     return _lines([{"type": turn["role"], "message": turn} for turn in _turns(transcript)])
@@ -97,6 +103,7 @@ REWRITERS: Mapping[str, Callable[[str], str]] = {
     "swapped_turns": _swapped_turns,
     "named_speakers": _named_speakers,
     "human_speakers": _human_speakers,
+    "bold_speakers": _bold_speakers,
     "nested_turns": _nested_turns,
     "turns_in_parts": _turns_in_parts,
     "with_tool_turns": _with_tool_turns,
