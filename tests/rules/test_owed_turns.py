@@ -64,6 +64,31 @@ def test_transcript_of_another_shape_has_no_turns(tmp_path: Path, form: str, exp
     assert verdict(tmp_path, ended(told, said(FIRST), said(pasted), said(SECOND))) == expected
 
 
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        (transcript(("continue", "The first is done."), ("continue", "The second is done.")), "PASS"),
+        (transcript(("continue", "The first is done.\nThe second is done.")), "WARN"),
+    ],
+    ids=["both", "one"],
+)
+def test_turn_that_took_place_twice_is_owed_twice(tmp_path: Path, told: str, expected: str) -> None:
+    """A connector that keeps each turn once loses what was said again."""
+    twice = [said(("continue", "The first is done.")), said(("continue", "The second is done."))]
+    assert verdict(tmp_path, ended(told, *twice)) == expected
+
+
+def test_turn_that_is_said_again_after_an_end_is_owed_once(tmp_path: Path) -> None:
+    """What was told at the end before counts too, so that the later one may tell what is new alone."""
+    again = transcript(("continue", "The second is done."))
+    first = [
+        said(("continue", "The first is done.")),
+        step("pause"),
+        hook("session-end", transcript=transcript(("continue", "The first is done."))),
+    ]
+    assert verdict(tmp_path, ended(again, *first, said(("continue", "The second is done.")))) == "PASS"
+
+
 def test_first_speaker_of_a_transcript_may_not_be_left_out(tmp_path: Path) -> None:
     """Where another line names the speaker of its own turn, a turn without one is lost."""
     pasted = ("Explain this log:\nUser: who is paged", "It is a log of today.")

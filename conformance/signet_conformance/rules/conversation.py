@@ -113,9 +113,12 @@ class Conversations:
         if transcript.call.operation != END or any(_REDACTION in words for _, words in told):
             return None
         so_far = self._told_so_far(transcript)
+        owed: Counter[Turn] = Counter()
         for role, words in self._owed(transcript, session):
+            owed[role, words] += 1
+            missing = so_far[role].count(words) < owed[role, words]
             # Words in which speakers are named are taken for turns where each line names its speaker.
-            if words not in so_far[role] and not (names_a_speaker(words) and words in self._whole(transcript)):
+            if missing and not (names_a_speaker(words) and words in self._whole(transcript)):
                 whose = "user" if role == "user" else "model"
                 return Difference(
                     f"the transcript leaves out or changes what the {whose} said", words, None, "left out"

@@ -109,6 +109,7 @@ REWRITERS: Mapping[str, Callable[[str], str]] = {
     "with_tool_turns": _with_tool_turns,
     "swapped_speakers": _swapped_speakers,
     "turns_twice": lambda transcript: _lines([turn for turn in _turns(transcript) for _ in range(2)]),
+    "turns_once": lambda transcript: "\n".join(dict.fromkeys(transcript.split("\n"))),
     "last_turns": lambda transcript: _lines(_turns(transcript)[-8:]),
     "without_replies": _without_replies,
     "without_first_turn": lambda transcript: _lines(_turns(transcript)[1:]),
