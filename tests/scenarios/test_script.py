@@ -29,6 +29,26 @@ def test_scripted_scenarios_have_names_of_their_own() -> None:
         assert Scenario.from_json(json.loads(json.dumps(scenario.to_json())), "here") == scenario
 
 
+@pytest.mark.parametrize(
+    ("what", "put"),
+    [
+        (r"\d{4,}", "####"),
+        (r"\+?\d[\d ]{7,}\d", "[phone]"),
+        ("%%", "%"),
+        (r"\S+@\S+\.\w+", "[mail]"),
+        (r"https?://\S+", "[link]"),
+        (r"\$\w+", ""),
+        ("\u200d", ""),
+        (r"\n{3,}", "\n\n"),
+    ],
+    ids=["digits", "phone numbers", "percent signs", "mail addresses", "links", "variables", "joiners", "blank lines"],
+)
+def test_scripted_prompts_hold_what_careless_adapters_change(what: str, put: str) -> None:
+    """Only so every run shows that an adapter masks or expands what the user says (SIG-PROMPT-010)."""
+    texts = [step.text for scenario in scripted() for step in scenario.steps if isinstance(step, Prompt)]
+    assert any(re.sub(what, put, text) != text for text in texts)
+
+
 def test_saved_scenario_is_read_whatever_else_its_file_says() -> None:
     """Seed and requirement stand beside a saved scenario and change nothing."""
     scenario = Scenario.from_json(scenario_of(START, seed=1, requirement="SIG-CMP-004", title="Two"), "here")
