@@ -11,7 +11,7 @@ import pytest
 
 from signet_conformance.errors import UsageError
 from signet_conformance.scenarios.script import Scenario, read_scenarios, remembered, scripted
-from signet_conformance.scenarios.steps import Prompt
+from signet_conformance.scenarios.steps import Prompt, SwitchFaultOn
 
 START = {"step": "start", "session": "s1", "agent": 0, "project": "/workspace/src/acme-api"}
 
@@ -47,6 +47,14 @@ def test_scripted_prompts_hold_what_careless_adapters_change(what: str, put: str
     """Only so every run shows that an adapter masks or expands what the user says (SIG-PROMPT-010)."""
     texts = [step.text for scenario in scripted() for step in scenario.steps if isinstance(step, Prompt)]
     assert any(re.sub(what, put, text) != text for text in texts)
+
+
+@pytest.mark.parametrize("operation", ["session-start", "user-prompt-submit"])
+def test_scripted_daemon_holds_back_the_body_of_its_answer(operation: str) -> None:
+    """A connector that knows a bound for the head alone waits for the body as long as it takes (SIG-FAIL-002)."""
+    faults = [step for scenario in scripted() for step in scenario.steps if isinstance(step, SwitchFaultOn)]
+    slow = [fault.match for fault in faults if fault.fault["kind"] == "slow_body"]
+    assert {"path": f"/api/hooks/{operation}"} in slow
 
 
 def test_saved_scenario_is_read_whatever_else_its_file_says() -> None:
