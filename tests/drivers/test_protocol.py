@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
@@ -17,6 +18,7 @@ from signet_conformance.children.processes import LineProcess
 from signet_conformance.contract import document
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+PAGE = EXAMPLES.parent / "docs" / "driver-protocol.md"
 VALIDATOR = jsonschema_rs.validator_for(document("driver/signet-driver-1.schema.json"))
 PROGRAMS = {
     "python": [sys.executable, str(EXAMPLES / "driver-python" / "driver.py")],
@@ -38,6 +40,20 @@ def requests() -> Iterator[Mapping[str, Any]]:
         yield {"id": number, "op": "step", "step": step}
     yield {"id": 9, "op": "flush"}
     yield {"id": 10, "op": "exit"}
+
+
+@pytest.mark.parametrize(
+    ("heading", "column", "name"), [("How handlers fared", 0, "handler"), ("Steps", 1, "step"), ("Steps", 0, "step")]
+)
+def test_members_that_the_page_names_stand_in_the_schema(heading: str, column: int, name: str) -> None:
+    """Who writes a driver in a typed language takes its types from the schema."""
+    if not PAGE.is_file():
+        pytest.skip("the documentation is not beside the tests")
+    section = PAGE.read_text(encoding="utf-8").split(f"\n## {heading}\n")[1].split("\n#")[0]
+    rows = [line.split("|")[1:-1] for line in section.splitlines() if line.startswith("| `")]
+    told = {member for row in rows for member in re.findall(r"`(\w+)`", row[column])}
+    described = document("driver/signet-driver-1.schema.json")["$defs"][name]["properties"]
+    assert told - {*described, *described.get("step", {}).get("enum", ())} == set()
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -45,9 +45,23 @@ export type Step = {
   session: string;
   agent?: string | null;
   project?: string;
+  /**
+   * The session in which a sub-agent was called.
+   */
+  parent?: string;
+  /**
+   * What the harness calls that sub-agent.
+   */
+  subagent?: string;
   key?: string;
   text?: string;
   reply?: string;
+  /**
+   * Ids of memories, and how much each was of use.
+   */
+  feedback?: {
+    [k: string]: number;
+  };
   summary?: string;
   tool?: string;
   arguments?: {
@@ -132,6 +146,10 @@ export interface Handler {
    * The error that it threw.
    */
   thrown?: string | null;
+  /**
+   * true where the user's turn was lost because of it, false where the harness went on with it.
+   */
+  lost?: boolean;
   /**
    * true where the harness gave up the user's turn because of it.
    */
