@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +187,26 @@ def test_an_odd_answer_of_the_daemon_itself_decides_nothing(tmp_path: Path) -> N
     skipped = hook("user-prompt-submit", 200, {"skipped": True, "inject": "", "memoryCount": 0})
     items = [*START, ON, step("prompt", 1), skipped, OFF, *GOES_ON]
     assert verdict(tmp_path, "SIG-FAIL-005", items) == "INCONCLUSIVE"
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        (["end"], "FAIL"),
+        (["end", "end"], "FAIL"),
+        ([], "FAIL"),
+        (["end", "prompt"], "INCONCLUSIVE"),
+        (["clear"], "INCONCLUSIVE"),
+    ],
+)
+def test_end_without_a_key_that_nobody_heard_at_first(asked: Sequence[str], expected: str, tmp_path: Path) -> None:
+    """Where nothing listened at an end alone, no start was lost: the end that is told later names its session."""
+    on, off = (mark("fault", kind="refuse", on=on) for on in (True, False))
+    keyless = hook("session-end")
+    end = {**keyless, "request": {**keyless["request"], "body": {"harness": "openclaw", "reason": "idle"}}}
+    away = [step(kind, place + 2) for place, kind in enumerate(asked)]
+    items = [*START, step("prompt", 1), hook("user-prompt-submit"), on, *away, off]
+    assert verdict(tmp_path, "SIG-END-002", [*items, step("start", 9, "s2"), end]) == expected
 
 
 @pytest.mark.parametrize(("kind", "expected"), [("refuse", "INCONCLUSIVE"), ("reset", "FAIL")])

@@ -37,7 +37,7 @@ from signet_conformance.rules.steps import (
     step_end,
     was_silent,
 )
-from signet_conformance.trace.marks import StepName
+from signet_conformance.trace.marks import StepMark, StepName
 
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
 _BOUNDARY_REASONS = frozenset(
@@ -66,7 +66,7 @@ def end_names_the_started_session(recording: Recording) -> Iterator[Outcome]:
             elif first_keyless is not None and first_keyless < call.seq:
                 if any_started:
                     yield undecided(call, message="an end without a key, after a start without one")
-            elif recording.any_open(call.seq) and closed_between(recording, 0, call.seq):
+            elif recording.any_open(call.seq) and _a_start_may_be_lost(recording, call):
                 yield undecided(call, message="an end without a key, and a start without one may have met a refusal")
             elif recording.any_open(call.seq):
                 yield fail(
@@ -90,6 +90,19 @@ def end_names_the_started_session(recording: Recording) -> Iterator[Outcome]:
             )
         else:
             yield undecided(call, message="a lone end: its session may have begun before the recording")
+
+
+def _a_start_may_be_lost(recording: Recording, call: Call) -> bool:
+    """Whether nothing listened for a while before a call, and something was asked for then that may begin a session.
+
+    An end begins none. Without step marks nobody knows what was asked for.
+    """
+    steps = [mark for mark in recording.marks(StepMark) if mark.seq < call.seq]
+    if not steps:
+        return closed_between(recording, 0, call.seq)
+    return any(
+        mark.step != StepName.END and closed_between(recording, mark.seq, step_end(recording, mark)) for mark in steps
+    )
 
 
 def transcript_is_sent(recording: Recording) -> Iterator[Outcome]:
