@@ -86,6 +86,33 @@ def test_end_of_a_clear_may_come_late(tmp_path: Path, before: list[Item], told: 
     assert verdict(tmp_path, "SIG-END-009", *STARTED, *before, step("end", "s1", 2), *told) == expected
 
 
+def spoilt(item: Item, kind: str = "reset") -> Item:
+    """A hook that met a fault: nothing was answered, or nothing of use."""
+    if kind == "reset":
+        return {**item, "response": None, "error": {"kind": "upstream_reset"}, "fault": {"kind": kind}}
+    return {**item, "response": {"status": 503, "body": {"error": "shutting down"}}, "fault": {"kind": kind}}
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ([spoilt(CLEARED[0])], "INCONCLUSIVE"),
+        ([spoilt(CLEARED[0], "status")], "INCONCLUSIVE"),
+        ([spoilt(CLEARED[0]), spoilt(CLEARED[1])], "PASS"),
+        ([spoilt(CLEARED[0]), CLEARED[1]], "FAIL"),
+        ([CLEARED[0], spoilt(CLEARED[1])], "FAIL"),
+        ([spoilt(LOGOUT)], "FAIL"),
+        ([spoilt(CLEARED[0]), spoilt(hook("user-prompt-submit", "k-1"))], "FAIL"),
+        ([], "FAIL"),
+    ],
+    ids=["lost", "refused", "with its start", "started since", "accepted", "another reason", "used since", "none"],
+)
+def test_end_of_a_clear_that_failed_may_be_told_again(tmp_path: Path, before: list[Item], expected: str) -> None:
+    """In the step of the user's own end too, as long as nothing of the key was accepted since."""
+    items = [step("clear", "s1", 1), *before, step("end", "s1", 2), CLEARED[0]]
+    assert verdict(tmp_path, "SIG-END-009", *STARTED, *items) == expected
+
+
 @pytest.mark.parametrize(("index", "expected"), [(2, "PASS"), (1, "FAIL")])
 def test_end_of_a_clear_where_the_users_end_was_skipped(tmp_path: Path, index: int, expected: str) -> None:
     """The user did not end the session there."""

@@ -336,6 +336,19 @@ def _is_of_the_clear(recording: Recording, end: Call) -> bool:
     return not told and any(call.body.get("reason") != "clear" for call in own)
 
 
+def _repeats_a_failed_one(recording: Recording, end: Call) -> bool:
+    """Whether an end for a clear failed, or its answer was lost, and no more than starts that failed too came since.
+
+    A connector may say it again when it comes to the session next, which is the user's own end at times.
+    """
+    for call in reversed(recording.earlier(end)):
+        if call.accepted or call.operation not in (START, END):
+            return False
+        if call.operation == END:
+            return bool(call.body.get("reason") == "clear")
+    return False
+
+
 def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
     """An end gives the reason "clear" only when the context is discarded."""
     cleared = [call for call in recording.of(END) if call.body.get("reason") == "clear"]
@@ -350,7 +363,12 @@ def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
             and step.index not in skipped_steps(recording)
             and session_of(recording, call.key) == step.session
         )
-        if ended and not end_is_owed(recording, call, StepName.CLEAR) and not _is_of_the_clear(recording, call):
+        late = (
+            end_is_owed(recording, call, StepName.CLEAR)
+            or _is_of_the_clear(recording, call)
+            or _repeats_a_failed_one(recording, call)
+        )
+        if ended and not late:
             yield fail(
                 call,
                 message='reason:"clear", of a session that the user ended otherwise: nothing was summarised',
