@@ -11,7 +11,7 @@ import pytest
 
 from signet_conformance import trace
 from signet_conformance.contract import document
-from tests.support.drives import LASTING, PLAIN, Drive
+from tests.support.drives import END, LASTING, PLAIN, START, Drive
 from tests.support.processes import PATIENCE_S, Watched, wait_until
 
 PARTS = ("signet_conformance.daemon", "signet_recording_proxy", "signet_reference_harness")
@@ -63,6 +63,23 @@ def test_prompt_of_a_driven_run_is_told_what_the_daemon_knows(drive: Drive) -> N
         if each.response is not None and each.request.path == "/api/hooks/user-prompt-submit"
     ]
     assert "PostgreSQL 16 behind pgbouncer" in answer["inject"]
+
+
+def test_answer_is_held_back_beyond_the_bound_of_the_hook_that_it_is_to(drive: Drive) -> None:
+    """A start is held back beyond the bound of starts, however long the target takes over a prompt."""
+    (drive.folder / "signet-conformance.toml").write_text(
+        "[targets.reference]\nbounds_s = {start = 1.0, prompt = 30.0}\n"
+    )
+    late = {
+        "step": "fault",
+        "fault": {"kind": "delay", "delay_s": "beyond"},
+        "match": {"path": "/api/hooks/session-start"},
+    }
+    slow = {"name": "slow", "title": "A start is answered late", "steps": [late, START, {"step": "fault_off"}, END]}
+    done = drive.perform("--signet-report=report", scenario=slow)
+    assert done.status == 0, done.everything
+    marks = trace.read(drive.folder / "report" / "slow.jsonl").marks
+    assert [mark.data["delay_s"] for mark in marks if mark.name == "fault" and mark.data.get("on")] == [3.0]
 
 
 def test_traces_that_a_failure_names_stay(drive: Drive) -> None:

@@ -31,6 +31,9 @@ from signet_conformance.scenarios.steps import (
 from signet_conformance.targets import Target
 from signet_conformance.trace.marks import RESTART, FaultMark, KitMark, ModelMark, SessionKeyMark, SkippedMark, StepMark
 
+_BOUND_OF: Mapping[object, str] = {"/api/hooks/session-start": "start", "/api/hooks/user-prompt-submit": "prompt"}
+"""The path of a hook that a connector gives up, to the name of the bound that it declares for it."""
+
 
 def turn_goes_on(steps: Sequence[Step], index: int) -> bool:
     """Whether the model calls a tool after this step, in the same turn: harnesses tell a connector when a turn ends."""
@@ -85,7 +88,7 @@ class StepPerformer:
             self._connector_step(index, step, hints)
         elif isinstance(step, SwitchFaultOn):
             where = {"match": step.match, "count": step.count}
-            self._recorder.ask({"op": "fault", "fault": self._fault(step.fault), **where})
+            self._recorder.ask({"op": "fault", "fault": self._fault(step), **where})
         elif isinstance(step, SwitchFaultsOff):
             self._recorder.ask({"op": "fault_off", "id": None})
         elif isinstance(step, RestartDaemon):
@@ -134,11 +137,13 @@ class StepPerformer:
             self.said_steps = said_steps(about) or self.said_steps
             self._greeted(about)
 
-    def _fault(self, fault: Mapping[str, Any]) -> Mapping[str, Any]:
-        if fault.get("delay_s") != "beyond":
-            return fault
+    def _fault(self, step: SwitchFaultOn) -> Mapping[str, Any]:
+        if step.fault.get("delay_s") != "beyond":
+            return step.fault
+        bounds_s = self._target.declared.bounds_s
+        met = _BOUND_OF.get((step.match or {}).get("path"), "")
         # Past the bound and its grace, so that only a connector that gives up in time gets away.
-        return {**fault, "delay_s": max(self._target.declared.bounds_s.values(), default=15.0) + 2.0}
+        return {**step.fault, "delay_s": bounds_s.get(met, max(bounds_s.values(), default=15.0)) + 2.0}
 
     def _filled(self, step: ConnectorStep) -> dict[str, Any]:
         """The message for a step: an agent for its number, names of its own, earlier results instead of references."""
