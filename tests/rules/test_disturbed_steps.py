@@ -98,8 +98,13 @@ def test_a_start_that_may_be_lost(items: Sequence[Item], lost: bool, recorded: A
         ([CLOSED, step("end"), OPENED, step("resume"), step("end")], False),
         ([step("end"), step("resume"), CLOSED, step("end"), OPENED], True),
         ([step("end"), step("resume"), prompt(), CLOSED, step("end"), OPENED], True),
+        # What comes later is of a program that was there before, or of nobody knows which.
+        ([step("end"), CLOSED, step("start", "s2"), LOADED, step("end"), OPENED, step("prompt", "s2"), prompt("k2")],
+         False),
+        ([CLOSED, step("end"), OPENED, LOADED, step("start", "s2"), start("k2")], False),
+        ([CLOSED, step("end"), OPENED, step("prompt", "s2"), LOADED, prompt("k2")], False),
     ],
-)
+)  # fmt: skip
 def test_an_end_that_may_be_lost(since: Sequence[Item], lost: bool, recorded: Any) -> None:
     """Nothing listened when the user ended the session last, and no later step brought a request of its program."""
     recording = recorded(step("start"), start(), *since)
