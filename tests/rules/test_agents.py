@@ -37,9 +37,9 @@ def memory(name: str, agent: str | None) -> Item:
     return {"request": request, "response": {"status": 200, "body": {"id": name}}}
 
 
-def step(agent: str | None, kind: str = "start") -> Item:
+def step(agent: str | None, kind: str = "start", session: str | None = "s1") -> Item:
     """A step of a session that was opened with an agent."""
-    return {"mark": "step", "data": {"step": kind, "session": "s1", "agent": agent}}
+    return {"mark": "step", "data": {"step": kind, "session": session, "agent": agent}}
 
 
 def judged(folder: Path, requirement: str, items: Sequence[Item], **declared: Any) -> Judgement:
@@ -59,6 +59,7 @@ def judged(folder: Path, requirement: str, items: Sequence[Item], **declared: An
         ([step("m"), start("a"), prompt("m")], [(2,)]),
         ([step("m"), start("z"), prompt("m")], [(2,)]),
         ([step("m"), start("m"), prompt("z")], [(3, 2)]),
+        ([step("beacon"), start("beacon"), prompt("z")], [(3, 2)]),
         ([start("m", "k2"), start("m"), prompt("a")], [(3, 2)]),
         ([start("m"), prompt("m", "k2"), prompt("a")], [(3, 1)]),
     ],
@@ -196,16 +197,17 @@ def test_projects_that_share_a_key(projects: Sequence[str], named: str, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("late", "verdict"),
+    ("other", "late", "verdict"),
     [
-        (start("m"), Verdict.WARN),
-        (prompt("m"), Verdict.INCONCLUSIVE),
-        (hook("session-end", "m"), Verdict.INCONCLUSIVE),
+        (step(None, "prompt", "s2"), start("m"), Verdict.WARN),
+        (step(None, "prompt", "s2"), prompt("m"), Verdict.INCONCLUSIVE),
+        (step(None, "prompt", "s2"), hook("session-end", "m"), Verdict.INCONCLUSIVE),
+        (step(None, "tool", "s2"), start("m"), Verdict.INCONCLUSIVE),
+        (step(None, "prompt", None), start("m"), Verdict.INCONCLUSIVE),
     ],
 )
-def test_sessions_that_share_a_key(late: Item, verdict: Verdict, tmp_path: Path) -> None:
-    """Those that were started with it: what else of a session comes in the step of another may be late."""
-    other = {"mark": "step", "data": {"step": "prompt", "session": "s2"}}
+def test_sessions_that_share_a_key(other: Item, late: Item, verdict: Verdict, tmp_path: Path) -> None:
+    """Those that were opened or spoken in, and started with it: what else comes in another's step may be late."""
     assert judged(tmp_path, "SIG-SESS-001", [step("m"), start("m"), other, late]).verdict is verdict
 
 
@@ -214,18 +216,26 @@ def native(session: str, key: str) -> Item:
     return {"mark": "session_key", "data": {"session": session, "key": key}}
 
 
+@pytest.mark.parametrize(("one", "other"), [("s1", "s2"), ("s2", "s1")])
 @pytest.mark.parametrize(
-    ("told", "verdict"),
+    ("told", "of_the_other", "verdict"),
     [
-        ([native("s1", "k1"), native("s2", "k2")], Verdict.PASS),
-        ([native("s1", "k1"), native("s2", "k3")], Verdict.WARN),
-        ([native("s2", "k1"), native("s1", "k2")], Verdict.WARN),
-        ([native("s2", "k2")], Verdict.WARN),
-        ([native("s1", "k1"), native("s2", "k2"), native("s2", "k1")], Verdict.WARN),
+        ("one k1, other k2", "session-start", Verdict.PASS),
+        ("one k1, other k3", "session-start", Verdict.WARN),
+        ("other k1, one k2", "session-start", Verdict.WARN),
+        ("other k2", "session-start", Verdict.WARN),
+        ("one k1", "session-start", Verdict.WARN),
+        ("one k1, other k2, other k1", "session-start", Verdict.WARN),
+        ("one k1, other k2", "user-prompt-submit", Verdict.WARN),
+        ("one k1, other k2", "session-end", Verdict.WARN),
     ],
 )
-def test_session_that_is_started_again_late(told: Sequence[Item], verdict: Verdict, tmp_path: Path) -> None:
-    """In a turn of another, which has a key of its own already: no session shares a key with it."""
-    second, turn = ({"mark": "step", "data": {"step": kind, "session": "s2"}} for kind in ("start", "prompt"))
-    items = [*told, step("m"), start("m"), second, start("m", "k2"), turn, start("m")]
+def test_session_that_is_started_again_late(
+    one: str, other: str, told: str, of_the_other: str, verdict: Verdict, tmp_path: Path
+) -> None:
+    """In a turn of another, which was started with a key of its own already: no session shares a key with it."""
+    sessions = {"one": one, "other": other}
+    known = [native(sessions[each.split()[0]], each.split()[1]) for each in told.split(", ")]
+    beside = [step(None, session=other), hook(of_the_other, "m", "k2"), step(None, "prompt", other)]
+    items = [*known, step("m", session=one), start("m"), *beside, start("m")]
     assert judged(tmp_path, "SIG-SESS-001", items).verdict is verdict
