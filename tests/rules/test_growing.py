@@ -48,6 +48,7 @@ CASES: Sequence[tuple[str, Sequence[Item], str, str]] = [
     ("SIG-PROMPT-005", [UNKNOWN, OTHER], "INCONCLUSIVE", "FAIL"),
     ("SIG-END-007", [STARTED, ENDED, PRE], "INCONCLUSIVE", "WARN"),
     ("SIG-END-007", [STARTED, ENDED, PRE, NEXT], "WARN", "WARN"),
+    ("SIG-END-007", [STARTED, ENDED, PRE, PRE], "INCONCLUSIVE", "WARN"),
     ("SIG-END-008", [STARTED, ENDED], "INCONCLUSIVE", "WARN"),
     ("SIG-PROMPT-011", TURN, "PASS", "WARN"),
     ("SIG-PROMPT-011", [*TURN, step("end")], "WARN", "WARN"),

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from signet_conformance.engine import judge
+from tests.support.case_traces import build
+
 from .test_conversation import AWAY, Item, hook, judgement, step
 
 START = hook("session-start")
@@ -60,6 +63,25 @@ def test_one_key_stands_for_one_content(tmp_path: Path, items: Sequence[Item], t
     """However often it is sent, and whether the first was accepted or not."""
     given = judgement(tmp_path, items, "SIG-REM-002")
     assert (given.verdict, *(finding.exchanges for finding in given.findings)) == told
+
+
+CUT = {"cut": True, "size": 900000, "sha256": "9f" * 32, "text": "{"}
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "version", "expected"),
+    [
+        ("/api/memory/remember", 200, "0.58.1", "PASS"),
+        ("/api/hooks/remember", 200, "0.58.1", "INCONCLUSIVE"),
+        ("/api/hooks/remember", 200, "0.109.15", "PASS"),
+        ("/api/memory/remember", 413, "0.109.15", "INCONCLUSIVE"),
+    ],
+)
+def test_save_that_was_recorded_in_part(path: str, status: int, version: str, expected: str, tmp_path: Path) -> None:
+    """It had content if it was taken by a daemon that refuses one without: the hook of a 0.58 takes any."""
+    sent = {"request": {"method": "POST", "path": path, "raw_body": CUT}, "response": {"status": status, "body": {}}}
+    trace = build(tmp_path / "trace.jsonl", [sent], {"daemon_version": version}, shared=False)
+    assert judge(trace, frozenset({"SIG-REM-001"})).judgements["SIG-REM-001"].verdict == expected
 
 
 def test_requests_without_an_id_end_no_look_at_the_next(tmp_path: Path) -> None:
