@@ -51,10 +51,11 @@ BOTH = transcript(FIRST, SECOND)
          "the transcript tells again what was cleared"),
         ([*ended(transcript(FIRST), said(FIRST)), step("resume"), hook("session-start", "k-2"), said(SECOND),
           step("end"), hook("session-end", "k-2", transcript=BOTH)], None),
+        ([*ended(transcript(FIRST), said(FIRST))[:3], step("checkpoint"), *cleared(BOTH, said(SECOND))[4:]], None),
     ],
     ids=["told again", "under one key", "its own alone", "said again", "not taken before", "nothing since",
          "never told", "compacted", "under a key before", "cleared again", "in the next clear", "a checkpoint",
-         "in a session before", "in a session after", "before the clear", "late", "later still", "resumed"],
+         "in a session before", "in a session after", "before the clear", "late", "later still", "resumed", "no clear"],
 )  # fmt: skip
 def test_cleared_conversation_is_not_told_again(tmp_path: Path, items: list[Item], message: str | None) -> None:
     """What the user cleared stands in memory once, and is no part of what follows."""

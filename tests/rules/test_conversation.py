@@ -91,6 +91,19 @@ def test_transcript_that_need_not_tell_anything_is_not_judged(tmp_path: Path, be
     assert verdict(tmp_path, ended("[object Object]", *between)) == "NOT-APPLICABLE"
 
 
+@pytest.mark.parametrize(("reply", "expected"), [("They should.", "NOT-APPLICABLE"), ("They should today.", "WARN")])
+def test_three_words_may_be_missing_by_chance(tmp_path: Path, reply: str, expected: str) -> None:
+    """Of the words that every spelling of a transcript keeps; four are not missing by chance."""
+    assert verdict(tmp_path, ended("[object Object]", said(("Shall rooms move?", reply)))) == expected
+
+
+def test_checkpoint_that_tells_nothing_is_not_judged(tmp_path: Path) -> None:
+    """What has to be told is told by an end."""
+    told = hook("session-checkpoint-extract", transcript="[object Object]")
+    items = [step("start"), hook("session-start"), said(FIRST), said(SECOND), step("tool"), told]
+    assert verdict(tmp_path, items) == "NOT-APPLICABLE"
+
+
 def test_transcript_that_tells_nothing_new_passes_over(tmp_path: Path) -> None:
     """What an end before it told is told."""
     items = [said(FIRST), step("pause"), hook("session-end", transcript=transcript(FIRST))]
@@ -119,6 +132,13 @@ AWAY = [
         ([said((f"Question number {n}?", f"Answer number {n}.")) for n in range(11)], False),
         ([said(FIRST), {"mark": "skipped", "data": {"index": 1, "reason": "the host keeps it"}}], True),
         ([said(FIRST), {"mark": "handler", "data": {"index": 1, "outcome": "thrown", "lost": True}}], True),
+        (
+            [
+                *[said(FIRST), {"mark": "handler", "data": {"index": 1, "outcome": "thrown", "lost": True}}],
+                {"mark": "skipped", "data": {"index": 1, "reason": "the host keeps it"}},
+            ],
+            True,
+        ),
         ([said(FIRST), {"mark": "handler", "data": {"index": 1, "outcome": "thrown", "lost": False}}], False),
     ],
     ids=[
@@ -135,6 +155,7 @@ AWAY = [
         "not so many",
         "skipped",
         "lost",
+        "lost and skipped",
         "caught",
     ],
 )
@@ -204,8 +225,9 @@ LEFT_OUT, TWICE = "the transcript leaves out or changes what the", "the transcri
             transcript(FIRST, SECOND, FOREIGN),
             ("the transcript holds a turn of another session", "the session's own turns", FOREIGN[0]),
         ),
+        ("[object Object]", ("the transcript tells nothing of what was said", FIRST[0], "[object Object]")),
     ],
-    ids=["of the user", "of the model", "twice", "speakers", "foreign"],
+    ids=["of the user", "of the model", "twice", "speakers", "foreign", "nothing"],
 )
 def test_what_is_told_otherwise_is_named(tmp_path: Path, told: str, named: tuple[str, str, str | None]) -> None:
     """A reader sees which turn it is, and whose."""

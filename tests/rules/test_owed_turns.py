@@ -114,6 +114,21 @@ def test_end_that_comes_late_owes_what_was_cleared(tmp_path: Path, told: list[It
     assert verdict(tmp_path, [*told, *cleared, *late, *closing]) == expected
 
 
+@pytest.mark.parametrize(
+    "cleared",
+    [
+        [step("start"), hook("session-start"), said(FIRST), step("clear"), said(SECOND), step("compact")],
+        [step("clear"), hook("session-start")],
+    ],
+    ids=["compacted since", "begun before the recording"],
+)
+def test_end_that_comes_late_owes_nothing_that_was_said_since(tmp_path: Path, cleared: list[Item]) -> None:
+    """Whatever the session forgot after the clear, and though it was cleared first of all."""
+    late = [said(SECOND), said(THIRD), hook("session-end", reason="clear", transcript=transcript(FIRST))]
+    assert verdict(tmp_path, [native("s1", "k-1"), *cleared, *late]) == "PASS"
+    assert verdict(tmp_path, [*cleared, *late]) == "WARN"
+
+
 def test_end_that_comes_later_than_that_of_a_clear_owes_what_follows(tmp_path: Path) -> None:
     """One end was told since the clear: this one is of what was said after it."""
     cleared = [step("start"), hook("session-start"), said(FIRST), step("clear")]

@@ -87,7 +87,12 @@ def answered(item: Item, **body: Any) -> Item:
     return {**item, "response": {"status": 200, "body": body}}
 
 
-INJECTING = answered(start("k1"), identity={"name": "Agent"}, memories=[], inject=INJECT)
+def injecting(text: str) -> Item:
+    """A session-start whose answer injects a text."""
+    return answered(start("k1"), identity={"name": "Agent"}, memories=[], inject=text)
+
+
+INJECTING = injecting(INJECT)
 REFUSED = {**start("k1", status=401), "fault": {"kind": "status"}}
 MODEL = {"mark": "model", "data": {"session": "s1"}}
 TWO = [step("start", "s1", agent=ATLAS), start("k1"), step("start", "s2", agent=BEACON), start("k2", BEACON)]
@@ -263,6 +268,17 @@ FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
     "a part of it in one line is not the whole": (
         "SIG-PROMPT-007", "PASS",
         [step("start"), INJECTING, call("session-end", "k1", ATLAS, transcript=f"Custom: {IN_ONE_LINE[:-8]}")], [],
+    ),
+    "forty letters in one line tell that they were injected": (
+        "SIG-PROMPT-007", "WARN",
+        [step("start"), injecting("Deploys  go out on a Tuesday morning, all"),
+         call("session-end", "k1", ATLAS, transcript="User: Deploys go out on a Tuesday morning, all of them.")],
+        [(3, 2)],
+    ),
+    "fewer letters in one line do not": (
+        "SIG-PROMPT-007", "PASS",
+        [step("start"), injecting("Deploys  go out on a Monday morning, all"),
+         call("session-end", "k1", ATLAS, transcript="User: Deploys go out on a Monday morning, all of them.")], [],
     ),
     "words of it that run into each other are not it": (
         "SIG-PROMPT-007", "PASS",
