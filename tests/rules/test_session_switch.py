@@ -66,6 +66,8 @@ def test_clear_that_met_nobody_listening_is_told_at_the_end(tmp_path: Path, away
 
 CLEARED = [hook("session-end", "k-1", reason="clear"), hook("session-start", "k-1", source="clear")]
 LOGOUT = hook("session-end", "k-1", reason="exit")
+GONE_ON = [LOGOUT, hook("session-start", "k-1", source="resume")]
+BESIDE = [step("start", "s2", 5), hook("session-start", "k-2")]
 
 
 @pytest.mark.parametrize(
@@ -78,8 +80,17 @@ LOGOUT = hook("session-end", "k-1", reason="exit")
         ([step("clear", "s1", 1), *CLEARED], [*CLEARED, LOGOUT], "FAIL"),
         ([step("clear", "s2", 1)], [*CLEARED, LOGOUT], "FAIL"),
         ([step("clear", "s1", 1)], [*CLEARED, step("end", "s2", 3), hook("session-end", "k-2")], "FAIL"),
+        ([*BESIDE, step("clear", "s1", 1)], [*CLEARED, hook("session-end", "k-2")], "FAIL"),
+        ([*BESIDE, step("clear", "s1", 1), hook("session-end", "k-2")], [*CLEARED, LOGOUT], "PASS"),
+        ([step("clear", "s1", 1)], [*CLEARED, hook("session-end", "k-1", reason="agent_end")], "PASS"),
+        ([step("resume", "s1", 5), *GONE_ON, step("clear", "s1", 1)], [*CLEARED, LOGOUT], "PASS"),
+        ([*GONE_ON, step("clear", "s1", 1)], CLEARED, "FAIL"),
+        ([step("clear", "s1", 1), step("resume", "s1", 5)], [*CLEARED, LOGOUT], "FAIL"),
     ],
-    ids=["late", "alone", "twice", "resumed", "told at the clear", "of another", "another's"],
+    ids=[
+        *("late", "alone", "twice", "resumed", "told at the clear", "of another", "another's", "another's beside"),
+        *("another is ended at the clear", "of a turn", "ended before", "ended before, and alone", "opened since"),
+    ],
 )
 def test_end_of_a_clear_may_come_late(tmp_path: Path, before: list[Item], told: list[Item], expected: str) -> None:
     """In the step of the user's own end, which has an end of its own, where none came at the clear."""
@@ -111,6 +122,12 @@ def test_end_of_a_clear_that_failed_may_be_told_again(tmp_path: Path, before: li
     """In the step of the user's own end too, as long as nothing of the key was accepted since."""
     items = [step("clear", "s1", 1), *before, step("end", "s1", 2), CLEARED[0]]
     assert verdict(tmp_path, "SIG-END-009", *STARTED, *items) == expected
+
+
+def test_session_that_no_step_opened_was_not_cleared(tmp_path: Path) -> None:
+    """Its end owes no other."""
+    opened = [step("prompt", "s1", 1), hook("session-start", "k-1")]
+    assert verdict(tmp_path, "SIG-END-009", *opened, step("end", "s1", 2), *CLEARED, LOGOUT) == "FAIL"
 
 
 @pytest.mark.parametrize(("index", "expected"), [(2, "PASS"), (1, "FAIL")])
@@ -234,3 +251,17 @@ def test_turn_of_a_session_that_was_started_under_a_key_has_it(
     """That a plugin starts without a key when it is loaded excuses no turn of a session that it starts with one."""
     items = [*begun, mark("step", step="prompt", session="s1", index=1, text=SAID), *said]
     assert verdict(tmp_path, "SIG-PROMPT-005", *items) == expected
+
+
+def test_start_before_a_turn_without_a_key_is_named(tmp_path: Path) -> None:
+    """Where it came before, and the user said in that turn what the prompt tells."""
+
+    def told(kind: str, text: str) -> list[Item]:
+        asked = mark("step", step=kind, session="s1", text=text)
+        return [asked, hook("user-prompt-submit", "", userMessage=text)]
+
+    known = [mark("session_key", session="s1", key="k-1"), hook("session-start", "k-0")]
+    began = [step("start", "s1", 0), hook("user-prompt-submit", "k-1"), *told("prompt", "Who?")]
+    items = [*known, *began, hook("session-start", "k-1"), *told("tool", SAID), *told("prompt", SAID)]
+    judged = judge(build(tmp_path / "trace.jsonl", items)).judgements["SIG-PROMPT-005"]
+    assert [finding.exchanges for finding in judged.findings] == [(6,), (9,), (11, 7)]
