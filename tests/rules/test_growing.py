@@ -39,12 +39,14 @@ def asked(text: str, **more: Any) -> Item:
 UNKNOWN = hook("user-prompt-submit", sessionKnown=False)
 STARTED, ENDED, PRE = hook("session-start"), hook("session-end"), hook("pre-compaction")
 NEXT, OTHER = hook("user-prompt-submit"), hook("session-start", "k2")
+UNKNOWN_OTHER, NEXT_OTHER = hook("user-prompt-submit", "k2", sessionKnown=False), hook("user-prompt-submit", "k2")
 TURN = [step("start"), STARTED, said("next"), NEXT, said("Which one?")]
 SILENT = [step("start"), STARTED, said("next"), NEXT, CLOSED, said("next"), OPENED, said("next"), step("end")]
 AWAY = [step("start"), STARTED, said("Which one?"), asked("Which one?"), CLOSED, said("And which now?")]
 CASES: Sequence[tuple[str, Sequence[Item], str, str]] = [
     ("SIG-START-004", [UNKNOWN], "INCONCLUSIVE", "FAIL"),
     ("SIG-START-004", [UNKNOWN, NEXT], "FAIL", "FAIL"),
+    ("SIG-START-004", [UNKNOWN, UNKNOWN_OTHER, NEXT_OTHER], "FAIL", "FAIL"),
     ("SIG-PROMPT-005", [UNKNOWN, OTHER], "INCONCLUSIVE", "FAIL"),
     ("SIG-END-007", [STARTED, ENDED, PRE], "INCONCLUSIVE", "WARN"),
     ("SIG-END-007", [STARTED, ENDED, PRE, NEXT], "WARN", "WARN"),

@@ -41,8 +41,9 @@ def _silence_after(recording: Recording, seq: int) -> _Silence | None:
     not opened meanwhile: a prompt and an end were given to the connector, and performed, and no hook followed.
     """
     times = switched_on(recording, _is_trouble)
-    if recording.trace.growing or not times or times[-1][1] == inf or _has_reason_to_be_silent(recording):
+    if recording.trace.growing or not times or _has_reason_to_be_silent(recording):
         return None
+    # Nothing comes after what was never switched off.
     over = times[-1][1]
     if over < seq:
         return None
