@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from signet_conformance.rules.steps import session_of, step_of, told_sessions
+from signet_conformance.rules.steps import own_step, session_of, step_of, told_sessions
 
 from .step_items import PRE, Item, end, mark, prompt, start, step, steps_of
 
@@ -48,6 +48,35 @@ def test_first_of_two_hooks_that_come_late_is_what_was_asked_for(recorded: Any) 
     assert [step_of(recording, each) for each in recording.hooks] == [*steps_of(recording)]
 
 
+SKIPPED = mark("skipped", index=7, reason="no such command")
+
+
+@pytest.mark.parametrize(
+    ("items", "place"),
+    [
+        ([step("start"), KEY, step("start", "s0"), start()], 0),
+        ([step("start"), KEY, step("start", "s0"), step("start", "s2"), start()], 0),
+        ([step("start"), KEY, step("start", "s2"), start(), step("end")], 0),
+        ([step("start"), KEY, step("clear", index=7), SKIPPED, step("start", "s2"), start()], 0),
+        # Its own session has the step in which it came, whatever became of it, or none so far.
+        ([step("start"), KEY, step("clear", index=7), SKIPPED, start()], 1),
+        ([step("start", "s2"), KEY, start(), step("start")], 0),
+        # Nobody told whose the key is.
+        ([step("start", None), step("start"), start()], 1),
+    ],
+)
+def test_own_step_of_a_hook(items: Sequence[Item], place: int, recorded: Any) -> None:
+    """Where another session has the turn: the last step of the session whose key it is, unless that was skipped."""
+    recording = recorded(*items)
+    assert own_step(recording, recording.hooks[-1]) == steps_of(recording)[place]
+
+
+def test_hook_before_the_first_step_has_none_of_its_own(recorded: Any) -> None:
+    """Though the driver told whose its key is."""
+    recording = recorded(KEY, start(), step("start"))
+    assert own_step(recording, recording.hooks[0]) is None
+
+
 def test_keys_that_the_driver_told(recorded: Any) -> None:
     """A key of two sessions is of neither; a mark without a key or a session tells nothing."""
     told = [("s1", "k1"), ("s1", "k1"), ("s2", "k2"), ("s3", "k2"), (None, "k4"), ("s5", None)]
@@ -60,3 +89,9 @@ def test_a_key_is_of_the_session_that_the_driver_told(recorded: Any) -> None:
     assert session_of(recorded(step("start"), KEY, step("start", "s2"), start()), "k1") == "s1"
     twice = recorded(step("start"), KEY, step("start", "s2"), mark("session_key", session="s2", key="k1"), start())
     assert session_of(twice, "k1") == "s2"
+
+
+def test_a_key_that_was_started_in_no_step_is_of_its_first_use(recorded: Any) -> None:
+    """Though the driver told that it is of two sessions."""
+    told = [KEY, mark("session_key", session="s2", key="k1")]
+    assert session_of(recorded(*told, step("prompt"), prompt(), step("prompt", "s2"), prompt()), "k1") == "s1"

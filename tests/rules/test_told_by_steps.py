@@ -357,6 +357,27 @@ FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
         [*TWO[:2], step("end"), end("k1"), step("resume"), step("clear"), start("k1", source="resume"),
          call("session-end", "k1", ATLAS, reason="clear"), start("k1", source="startup")], [],
     ),
+    "one that was resumed and cleared at once, whose end before comes late": (
+        "SIG-START-006", "PASS",
+        [*TWO[:2], step("end"), step("resume"), prompt("k3", ALOUD), end("k1"), step("clear"),
+         start("k1", source="resume"), call("session-end", "k1", ATLAS, reason="clear"), start("k1", source="startup")],
+        [],
+    ),
+    "one that was resumed and cleared at once, which is said when the user goes on elsewhere": (
+        "SIG-START-006", "PASS",
+        [*TWO[:2], step("end"), end("k1"), step("resume"), step("clear"), start("k1", source="resume"),
+         said("s0", ALOUD), said("s2", ALOUD), call("session-end", "k1", ATLAS, reason="clear"),
+         start("k1", source="startup")], [],
+    ),
+    "one that was resumed and cleared at once, and that had been cleared before": (
+        "SIG-START-006", "WARN",
+        [TWO[0], start("k1", source="clear"), step("end"), end("k1"), step("resume"), step("clear"),
+         start("k1", source="resume")], [(7, 4)],
+    ),
+    "one that another kit's step asked to be opened anew": (
+        "SIG-START-006", "PASS",
+        [*TWO[:2], end("k1"), step("checkpoint"), start("k1", source="startup")], [],
+    ),
     "one that was resumed and cleared at once, of which nothing says so": (
         "SIG-START-006", "WARN",
         [*TWO[:2], step("end"), end("k1"), step("resume"), step("clear"), start("k1", source="resume"),

@@ -117,6 +117,18 @@ ORDERS: Mapping[str, tuple[str, Sequence[Item], list[tuple[int, ...]]]] = {
          transcript("u:monday:u-go-on-with-it a1", "session-checkpoint-extract"),
          transcript("a1 u:monday:u-go-on-with-it")], [],
     ),
+    "so may words that both speakers said": (
+        "PASS",
+        [said("u-go-on-with-it", "a1"), said("u2", "u-go-on-with-it"),
+         transcript("u:monday:u-go-on-with-it a1", "session-checkpoint-extract"),
+         transcript("a1 u:monday:u-go-on-with-it")], [],
+    ),
+    "and words that the model said twice": (
+        "PASS",
+        [said("u1", "u-go-on-with-it"), said("u2", "u-go-on-with-it"),
+         transcript("u:monday:u-go-on-with-it a1", "session-checkpoint-extract"),
+         transcript("a1 u:monday:u-go-on-with-it")], [],
+    ),
     "a short word that was said twice stands in many": (
         "WARN",
         [said("u1", "a1"), said("u1", "a2"), transcript("u12 a9", "session-checkpoint-extract"), transcript("a9 u12")],
