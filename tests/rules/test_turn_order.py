@@ -71,6 +71,12 @@ ORDERS: Mapping[str, tuple[str, Sequence[Item], list[tuple[int, ...]]]] = {
          transcript("u:monday:u-go-on-with a1", "session-checkpoint-extract"),
          transcript("a1 u:monday:u-go-on-with")], [],
     ),
+    "words that were said once have one neighbour": (
+        "WARN",
+        [said("u-go-on-with", "a1"), transcript("u:monday:u-go-on-with a9", "session-checkpoint-extract"),
+         transcript("a9 u:monday:u-go-on-with")],
+        [(2, 3), (3, 2)],
+    ),
     "fewer letters that were said twice stand in many a turn": (
         "WARN",
         [said("u-go-on-now", "a1"), said("u-go-on-now", "a2"),
