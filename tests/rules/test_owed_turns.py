@@ -89,6 +89,21 @@ def test_turn_that_is_said_again_after_an_end_is_owed_once(tmp_path: Path) -> No
     assert verdict(tmp_path, ended(again, *first, said(("continue", "The second is done.")))) == "PASS"
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Explain this log:\nUser: who is paged", "User: who listens at night"),
+        ("Explain this log:\nUser: who is paged", "Assistant: who is paged"),
+        ("Explain this log:\nAssistant: Mira is paged", "User: Mira is paged"),
+        ("Explain this line:\nUser:", "User: who listens at night"),
+    ],
+    ids=["other words", "the model", "the user", "nobody's words"],
+)
+def test_turn_that_no_text_quotes_is_a_turn_of_the_transcript(tmp_path: Path, text: str, told: str) -> None:
+    """What opens as a quoted line does is told by the same speaker in the same words; else the turns are judged."""
+    assert verdict(tmp_path, ended(f"{text}\n{told}\n", said((text, "It is a log of today.")))) == "WARN"
+
+
 def test_first_speaker_of_a_transcript_may_not_be_left_out(tmp_path: Path) -> None:
     """Where another line names the speaker of its own turn, a turn without one is lost."""
     pasted = ("Explain this log:\nUser: who is paged", "It is a log of today.")

@@ -113,15 +113,32 @@ def spoilt(item: Item, kind: str = "reset") -> Item:
         ([spoilt(CLEARED[0]), CLEARED[1]], "FAIL"),
         ([CLEARED[0], spoilt(CLEARED[1])], "FAIL"),
         ([spoilt(LOGOUT)], "FAIL"),
+        ([spoilt(hook("session-end", "k-1", reason="agent_end"))], "FAIL"),
         ([spoilt(CLEARED[0]), spoilt(hook("user-prompt-submit", "k-1"))], "FAIL"),
         ([], "FAIL"),
     ],
-    ids=["lost", "refused", "with its start", "started since", "accepted", "another reason", "used since", "none"],
+    ids=[
+        "lost",
+        "refused",
+        "with its start",
+        "started since",
+        "accepted",
+        "another reason",
+        "a turn's end",
+        "used since",
+        "none",
+    ],
 )
 def test_end_of_a_clear_that_failed_may_be_told_again(tmp_path: Path, before: list[Item], expected: str) -> None:
     """In the step of the user's own end too, as long as nothing of the key was accepted since."""
     items = [step("clear", "s1", 1), *before, step("end", "s1", 2), CLEARED[0]]
     assert verdict(tmp_path, "SIG-END-009", *STARTED, *items) == expected
+
+
+def test_end_of_a_clear_repeats_no_start(tmp_path: Path) -> None:
+    """Where a start alone failed before it, no clear was told."""
+    lost = [STARTED[0], spoilt(STARTED[1], "status"), step("prompt", "s1", 1), step("end", "s1", 2)]
+    assert verdict(tmp_path, "SIG-END-009", *lost, CLEARED[0]) == "FAIL"
 
 
 def test_session_that_no_step_opened_was_not_cleared(tmp_path: Path) -> None:

@@ -207,6 +207,11 @@ def test_end_without_a_key_that_nobody_heard_at_first(asked: Sequence[str], expe
     away = [step(kind, place + 2) for place, kind in enumerate(asked)]
     items = [*START, step("prompt", 1), hook("user-prompt-submit"), on, *away, off]
     assert verdict(tmp_path, "SIG-END-002", [*items, step("start", 9, "s2"), end]) == expected
+    # What nobody hears later loses no start that came before.
+    assert (
+        verdict(tmp_path, "SIG-END-002", [*items, step("start", 9, "s2"), end, on, step("start", 10, "s3"), off])
+        == expected
+    )
 
 
 @pytest.mark.parametrize(("kind", "expected"), [("refuse", "INCONCLUSIVE"), ("reset", "FAIL")])
