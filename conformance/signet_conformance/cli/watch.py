@@ -55,14 +55,14 @@ def command(*, traces: tuple[str, ...], port: int, contract: str | None, target:
     with watched(traces, terms, port):
         for name in traces:
             if not has_magic(name) and not _is_there(name):
-                print(f"{printable(name, 400)} is not there yet, and is waited for", file=sys.stderr)
-        print("Ctrl-C ends it", file=sys.stderr)
+                _say(f"{printable(name, 400)} is not there yet, and is waited for")
+        _say("Ctrl-C ends it")
         try:
             # In turns: an interrupt that comes right before a wait is noticed at its end.
             while True:
                 time.sleep(_TURN_S)
         except KeyboardInterrupt:
-            print(file=sys.stderr)
+            _say("")
     return 0
 
 
@@ -79,7 +79,7 @@ def watched(names: Sequence[str], terms: Terms, port: int = 0) -> Iterator[None]
     growing = Growing(names, terms, _tell)
     with PageServer(growing, port) as server:
         # First of all: who waits for it would take what is told before for its absence.
-        print(f"watch it: {server.url}", file=sys.stderr, flush=True)
+        _say(f"watch it: {server.url}")
         with growing:
             yield
 
@@ -87,4 +87,10 @@ def watched(names: Sequence[str], terms: Terms, port: int = 0) -> Iterator[None]
 def _tell(what: Seen | str) -> None:
     lines = [f"note: {printable(what, 600)}"] if isinstance(what, str) else what.new
     for line in lines:
-        print(line, file=sys.stderr, flush=True)
+        _say(line)
+
+
+def _say(line: str) -> None:
+    # At one go: the thread that looks at the recordings speaks too, and would speak between a line and its end.
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
