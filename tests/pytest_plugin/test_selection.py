@@ -190,7 +190,7 @@ def test_a_requirement_that_does_not_exist_is_named(
     """A run that selects nothing would end with nothing tested, and leave the reader to look for the misspelt id."""
     done = repository.launch(command("--signet-trace", breaching, *given))
     assert done.status == 2, done.everything
-    assert "error: --signet-requirement: there is no requirement 'SIG-END-999'" in done.err
+    assert "error: --signet-requirement: no requirement is called 'SIG-END-999'" in done.err
     assert "try: what is near it: signet-conformance explain SIG-END-999" in done.err
 
 

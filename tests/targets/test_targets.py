@@ -155,7 +155,7 @@ def test_repository_s_own_targets_are_among_the_known(tmp_path: Path) -> None:
         ),
         ('driver = "comand"', '/driver: is "comand"', "one of command, command-hooks"),
         ("bounds_s = {start = 0}", "/bounds_s/start: is 0, expected a number above 0", "seconds above 0"),
-        ("bounds_s = {begin = 5.0}", "/bounds_s: there is no bound 'begin'", "one of start, prompt"),
+        ("bounds_s = {begin = 5.0}", "/bounds_s: 'begin' is not a bound", "one of start, prompt"),
         ("declared = 7", "/declared: ", ""),
         ("title = 1979-05-27", "/title is a date", "as a string"),
         ('agents = ["a", "b\\u0000"]', "/agents/1 holds a null character", "as a string"),

@@ -112,7 +112,7 @@ def _demand_requirements(ids: Sequence[str]) -> None:
     for name in ids:
         if name.startswith(_OWN) and name not in requirements():
             raise UsageError(
-                f"there is no requirement {printable(name, 60)!r}",
+                f"no requirement is called {printable(name, 60)!r}",
                 where="--signet-requirement",
                 remedy=f"what is near it: signet-conformance explain {printable(name, 60)}",
             )

@@ -43,7 +43,7 @@ def _one_or_more(names: Any) -> Any:
 
 def _known_bound(name: str) -> str:
     if name not in BOUNDS:
-        raise refusal(f"there is no bound {printable(name, 60)!r}", f"one of {', '.join(BOUNDS)}")
+        raise refusal(f"{printable(name, 60)!r} is not a bound", f"one of {', '.join(BOUNDS)}")
     return name
 
 
