@@ -36,6 +36,7 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "check", *CODE)
     session.run("ruff", "format", "--check", *CODE)
     session.run("codespell")
+    session.run("python", "ci/tools/plain_english.py", "--check")
     session.run("actionlint", *(str(path) for path in Path(".github/workflows").glob("*.yml")))
     session.run("towncrier", "build", "--draft", "--version", "next", silent=True)
     session.run("lint-imports")
