@@ -83,7 +83,8 @@ def test_cause_that_the_driver_knows_stands_before_its_effects() -> None:
     """A message may be cut, and a list of operations leads nowhere."""
     cause = Mark(seq=2, t=0.0, name="remark", data={"text": "the host registers nothing", "unheard": True}, line=2)
     beside = Mark(seq=3, t=0.0, name="remark", data={"text": "a timeout of an hour"}, line=3)
-    seen = [trace(exchange(1), marks=[cause, beside, _ended()], capabilities=("session-end",))] * 2
+    listed = exchange(1, "/api/memories", "GET")
+    seen = [trace(listed, marks=[cause, beside, _ended()], capabilities=("session-end",))] * 2
     message = judge_run(seen).together[COVERAGE].message
     assert message == "the host registers nothing; declared but never seen: session-end"
 
@@ -142,9 +143,26 @@ def test_few_causes_are_told_with_an_absence() -> None:
     causes = [
         Mark(seq=n, t=n, name="remark", data={"text": f"cause {n}", "unheard": True}, line=n) for n in range(90, 94)
     ]
-    parts = [trace(exchange(1), marks=[*causes, _ended()], capabilities=("session-end",)) for _ in range(2)]
+    recalls = exchange(1, "/api/memory/recall", query="exports")
+    parts = [trace(recalls, marks=[*causes, _ended()], capabilities=("session-end",)) for _ in range(2)]
     message = judge_run(parts).together[COVERAGE].message
     assert message.startswith("cause 90; cause 91; cause 92; declared but never seen: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("hooks.json is refused, and none of its hooks runs", "declared but never seen: session-end"),
+        ("no hook for Stop, though user-prompt-submit is declared", "declared but never seen: session-end"),
+        ("no hook for SessionEnd, though session-end is declared", "no hook for SessionEnd, though session-end is"),
+    ],
+)
+def test_cause_of_silence_is_none_where_hooks_spoke(text: str, told: str) -> None:
+    """In a run in which a hook was seen, only a remark on what is missing says why that is."""
+    remark = Mark(seq=9, t=9, name="remark", data={"text": text, "unheard": True}, line=9)
+    unloaded = Mark(seq=8, t=8, name="loaded", data={"ok": False, "words": "no export named default"}, line=8)
+    parts = [trace(exchange(1), marks=[unloaded, remark, _ended()], capabilities=("session-end",)) for _ in range(2)]
+    assert judge_run(parts).together[COVERAGE].message.startswith(told)
 
 
 def test_many_messages_are_folded_over_a_run() -> None:
@@ -226,8 +244,8 @@ def test_a_cause_is_told_once() -> None:
     loaded = Mark(seq=4, t=0.0, name="loaded", data={"ok": True, "words": "deprecated"}, line=4)
     unknown = Mark(seq=5, t=0.0, name="loaded", data={"words": "perhaps"}, line=5)
     marks = [refused, speechless, loaded, unknown, _ended()]
-    run = WholeRun([trace(exchange(1), marks=marks) for _ in range(2)], "0.145.7")
-    assert list(run.causes) == ["no export named default"]
+    run = WholeRun([trace(marks=marks) for _ in range(2)], "0.145.7")
+    assert list(run.causes_of(["session-start"])) == ["no export named default"]
 
 
 def test_scenario_that_was_picked_out_makes_no_whole_run() -> None:

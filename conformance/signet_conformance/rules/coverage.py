@@ -74,7 +74,7 @@ def observed_operations_are_the_declared_ones(run: WholeRun) -> Iterator[Outcome
     if absent:
         unseen = f"declared but never seen: {', '.join(absent)}"
         # The cause, where the driver knows one, before its effects: a message may be cut.
-        message = "; ".join([*run.causes[:3], unseen])
+        message = "; ".join([*run.causes_of(absent)[:3], unseen])
         yield fail(message=message, expected=expected, received=received)
     if extra:
         yield warn(message=f"DRIFT: seen but not declared: {', '.join(extra)}", expected=expected, received=received)

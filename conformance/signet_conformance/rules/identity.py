@@ -11,6 +11,7 @@ from signet_conformance.facts import (
     COMPLETE,
     END,
     GET,
+    HEALTH,
     LIFECYCLE,
     PROMPT,
     RECALL,
@@ -141,6 +142,8 @@ def body_agent_agrees_with_the_key(recording: Recording) -> Iterator[Outcome]:
 def agent_is_not_the_harness(recording: Recording) -> Iterator[Outcome]:
     """The agent id is not blank and not the name of the harness."""
     for call in recording.requests:
+        if call.operation == HEALTH:
+            continue
         body, header = call.body.get("agentId"), call.header(AGENT_HEADER)
         sent = [v for v in (body, header) if isinstance(v, str)]
         if not sent:

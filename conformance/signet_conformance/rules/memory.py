@@ -28,7 +28,14 @@ from signet_conformance.facts import (
 )
 from signet_conformance.rules.lost import lost_start
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import another_session, calls_in, session_of, start_was_disturbed, step_before
+from signet_conformance.rules.steps import (
+    another_session,
+    are_related,
+    calls_in,
+    session_of,
+    start_was_disturbed,
+    step_before,
+)
 
 MAX_UNCONFIRMED = 25
 MAX_POLLS = 20
@@ -65,7 +72,7 @@ def recall_has_a_query(recording: Recording) -> Iterator[Outcome]:
 def recall_carries_the_open_key(recording: Recording) -> Iterator[Outcome]:
     """A recall during a session carries the key of that session."""
     for call in recording.of(RECALL, HOOK_RECALL):
-        if not recording.any_open(call.seq):
+        if not recording.any_open(call.seq) or not _its_session_may_be_open(recording, call):
             continue
         if recording.is_open(call.key, call.seq):
             owner = another_session(recording, call)
@@ -97,6 +104,22 @@ def recall_carries_the_open_key(recording: Recording) -> Iterator[Outcome]:
                 expected="sessionKey of an open session",
                 received=call.key,
             )
+
+
+def _its_session_may_be_open(recording: Recording, call: Call) -> bool:
+    """Whether the session whose step asks for a recall is open on the wire, under a key of its own or of unknown owner.
+
+    A connector may start its session at the first prompt: a recall before it has no key to send. A recall under the
+    key of a session that this one works in as a sub-agent has its session too.
+    """
+    step = step_before(recording, call.seq)
+    if step is None or step.session is None:
+        return True
+    open_keys = [key for key in recording.hooks_of if recording.is_open(key, call.seq)]
+    owners = {key: session_of(recording, key) for key in open_keys}
+    if call.key in owners and are_related(recording, owners[call.key], step.session):
+        return True
+    return any(owner in (None, step.session) for owner in owners.values())
 
 
 def _has_its_own_recall(recording: Recording, call: Call) -> bool:

@@ -175,6 +175,7 @@ def bad_answer_does_not_stop_hooks(recording: Recording) -> Iterator[Outcome]:
 
 
 def _unusable(call: Call) -> bool:
+    """Whether an answer is a failure, or a success that holds no object or list: nothing, a page, null, a number."""
     failed = call.status is not None and call.status >= 500
     return failed or call.fault in fault_kinds.UNREADABLE or (call.status == 200 and not call.readable)
 
@@ -217,7 +218,7 @@ def odd_answer_is_tolerated(recording: Recording) -> Iterator[Outcome]:
 
 def _odd(call: Call) -> bool:
     if call.fault == "shape":
-        return True
+        return not _unusable(call)
     answer = call.answer
     return (
         call.status == 200

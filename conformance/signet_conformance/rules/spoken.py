@@ -168,6 +168,8 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
             yield undecided(message=f"step {step.index}: submitted under the key of a session that it belongs to")
         elif _is_submitted_later(recording, prompts, step, end):
             yield undecided(message=f"step {step.index}: its text is submitted later")
+        elif not recording.calls:
+            yield undecided(message=f"step {step.index}: the recording holds no request at all")
         elif stopped_between(recording, step.seq, end):
             yield undecided(message=f"step {step.index}: the host stopped a handler, which may be the machine's doing")
         elif not any_submitted:

@@ -21,7 +21,15 @@ from signet_conformance.finding import Verdict
 from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.lost import end_is_owed, lost_between, lost_start
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.steps import is_sessionless, openings, own_step, session_of, skipped_steps, step_before
+from signet_conformance.rules.steps import (
+    SUB_AGENT_MEMBERS,
+    is_sessionless,
+    openings,
+    own_step,
+    session_of,
+    skipped_steps,
+    step_before,
+)
 from signet_conformance.trace.marks import StepMark, StepName
 
 
@@ -90,6 +98,7 @@ def start_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
     for hooks in recording.hooks_of.values():
         last: Call | None = None
         reset = False
+        unheard: Call | None = None
         for call in hooks:
             if call.operation == START:
                 clear = call.body.get("source") == "clear"
@@ -104,7 +113,11 @@ def start_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
                     said = "started again inside an open session: answered with the stub instead of context"
                     if why := lost_between(recording, last.seq, call.seq, call.key):
                         yield undecided(call, last, message=f"{said}; {why}, and its end may be lost")
-                        last, reset = call, False
+                        last, reset, unheard = call, False, None
+                        continue
+                    if unheard is not None:
+                        yield undecided(call, unheard, message=f"{said}; the daemon never heard of the compaction")
+                        last, reset, unheard = call, False, None
                         continue
                     yield warn(
                         call,
@@ -117,9 +130,11 @@ def start_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
                 else:
                     yield PASS
                 if call.accepted:
-                    last, reset = call, False
+                    last, reset, unheard = call, False, None
                 elif clear:
                     reset = True
+            elif call.operation == COMPLETE and call.fault is not None and not call.accepted:
+                unheard = call
             elif (
                 call.operation == END
                 or (call.operation == COMPLETE and call.accepted)
@@ -195,9 +210,6 @@ def _was_cleared_before(recording: Recording, end: Call, step: StepMark) -> bool
     return bool(opened) and opened[-1].step == StepName.CLEAR and step_before(recording, end.seq) == opened[-1]
 
 
-_PARENTS = ("parentSessionKey", "parentKey", "parentId", "parentID")
-
-
 def native_agent_id_stays_apart(recording: Recording) -> Iterator[Outcome]:
     """The harness's own id of a sub-agent goes into harnessAgentId, never into agentId."""
     declared = set(recording.declared.agents)
@@ -206,13 +218,14 @@ def native_agent_id_stays_apart(recording: Recording) -> Iterator[Outcome]:
         for c in recording.calls
         if not c.cut and (c.operation in LIFECYCLE or c.operation == SKILL or c.operation in CLAIM_CHECKING)
     ]
-    marks = ("harnessAgentId", *_PARENTS)
     native = {n for c in recording.calls if (n := text_or_none(c.body.get("harnessAgentId"))) is not None}
     # The id of a sub-agent may be an agentId in any session.
     recording = recording.whole if native else recording
     for call in calls:
         agent = text_or_none(call.body.get("agentId"))
-        marked = not call.body.keys().isdisjoint(marks) and any(text_or_none(call.body.get(name)) for name in marks)
+        marked = not call.body.keys().isdisjoint(SUB_AGENT_MEMBERS) and any(
+            text_or_none(call.body.get(name)) for name in SUB_AGENT_MEMBERS
+        )
         foreign = agent is not None and agent not in declared
         if not marked and not (foreign and agent in native):
             continue

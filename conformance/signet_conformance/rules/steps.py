@@ -33,6 +33,8 @@ from signet_conformance.trace.marks import (
     Switch,
 )
 
+SUB_AGENT_MEMBERS = ("harnessAgentId", "parentSessionKey", "parentKey", "parentId", "parentID")
+"""The members by which a hook says that its session is a sub-agent's."""
 OPENING = frozenset({StepName.START, StepName.RESUME, StepName.CLEAR})
 _OF_TOOLS = (AGENT_CALLS | {GET}) - LIFECYCLE
 """What memory tools ask of the daemon."""
@@ -229,6 +231,16 @@ def _sessions_above(recording: Recording, session: str | None) -> Iterator[str]:
     while (session := parents.get(session)) is not None and session not in met:
         met.add(session)
         yield session
+
+
+def is_unmarked_sub_agent(recording: Recording, key: str | None) -> bool:
+    """Whether the hooks of a key say that a sub-agent works under it, while marks know of no sub-agent there.
+
+    A harness may hand the step of a tool to a sub-agent: its session has its own key, and none of what the user said.
+    """
+    hooks = recording.hooks_of.get(key or "", ())
+    says_so = any(text_or_none(hook.body.get(name)) is not None for hook in hooks for name in SUB_AGENT_MEMBERS)
+    return says_so and not any(_sessions_above(recording, session_of(recording, key)))
 
 
 def start_was_disturbed(recording: Recording, step: StepMark) -> bool:

@@ -10,6 +10,7 @@ from signet_conformance.facts import Call, Recording, text_or_none
 from signet_conformance.finding import Finding
 from signet_conformance.rules.conversation import Conversations
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
+from signet_conformance.rules.steps import is_unmarked_sub_agent
 from signet_conformance.rules.transcripts import Transcript, pairs_of, transcripts_of
 from signet_conformance.rules.turns import SHORTEST_TEXT, Turn, quoted_turns
 from signet_conformance.trace.marks import StepMark
@@ -19,7 +20,9 @@ def turns_stand_in_order(recording: Recording) -> Iterator[Outcome]:
     """The turns of a transcript stand in the order of the conversation, and are those that took place."""
     marked, conversations = _MarkedOrder(recording), Conversations(recording)
     for transcript in transcripts_of(recording):
-        told_otherwise = conversations.differences(transcript)
+        told_otherwise = (
+            [] if is_unmarked_sub_agent(recording, transcript.call.key) else conversations.differences(transcript)
+        )
         if len(transcript.turns) < 2 and not told_otherwise:
             continue
         found = [*_in_opposite_order(recording, marked, transcript)]
@@ -56,7 +59,7 @@ def _in_opposite_order(recording: Recording, marked: _MarkedOrder, transcript: T
             expected="turns in the order of the conversation",
             fold="opposite order",
         )
-    elif (wrong := marked.out_of_order(transcript)) is not None:
+    elif not is_unmarked_sub_agent(recording, call.key) and (wrong := marked.out_of_order(transcript)) is not None:
         yield warn(
             call,
             message="the transcript shows turns in another order than they took place",

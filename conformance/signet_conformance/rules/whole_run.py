@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
 from signet_conformance.contract import routes_of
 from signet_conformance.errors import printable
+from signet_conformance.facts import LIFECYCLE
 from signet_conformance.trace import Declared, Trace
 from signet_conformance.trace.marks import LoadedMark, RefusedMark, RemarkMark, ScenarioEndMark, StrayMark, marks_of
 
@@ -31,16 +32,21 @@ class WholeRun(Struct, frozen=True):
         """Whether several scenarios were performed, each to its end, and none was picked out as a part of a run."""
         return len(self.traces) > 1 and all(map(_is_whole, self.traces))
 
-    @property
-    def causes(self) -> Sequence[str]:
-        """Why the connector hears nothing, or not all, of its harness, as far as the driver knows."""
+    def causes_of(self, absent: Collection[str]) -> Sequence[str]:
+        """Why some operations were never seen, as far as the driver knows.
+
+        What keeps a harness from running any hook is the cause of nothing in a run in which hooks were seen; there only
+        a remark counts that names one of the operations.
+        """
         told = dict.fromkeys(refusals(self.traces))
+        silent = LIFECYCLE.isdisjoint(self.operations)
         for trace in self.traces:
             strays = (mark.address for mark in marks_of(trace, StrayMark))
             told.update(dict.fromkeys(f"requests went to {address} instead (SIG-LOAD-003)" for address in strays))
-            remarks = (mark for mark in marks_of(trace, RemarkMark) if mark.text and mark.unheard)
-            told.update(dict.fromkeys(str(mark.text) for mark in remarks))
-            told.update(dict.fromkeys(m.words for m in marks_of(trace, LoadedMark) if m.ok is False and m.words))
+            remarks = (str(mark.text) for mark in marks_of(trace, RemarkMark) if mark.text and mark.unheard)
+            told.update(dict.fromkeys(text for text in remarks if silent or any(name in text for name in absent)))
+            unloaded = (m.words for m in marks_of(trace, LoadedMark) if silent and m.ok is False and m.words)
+            told.update(dict.fromkeys(unloaded))
         return list(told)
 
     def serves(self, operation: str) -> bool:

@@ -103,7 +103,7 @@ def _fault(features: Features, digits: Digits, places: Sequence[str | None] = _P
         return {"fault": {"kind": kind}, "lasts": lasts or 1}
     allowed = _allowed(features, kind)
     path = digits.pick(places if allowed is None else [place for place in places if place in allowed] or allowed)
-    step: dict[str, Any] = {"fault": _spec(kind), "lasts": lasts}
+    step: dict[str, Any] = {"fault": _spec(kind, digits), "lasts": lasts}
     if path is not None:
         step["match"] = {"path": path}
     if lasts is None:
@@ -115,7 +115,13 @@ _PAUSE_S = 5
 """What an answer asks a connector to wait: longer than any machine needs for the next steps of a session."""
 
 
-def _spec(kind: str) -> Mapping[str, Any]:
+_ODD_BODIES: Sequence[Mapping[str, Any]] = ({}, {"body": None}, {"body": 42}, {"body": {"error": "internal error"}})
+"""Answers of status 200 that a connector may take for an object with the members of its operation."""
+
+
+def _spec(kind: str, digits: Digits) -> Mapping[str, Any]:
+    if kind == "shape":
+        return {"kind": kind, **digits.pick(_ODD_BODIES)}
     if kind in ("429", "503"):
         return {"kind": "status", "status": int(kind), "retry_after_s": _PAUSE_S}
     if kind.isdigit():
